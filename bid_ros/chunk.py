@@ -1,0 +1,69 @@
+"""Action chunks on a time grid: every alignment in bid_ros is by time, never by counting ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.errors import ChunkError
+
+NANOSECONDS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class ActionChunk:
+    """Future actions on a fixed time grid: row ``i`` of ``actions`` is meant for ``stamp_ns + i * dt_ns``.
+
+    Attributes:
+        stamp_ns: instant of the first action, ROS time in integer nanoseconds. For a policy this is the time of
+            the newest observation the chunk was computed from.
+        dt_ns: time between two actions in nanoseconds, positive.
+        actions: ``(H, D)`` float64, columns in the order of the task's action features and in their units.
+        frame_id: frame in which positions and rotations are given.
+        source: who asks for the motion (``policy``, ``teleop``, ``episode``).
+        sequence: count of the chunks of this source.
+
+    Raises:
+        ChunkError: if ``actions`` is not a non-empty matrix or ``dt_ns`` is not positive. Values are not judged
+            here: that is the envelope's work, which can say which limit they break.
+    """
+
+    stamp_ns: int
+    dt_ns: int
+    actions: NDArray[np.float64]
+    frame_id: str = "base"
+    source: str = "policy"
+    sequence: int = 0
+
+    def __post_init__(self) -> None:
+        actions = np.asarray(self.actions, dtype=np.float64)
+        if actions.ndim != 2 or 0 in actions.shape:
+            raise ChunkError(f"a chunk's actions have shape {actions.shape}; valid is (H, D) with H, D >= 1")
+        if self.dt_ns <= 0:
+            raise ChunkError(f"a chunk's dt is {self.dt_ns} ns; valid is a positive time")
+        object.__setattr__(self, "actions", actions)
+
+    @property
+    def horizon(self) -> int:
+        """Number of actions H."""
+        return int(self.actions.shape[0])
+
+    @property
+    def end_ns(self) -> int:
+        """Instant until which the chunk speaks: the last action holds for one ``dt_ns``."""
+        return self.stamp_ns + self.horizon * self.dt_ns
+
+    def covers(self, now_ns: int) -> bool:
+        """Whether the chunk says what to do at ``now_ns`` (its end is not part of it)."""
+        return self.stamp_ns <= now_ns < self.end_ns
+
+    def position_at(self, now_ns: int) -> float:
+        """Fractional row at ``now_ns``, clipped to the rows that exist."""
+        return min(max((now_ns - self.stamp_ns) / self.dt_ns, 0.0), float(self.horizon - 1))
+
+    def elapsed_steps(self, now_ns: int) -> int:
+        """Number of grid steps between the chunk's stamp and ``now_ns``, rounded to the nearest, at least 0."""
+        return max(0, (2 * (now_ns - self.stamp_ns) + self.dt_ns) // (2 * self.dt_ns))

@@ -1,0 +1,51 @@
+"""``bid video``, ``bid repair`` and ``bid table``: what became of a run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the three verbs."""
+    video = verbs.add_parser("video", help="draw a bag's decisions", description="Draw the decisions of a bag over its camera images.")
+    video.add_argument("bag")
+    video.add_argument("--out", default="run.gif", help="GIF or MP4 file to write (default run.gif)")
+    video.set_defaults(run=run_video)
+
+    repair = verbs.add_parser("repair", help="repair a bag whose recorder was killed")
+    repair.add_argument("bag")
+    repair.set_defaults(run=run_repair)
+
+    table = verbs.add_parser("table", help="compare runs", description="Table and bar chart of the success of several runs.")
+    table.add_argument("runs", nargs="+", help="run.json files or folders that hold one")
+    table.add_argument("--plot", default="", help="PNG file to write")
+    table.set_defaults(run=run_table)
+
+
+def run_video(options: argparse.Namespace) -> int:
+    """Draw."""
+    from bid_ros.evaluation.replay_video import write_run_video
+
+    written = write_run_video(Path(options.bag), Path(options.out))
+    print(f"wrote {written}" if written else "the bag holds no decision to draw", file=sys.stderr)
+    return 0 if written else 1
+
+
+def run_repair(options: argparse.Namespace) -> int:
+    """Repair."""
+    from bid_ros.recording.repair import repair_bag
+
+    print(f"{options.bag}: {repair_bag(Path(options.bag))} messages", file=sys.stderr)
+    return 0
+
+
+def run_table(options: argparse.Namespace) -> int:
+    """Compare."""
+    from bid_ros.evaluation.summary import success_table
+
+    files = [path / "run.json" if path.is_dir() else path for path in map(Path, options.runs)]
+    print(success_table(files, Path(options.plot) if options.plot else None))
+    return 0

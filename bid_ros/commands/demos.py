@@ -1,0 +1,65 @@
+"""``bid demos``: record demonstrations with the scripted teleoperator on the real nodes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from bid_ros.bringup import SYSTEMS, UpArguments
+from bid_ros.commands.up import start
+from bid_ros.errors import BidError
+from bid_ros.recording.episodes import find_episodes
+
+FIRST_SEED = {"clean": 100_000, "diverse": 200_000}
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``demos``."""
+    parser = verbs.add_parser(
+        "demos",
+        help="record demonstrations",
+        description="Record demonstrations with the scripted teleoperator, cup static. Running the command again "
+        "continues where it stopped, until there are as many successful episodes as asked for.",
+    )
+    parser.add_argument("system", choices=sorted(SYSTEMS))
+    parser.add_argument("--clean", type=int, default=50, help="clean, consistent demonstrations (default 50)")
+    parser.add_argument("--diverse", type=int, default=100, help="demonstrations diverse in speed, pauses, path (default 100)")
+    parser.add_argument("--out", default="data/demos", help="folder of the bags (default data/demos)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Record what is missing; return 0 when complete."""
+    out = Path(options.out)
+    for label, wanted in (("clean", options.clean), ("diverse", options.diverse)):
+        done, attempted = _count(out, label)
+        attempts_left = 3
+        while done < wanted and attempts_left:
+            print(f"{label}: {done} of {wanted} demonstrations", file=sys.stderr)
+            batch = out / f"{label}_{len(list(out.glob(f'{label}_*'))):03d}"
+            arguments = UpArguments(
+                moving=0.0,
+                episodes=wanted - done,
+                seed=FIRST_SEED[label] + attempted,
+                out=str(batch),
+                teleop=(label,),
+            )
+            status = start(options.system, arguments)
+            done, attempted = _count(out, label)
+            attempts_left = attempts_left - 1 if status else attempts_left
+        if done < wanted:
+            raise BidError(f"only {done} of {wanted} {label} demonstrations were recorded; see the logs below {out}")
+    print(f"demonstrations are in {out}", file=sys.stderr)
+    return 0
+
+
+def _count(out: Path, label: str) -> tuple[int, int]:
+    """Successful and attempted episodes of a label over all its bags."""
+    done = attempted = 0
+    for bag in sorted(out.glob(f"{label}_*/bag")):
+        episodes = find_episodes(bag)
+        done += sum(episode.success for episode in episodes)
+        attempted += len(episodes)
+    return done, attempted

@@ -1,0 +1,88 @@
+"""``bid dataset``, ``bid train`` and ``bid export``: from bags to a policy bundle."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from bid_ros.paths import share
+from bid_ros.task import load_task
+
+
+def add_parser(verbs: Any) -> None:
+    """Add the three verbs."""
+    dataset = verbs.add_parser("dataset", help="turn bags into a data set", description="Turn bags into one data set file.")
+    dataset.add_argument("bags", nargs="+", help="bags, or folders that hold runs with a bag")
+    dataset.add_argument("--task", default="franka_place", help="name or path of the task file (default franka_place)")
+    dataset.add_argument("--out", default="data/dataset.npz", help="file to write (default data/dataset.npz)")
+    dataset.set_defaults(run=run_dataset)
+
+    train = verbs.add_parser(
+        "train",
+        help="train a diffusion policy",
+        description="Train a diffusion policy, strong and early weak checkpoint. Running the command again resumes.",
+    )
+    train.add_argument("dataset", help="data set file made by bid dataset")
+    train.add_argument("--task", default="franka_place")
+    train.add_argument("--out", default="data/training", help="folder of checkpoints, log and loss plot")
+    train.add_argument("--steps", type=int, default=8000, help="training steps of the strong policy (default 8000)")
+    train.add_argument("--weak-steps", type=int, default=0, help="step of the weak checkpoint (default a tenth of --steps)")
+    train.add_argument("--batch", type=int, default=64)
+    train.add_argument("--seed", type=int, default=0)
+    train.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    train.set_defaults(run=run_train)
+
+    export = verbs.add_parser("export", help="export a bundle", description="Export checkpoints to an ONNX policy bundle.")
+    export.add_argument("training", help="folder that bid train wrote")
+    export.add_argument("--task", default="franka_place")
+    export.add_argument("--out", default="models/franka_place", help="bundle folder to write")
+    export.set_defaults(run=run_export)
+
+
+def task_path(name: str) -> Path:
+    """Path of a task file given by name or path."""
+    path = Path(name)
+    return path if path.suffix in (".yaml", ".yml") else share("config", f"{name}.yaml")
+
+
+def run_dataset(options: argparse.Namespace) -> int:
+    """Build the data set."""
+    from bid_ros.recording.build_dataset import build_dataset
+
+    task = load_task(task_path(options.task))
+    bags = [bag for path in options.bags for bag in _bags(Path(path))]
+    dataset = build_dataset(bags, task, report=lambda line: print(line, file=sys.stderr))
+    dataset.save(Path(options.out))
+    print(f"{options.out}: {len(dataset.episode_ends)} episodes, {len(dataset.stamps_ns)} steps", file=sys.stderr)
+    return 0
+
+
+def _bags(path: Path) -> list[Path]:
+    if (path / "metadata.yaml").exists() or list(path.glob("*.mcap")):
+        return [path]
+    return sorted(path.glob("**/bag"))
+
+
+def run_train(options: argparse.Namespace) -> int:
+    """Train."""
+    from bid_ros.learning import TrainConfig, train
+
+    config = TrainConfig(
+        steps=options.steps,
+        weak_steps=options.weak_steps or max(1, options.steps // 10),
+        batch=options.batch,
+        seed=options.seed,
+        device=options.device,
+    )
+    train(config, Path(options.dataset), Path(options.out), load_task(task_path(options.task)))
+    return 0
+
+
+def run_export(options: argparse.Namespace) -> int:
+    """Export."""
+    from bid_ros.learning import export
+
+    export(Path(options.training), Path(options.out), load_task(task_path(options.task)))
+    return 0

@@ -1,0 +1,84 @@
+"""``bid up``: start a system, in its twin unless a robot is named, and run its episodes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bid_ros.bringup import SYSTEMS, UpArguments, command_line, describe, environment
+from bid_ros.evaluation.replay_video import write_run_video
+from bid_ros.supervisor import supervise
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``up``."""
+    parser = verbs.add_parser(
+        "up",
+        help="start a system and run episodes",
+        description="Start a system and run its episodes. Exit status: 0 the run completed, 3 safety stopped it, "
+        "2 bad input. Writes run.json, a bag, a GIF with the candidates drawn, and one log per node to --out.",
+    )
+    parser.add_argument("system", choices=sorted(SYSTEMS))
+    defaults = UpArguments()
+    parser.add_argument("--robot-ip", default="", help="address of the robot; without it the twin is started")
+    parser.add_argument("--decoder", default=defaults.decoder, help="vanilla, ema, warmstart, bid, bid+ema, ... (default bid)")
+    parser.add_argument("--samples", type=int, default=defaults.samples, help="N strong and N weak samples (default 16)")
+    parser.add_argument("--action-horizon", type=int, default=1, help="actions executed a decision; 15 = open loop (default 1)")
+    parser.add_argument("--moving", type=float, default=defaults.moving, help="speed of the cup in m/s, 0 = static (default 0.03)")
+    parser.add_argument("--episodes", type=int, default=defaults.episodes, help="number of episodes (default 3)")
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of the first episode (default 0)")
+    parser.add_argument("--bundle", default="", help="policy bundle (default: the one shipped for the system)")
+    parser.add_argument("--rviz", action="store_true", help="publish markers and the overlay image for RViz")
+    parser.add_argument("--no-record", action="store_true", help="write no bag and no GIF")
+    parser.add_argument("--out", default=defaults.out, help="folder for everything the run writes (default out)")
+    parser.add_argument("--json", action="store_true", help="print run.json on standard output")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the system; return its exit status."""
+    arguments = UpArguments(
+        robot_ip=options.robot_ip,
+        decoder=options.decoder,
+        samples=options.samples,
+        action_horizon=options.action_horizon,
+        moving=options.moving,
+        episodes=options.episodes,
+        seed=options.seed,
+        rviz=options.rviz,
+        record=not options.no_record,
+        out=options.out,
+        bundle=options.bundle,
+    )
+    status = start(options.system, arguments)
+    out = Path(options.out)
+    if arguments.record and (out / "bag").exists():
+        video = write_run_video(out / "bag", out / "run.gif")
+        if video is not None:
+            print(f"wrote {video}, {out / 'run.json'} and the bag {out / 'bag'}", file=sys.stderr)
+    if options.json and (out / "run.json").exists():
+        print(json.dumps(json.loads((out / "run.json").read_text())))
+    return status
+
+
+def start(system: str, arguments: UpArguments) -> int:
+    """Start the nodes of a system and wait until the episode runner ends; return the exit status."""
+    specs = describe(system, arguments)
+    out = Path(arguments.out)
+    _set_aside(out)
+    commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
+    return supervise(commands, environment(twin=not arguments.robot_ip), out / "logs", "episode")
+
+
+def _set_aside(out: Path) -> None:
+    """Move an earlier run out of the way: nothing recorded is ever overwritten."""
+    if not (out / "logs").exists():
+        return
+    number = 1
+    while (earlier := out.with_name(f"{out.name}.{number}")).exists():
+        number += 1
+    out.rename(earlier)
+    print(f"moved the earlier run to {earlier}", file=sys.stderr)

@@ -1,0 +1,150 @@
+"""What every node shares: described parameters, heartbeat, diagnostics, clean shutdown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import rclpy
+from bid_msgs.msg import Heartbeat
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+
+from bid_ros.errors import BidError
+from bid_ros.nodes.qos import STATE
+
+HEARTBEAT_PERIOD_S = 0.1
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A declared node parameter: name, default (which sets the type), description, valid range of numbers."""
+
+    name: str
+    default: Any
+    description: str
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def descriptor(self) -> ParameterDescriptor:
+        """Return the descriptor that ``ros2 param describe`` shows."""
+        descriptor = ParameterDescriptor(description=self.description)
+        if self.minimum is None or self.maximum is None:
+            return descriptor
+        if isinstance(self.default, int):
+            descriptor.integer_range = [IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum), step=0)]
+        else:
+            descriptor.floating_point_range = [
+                FloatingPointRange(from_value=float(self.minimum), to_value=float(self.maximum), step=0.0)
+            ]
+        return descriptor
+
+
+class BidNode(Node):
+    """Base of the nodes.
+
+    Args:
+        name: default node name, also the name in heartbeats.
+        parameters: every parameter of the node.
+        heartbeat: send a heartbeat from the executor; nodes whose life is in another thread send their own.
+
+    Raises:
+        BidError: a parameter has the wrong type or lies outside its range.
+    """
+
+    def __init__(self, name: str, parameters: Sequence[Parameter], heartbeat: bool = True) -> None:
+        super().__init__(name)
+        self._role = name
+        for parameter in parameters:
+            self._declare(parameter)
+        self._beats = 0
+        self._heartbeat_publisher = self.create_publisher(Heartbeat, "/heartbeat", STATE)
+        self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", STATE)
+        if heartbeat:
+            self.create_timer(HEARTBEAT_PERIOD_S, self.send_heartbeat)
+        self.create_timer(1.0, self._publish_diagnostics)
+        self._supervisor = int(os.environ.get("BID_SUPERVISOR", "0"))
+        if self._supervisor:
+            self.create_timer(0.5, self._follow_supervisor)
+
+    def value(self, name: str) -> Any:
+        """Value of a declared parameter."""
+        return self.get_parameter(name).value
+
+    def now_ns(self) -> int:
+        """ROS time in integer nanoseconds."""
+        return int(self.get_clock().now().nanoseconds)
+
+    def send_heartbeat(self) -> None:
+        """Publish one sign of life."""
+        message = Heartbeat(node=self._role, sequence=self._beats)
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._beats += 1
+        self._heartbeat_publisher.publish(message)
+
+    def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
+        """Return (healthy, summary, values) for ``/diagnostics``; nodes override it."""
+        return True, "running", {}
+
+    def close(self) -> None:
+        """Release devices and threads; called once, after the executor ended. Nodes override it."""
+
+    def _declare(self, parameter: Parameter) -> None:
+        try:
+            self.declare_parameter(parameter.name, parameter.default, parameter.descriptor())
+        except (InvalidParameterTypeException, InvalidParameterValueException) as error:
+            valid = "" if parameter.minimum is None else f"; valid is {parameter.minimum} to {parameter.maximum}"
+            kind = type(parameter.default).__name__
+            raise BidError(f"parameter '{parameter.name}' of node '{self._role}' must be a {kind}{valid}") from error
+
+    def _follow_supervisor(self) -> None:
+        """End with the supervisor: if it was killed, nobody is left who would end the system."""
+        try:
+            os.kill(self._supervisor, 0)
+        except ProcessLookupError:
+            raise SystemExit(1) from None
+
+    def _publish_diagnostics(self) -> None:
+        healthy, summary, values = self.diagnose()
+        status = DiagnosticStatus(
+            level=DiagnosticStatus.OK if healthy else DiagnosticStatus.ERROR,
+            name=f"bid_ros: {self._role}",
+            message=summary,
+            hardware_id=self.get_name(),
+            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+        )
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics_publisher.publish(message)
+
+
+def run_node(factory: Callable[[], BidNode]) -> int:
+    """Run one node until it is shut down; return the exit status: 0, the node's own, or 2 for bad input."""
+    rclpy.init()
+    node: BidNode | None = None
+    status = 0
+    try:
+        node = factory()
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        executor.spin()
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 1
+    except BidError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        status = 2
+    finally:
+        if node is not None:
+            node.close()
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return status
+

@@ -1,0 +1,173 @@
+"""Camera node: pairs all cameras by stamp, crops and resizes once, feeds policy, recorder and monitor."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bid_msgs.msg import TwinScene
+from numpy.typing import NDArray
+from sensor_msgs.msg import Image
+
+from bid_ros.cameras import CameraConfig, FramePairing, decode_image, encode_image, load_cameras, open_camera, resize_crop
+from bid_ros.errors import CameraError
+from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.convert import stamp_to_ns, time_message
+from bid_ros.nodes.qos import DRIVER_IMAGE, IMAGE
+from bid_ros.task import load_task
+
+PARAMETERS = (
+    Parameter("task", "", "path of the task file, which names the cameras and their shapes"),
+    Parameter("cameras", "", "path of the camera file: source, crop and calibration of each camera"),
+    Parameter("tolerance_s", 0.02, "largest difference in s between the stamps of one pair", 0.0, 1.0),
+    Parameter("open_timeout_s", 10.0, "time in s within which every camera must have delivered a frame", 0.5, 120.0),
+)
+
+
+class CameraNode(BidNode):
+    """One stream of paired frames from whatever delivers them.
+
+    Its heartbeat is the arrival of pairs: a camera that stops is noticed by the silence of this node.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("camera", PARAMETERS, heartbeat=False)
+        self._task = load_task(self.value("task"))
+        self._features = {feature.name: feature for feature in self._task.cameras}
+        self._cameras = load_cameras(Path(self.value("cameras")), list(self._features))
+        rate = min(feature.rate_hz for feature in self._task.cameras)
+        self._pairing = FramePairing(list(self._features), rate, self.value("tolerance_s"))
+        self._publishers_by_name = {
+            name: self.create_publisher(Image, f"/camera/{name}/image", IMAGE) for name in self._features
+        }
+        self._pairs = 0
+        self._started_ns = time.monotonic_ns()
+        self._heard: set[str] = set()
+        self._problem = "waiting for " + ", ".join(self._features)
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._newest_scene: TwinScene | None = None
+        self._scene_ready = threading.Condition()
+        self._scenes_dropped = 0
+        self._start_sources()
+        self.create_timer(0.5, self._watch)
+
+    def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
+        """Pairs, drops and skew."""
+        values: dict[str, object] = {"pairs": self._pairs, "scenes dropped": self._scenes_dropped}
+        values.update(self._pairing.statistics())
+        return not self._problem, self._problem or "delivering", values
+
+    def close(self) -> None:
+        """End the device threads."""
+        self._stop.set()
+        with self._scene_ready:
+            self._scene_ready.notify_all()
+        for thread in self._threads:
+            thread.join(timeout=2.0)
+
+    def _start_sources(self) -> None:
+        twins = [camera for camera in self._cameras.values() if camera.source == "twin"]
+        if twins:
+            self.create_subscription(TwinScene, "/twin/scene", self._on_scene, IMAGE)
+            self._threads.append(threading.Thread(target=self._render, args=(twins,), name="render", daemon=True))
+        for camera in self._cameras.values():
+            if camera.source == "topic":
+                self.create_subscription(Image, camera.address, partial(self._on_image, camera), DRIVER_IMAGE)
+            elif camera.source != "twin":
+                thread = threading.Thread(target=self._read, args=(camera,), name=camera.name, daemon=True)
+                self._threads.append(thread)
+        for thread in self._threads:
+            thread.start()
+
+    def _on_image(self, camera: CameraConfig, message: Image) -> None:
+        try:
+            self._deliver(camera, stamp_to_ns(message.header.stamp), decode_image(message, camera.address))
+        except CameraError as error:
+            self._report(str(error))
+
+    def _on_scene(self, message: TwinScene) -> None:
+        with self._scene_ready:
+            if self._newest_scene is not None:
+                self._scenes_dropped += 1
+            self._newest_scene = message
+            self._scene_ready.notify()
+
+    def _render(self, cameras: list[CameraConfig]) -> None:
+        """Render in the one thread that owns the GL context; only the newest scene is worth rendering."""
+        from bid_ros.sim.renderer import SceneRenderer  # imports MuJoCo's GL, which only the twin needs
+
+        height, width, _ = self._features[cameras[0].name].shape
+        renderer = SceneRenderer(width, height, [camera.name for camera in cameras])
+        while not self._stop.is_set():
+            with self._scene_ready:
+                self._scene_ready.wait_for(lambda: self._newest_scene is not None or self._stop.is_set())
+                scene, self._newest_scene = self._newest_scene, None
+            if scene is None:
+                continue
+            mocap_pos = np.array(scene.mocap_pos).reshape(-1, 3)
+            mocap_quat = np.array(scene.mocap_quat).reshape(-1, 4)
+            images = renderer.render(np.array(scene.qpos), mocap_pos, mocap_quat)
+            for camera in cameras:
+                self._deliver(camera, stamp_to_ns(scene.header.stamp), images[camera.name])
+
+    def _read(self, camera: CameraConfig) -> None:
+        try:
+            device = open_camera(camera)
+            device.open()
+        except CameraError as error:
+            self._report(str(error))
+            return
+        try:
+            while not self._stop.is_set():
+                frame = device.read()
+                if frame is not None:
+                    self._deliver(camera, frame.stamp_ns, frame.image)
+        except CameraError as error:
+            self._report(str(error))
+        finally:
+            device.close()
+
+    def _deliver(self, camera: CameraConfig, stamp_ns: int, image: NDArray[np.uint8]) -> None:
+        resized = resize_crop(image, camera.crop, self._features[camera.name].shape)
+        with self._lock:
+            self._heard.add(camera.name)
+            pairs = self._pairing.add(camera.name, stamp_ns, resized)
+        for pair in pairs:
+            self._publish(pair.stamp_ns, pair.frames)
+
+    def _publish(self, stamp_ns: int, frames: Mapping[str, NDArray[Any]]) -> None:
+        for name, frame in frames.items():
+            message = Image(**encode_image(frame))
+            message.header.stamp = time_message(stamp_ns)
+            message.header.frame_id = name
+            self._publishers_by_name[name].publish(message)
+        self._pairs += 1
+        self._problem = ""
+        self.send_heartbeat()
+
+    def _watch(self) -> None:
+        if self._pairs == 0 and (time.monotonic_ns() - self._started_ns) > self.value("open_timeout_s") * 1e9:
+            missing = [name for name in self._features if name not in self._heard]
+            why = f"no frame from {', '.join(missing)}" if missing else "no two frames of all cameras within the tolerance"
+            self._report(f"{why} for {self.value('open_timeout_s'):g} s; check its source in {self.value('cameras')}")
+
+    def _report(self, problem: str) -> None:
+        self._problem = problem
+        self.get_logger().error(problem, throttle_duration_sec=2.0)
+
+
+def main() -> None:
+    """Run the camera node."""
+    sys.exit(run_node(CameraNode))
+
+
+if __name__ == "__main__":
+    main()

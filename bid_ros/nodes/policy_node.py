@@ -1,0 +1,207 @@
+"""Policy node: cameras and arm state in, one decision every 0.1 s out."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import Decision as DecisionMessage
+from bid_msgs.msg import EpisodeEvent
+from std_srvs.srv import SetBool
+
+from bid_ros.decoding import DecoderConfig, build_decoder, feature_weights
+from bid_ros.errors import BidError, ObservationError
+from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, stamp_to_ns, time_message
+from bid_ros.nodes.features import subscribe_features
+from bid_ros.nodes.qos import COMMAND, DECISION, EVENT
+from bid_ros.observation import ObservationBuffer
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.decide import DecisionMaker, DecisionRecord
+from bid_ros.policy.policy import Policy
+from bid_ros.schedule import PeriodicThread, Tick
+from bid_ros.task import load_task
+
+PARAMETERS = (
+    Parameter("task", "", "path of the task file"),
+    Parameter("bundle", "", "folder of the policy bundle"),
+    Parameter("decoder", "bid", "registry name of the decoder: vanilla, ema, warmstart, bid, bid+ema, bid+warmstart"),
+    Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
+    Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
+    Parameter("runtime", "auto", "network runtime: auto, openvino or onnx"),
+    Parameter("threads", 1, "inference threads", 1, 64),
+    Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
+    Parameter("decision_phase_ms", 30.0, "decisions start this long after each multiple of the period", 0.0, 1000.0),
+    Parameter("max_late_ms", 40.0, "a decision that would start later than this after its time is skipped", 0.0, 1000.0),
+    Parameter("enabled", False, "decide from the start instead of waiting for an episode or /policy/enable"),
+)
+
+
+class PolicyNode(BidNode):
+    """Holds the decision memory and publishes one chunk a decision. See :data:`PARAMETERS`."""
+
+    def __init__(self) -> None:
+        super().__init__("policy", PARAMETERS)
+        self._task = load_task(self.value("task"))
+        self._bundle = load_bundle(Path(self.value("bundle")), self._task)
+        policy = Policy(self._bundle, self._task, runtime=self.value("runtime"), threads=self.value("threads"))
+        config = DecoderConfig(
+            samples=self.value("samples"),
+            weak_samples=self.value("samples") if policy.has_weak else 0,
+            action_horizon=self.value("action_horizon"),
+            weights=feature_weights(self._bundle.action_spread),
+        )
+        self._decoder = build_decoder(self.value("decoder"), config)
+        self._maker = DecisionMaker(policy, self._decoder, self._task, seed=self.value("seed"))
+        policy.warm_up(self.value("samples"))
+        self._buffer = ObservationBuffer(self._task)
+        self._lock = threading.Lock()
+        self._complete_ns: dict[int, int] = {}
+        self._enabled = bool(self.value("enabled"))
+        self._sequence = 0
+        self._last_stamp = 0
+        self._missed = 0
+        self._waiting = "not enabled"
+        self._durations: list[float] = []
+        self._chunks = self.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
+        self._decisions = self.create_publisher(DecisionMessage, "/policy/decision", DECISION)
+        subscribe_features(self, self._task, self._observe)
+        self.create_subscription(EpisodeEvent, "/episode/event", self._on_event, EVENT)
+        self.create_service(SetBool, "/policy/enable", self._on_enable)
+        self._thread = PeriodicThread(
+            "decide",
+            self._task.dt_ns,
+            self._decide,
+            phase_ns=round(self.value("decision_phase_ms") * 1e6),
+            tolerance_ns=round(self.value("max_late_ms") * 1e6),
+            on_error=self._fail,
+        )
+        self._thread.start()
+        self.get_logger().info(f"ready: {self._decoder.name}, N = {self.value('samples')}, bundle {self._bundle.name}")
+
+    def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
+        """Decisions so far, misses, latency percentiles of the last hundred decisions."""
+        recent = self._durations[-100:]
+        values: dict[str, object] = {"decisions": self._sequence, "missed": self._missed, "decoder": self._decoder.name}
+        if recent:
+            values["decision_ms_p50"] = round(float(np.percentile(recent, 50)), 1)
+            values["decision_ms_max"] = round(max(recent), 1)
+        return not self._waiting or not self._enabled, self._waiting or "deciding", values
+
+    def close(self) -> None:
+        """End the decision thread."""
+        self._thread.stop()
+
+    def _observe(self, name: str, stamp_ns: int, value: Any) -> None:
+        with self._lock:
+            try:
+                self._buffer.add(name, stamp_ns, value)
+            except ObservationError as error:
+                self.get_logger().warning(str(error), throttle_duration_sec=1.0)
+                return
+            stamp = self._buffer.stamp_ns()
+            if stamp is not None and stamp not in self._complete_ns:
+                self._complete_ns = {stamp: time.monotonic_ns()}
+
+    def _on_event(self, event: EpisodeEvent) -> None:
+        if event.kind == EpisodeEvent.START:
+            self._set_enabled(True)
+        elif self._enabled:
+            self._set_enabled(False)
+
+    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._set_enabled(bool(request.data))
+        response.success = True
+        response.message = "deciding" if request.data else "idle"
+        return response
+
+    def _set_enabled(self, enabled: bool) -> None:
+        with self._lock:
+            self._maker.reset()
+            self._enabled = enabled
+            self._waiting = "" if enabled else "not enabled"
+
+    def _decide(self, tick: Tick) -> None:
+        if not self._enabled:
+            return
+        self._missed += tick.skipped
+        with self._lock:
+            try:
+                observation = self._buffer.assemble()
+            except ObservationError as error:
+                self._waiting = str(error)
+                return
+            complete_ns = self._complete_ns.get(observation.stamp_ns, time.monotonic_ns())
+        if observation.stamp_ns <= self._last_stamp:
+            self._waiting = "no new camera frames since the last decision"
+            self._missed += 1
+            return
+        self._waiting = ""
+        self._last_stamp = observation.stamp_ns
+        record = self._maker.decide(observation)
+        if record is None or not self._enabled:
+            return
+        self._chunks.publish(chunk_to_message(record.chunk, self._task))
+        done_ns = time.monotonic_ns()
+        decision_ms = (done_ns - complete_ns) / 1e6
+        age_ms = (time.time_ns() - observation.stamp_ns) / 1e6 - decision_ms
+        self._durations = [*self._durations[-200:], decision_ms]
+        self._decisions.publish(self._message(record, decision_ms, age_ms))
+        self._sequence += 1
+
+    def _message(self, record: DecisionRecord, decision_ms: float, age_ms: float) -> DecisionMessage:
+        choice, task = record.choice, self._task
+        message = DecisionMessage(
+            sequence=self._sequence,
+            decoder=self._decoder.name,
+            dt=duration_message(task.dt_ns),
+            current_step=task.observation_steps - 1,
+            steps=task.horizon,
+            dims=task.action_dim,
+            samples=record.strong.shape[0],
+            weak_samples=0 if record.weak is None else record.weak.shape[0],
+            strong=float32_array(record.strong),
+            selected=float32_array(choice.actions),
+            selected_index=choice.index,
+            observation_age_ms=age_ms,
+            decision_ms=decision_ms,
+            encode_ms=record.encode_ns / 1e6,
+            sample_ms=record.sample_ns / 1e6,
+            choose_ms=record.choose_ns / 1e6,
+            missed=self._missed,
+        )
+        message.header.stamp = time_message(record.stamp_ns)
+        message.header.frame_id = task.base_frame
+        if record.weak is not None:
+            message.weak = float32_array(record.weak)
+        if choice.previous is not None:
+            message.previous = float32_array(choice.previous)
+            message.previous_steps = choice.previous.shape[0]
+        if choice.selection is not None:
+            message.backward = choice.selection.backward.tolist()
+            message.forward = choice.selection.forward.tolist()
+            message.total = choice.selection.total.tolist()
+            message.kept = choice.selection.kept.tolist()
+        return message
+
+    def _fail(self, error: BaseException) -> None:
+        self.get_logger().fatal(f"the decision thread ended: {error}")
+        self._waiting = f"the decision thread ended: {error}"
+        self.executor.shutdown(timeout_sec=0) if self.executor is not None else None
+        if not isinstance(error, BidError):
+            raise error
+
+
+def main() -> None:
+    """Run the policy node."""
+    sys.exit(run_node(PolicyNode))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Safety node: its own process in the path of everything that moves the arm."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
+from geometry_msgs.msg import PoseStamped
+from numpy.typing import NDArray
+from std_srvs.srv import Trigger
+
+from bid_ros.errors import ChunkError
+from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.convert import chunk_from_message, pose_arrays
+from bid_ros.nodes.qos import COMMAND, STATE
+from bid_ros.safety import Arbiter, Envelope, Verdict, Watchdog, WatchdogConfig
+from bid_ros.task import load_task
+
+PARAMETERS = (
+    Parameter("task", "", "path of the task file, whose limits are enforced"),
+    Parameter("required", ["camera", "policy", "arm"], "nodes whose heartbeat is required"),
+    Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node before the stop latches", 0.1, 2.0),
+    Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
+    Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
+)
+SOURCES = ("policy", "teleop", "episode")
+
+
+class SafetyNode(BidNode):
+    """Forwards whole chunks that keep every limit; refuses, latches and says why otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__("safety", PARAMETERS)
+        self._task = load_task(self.value("task"))
+        self._envelope = Envelope(self._task)
+        self._arbiter = Arbiter()
+        deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
+        self._watchdog = Watchdog(WatchdogConfig(deadlines=deadlines, late_limit=self.value("late_limit")))
+        self._tool: tuple[int, NDArray[np.float64]] | None = None
+        self._forwarded = self._refused = 0
+        self._last_source = ""
+        self._forward = self.create_publisher(ChunkMessage, "/safety/chunk", COMMAND)
+        self._states = self.create_publisher(SafetyState, "/safety/state", STATE)
+        for source in SOURCES:
+            self.create_subscription(ChunkMessage, f"/{source}/chunk", partial(self._on_chunk, source), COMMAND)
+        self.create_subscription(PoseStamped, "/arm/tool_pose", self._on_pose, STATE)
+        self.create_subscription(ArmStatus, "/arm/status", self._on_status, STATE)
+        self.create_subscription(Heartbeat, "/heartbeat", self._on_heartbeat, STATE)
+        self.create_service(Trigger, "/safety/reset", self._on_reset)
+        self.create_timer(0.02, self._tick)
+        self.create_timer(0.1, self._publish_state)
+
+    def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
+        """State of the latch and counts."""
+        stopped = self._watchdog.stopped
+        summary = self._watchdog.reason or "running"
+        return not stopped, summary, {"forwarded": self._forwarded, "refused": self._refused}
+
+    def _on_heartbeat(self, message: Heartbeat) -> None:
+        self._watchdog.beat(message.node, time.monotonic_ns())
+
+    def _on_pose(self, message: PoseStamped) -> None:
+        self._tool = (time.monotonic_ns(), pose_arrays(message.pose)[0])
+
+    def _on_status(self, message: ArmStatus) -> None:
+        fault = message.reason if message.mode == ArmStatus.FAULT else ""
+        self._act(self._watchdog.arm_fault(fault, time.monotonic_ns()))
+
+    def _on_chunk(self, source: str, message: ChunkMessage) -> None:
+        steady, now = time.monotonic_ns(), self.now_ns()
+        try:
+            chunk = chunk_from_message(message, self._task)
+        except ChunkError as error:
+            self._judge(source, Verdict(False, "shape", str(error), float("nan"), float("nan")), steady)
+            return
+        if chunk.source != source:
+            reason = f"a chunk on /{source}/chunk claims the source '{chunk.source}'; valid is '{source}'"
+            self._judge(source, Verdict(False, "source", reason, float("nan"), float("nan")), steady)
+            return
+        if not self._arbiter.admits(source, now):
+            return
+        verdict = self._envelope.check(chunk, now, self._tool_position(steady))
+        if self._judge(source, verdict, steady):
+            self._arbiter.accepted(chunk, now)
+            self._forward.publish(message)
+            self._forwarded += 1
+            self._last_source = source
+
+    def _judge(self, source: str, verdict: Verdict, steady: int) -> bool:
+        allowed = self._watchdog.judge(verdict, steady)
+        if not verdict.ok:
+            self._refused += 1
+            self.get_logger().warning(f"refused a chunk of '{source}': {verdict.reason}", throttle_duration_sec=0.5)
+            self._publish_state()
+        return allowed
+
+    def _tool_position(self, steady: int) -> NDArray[np.float64] | None:
+        if self._tool is None or steady - self._tool[0] > self.value("max_pose_age_s") * 1e9:
+            return None
+        return self._tool[1]
+
+    def _tick(self) -> None:
+        self._act(self._watchdog.tick(time.monotonic_ns()))
+
+    def _act(self, stopped_now: bool) -> None:
+        if stopped_now:
+            self.get_logger().error(f"stopped: {self._watchdog.reason}")
+            self._publish_state()
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        refusal = self._watchdog.reset(time.monotonic_ns())
+        response.success = not refusal
+        response.message = refusal or "running"
+        self.get_logger().info(f"reset: {response.message}")
+        self._publish_state()
+        return response
+
+    def _publish_state(self) -> None:
+        watchdog = self._watchdog
+        message = SafetyState(
+            state=SafetyState.STOPPED if watchdog.stopped else SafetyState.RUNNING,
+            trigger=watchdog.trigger,
+            reason=watchdog.reason,
+            measured=float(watchdog.measured),
+            limit=float(watchdog.limit),
+            source=self._last_source,
+            forwarded=self._forwarded,
+            refused=self._refused,
+        )
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._states.publish(message)
+
+
+def main() -> None:
+    """Run the safety node."""
+    sys.exit(run_node(SafetyNode))
+
+
+if __name__ == "__main__":
+    main()

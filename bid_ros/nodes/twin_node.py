@@ -1,0 +1,90 @@
+"""Twin node: serves the libfranka protocol, publishes what the twin's cameras render, ground truth, and reset."""
+
+from __future__ import annotations
+
+import array
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+
+from bid_msgs.msg import EpisodeEvent, TwinScene
+from bid_msgs.srv import ResetEpisode
+from geometry_msgs.msg import PoseStamped
+
+from bid_ros.errors import BidError
+from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.convert import pose_stamped, time_message
+from bid_ros.nodes.qos import EVENT, IMAGE, STATE
+from bid_ros.schedule import PeriodicThread, Tick
+from bid_ros.sim.franka_twin import FrankaTwin
+
+PARAMETERS = (
+    Parameter("address", "127.0.0.1", "loopback address the twin serves"),
+    Parameter("scene_rate_hz", 10, "scene states a second, which is the rate of the twin's cameras", 1, 60),
+    Parameter("truth_every", 1, "publish ground truth with every n-th scene state", 1, 60),
+)
+
+
+class TwinNode(BidNode):
+    """The robot, the table, the object and the cup. Nothing here exists on a real robot."""
+
+    def __init__(self) -> None:
+        super().__init__("twin", PARAMETERS)
+        with suppress(PermissionError):
+            os.nice(-5)  # the twin stands for hardware, which does not slow down when the computer is busy
+        self._twin = FrankaTwin([self.value("address")])
+        self._twin.start()
+        self._scenes = self.create_publisher(TwinScene, "/twin/scene", IMAGE)
+        self._cup = self.create_publisher(PoseStamped, "/ground_truth/cup_pose", STATE)
+        self._object = self.create_publisher(PoseStamped, "/ground_truth/object_pose", STATE)
+        self.create_service(ResetEpisode, "/twin/reset", self._on_reset)
+        self.create_subscription(EpisodeEvent, "/episode/event", self._on_event, EVENT)
+        self._thread = PeriodicThread("scene", round(1e9 / self.value("scene_rate_hz")), self._publish)
+        self._thread.start()
+        self.get_logger().info(f"twin serves {self._twin.hostname}")
+
+    def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
+        """How well the simulation keeps real time."""
+        statistics = self._twin.statistics()
+        return True, "serving", {key: round(value, 4) for key, value in statistics.items()}
+
+    def close(self) -> None:
+        """End the simulation."""
+        self._thread.stop()
+        self._twin.stop()
+
+    def _on_reset(self, request: ResetEpisode.Request, response: ResetEpisode.Response) -> ResetEpisode.Response:
+        try:
+            self._twin.reset(int(request.seed), float(request.cup_speed))
+            response.success, response.message = True, "object between the fingers, cup at its start"
+        except BidError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def _on_event(self, event: EpisodeEvent) -> None:
+        if event.kind == EpisodeEvent.START:
+            self._twin.start_path()
+
+    def _publish(self, tick: Tick) -> None:
+        state = self._twin.scene_state()
+        message = TwinScene(
+            qpos=array.array("d", state.qpos.tobytes()),
+            mocap_pos=array.array("d", state.mocap_pos.tobytes()),
+            mocap_quat=array.array("d", state.mocap_quat.tobytes()),
+        )
+        message.header.stamp = time_message(state.stamp_ns)
+        self._scenes.publish(message)
+        if tick.index % self.value("truth_every") == 0:
+            truth = self._twin.ground_truth()
+            self._cup.publish(pose_stamped(state.stamp_ns, "base", truth.cup_position, truth.cup_quaternion))
+            self._object.publish(pose_stamped(state.stamp_ns, "base", truth.object_position, truth.object_quaternion))
+
+
+def main() -> None:
+    """Run the twin node."""
+    sys.exit(run_node(TwinNode))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""The task file: what a policy sees and does, said once for live use, recording, replay and training."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar, get_args
+
+import yaml
+
+from bid_ros.chunk import NANOSECONDS
+from bid_ros.errors import TaskError
+
+FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints"]
+KINDS: Final = get_args(FeatureKind)
+KIND_SIZES: Final = {"position": 3, "rotation_6d": 6, "gripper": 1, "joints": 7}
+UNITS: Final = {"image": "rgb8", "position": "m", "rotation_6d": "1", "gripper": "m", "joints": "rad"}
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One observed or commanded quantity.
+
+    Attributes:
+        name: column group in data sets and chunks.
+        kind: ``image`` (rgb8), ``position`` (m), ``rotation_6d``, ``gripper`` (opening width, m) or ``joints`` (rad).
+        shape: ``(height, width, 3)`` of an image, else ``(size,)``.
+        frame: frame of positions and rotations.
+        rate_hz: rate at which a sensor is expected to deliver it (observations).
+    """
+
+    name: str
+    kind: FeatureKind
+    shape: tuple[int, ...]
+    frame: str = "base"
+    rate_hz: float = 10.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise TaskError(f"feature '{self.name}' has kind '{self.kind}'; valid are {', '.join(KINDS)}")
+        if self.kind == "image":
+            if len(self.shape) != 3 or self.shape[2] != 3 or min(self.shape) < 1:
+                raise TaskError(f"image '{self.name}' has shape {self.shape}; valid is (height, width, 3)")
+        elif self.shape != (KIND_SIZES[self.kind],):
+            expected = KIND_SIZES[self.kind]
+            raise TaskError(
+                f"feature '{self.name}' of kind '{self.kind}' has shape {self.shape}; valid is ({expected},)"
+            )
+        if not 0.1 <= self.rate_hz <= 1000:
+            raise TaskError(f"feature '{self.name}' has rate_hz {self.rate_hz}; valid is 0.1 to 1000")
+
+    @property
+    def size(self) -> int:
+        """Number of values of a vector feature (product of the shape)."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the arm may be asked for. On by default; every chunk is held to all of them.
+
+    Attributes:
+        workspace_min, workspace_max: corners of the box the tool may be sent to, m, in the task's frame.
+        max_speed, max_acceleration, max_jerk: of the tool, m/s, m/s^2, m/s^3.
+        max_turn_rate, max_turn_acceleration: of the tool, rad/s, rad/s^2.
+        max_tilt: largest angle in rad between the tool's approach axis and straight down.
+        gripper_min, gripper_max: opening width, m.
+        max_jump: largest distance in m between the measured tool and the action for *now*.
+        max_chunk_age: s a chunk's stamp may lie in the past on arrival; max_chunk_lead: s it may lie ahead.
+    """
+
+    workspace_min: tuple[float, float, float]
+    workspace_max: tuple[float, float, float]
+    max_speed: float = 0.5
+    max_acceleration: float = 3.0
+    max_jerk: float = 200.0
+    max_turn_rate: float = 1.5
+    max_turn_acceleration: float = 10.0
+    max_tilt: float = 0.6
+    gripper_min: float = 0.0
+    gripper_max: float = 0.08
+    max_jump: float = 0.15
+    max_chunk_age: float = 0.5
+    max_chunk_lead: float = 0.2
+
+    def __post_init__(self) -> None:
+        for low, high, axis in zip(self.workspace_min, self.workspace_max, "xyz", strict=True):
+            if not low < high:
+                raise TaskError(f"limits: workspace {axis} runs from {low} to {high}; valid is min < max")
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name.startswith("max_") and not 0 < value < float("inf"):
+                raise TaskError(f"limits: {item.name} is {value}; valid is a positive finite number")
+        if not 0 <= self.gripper_min < self.gripper_max <= 0.2:
+            raise TaskError(
+                f"limits: gripper {self.gripper_min} to {self.gripper_max} m; valid is 0 <= min < max <= 0.2"
+            )
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task: features, rates, horizons and limits. Build it with :func:`load_task`.
+
+    Attributes:
+        name: unique name; a policy bundle names the task it was made for.
+        rate_hz: decisions per second, which is also the rate of the actions in a chunk.
+        observation_steps: To, past steps a policy sees, spaced by one action period.
+        horizon: H, rows of one prediction, of which the first ``observation_steps - 1`` lie in the past.
+    """
+
+    name: str
+    robot: str
+    rate_hz: float
+    observation_steps: int
+    horizon: int
+    observation: tuple[Feature, ...]
+    action: tuple[Feature, ...]
+    limits: Limits
+    base_frame: str = "base"
+    tool_frame: str = "tool"
+    description: str = ""
+    episode_timeout: float = 20.0
+    start: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rate_hz <= 100:
+            raise TaskError(f"task '{self.name}': rate_hz is {self.rate_hz}; valid is 1 to 100")
+        if self.observation_steps < 1:
+            raise TaskError(f"task '{self.name}': observation_steps is {self.observation_steps}; valid is 1 or more")
+        if self.horizon < self.observation_steps:
+            raise TaskError(
+                f"task '{self.name}': horizon is {self.horizon}; valid is at least observation_steps {self.observation_steps}"
+            )
+        for group, items in (("observation", self.observation), ("action", self.action)):
+            names = [item.name for item in items]
+            if not names or len(set(names)) != len(names):
+                raise TaskError(f"task '{self.name}': {group} names {names}; valid is one or more different names")
+        if any(item.kind == "image" for item in self.action):
+            raise TaskError(
+                f"task '{self.name}': an action has kind 'image'; valid are position, rotation_6d, gripper, joints"
+            )
+
+    @property
+    def dt_ns(self) -> int:
+        """Time between two actions, integer nanoseconds."""
+        return round(NANOSECONDS / self.rate_hz)
+
+    @property
+    def action_dim(self) -> int:
+        """D, values per action."""
+        return sum(item.size for item in self.action)
+
+    @property
+    def cameras(self) -> tuple[Feature, ...]:
+        """The image observations, in order."""
+        return tuple(item for item in self.observation if item.kind == "image")
+
+    @property
+    def vectors(self) -> tuple[Feature, ...]:
+        """The observations that are not images, in order."""
+        return tuple(item for item in self.observation if item.kind != "image")
+
+    def columns(self, kind: FeatureKind) -> slice | None:
+        """Columns of the first action feature of ``kind`` in a chunk, or None if the task has none."""
+        start = 0
+        for item in self.action:
+            if item.kind == kind:
+                return slice(start, start + item.size)
+            start += item.size
+        return None
+
+    def signature(self) -> str:
+        """Hash of everything a policy depends on: features, rate, horizon and observation steps, not limits."""
+        relevant = {
+            "name": self.name,
+            "rate_hz": self.rate_hz,
+            "observation_steps": self.observation_steps,
+            "horizon": self.horizon,
+            "observation": [asdict(item) for item in self.observation],
+            "action": [asdict(item) for item in self.action],
+        }
+        return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
+
+
+def load_task(path: str | Path) -> Task:
+    """Read a task file.
+
+    Raises:
+        TaskError: if the file is missing, is not YAML, has an unknown or missing field or an impossible value.
+    """
+    path = Path(path)
+    try:
+        content = yaml.safe_load(path.read_text())
+    except FileNotFoundError as error:
+        raise TaskError(f"task file {path} does not exist") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise TaskError(f"task file {path} is not valid YAML: {' '.join(str(error).split())}") from error
+    try:
+        return parse_task(content)
+    except TaskError as error:
+        raise TaskError(f"task file {path}: {error}") from error
+
+
+def parse_task(content: object) -> Task:
+    """Build a task from the mapping that a task file holds; raises TaskError as :func:`load_task` does."""
+    data = dict(_mapping(content, "the file"))
+    data["observation"] = tuple(_feature(item, "observation") for item in _list(data.get("observation"), "observation"))
+    data["action"] = tuple(_feature(item, "action") for item in _list(data.get("action"), "action"))
+    data["limits"] = _build(Limits, _mapping(data.get("limits"), "limits"), "limits")
+    return _build(Task, data, "task")
+
+
+def _feature(item: object, group: str) -> Feature:
+    data = dict(_mapping(item, group))
+    kind = data.get("kind")
+    if "shape" not in data and kind in KIND_SIZES:
+        data["shape"] = (KIND_SIZES[kind],)
+    return _build(Feature, data, f"{group} '{data.get('name')}'")
+
+
+Built = TypeVar("Built", Feature, Limits, Task)
+
+
+def _build(cls: type[Built], data: Mapping[str, Any], where: str) -> Built:
+    valid = [item.name for item in fields(cls)]
+    unknown = [key for key in data if key not in valid]
+    if unknown:
+        raise TaskError(f"{where} has the unknown field '{unknown[0]}'; valid are {', '.join(valid)}")
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+    _check_types(values, where)
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise TaskError(f"{where} is incomplete or has a value of the wrong type: {error}") from error
+
+
+def _check_types(values: Mapping[str, Any], where: str) -> None:
+    text = {"name", "robot", "kind", "frame", "base_frame", "tool_frame", "description"}
+    other = {"observation", "action", "limits", "start"}
+    for key, value in values.items():
+        if key in text:
+            if not isinstance(value, str):
+                raise TaskError(f"{where}: {key} is {value!r}; valid is a text")
+        elif key not in other:
+            numbers = value if isinstance(value, tuple) else (value,)
+            if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
+                raise TaskError(f"{where}: {key} is {value!r}; valid is a number or a list of numbers")
+
+
+def _mapping(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise TaskError(f"{where} is {type(value).__name__}; valid is a mapping of fields")
+    return value
+
+
+def _list(value: object, where: str) -> list[object]:
+    if not isinstance(value, list):
+        raise TaskError(f"{where} is {type(value).__name__}; valid is a list of features")
+    return value

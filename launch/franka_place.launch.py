@@ -1,0 +1,57 @@
+"""Dynamic placing on a Franka arm, or on its twin when no robot_ip is given."""
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, SetEnvironmentVariable, Shutdown
+from launch.event_handlers import OnProcessExit
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from bid_ros.bringup import UpArguments, describe
+
+ARGUMENTS = {
+    "robot_ip": ("", "address of the robot; empty starts the twin"),
+    "decoder": ("bid", "vanilla, ema, warmstart, bid, bid+ema, bid+warmstart"),
+    "samples": ("16", "strong samples a decision"),
+    "moving": ("0.03", "speed of the twin's cup in m/s, 0 = static"),
+    "episodes": ("3", "number of episodes"),
+    "seed": ("0", "seed of the first episode"),
+    "rviz": ("false", "start RViz"),
+    "record": ("true", "write a bag"),
+    "out": ("out", "folder for run.json and the bag"),
+}
+
+
+def _nodes(context: LaunchContext) -> list[object]:
+    text = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
+    arguments = UpArguments(
+        robot_ip=text["robot_ip"],
+        decoder=text["decoder"],
+        samples=int(text["samples"]),
+        moving=float(text["moving"]),
+        episodes=int(text["episodes"]),
+        seed=int(text["seed"]),
+        rviz=text["rviz"].lower() == "true",
+        record=text["record"].lower() == "true",
+        out=text["out"],
+    )
+    specs = describe("franka_place", arguments)
+    nodes = [
+        Node(
+            package="bid_ros",
+            executable=spec.executable,
+            name=spec.name,
+            parameters=[dict(spec.parameters)],
+            output="screen" if spec.name == "episode" else "log",
+        )
+        for spec in specs
+    ]
+    # The episode runner ends the run; any other node that ends would leave an incomplete system behind.
+    actions = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[Shutdown()])) for node in nodes]
+    if not arguments.robot_ip:
+        actions.insert(0, SetEnvironmentVariable("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"))
+    return [*actions, *nodes]
+
+
+def generate_launch_description() -> LaunchDescription:
+    declared = [DeclareLaunchArgument(name, default_value=value, description=text) for name, (value, text) in ARGUMENTS.items()]
+    return LaunchDescription([*declared, OpaqueFunction(function=_nodes)])
