@@ -1,0 +1,66 @@
+"""A bounded queue of serialized messages that gives up images before anything else."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass
+from operator import attrgetter
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A serialized message that waits to be written."""
+
+    topic: str
+    stamp_ns: int
+    data: bytes
+
+
+class Backlog:
+    """Messages between the callbacks and the file, at most ``limit_bytes`` of them. Not thread-safe.
+
+    Expendable messages (images) may fill half of it, and the oldest of them make room for the others: a recording
+    without a frame is worth more than one without the decision or the episode's end.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._kept: deque[Pending] = deque()
+        self._expendable: deque[Pending] = deque()
+        self._expendable_bytes = 0
+        self.size_bytes = 0
+        self.dropped: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self._expendable)
+
+    def offer(self, item: Pending, expendable: bool) -> bool:
+        """Append a message; returns False and counts it in ``dropped`` if there is no room for it."""
+        size = len(item.data)
+        if expendable:
+            fits = self._expendable_bytes + size <= self._limit // 2 and self.size_bytes + size <= self._limit
+        else:
+            while self._expendable and self.size_bytes + size > self._limit:
+                self._drop_oldest_expendable()
+            fits = self.size_bytes + size <= self._limit
+        if not fits:
+            self.dropped[item.topic] += 1
+            return False
+        (self._expendable if expendable else self._kept).append(item)
+        self.size_bytes += size
+        self._expendable_bytes += size if expendable else 0
+        return True
+
+    def drain(self) -> list[Pending]:
+        """Remove and return everything, in the order of the stamps."""
+        items = sorted([*self._kept, *self._expendable], key=attrgetter("stamp_ns"))
+        self._kept.clear()
+        self._expendable.clear()
+        self.size_bytes = self._expendable_bytes = 0
+        return items
+
+    def _drop_oldest_expendable(self) -> None:
+        item = self._expendable.popleft()
+        self.size_bytes -= len(item.data)
+        self._expendable_bytes -= len(item.data)
+        self.dropped[item.topic] += 1

@@ -1,0 +1,305 @@
+"""From bags to a data set, through the same observation code that runs live."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.errors import ObservationError, RecordingError
+from bid_ros.observation import Observation, ObservationBuffer
+from bid_ros.recording.dataset import Dataset
+from bid_ros.recording.episodes import Episode, find_episodes
+from bid_ros.recording.features import extract, stamp_ns
+from bid_ros.recording.reader import BagReader
+from bid_ros.recording.references import References
+from bid_ros.recording.repair import bag_files
+from bid_ros.recording.topics import ARM_STATUS, feature_topic
+from bid_ros.rotation import matrix_from_6d
+from bid_ros.task import Feature, Task
+
+LAG_NS: Final = 1_000_000_000  # a message may be received this long after the END it precedes
+IDLE_ROWS: Final = 3  # rows kept before the first motion
+MOVED_M: Final = 0.001
+MOVED_RAD: Final = 0.005
+CACHE_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class BagReport:
+    """What became of one bag: episodes found and used, rows taken, and every reason why something was left out."""
+
+    path: str
+    episodes: int
+    used: int
+    rows: int
+    reasons: tuple[str, ...] = ()
+    cached: bool = False
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Rows without a gap: observations, actions and stamps, of one episode."""
+
+    episode: Episode
+    observations: Sequence[Observation]
+    actions: NDArray[np.float64]
+    truncated: bool
+
+
+def build_dataset(
+    bags: Iterable[str | Path],
+    task: Task,
+    only_success: bool = True,
+    progress: Callable[[BagReport], None] | None = None,
+    cache: str | Path | None = None,
+) -> Dataset:
+    """Return the rows of all episodes in ``bags``.
+
+    One row per frame pair (every ``task.dt_ns``) from START to END. Its observations are the newest row of what an
+    :class:`ObservationBuffer` assembles when the pair arrives, exactly as live; its action is the reference that was
+    streamed to the robot at the stamp of the frames. The still rows at the start are dropped but for three. Where a
+    frame or an action is missing, the episode is split into two (``Dataset.truncated`` marks the first).
+
+    Args:
+        bags: bag folders.
+        task: what is observed and commanded.
+        only_success: leave out the episodes that failed. One without END is always left out.
+        progress: called with the report of each bag; default: to the log.
+        cache: folder for the finished part of each bag, so that a run that was interrupted goes on where it stopped.
+
+    Raises:
+        RecordingError: no bag has a usable episode, or the task's actions are not recorded.
+        TaskError: no topic delivers one of the task's observations.
+    """
+    # Raises for a task that no bag can serve, before any is read.
+    References(task)
+    _features_by_topic(task)
+    parts: list[Dataset] = []
+    reports: list[BagReport] = []
+    for bag in bags:
+        part, report = _part(Path(bag), task, only_success, None if cache is None else Path(cache))
+        reports.append(report)
+        (progress or _log)(report)
+        if part is not None:
+            parts.append(part)
+    if not parts:
+        reasons = [f"{report.path}: {reason}" for report in reports for reason in report.reasons or ("no episode",)]
+        raise RecordingError(
+            f"none of {len(reports)} bags has a usable episode for task '{task.name}' ({'; '.join(reasons[:3])})"
+        )
+    return _joined(parts)
+
+
+def _log(report: BagReport) -> None:
+    log = logging.getLogger(__name__)
+    log.info("%s: %d of %d episodes, %d rows", report.path, report.used, report.episodes, report.rows)
+    for reason in report.reasons:
+        log.warning("%s: %s", report.path, reason)
+
+
+def _part(bag: Path, task: Task, only_success: bool, cache: Path | None) -> tuple[Dataset | None, BagReport]:
+    """Return the rows of one bag, from the cache if they are there. A bag that cannot be read is reported."""
+    try:
+        if cache is None:
+            return _read_bag(bag, task, only_success)
+        stem = cache / _cache_key(bag, task, only_success)
+        found = _from_cache(stem)
+        if found is None:
+            found = _read_bag(bag, task, only_success)
+            _to_cache(stem, *found)
+        return found
+    except RecordingError as error:
+        return None, BagReport(str(bag), 0, 0, 0, (str(error),))
+
+
+def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None, BagReport]:
+    reasons: list[str] = []
+    segments: list[_Segment] = []
+    used = 0
+    with BagReader(bag) as reader:
+        if not reader.was_complete:
+            reasons.append("the recording was not closed; read up to its last whole message")
+        episodes = find_episodes(reader)
+        for episode in episodes:
+            found, why = _read_episode(reader, episode, task, only_success)
+            reasons += [f"episode {episode.index}: {reason}" for reason in why]
+            segments += found
+            used += bool(found)
+    part = _dataset(segments, task) if segments else None
+    rows = 0 if part is None else part.rows
+    return part, BagReport(str(bag), len(episodes), used, rows, tuple(reasons))
+
+
+def _read_episode(
+    reader: BagReader, episode: Episode, task: Task, only_success: bool
+) -> tuple[list[_Segment], list[str]]:
+    """Return the segments of an episode and the reasons for everything that is left out of them."""
+    if episode.end_ns is None:
+        return [], ["left out: it has no END"]
+    if only_success and not episode.success:
+        return [], [f"left out: {episode.outcome or 'no success'}"]
+    references = References(task)
+    try:
+        rows, reasons = _observe(reader, episode, task, references)
+    except ObservationError as error:
+        return [], [f"left out: {error}"]
+    stamps = np.array([row.stamp_ns for row in rows], dtype=np.int64)
+    actions, known = references.at(stamps)
+    if not known.all():
+        reasons.append(f"{int((~known).sum())} rows left out: no reference of the arm near their stamp")
+    rows = [row for row, good in zip(rows, known, strict=True) if good]
+    stamps, actions = stamps[known], actions[known]
+    first = _first_row(actions, task)
+    if first is None:
+        return [], [*reasons, f"left out: the arm is never told to move in {len(rows)} rows"]
+    rows, stamps, actions = rows[first:], stamps[first:], actions[first:]
+    return _split(episode, rows, stamps, actions, task, reasons), reasons
+
+
+def _observe(
+    reader: BagReader, episode: Episode, task: Task, references: References
+) -> tuple[list[Observation], list[str]]:
+    """Play an episode into an observation buffer and return the newest row at each frame pair."""
+    assert episode.end_ns is not None and episode.end_received_ns is not None
+    by_topic = _features_by_topic(task)
+    # A row is the newest of a window; asking for one step alone keeps the first row after a gap.
+    buffer = ObservationBuffer(replace(task, observation_steps=1))
+    rows: list[Observation] = []
+    missing: list[str] = []
+    seen = episode.start_ns - 1
+    for item in reader.messages(by_topic, episode.start_received_ns, episode.end_received_ns + LAG_NS):
+        if item.topic == ARM_STATUS:
+            references.add(item.message)
+        for feature in by_topic[item.topic]:
+            buffer.add(feature.name, stamp_ns(item.message), extract(feature, item.message))
+        newest = buffer.stamp_ns()
+        if newest is None or not seen < newest <= episode.end_ns:
+            continue
+        seen = newest
+        # Cameras may be faster than the task: a frame belongs to the grid if most of a period has passed.
+        if rows and newest - rows[-1].stamp_ns < 0.75 * task.dt_ns:
+            continue
+        try:
+            rows.append(_newest_row(buffer.assemble(newest)))
+        except ObservationError as error:
+            missing.append(str(error))
+    reasons = [f"{len(missing)} rows left out: {missing[0]}"] if missing else []
+    return rows, reasons
+
+
+def _features_by_topic(task: Task) -> dict[str, list[Feature]]:
+    """Return the observed features by the topic that delivers them; the arm's status is always among the topics."""
+    by_topic: dict[str, list[Feature]] = {ARM_STATUS: []}
+    for feature in task.observation:
+        by_topic.setdefault(feature_topic(feature), []).append(feature)
+    return by_topic
+
+
+def _newest_row(observation: Observation) -> Observation:
+    """Return the last row, without the axis of time."""
+    return replace(observation, values={name: values[-1] for name, values in observation.values.items()})
+
+
+def _first_row(actions: NDArray[np.float64], task: Task) -> int | None:
+    """Return the row to begin with: ``IDLE_ROWS`` before the reference first moves; None if it never does."""
+    if not len(actions):
+        return None
+    moved = np.zeros(len(actions), dtype=np.bool_)
+    for kind in ("position", "gripper"):
+        columns = task.columns(kind)
+        if columns is not None:
+            part = actions[:, columns]
+            moved |= np.linalg.norm(part - part[0], axis=1) > MOVED_M
+    columns = task.columns("rotation_6d")
+    if columns is not None:
+        turns = matrix_from_6d(actions[:, columns])
+        cosine = (np.einsum("tij,ij->t", turns, turns[0]) - 1) / 2
+        moved |= np.arccos(np.clip(cosine, -1, 1)) > MOVED_RAD
+    return max(0, int(moved.argmax()) - IDLE_ROWS) if moved.any() else None
+
+
+def _split(
+    episode: Episode,
+    rows: Sequence[Observation],
+    stamps: NDArray[np.int64],
+    actions: NDArray[np.float64],
+    task: Task,
+    reasons: list[str],
+) -> list[_Segment]:
+    """Cut rows where more than one and a half periods lie between two, and say so in ``reasons``."""
+    cuts = [0, *(np.flatnonzero(np.diff(stamps) > 1.5 * task.dt_ns) + 1).tolist(), len(rows)]
+    segments = []
+    for begin, end in pairwise(cuts):
+        if end < len(rows):
+            reasons.append(f"split after row {end - 1}: {(stamps[end] - stamps[end - 1]) / 1e6:.0f} ms to the next")
+        if end - begin < task.observation_steps:
+            reasons.append(f"{end - begin} rows left out: fewer than observation_steps {task.observation_steps}")
+        else:
+            segments.append(_Segment(episode, rows[begin:end], actions[begin:end], end < len(rows)))
+    return segments
+
+
+def _dataset(segments: Sequence[_Segment], task: Task) -> Dataset:
+    rows = [row for segment in segments for row in segment.observations]
+    return Dataset(
+        observations={item.name: np.stack([row.values[item.name] for row in rows]) for item in task.observation},
+        actions=np.concatenate([segment.actions for segment in segments]),
+        stamps_ns=np.array([row.stamp_ns for row in rows], dtype=np.int64),
+        episode_ends=np.cumsum([len(segment.observations) for segment in segments], dtype=np.int64),
+        labels=tuple(segment.episode.label for segment in segments),
+        seeds=np.array([segment.episode.seed for segment in segments], dtype=np.uint64),
+        task=task.name,
+        task_signature=task.signature(),
+        truncated=np.array([segment.truncated for segment in segments], dtype=np.bool_),
+    )
+
+
+def _joined(parts: Sequence[Dataset]) -> Dataset:
+    offsets = np.cumsum([0, *(part.rows for part in parts[:-1])])
+    return Dataset(
+        observations={
+            name: np.concatenate([part.observations[name] for part in parts]) for name in parts[0].observations
+        },
+        actions=np.concatenate([part.actions for part in parts]),
+        stamps_ns=np.concatenate([part.stamps_ns for part in parts]),
+        episode_ends=np.concatenate([part.episode_ends + at for part, at in zip(parts, offsets, strict=True)]),
+        labels=tuple(label for part in parts for label in part.labels),
+        seeds=np.concatenate([part.seeds for part in parts]),
+        task=parts[0].task,
+        task_signature=parts[0].task_signature,
+        truncated=np.concatenate([part.truncated for part in parts]),
+    )
+
+
+def _cache_key(bag: Path, task: Task, only_success: bool) -> str:
+    """Return a name that changes with the files of the bag, the task and the options."""
+    files = [(str(item.resolve()), item.stat().st_size, item.stat().st_mtime_ns) for item in bag_files(bag)]
+    return hashlib.sha256(repr((CACHE_VERSION, files, task.signature(), only_success)).encode()).hexdigest()[:32]
+
+
+def _to_cache(stem: Path, part: Dataset | None, report: BagReport) -> None:
+    """Write rows, then report: the report marks the part as finished."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    if part is not None:
+        part.save(stem.with_suffix(".npz"))
+    temporary = stem.with_suffix(".tmp")
+    temporary.write_text(json.dumps(asdict(report)))
+    temporary.replace(stem.with_suffix(".json"))
+
+
+def _from_cache(stem: Path) -> tuple[Dataset | None, BagReport] | None:
+    try:
+        content: dict[str, Any] = json.loads(stem.with_suffix(".json").read_text())
+        report = BagReport(**{**content, "reasons": tuple(content["reasons"]), "cached": True})
+        return (Dataset.load(stem.with_suffix(".npz")) if report.rows else None), report
+    except (OSError, ValueError, KeyError, TypeError, RecordingError):
+        return None

@@ -1,0 +1,209 @@
+"""The data set that a policy is trained on: observations and actions on the task's time grid, in one file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.errors import RecordingError
+from bid_ros.task import Feature, Task
+
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Episodes of one task, one after the other.
+
+    Attributes:
+        observations: per feature ``(T, *shape)``; images uint8 rgb, vectors float64 in the task's units and frames.
+        actions: ``(T, D)`` float64 in the order and units of the task's action features. Row ``t`` is what the
+            robot was told for the instant ``stamps_ns[t]``.
+        stamps_ns: ``(T,)`` int64, ROS time of the row's camera frames.
+        episode_ends: ``(E,)`` int64, index one past the last row of each episode.
+        labels: of each episode, E of them.
+        seeds: ``(E,)`` uint64, of each episode's scene.
+        task: name of the task.
+        task_signature: ``Task.signature()``.
+        truncated: ``(E,)`` bool: the rows end before the episode did (a gap in the frames follows), so nothing is
+            known about the actions after the last one. Default: none.
+
+    Raises:
+        RecordingError: the number of rows or episodes differs between the fields.
+    """
+
+    observations: Mapping[str, NDArray[Any]]
+    actions: NDArray[np.float64]
+    stamps_ns: NDArray[np.int64]
+    episode_ends: NDArray[np.int64]
+    labels: tuple[str, ...]
+    seeds: NDArray[np.uint64]
+    task: str
+    task_signature: str
+    truncated: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    def __post_init__(self) -> None:
+        if self.truncated.size == 0:
+            object.__setattr__(self, "truncated", np.zeros(len(self.episode_ends), dtype=np.bool_))
+        rows = len(self.stamps_ns)
+        for name, values in [*self.observations.items(), ("actions", self.actions)]:
+            if len(values) != rows:
+                raise RecordingError(f"data set: '{name}' has {len(values)} rows; valid is {rows}, one per stamp")
+        ends = self.episode_ends
+        if len(ends) == 0 or ends[0] < 1 or (np.diff(ends) < 1).any() or ends[-1] != rows:
+            raise RecordingError(f"data set: episode_ends is {ends.tolist()}; valid increases from 1 or more to {rows}")
+        for name, count in (
+            ("labels", len(self.labels)),
+            ("seeds", len(self.seeds)),
+            ("truncated", len(self.truncated)),
+        ):
+            if count != len(ends):
+                raise RecordingError(f"data set: {count} {name}; valid is {len(ends)}, one per episode")
+
+    @property
+    def rows(self) -> int:
+        """T, number of rows."""
+        return len(self.stamps_ns)
+
+    @property
+    def episodes(self) -> int:
+        """E, number of episodes."""
+        return len(self.episode_ends)
+
+    @property
+    def episode_starts(self) -> NDArray[np.int64]:
+        """``(E,)``: index of the first row of each episode."""
+        return np.concatenate([[0], self.episode_ends[:-1]]).astype(np.int64)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the whole content: names, types, shapes and values, whatever file it is in."""
+        digest = hashlib.sha256()
+        for name, values in sorted(self._arrays().items()):
+            digest.update(f"{name} {values.dtype.str} {values.shape}\n".encode())
+            digest.update(np.ascontiguousarray(values).data)
+        return digest.hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write one compressed ``.npz``, atomically.
+
+        Raises:
+            RecordingError: if the file cannot be written.
+        """
+        path = Path(path)
+        temporary = path.with_name(f".{path.name}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as stream:
+                arrays: dict[str, Any] = {**self._arrays(), "sha256": np.array(self.sha256)}
+                np.savez_compressed(stream, **arrays)
+            temporary.replace(path)
+        except OSError as error:
+            raise RecordingError(f"data set {path} cannot be written: {error.strerror}") from error
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+
+    @classmethod
+    def load(cls, path: str | Path) -> Dataset:
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            RecordingError: the file is missing, is not a data set, or its content does not match its hash.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise RecordingError(f"data set {path} does not exist")
+        try:
+            with np.load(path, allow_pickle=False) as content:
+                arrays = {name: content[name] for name in content.files}
+            dataset, expected = _from_arrays(arrays), str(arrays["sha256"])
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise RecordingError(f"data set {path} is damaged or of another kind: {error}") from error
+        if dataset.sha256 != expected:
+            raise RecordingError(f"data set {path} is damaged: its content has another hash than it says")
+        return dataset
+
+    def validate(self, task: Task) -> None:
+        """Check that a policy for ``task`` can be trained on this data.
+
+        Raises:
+            RecordingError: made for another task, a feature missing or of another shape or type, a value that is
+                not finite, or an episode shorter than the observation window.
+        """
+        if self.task_signature != task.signature():
+            raise RecordingError(
+                f"data set was made for task '{self.task}' with other features or rates than those of '{task.name}'"
+            )
+        for feature in task.observation:
+            if feature.name not in self.observations:
+                raise RecordingError(
+                    f"data set lacks observation '{feature.name}'; it has {', '.join(self.observations)}"
+                )
+            _check(feature, self.observations[feature.name])
+        if self.actions.shape[1:] != (task.action_dim,):
+            raise RecordingError(f"data set has actions {self.actions.shape}; the task says (T, {task.action_dim})")
+        _check_finite("actions", self.actions)
+        lengths = np.diff(self.episode_ends, prepend=0)
+        if lengths.min() < task.observation_steps:
+            raise RecordingError(
+                f"episode {int(lengths.argmin())} of the data set has {int(lengths.min())} rows; "
+                f"valid is at least observation_steps {task.observation_steps}"
+            )
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        about = {"format": FORMAT, "task": self.task, "task_signature": self.task_signature, "labels": self.labels}
+        return {f"observation.{name}": np.asarray(values) for name, values in self.observations.items()} | {
+            "actions": self.actions,
+            "stamps_ns": self.stamps_ns,
+            "episode_ends": self.episode_ends,
+            "seeds": self.seeds,
+            "truncated": self.truncated,
+            "about": np.array(json.dumps(about, sort_keys=True)),
+        }
+
+
+def _from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Dataset:
+    about = json.loads(str(arrays["about"]))
+    if about["format"] != FORMAT:
+        raise ValueError(f"format {about['format']}; valid is {FORMAT}")
+    prefix = "observation."
+    return Dataset(
+        observations={name.removeprefix(prefix): item for name, item in arrays.items() if name.startswith(prefix)},
+        actions=arrays["actions"],
+        stamps_ns=arrays["stamps_ns"],
+        episode_ends=arrays["episode_ends"],
+        labels=tuple(about["labels"]),
+        seeds=arrays["seeds"],
+        task=about["task"],
+        task_signature=about["task_signature"],
+        truncated=arrays["truncated"],
+    )
+
+
+def _check(feature: Feature, values: NDArray[Any]) -> None:
+    kind = np.uint8 if feature.kind == "image" else np.float64
+    if values.shape[1:] != feature.shape or values.dtype != kind:
+        raise RecordingError(
+            f"data set has '{feature.name}' as {values.dtype} {values.shape}; "
+            f"the task says {np.dtype(kind)} (T, {', '.join(map(str, feature.shape))})"
+        )
+    if feature.kind != "image":
+        _check_finite(feature.name, values)
+
+
+def _check_finite(name: str, values: NDArray[Any]) -> None:
+    bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    if bad.any():
+        raise RecordingError(f"data set: '{name}' is not finite in row {int(bad.argmax())}")

@@ -1,0 +1,97 @@
+"""Message definitions from the installed message packages, to be stored in a bag beside the messages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
+
+from bid_ros.errors import RecordingError
+
+SEPARATOR: Final = "=" * 80
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a bag must know about a type to be read anywhere.
+
+    Attributes:
+        type_name: ``package/msg/Name``.
+        text: ros2msg text of the type, followed by that of every type it depends on (MCAP's ``ros2msg`` encoding).
+        type_hash: RIHS01 hash of the type, as ROS 2 computes it.
+    """
+
+    type_name: str
+    text: str
+    type_hash: str
+
+
+def search_prefixes() -> tuple[Path, ...]:
+    """Return the installation prefixes in the order of their search: ``AMENT_PREFIX_PATH``, then this Python's."""
+    listed = [Path(item) for item in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if item]
+    return tuple(dict.fromkeys([*listed, Path(sys.prefix)]))
+
+
+def find_definition(type_name: str, prefixes: Sequence[Path] | None = None) -> Definition:
+    """Return the definition of ``type_name`` (``package/msg/Name``) with everything it depends on.
+
+    Args:
+        type_name: full name of the message type.
+        prefixes: installation prefixes to look in; default :func:`search_prefixes`.
+
+    Raises:
+        RecordingError: if the type or one that it depends on is not installed, or its text is not a definition.
+    """
+    where = search_prefixes() if prefixes is None else tuple(prefixes)
+    texts: dict[str, str] = {}
+    types: dict[str, Any] = {}
+    waiting = [type_name]
+    while waiting:
+        name = waiting.pop(0)
+        if name in texts:
+            continue
+        texts[name] = _read(name, where)
+        try:
+            parsed = get_types_from_msg(texts[name], name)
+        except TypesysError as error:
+            raise RecordingError(f"the definition of {name} cannot be read: {error}") from error
+        types.update(parsed)
+        waiting.extend(_dependencies(parsed))
+    parts = [texts[type_name].rstrip() + "\n"]
+    for name, text in texts.items():
+        if name != type_name:
+            package, _, short = name.split("/")
+            parts.append(f"{SEPARATOR}\nMSG: {package}/{short}\n{text.rstrip()}\n")
+    store = get_typestore(Stores.EMPTY)
+    store.register(types)
+    return Definition(type_name, "".join(parts), str(store.hash_rihs01(type_name)))
+
+
+def _read(type_name: str, prefixes: Sequence[Path]) -> str:
+    parts = type_name.split("/")
+    if len(parts) != 3 or parts[1] != "msg":
+        raise RecordingError(f"message type '{type_name}' has an unknown form; valid is package/msg/Name")
+    for prefix in prefixes:
+        path = prefix / "share" / parts[0] / "msg" / f"{parts[2]}.msg"
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    searched = ", ".join(str(prefix) for prefix in prefixes)
+    raise RecordingError(f"message type '{type_name}' is not installed; looked in share/ of {searched}")
+
+
+def _dependencies(parsed: dict[str, Any]) -> list[str]:
+    """Return the names of the message types that the fields of parsed definitions use."""
+    return [name for _, fields in parsed.values() for _, kind in fields for name in _names(kind)]
+
+
+def _names(kind: Any) -> list[str]:
+    """Return the message types in a parsed field type: (NAME, name), (BASE, ...) or (ARRAY, (inner, length))."""
+    node, value = kind
+    if node.name == "NAME":
+        return [str(value)]
+    return [] if node.name == "BASE" else _names(value[0])

@@ -1,0 +1,90 @@
+"""Episodes of a bag, from the events that mark them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from bid_ros.recording.features import stamp_ns
+from bid_ros.recording.reader import BagMessage, BagReader
+from bid_ros.recording.topics import EPISODE_EVENT
+
+# Constants of bid_msgs/EpisodeEvent; a test holds them to the installed message.
+PREPARE: Final = 0
+START: Final = 1
+END: Final = 2
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode of a recording.
+
+    Attributes:
+        index: as the runner counted it.
+        seed: of the scene.
+        label: "clean", "diverse", a decoder's name, ...
+        start_ns, end_ns: stamps of START and END in ROS time; ``end_ns`` is None if the recording has no END.
+        start_received_ns, end_received_ns: when the recorder got these events.
+        success: what END said; False without END.
+        outcome: what END said, else why there is none.
+    """
+
+    index: int
+    seed: int
+    label: str
+    start_ns: int
+    end_ns: int | None
+    start_received_ns: int
+    end_received_ns: int | None
+    success: bool
+    outcome: str
+
+
+def find_episodes(bag: BagReader) -> tuple[Episode, ...]:
+    """Return the episodes of a bag in the order of their start; raises RecordingError if the bag is damaged."""
+    return episodes_from_events(bag.messages([EPISODE_EVENT]))
+
+
+def episodes_from_events(events: Iterable[BagMessage]) -> tuple[Episode, ...]:
+    """Pair START and END events, given in the order of their receipt.
+
+    A START without its END is an episode without an end: the recording stopped, or the next one began. An END whose
+    START was not recorded is none. A repeated event (the topic is latched) counts once.
+    """
+    episodes: list[Episode] = []
+    begun: BagMessage | None = None
+    for event in events:
+        kind = event.message.kind
+        if begun is not None and _same_start(begun, event):
+            continue
+        if begun is not None and kind == END and event.message.episode == begun.message.episode:
+            episodes.append(_episode(begun, event))
+            begun = None
+        elif begun is not None and kind in (PREPARE, START):
+            episodes.append(_episode(begun, None))
+            begun = None
+        if kind == START:
+            begun = event
+    if begun is not None:
+        episodes.append(_episode(begun, None))
+    return tuple(episodes)
+
+
+def _same_start(begun: BagMessage, event: BagMessage) -> bool:
+    return bool(event.message.kind == START and stamp_ns(event.message) == stamp_ns(begun.message))
+
+
+def _episode(begun: BagMessage, ended: BagMessage | None) -> Episode:
+    start = begun.message
+    return Episode(
+        index=int(start.episode),
+        seed=int(start.seed),
+        label=str(start.label),
+        start_ns=stamp_ns(start),
+        end_ns=None if ended is None else stamp_ns(ended.message),
+        start_received_ns=begun.stamp_ns,
+        end_received_ns=None if ended is None else ended.stamp_ns,
+        success=ended is not None and bool(ended.message.success),
+        outcome="not ended" if ended is None else str(ended.message.outcome),
+    )

@@ -1,0 +1,92 @@
+"""From a message to the value of an observed feature: the one place, live, in replay and in training.
+
+Messages are read by their field names only, so rclpy's messages and those decoded from a bag both work.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.chunk import NANOSECONDS
+from bid_ros.errors import ObservationError
+from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.task import Feature
+
+ENCODINGS: Final = ("rgb8", "bgr8")
+
+
+def stamp_ns(message: Any) -> int:
+    """Return ``message.header.stamp`` in integer nanoseconds."""
+    stamp = message.header.stamp
+    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
+
+
+def extract(feature: Feature, message: Any) -> NDArray[Any]:
+    """Return the value of ``feature`` that a message of its topic (``topics.feature_topic``) carries.
+
+    Args:
+        feature: image from ``sensor_msgs/Image``; position (m) and rotation_6d from ``geometry_msgs/PoseStamped``;
+            gripper width (m) from ``bid_msgs/ArmStatus``; joints (rad) from ``sensor_msgs/JointState``.
+        message: an object with the fields of that type.
+
+    Returns:
+        Array of ``feature.shape``: uint8 rgb for an image, else float64.
+
+    Raises:
+        ObservationError: the image has another size or encoding, the pose another frame, or a value is missing or
+            not a number.
+    """
+    if feature.kind == "image":
+        return _image(feature, message)
+    if feature.kind == "gripper":
+        value = np.array([message.gripper_width], dtype=np.float64)
+    elif feature.kind == "joints":
+        value = np.asarray(message.position, dtype=np.float64)[: feature.size]
+    else:
+        value = _pose_part(feature, message)
+    if value.shape != feature.shape or not np.isfinite(value).all():
+        raise ObservationError(
+            f"observation '{feature.name}' is {value.tolist()}; valid are {feature.size} finite numbers"
+        )
+    return value
+
+
+def _pose_part(feature: Feature, message: Any) -> NDArray[np.float64]:
+    """Return position ``(3,)`` m or rotation ``(6,)`` of a stamped pose given in the feature's frame."""
+    frame = message.header.frame_id
+    if frame != feature.frame:
+        raise ObservationError(f"observation '{feature.name}' is in frame '{frame}'; valid is '{feature.frame}'")
+    if feature.kind == "position":
+        point = message.pose.position
+        return np.array([point.x, point.y, point.z], dtype=np.float64)
+    turn = message.pose.orientation
+    quaternion = np.array([turn.x, turn.y, turn.z, turn.w], dtype=np.float64)
+    norm = float(np.linalg.norm(quaternion))
+    if not abs(norm - 1) < 0.01:
+        raise ObservationError(f"observation '{feature.name}' has a quaternion of length {norm:.3g}; valid is 1")
+    return matrix_to_6d(matrix_from_quaternion(quaternion))
+
+
+def _image(feature: Feature, message: Any) -> NDArray[np.uint8]:
+    """Return ``(height, width, 3)`` uint8 rgb of an image message that has the feature's size."""
+    height, width, channels = feature.shape
+    if (message.height, message.width) != (height, width):
+        raise ObservationError(
+            f"image '{feature.name}' is {message.height}x{message.width}; the task says {height}x{width}"
+        )
+    if message.encoding not in ENCODINGS:
+        raise ObservationError(
+            f"image '{feature.name}' has encoding '{message.encoding}'; valid are {', '.join(ENCODINGS)}"
+        )
+    data = np.frombuffer(message.data, dtype=np.uint8)
+    if message.step < width * channels or data.size != height * message.step:
+        raise ObservationError(
+            f"image '{feature.name}' has {data.size} bytes in rows of {message.step}; "
+            f"valid are {height} rows of at least {width * channels}"
+        )
+    # Drivers may pad rows to a multiple of some bytes: cut the padding.
+    pixels = data.reshape(height, message.step)[:, : width * channels].reshape(height, width, channels)
+    return np.ascontiguousarray(pixels[:, :, ::-1] if message.encoding == "bgr8" else pixels)

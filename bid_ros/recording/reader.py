@@ -1,0 +1,128 @@
+"""Reading of bags: decoded messages in the order of their time, from whole and from broken recordings alike."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rosbags.highlevel import AnyReader
+
+from bid_ros.errors import RecordingError
+from bid_ros.recording.repair import bag_files, is_complete, repaired_copy
+
+
+@dataclass(frozen=True)
+class BagMessage:
+    """A message of a bag.
+
+    Attributes:
+        topic: its topic.
+        stamp_ns: time of receipt by the recorder, ns since the epoch.
+        message: object with the fields of the type; arrays of numbers are NumPy arrays.
+    """
+
+    topic: str
+    stamp_ns: int
+    message: Any
+
+
+class BagReader:
+    """A rosbag2 MCAP bag, decoded with the definitions that it holds: no ROS installation is needed.
+
+    A file without an index (its recorder was killed, or still runs) is read from a repaired copy in a temporary
+    folder, up to the last whole message. The bag itself is never changed.
+
+    Args:
+        path: bag folder, or one MCAP file.
+
+    Raises:
+        RecordingError: the bag is missing, is no recording, or is damaged.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.was_complete = True
+        self._stack = ExitStack()
+        try:
+            self._reader = self._open(bag_files(self.path))
+        except RecordingError:
+            self._stack.close()
+            raise
+        # Damaged bytes can make the decoders of a foreign format raise anything.
+        except Exception as error:
+            self._stack.close()
+            raise self._damaged(error) from error
+
+    def _open(self, files: Iterable[Path]) -> Any:
+        readable = []
+        for file in files:
+            if not is_complete(file):
+                self.was_complete = False
+                folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bid_bag_"))
+                file = repaired_copy(file, Path(folder))
+            readable.append(file)
+        return self._stack.enter_context(AnyReader(readable))
+
+    @property
+    def topics(self) -> dict[str, str]:
+        """Type name by topic."""
+        return {item.topic: item.msgtype for item in self._reader.connections}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Messages by topic."""
+        counts: dict[str, int] = {}
+        for item in self._reader.connections:
+            counts[item.topic] = counts.get(item.topic, 0) + item.msgcount
+        return counts
+
+    def messages(
+        self, topics: Iterable[str] | None = None, start_ns: int | None = None, stop_ns: int | None = None
+    ) -> Iterator[BagMessage]:
+        """Yield the messages in the order of their ``stamp_ns``.
+
+        Args:
+            topics: only these (default: all); one that the bag does not have yields nothing.
+            start_ns: only messages at or after this time of receipt.
+            stop_ns: only messages before this time of receipt.
+
+        Raises:
+            RecordingError: at the first message that cannot be read.
+        """
+        wanted = None if topics is None else set(topics)
+        connections = [item for item in self._reader.connections if wanted is None or item.topic in wanted]
+        if not connections:
+            return
+        raw = self._reader.messages(connections, start_ns, stop_ns)
+        while (message := self._next(raw)) is not None:
+            yield message
+
+    def _next(self, raw: Iterator[Any]) -> BagMessage | None:
+        try:
+            item, stamp, data = next(raw)
+            return BagMessage(item.topic, stamp, self._reader.deserialize(data, item.msgtype))
+        except StopIteration:
+            return None
+        except Exception as error:
+            raise self._damaged(error) from error
+
+    def close(self) -> None:
+        """Close the files and remove temporary copies."""
+        self._stack.close()
+
+    def __enter__(self) -> BagReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _damaged(self, error: BaseException) -> RecordingError:
+        reason = " ".join(str(error).split()).rstrip(".")
+        return RecordingError(f"bag {self.path} is damaged ({reason}); repair_bag keeps what can be read")

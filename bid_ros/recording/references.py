@@ -1,0 +1,88 @@
+"""What the robot was told, at any instant: the actions of demonstrations."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation, Slerp
+
+from bid_ros.errors import RecordingError
+from bid_ros.recording.features import stamp_ns
+from bid_ros.rotation import matrix_to_6d
+from bid_ros.task import Task
+
+KINDS: Final = ("position", "rotation_6d", "gripper")
+
+
+class References:
+    """The set-points that the arm node streamed, from ``bid_msgs/ArmStatus``, interpolated between its messages.
+
+    Positions are interpolated linearly and rotations along the shortest turn. The gripper width is what was last
+    asked for: it jumps, so a value between two requests was never commanded.
+
+    Args:
+        task: its action features say the columns; positions and rotations are in ``task.base_frame``.
+        tolerance_ns: largest distance in ns to the messages before and after an instant.
+
+    Raises:
+        RecordingError: the task commands something that an ArmStatus does not hold.
+    """
+
+    def __init__(self, task: Task, tolerance_ns: int = 80_000_000) -> None:
+        for feature in task.action:
+            if feature.kind not in KINDS:
+                raise RecordingError(
+                    f"action '{feature.name}' of kind '{feature.kind}' is not recorded; valid are {', '.join(KINDS)}"
+                )
+        self._task = task
+        self._tolerance_ns = tolerance_ns
+        self._stamps: list[int] = []
+        self._values: list[list[float]] = []
+
+    def add(self, message: Any) -> None:
+        """Append a message; one that is older than the last, or without a finite reference, is ignored."""
+        pose = message.reference
+        place, turn = pose.position, pose.orientation
+        values = [place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w, message.reference_gripper]
+        stamp = stamp_ns(message)
+        # Before the arm is in control there is no reference, and its quaternion is zero.
+        usable = np.isfinite(values).all() and np.linalg.norm(values[3:7]) > 0.5
+        if (
+            usable
+            and message.header.frame_id == self._task.base_frame
+            and (not self._stamps or stamp > self._stamps[-1])
+        ):
+            self._stamps.append(stamp)
+            self._values.append(values)
+
+    def at(self, stamps_ns: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the actions ``(T, D)`` at ``stamps_ns`` ``(T,)`` and whether each is known ``(T,)``.
+
+        Rows that are not known (no message close enough before and after) are zero.
+        """
+        actions = np.zeros((len(stamps_ns), self._task.action_dim))
+        known = np.zeros(len(stamps_ns), dtype=np.bool_)
+        times = np.array(self._stamps, dtype=np.int64)
+        if len(times) < 2:
+            return actions, known
+        right = np.clip(np.searchsorted(times, stamps_ns), 1, len(times) - 1)
+        before, after = stamps_ns - times[right - 1], times[right] - stamps_ns
+        known = (before >= 0) & (after >= 0) & (np.maximum(before, after) <= self._tolerance_ns)
+        if known.any():
+            actions[known] = self._interpolated(times, stamps_ns[known], right[known])
+        return actions, known
+
+    def _interpolated(
+        self, times: NDArray[np.int64], stamps: NDArray[np.int64], right: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        values = np.array(self._values)
+        # Times relative to the first keep nanoseconds exact in float64.
+        seconds, wanted = (times - times[0]) * 1e-9, (stamps - times[0]) * 1e-9
+        parts = {
+            "position": np.stack([np.interp(wanted, seconds, values[:, axis]) for axis in range(3)], axis=-1),
+            "rotation_6d": matrix_to_6d(Slerp(seconds, Rotation.from_quat(values[:, 3:7]))(wanted).as_matrix()),
+            "gripper": values[np.where(times[right] <= stamps, right, right - 1), 7:8],
+        }
+        return np.concatenate([parts[feature.kind] for feature in self._task.action], axis=-1)

@@ -1,0 +1,200 @@
+"""What a recorder left that was killed inside a write, or a disk that lost a part: whole again."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import yaml
+from mcap.exceptions import EndOfFile, McapError
+from mcap.opcode import Opcode
+from mcap.records import Channel, Chunk, Message, Schema
+from mcap.stream_reader import StreamReader, breakup_chunk
+from mcap.writer import MCAP0_MAGIC
+from zstandard import ZstdError
+
+from bid_ros.errors import RecordingError
+from bid_ros.recording.definitions import Definition
+from bid_ros.recording.metadata import METADATA_NAME
+from bid_ros.recording.storage import BagFile
+
+# What the mcap package raises on bytes that are not what they should be: struct, decompression, text, sizes.
+DAMAGE: Final = (McapError, ValueError, struct.error, ZstdError, RuntimeError, MemoryError, IndexError)
+FOOTER_BYTES: Final = 9 + 20
+END_BYTES: Final = FOOTER_BYTES + len(MCAP0_MAGIC)
+
+
+@dataclass(frozen=True)
+class RepairReport:
+    """What a repair found: messages kept, chunks that could not be read, bytes cut off the end."""
+
+    messages: int
+    damaged_chunks: int
+    cut_bytes: int
+
+
+def bag_files(path: str | Path) -> tuple[Path, ...]:
+    """Return the MCAP files of a bag folder in order, or the one file that ``path`` names.
+
+    Raises:
+        RecordingError: if there is no such folder or file, or the folder holds no MCAP file.
+    """
+    path = Path(path)
+    if path.is_file():
+        return (path,)
+    if not path.is_dir():
+        raise RecordingError(f"bag {path} does not exist")
+    # A hidden file is the unfinished result of a repair that was interrupted.
+    found = [item for item in path.glob("*.mcap") if not item.name.startswith(".")]
+    if not found:
+        raise RecordingError(f"bag {path} holds no .mcap file")
+    return tuple(sorted(found, key=lambda item: (len(item.name), item.name)))
+
+
+def is_complete(file: Path) -> bool:
+    """Whether an MCAP file was closed properly: it ends with a footer that points to an index."""
+    with file.open("rb") as stream:
+        if stream.seek(0, os.SEEK_END) < 2 * len(MCAP0_MAGIC) + FOOTER_BYTES:
+            return False
+        stream.seek(-END_BYTES, os.SEEK_END)
+        end = stream.read()
+    opcode, length, summary_start = struct.unpack_from("<BQQ", end)
+    return end.endswith(MCAP0_MAGIC) and opcode == Opcode.FOOTER and length == 20 and summary_start > 0
+
+
+def repair_bag(path: str | Path) -> RepairReport:
+    """Give a bag its index, footer and ``metadata.yaml`` back, up to its last whole message.
+
+    The repaired file replaces the damaged one atomically: an interrupted repair leaves the bag as it was. A bag
+    without a fault is left alone. Not for a bag that is still being recorded.
+
+    Raises:
+        RecordingError: if the bag does not exist, is no MCAP recording of ROS 2, or consists of several files.
+    """
+    files = bag_files(path)
+    if len(files) != 1:
+        raise RecordingError(f"bag {path} has {len(files)} files; only a bag of one file can be repaired")
+    file = files[0]
+    temporary = file.with_name(f".{file.name}.repair")
+    try:
+        temporary.unlink(missing_ok=True)
+        whole = is_complete(file) and (file.parent / METADATA_NAME).exists()
+        bag, report = _copy(file, temporary)
+        if not whole or report.damaged_chunks:
+            custom = _custom_data(file.parent)
+            temporary.replace(file)
+            bag.write_metadata(custom, file)
+    except OSError as error:
+        raise RecordingError(f"bag {path} cannot be repaired: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+    return report
+
+
+def repaired_copy(file: Path, folder: Path) -> Path:
+    """Write a complete copy of a damaged MCAP file into ``folder`` and return its path; the file is not touched.
+
+    Raises:
+        RecordingError: if the file is no MCAP recording of ROS 2.
+    """
+    target = folder / file.name
+    _copy(file, target)
+    return target
+
+
+def _copy(source: Path, target: Path) -> tuple[BagFile, RepairReport]:
+    """Write every whole message of ``source`` to the new file ``target``."""
+    bag = BagFile(target)
+    damaged = 0
+    schemas: dict[int, Schema] = {}
+    topics: dict[int, str] = {}
+    try:
+        with source.open("rb") as stream:
+            whole = _WholeReads(stream)
+            for records in _groups(whole, source):
+                damaged += records is None
+                for record in records or ():
+                    _add(bag, record, schemas, topics)
+                whole.mark()
+            cut = max(0, whole.unread - len(MCAP0_MAGIC))
+        bag.finish()
+    finally:
+        bag.abandon()
+    return bag, RepairReport(sum(bag.counts.values()), damaged, cut)
+
+
+def _add(bag: BagFile, record: Any, schemas: dict[int, Any], topics: dict[int, str]) -> None:
+    if isinstance(record, Schema):
+        schemas[record.id] = record
+    elif isinstance(record, Channel) and record.id not in topics and record.schema_id in schemas:
+        topics[record.id] = record.topic
+        if record.topic not in bag.counts:
+            schema, about = schemas[record.schema_id], record.metadata
+            if schema.encoding != "ros2msg":
+                raise RecordingError(f"{record.topic} is defined in '{schema.encoding}'; only ros2msg can be repaired")
+            definition = Definition(schema.name, schema.data.decode(), about.get("topic_type_hash", ""))
+            bag.add_topic(record.topic, definition, about.get("offered_qos_profiles", ""))
+    elif isinstance(record, Message) and record.channel_id in topics:
+        bag.add_message(topics[record.channel_id], record.log_time, record.data)
+
+
+def _custom_data(folder: Path) -> dict[str, str]:
+    """Return the custom data that a bag's metadata still holds, if it can be read."""
+    try:
+        found = yaml.safe_load((folder / METADATA_NAME).read_text())["rosbag2_bagfile_information"]["custom_data"]
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+        return {}
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def _groups(stream: _WholeReads, source: Path) -> Iterator[list[Any] | None]:
+    """Yield the records of each chunk (None for a damaged one) or record, until the end or the first broken one."""
+    records = iter(StreamReader(stream, emit_chunks=True).records)
+    try:
+        header = next(records)
+    except (*DAMAGE, StopIteration) as error:
+        raise RecordingError(f"{source} is not an MCAP recording") from error
+    if getattr(header, "profile", "") != "ros2":
+        raise RecordingError(f"{source} is an MCAP file, but not a recording of ROS 2")
+    while True:
+        try:
+            record = next(records)
+        except (*DAMAGE, StopIteration):
+            return
+        yield _unpacked(record)
+
+
+def _unpacked(record: Any) -> list[Any] | None:
+    if not isinstance(record, Chunk):
+        return [record]
+    try:
+        return list(breakup_chunk(record, validate_crc=True))
+    except DAMAGE:
+        return None
+
+
+class _WholeReads:
+    """A file whose reads deliver all the bytes asked for or raise ``EndOfFile``: a cut record must not pass.
+
+    ``unread`` is the number of bytes after the last good record.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._size = os.fstat(stream.fileno()).st_size
+        self.unread = self._size
+
+    def read(self, length: int) -> bytes:
+        if length > self._size - self._stream.tell():
+            raise EndOfFile
+        return self._stream.read(length)
+
+    def mark(self) -> None:
+        """Note that everything read so far was good."""
+        self.unread = self._size - self._stream.tell()

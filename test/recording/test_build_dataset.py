@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bid_ros.chunk import NANOSECONDS
+from bid_ros.errors import ObservationError, RecordingError, TaskError
+from bid_ros.observation import ObservationBuffer
+from bid_ros.recording.build_dataset import IDLE_ROWS, build_dataset
+from bid_ros.recording.dataset import Dataset
+from bid_ros.recording.features import extract, stamp_ns
+from bid_ros.recording.topics import ARM_STATUS, TOOL_POSE, camera_topic, feature_topic
+from bid_ros.rotation import matrix_from_vector, matrix_to_6d
+from bid_ros.task import Feature
+
+START = 1_700_000_000 * NANOSECONDS
+MS = 1_000_000
+
+
+def live_observations(run, task, start_ns, end_ns):
+    """What a policy node holds when each frame pair has arrived, from the messages as ROS delivers them."""
+    buffer = ObservationBuffer(task)
+    found = {}
+    for _, topic, message in run.ordered():
+        for feature in task.observation:
+            if feature_topic(feature) == topic:
+                buffer.add(feature.name, stamp_ns(message), extract(feature, message))
+        stamp = buffer.stamp_ns()
+        if stamp is not None and stamp not in found and start_ns <= stamp <= end_ns:
+            found[stamp] = buffer.assemble(stamp)
+    return found
+
+
+def built(run, task, tmp_path, **options):
+    reports = []
+    dataset = build_dataset([run.write(tmp_path / "bag")], task, progress=reports.append, **options)
+    return dataset, reports[0]
+
+
+def test_rows_equal_what_the_buffer_gave_live_for_the_same_messages(make_run, task, tmp_path):
+    run = make_run()
+    dataset, report = built(run, task, tmp_path)
+    live = live_observations(run, task, START, START + 2 * NANOSECONDS)
+    dataset.validate(task)
+    assert dataset.rows == report.rows > 10
+    for row, stamp in enumerate(dataset.stamps_ns.tolist()):
+        for name, values in live[stamp].values.items():
+            np.testing.assert_array_equal(dataset.observations[name][row], values[-1])
+    # The window of two rows is the live window too.
+    for name, values in live[int(dataset.stamps_ns[5])].values.items():
+        np.testing.assert_array_equal(dataset.observations[name][4:6], values)
+
+
+def test_rows_lie_on_the_grid_of_the_frames_from_start_to_end(make_run, task, tmp_path):
+    dataset, report = built(make_run(), task, tmp_path)
+    assert (np.diff(dataset.stamps_ns) == task.dt_ns).all()
+    # Frames are stamped 7 ms after START and every 100 ms; the last one before END is at 1907 ms.
+    assert dataset.stamps_ns[-1] == START + 1907 * MS
+    assert (report.episodes, report.used, report.reasons) == (1, 1, ())
+    assert (dataset.labels, dataset.seeds.tolist(), dataset.truncated.tolist()) == (("clean",), [100], [False])
+
+
+def test_actions_are_the_reference_at_the_stamp_of_the_frames(make_run, task, tmp_path, kit):
+    dataset, _ = built(make_run(), task, tmp_path)
+    for stamp, action in zip(dataset.stamps_ns.tolist(), dataset.actions, strict=True):
+        place, turn, gripper = kit.reference_at((stamp - START) / NANOSECONDS)
+        np.testing.assert_allclose(action[:3], place, atol=2e-4)
+        np.testing.assert_allclose(action[3:9], matrix_to_6d(matrix_from_vector([0, 0, turn])), atol=2e-3)
+        assert action[9] == gripper
+    assert {0.04, 0.08} == set(dataset.actions[:, 9].tolist())
+
+
+def test_still_rows_at_the_start_are_dropped_but_for_three(make_run, task, tmp_path):
+    dataset, _ = built(make_run(), task, tmp_path)
+    still = np.linalg.norm(dataset.actions[:, :3] - dataset.actions[0, :3], axis=1) < 0.001
+    assert int(still.argmin()) == IDLE_ROWS
+    # The reference moves from 0.8 s on, by more than a millimetre at the frame of 0.907 s.
+    assert dataset.stamps_ns[0] == START + (907 - 100 * IDLE_ROWS) * MS
+
+
+def test_only_successful_episodes_unless_asked(make_run, task, tmp_path):
+    run = make_run(episodes=3, success=lambda index: index != 1)
+    bag = run.write(tmp_path / "bag")
+    reports = []
+    dataset = build_dataset([bag], task, progress=reports.append)
+    assert dataset.seeds.tolist() == [100, 102]
+    assert (reports[0].episodes, reports[0].used, reports[0].reasons) == (3, 2, ("episode 1: left out: timeout",))
+    assert build_dataset([bag], task, only_success=False).seeds.tolist() == [100, 101, 102]
+
+
+def test_several_bags_are_joined_in_order(make_run, task, tmp_path):
+    bags = [
+        make_run(start_ns=START + number * 60 * NANOSECONDS).write(tmp_path / f"bag{number}") for number in range(2)
+    ]
+    one = build_dataset(bags[:1], task)
+    both = build_dataset(bags, task)
+    assert both.episode_ends.tolist() == [one.rows, 2 * one.rows]
+    np.testing.assert_array_equal(both.actions[: one.rows], one.actions)
+    assert both.stamps_ns[one.rows] - both.stamps_ns[0] == 60 * NANOSECONDS
+    both.validate(task)
+
+
+def test_gap_in_the_frames_splits_the_episode_and_is_reported(make_run, task, tmp_path):
+    dataset, report = built(make_run(lost_frames=(12,)), task, tmp_path)
+    assert dataset.episodes == 2
+    assert dataset.truncated.tolist() == [True, False]
+    assert dataset.labels == ("clean", "clean")
+    assert report.reasons == ("episode 0: split after row 5: 200 ms to the next",)
+    assert dataset.stamps_ns[dataset.episode_ends[0]] - dataset.stamps_ns[dataset.episode_ends[0] - 1] == 200 * MS
+
+
+def test_piece_shorter_than_the_observation_window_is_left_out_and_reported(make_run, task, tmp_path):
+    dataset, report = built(make_run(lost_frames=(12, 14)), task, tmp_path)
+    assert dataset.episodes == 2
+    assert report.reasons[2] == "episode 0: 1 rows left out: fewer than observation_steps 2"
+    dataset.validate(task)
+
+
+def test_state_that_stops_costs_its_rows_and_says_why(make_run, task, tmp_path):
+    run = make_run()
+    silent = range(START + 1200 * MS, START + 1500 * MS)
+    run.items = [item for item in run.items if item[1] != TOOL_POSE or item[0] not in silent]
+    dataset, report = built(run, task, tmp_path)
+    assert dataset.episodes == 2
+    assert "rows left out: observation 'tool_position' is" in report.reasons[0]
+
+    run = make_run()
+    run.items = [item for item in run.items if item[1] != ARM_STATUS or item[0] not in silent]
+    _, report = built(run, replace(task, observation=task.observation[:4]), tmp_path / "other")
+    assert "rows left out: no reference of the arm near their stamp" in report.reasons[0]
+
+
+def test_faster_cameras_are_thinned_to_the_rate_of_the_task(make_run, task, tmp_path, kit):
+    run = make_run()
+    for stamp in range(START + 7 * MS, START + 2000 * MS, 100 * MS):
+        for camera in ("third_person", "wrist"):
+            run.add(camera_topic(camera), stamp + 50 * MS + 45 * MS, kit.image(stamp + 50 * MS, camera))
+    dataset, report = built(run, task, tmp_path)
+    assert (np.diff(dataset.stamps_ns) == task.dt_ns).all()
+    assert report.reasons == ()
+
+
+def test_camera_of_another_size_leaves_the_episode_out(make_run, task, tmp_path, kit):
+    run = make_run(episodes=2)
+    run.add(camera_topic("wrist"), START + 1000 * MS, kit.image(START + 999 * MS, "wrist", height=5))
+    dataset, report = built(run, task, tmp_path)
+    assert dataset.seeds.tolist() == [101]
+    assert report.reasons == ("episode 0: left out: image 'wrist' is 5x8; the task says 6x8",)
+
+
+def test_nothing_usable_is_one_sentence_with_the_reason(make_run, task, tmp_path):
+    bag = make_run(success=lambda index: False).write(tmp_path / "bag")
+    with pytest.raises(RecordingError, match=r"none of 1 bags has a usable episode .*episode 0: left out: timeout"):
+        build_dataset([bag], task)
+    still = make_run(seconds=0.7).write(tmp_path / "still")
+    with pytest.raises(RecordingError, match="the arm is never told to move in 7 rows"):
+        build_dataset([still], task)
+    unfinished = make_run()
+    unfinished.items = [item for item in unfinished.items if item[0] < START + 1500 * MS]
+    with pytest.raises(RecordingError, match="left out: it has no END"):
+        build_dataset([unfinished.write(tmp_path / "unfinished")], task)
+    with pytest.raises(RecordingError, match="none of 0 bags"):
+        build_dataset([], task)
+
+
+def test_bag_that_cannot_be_read_is_reported_and_the_others_are_used(make_run, task, tmp_path):
+    good = make_run().write(tmp_path / "good")
+    reports = []
+    dataset = build_dataset([tmp_path / "none", good], task, progress=reports.append)
+    assert dataset.episodes == 1
+    assert reports[0].reasons == (f"bag {tmp_path / 'none'} does not exist",)
+
+
+def test_without_a_callback_what_was_left_out_is_logged(make_run, task, tmp_path, caplog):
+    build_dataset([make_run(lost_frames=(12,)).write(tmp_path / "bag")], task)
+    assert "split after row 5" in caplog.text
+
+
+def test_bag_of_a_killed_recorder_gives_its_finished_episodes(make_run, task, tmp_path):
+    whole = build_dataset([make_run(episodes=3).write(tmp_path / "bag")], task)
+    file = tmp_path / "bag" / "bag_0.mcap"
+    file.write_bytes(file.read_bytes()[:-200])
+    reports = []
+    cut = build_dataset([tmp_path / "bag"], task, progress=reports.append)
+    assert cut.sha256 == whole.sha256
+    assert "the recording was not closed" in reports[0].reasons[0]
+
+
+def test_interrupted_build_goes_on_from_its_cache(make_run, task, tmp_path):
+    bags = [
+        make_run(start_ns=START + number * 60 * NANOSECONDS).write(tmp_path / f"bag{number}") for number in range(3)
+    ]
+    fresh = build_dataset(bags, task)
+
+    def interrupt(report):
+        if report.path.endswith("bag1"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_dataset(bags, task, progress=interrupt, cache=tmp_path / "cache")
+    reports = []
+    resumed = build_dataset(bags, task, progress=reports.append, cache=tmp_path / "cache")
+    assert [report.cached for report in reports] == [True, True, False]
+    assert [report.rows for report in reports] == [fresh.rows // 3] * 3
+    assert resumed.sha256 == fresh.sha256
+
+
+def test_cache_is_not_used_for_another_task_a_changed_bag_or_when_it_is_damaged(make_run, task, tmp_path):
+    bag = make_run(episodes=2, success=lambda index: index == 0).write(tmp_path / "bag")
+    cached = []
+
+    def build(task=task, **options):
+        return build_dataset(
+            [bag], task, progress=lambda report: cached.append(report.cached), cache=tmp_path / "cache", **options
+        )
+
+    first = build()
+    assert build().sha256 == first.sha256
+    assert cached == [False, True]
+    assert build(only_success=False).episodes == 2
+    build(replace(task, horizon=9))
+    for part in (tmp_path / "cache").glob("*.npz"):
+        part.write_bytes(b"")
+    assert build().sha256 == first.sha256
+    assert cached[2:] == [False, False, False]
+    make_run(start_ns=START + NANOSECONDS).write(tmp_path / "next")
+    (tmp_path / "next" / "next_0.mcap").replace(bag / "bag_0.mcap")
+    assert build().sha256 != first.sha256
+    assert cached[-1] is False
+
+
+def test_task_that_nothing_was_recorded_for_is_refused_at_once(task, tmp_path):
+    unknown = replace(task, observation=(*task.observation, Feature("elbow", "position", (3,))))
+    with pytest.raises(TaskError, match="no topic delivers observation 'elbow'"):
+        build_dataset([tmp_path / "none"], unknown)
+
+
+def test_data_set_of_a_run_survives_its_file(make_run, task, tmp_path):
+    dataset, _ = built(make_run(), task, tmp_path)
+    dataset.save(tmp_path / "data.npz")
+    loaded = Dataset.load(tmp_path / "data.npz")
+    loaded.validate(task)
+    assert loaded.sha256 == dataset.sha256
+
+
+def test_live_buffer_of_the_test_can_fail(make_run, task):
+    # Guards the parity test: the live side really refuses what is not there.
+    run = make_run()
+    run.items = [item for item in run.items if item[1] != TOOL_POSE]
+    with pytest.raises(ObservationError, match="'tool_position' has not arrived yet"):
+        live_observations(run, task, START, START + NANOSECONDS)
