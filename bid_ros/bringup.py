@@ -66,7 +66,7 @@ def franka_place(arguments: UpArguments) -> list[NodeSpec]:
     twin = not arguments.robot_ip
     task = str(share("config", "franka_place.yaml"))
     cameras = "franka_place_cameras_twin.yaml" if twin else "franka_place_cameras.yaml"
-    bundle = arguments.bundle or str(share("models", "franka_place"))
+    bundle = arguments.bundle or ("" if arguments.teleop else str(share("models", "franka_place")))
     out = Path(arguments.out).resolve()
     acting = "teleop" if arguments.teleop else "policy"
     specs = []
@@ -78,6 +78,7 @@ def franka_place(arguments: UpArguments) -> list[NodeSpec]:
         "arm_config": str(share("config", "franka_arm.yaml")),
         "robot_ip": arguments.robot_ip or TWIN_ADDRESS,
         "twin": twin,
+        "connect_wait_s": 30.0 if twin else 0.0,
         "required": [acting, "safety"],
     }
     specs += [
@@ -100,7 +101,7 @@ def franka_place(arguments: UpArguments) -> list[NodeSpec]:
     if arguments.record:
         specs.append(NodeSpec("recorder", "recorder_node", {"task": task, "bag": str(out / "bag")}))
     if arguments.rviz:
-        specs.append(NodeSpec("monitor", "monitor_node", {"task": task}))
+        specs.append(NodeSpec("monitor", "monitor_node", {"task": task, "cameras": str(share("config", cameras))}))
     specs.append(NodeSpec("episode", "episode_node", _episode(arguments, task, bundle, out, twin)))
     return [_with_file(spec) for spec in specs]
 
@@ -108,7 +109,7 @@ def franka_place(arguments: UpArguments) -> list[NodeSpec]:
 def _episode(arguments: UpArguments, task: str, bundle: str, out: Path, twin: bool) -> dict[str, Any]:
     return {
         "task": task,
-        "bundle": "" if arguments.teleop else bundle,
+        "bundle": bundle,
         "episodes": arguments.episodes,
         "seed": arguments.seed,
         "labels": list(arguments.teleop) or [arguments.decoder],

@@ -30,6 +30,7 @@ PARAMETERS = (
     Parameter("arm_config", "", "path of the arm's configuration file"),
     Parameter("robot_ip", "", "address of the robot (or of its twin); required"),
     Parameter("twin", False, "the address is a twin: no real-time kernel needed, twin dynamics"),
+    Parameter("connect_wait_s", 0.0, "time in s to go on trying while nothing answers (a twin needs some to start)", 0.0, 120.0),
     Parameter("rate_hz", 100, "set-points streamed a second", 100, 1000),
     Parameter("publish_every", 2, "publish the state every n-th set-point", 1, 100),
     Parameter("required", ["policy", "safety"], "nodes whose heartbeat the arm waits for and watches"),
@@ -55,7 +56,8 @@ class ArmNode(BidNode):
         config = load_arm_config(Path(self.value("arm_config")), address, twin=self.value("twin"))
         self._arm = build_arm(self.value("arm"), config)
         self._servo = ChunkServo(self._task)
-        self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self.value("required")})
+        self._watched = frozenset(self.value("required"))
+        self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
         self._lock = threading.Lock()
         self._fault = ""
         self._overruns = 0
@@ -64,7 +66,7 @@ class ArmNode(BidNode):
         self._joint_states = self.create_publisher(JointState, "/joint_states", STATE)
         self._tool_poses = self.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
         self._statuses = self.create_publisher(ArmStatus, "/arm/status", STATE)
-        self._arm.connect()
+        self._connect(time.monotonic() + self.value("connect_wait_s"))
         self._arm.start()
         self._begin(self._arm.state())
         self.create_subscription(ChunkMessage, "/safety/chunk", self._on_chunk, COMMAND)
@@ -89,6 +91,16 @@ class ArmNode(BidNode):
         self._arm.stop()
         self._arm.close()
 
+    def _connect(self, deadline: float) -> None:
+        while True:
+            try:
+                self._arm.connect()
+                return
+            except ArmError:
+                if time.monotonic() > deadline or not self.context.ok():
+                    raise
+                time.sleep(0.2)
+
     def _begin(self, state: ArmState) -> None:
         self._servo.start(state.tool_position, state.tool_quaternion, time.time_ns())
 
@@ -108,7 +120,8 @@ class ArmNode(BidNode):
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
         with self._lock:
-            self._deadlines.beat(message.node, time.monotonic_ns())
+            if message.node in self._watched:
+                self._deadlines.beat(message.node, time.monotonic_ns())
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         expired = self._deadlines.expired(time.monotonic_ns())
@@ -199,6 +212,8 @@ class ArmNode(BidNode):
     def _fail(self, error: BaseException) -> None:
         """The control thread ended: stop the robot first, say why, then end the node."""
         self._arm.stop()
+        if not self.context.ok():
+            return  # shutting down: the publishers went first
         self.get_logger().fatal(f"the control thread ended: {error!r}")
         if self.executor is not None:
             self.executor.shutdown(timeout_sec=0)

@@ -141,6 +141,10 @@ def run_node(factory: Callable[[], BidNode]) -> int:
     except BidError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         status = 2
+    except Exception:
+        # A shutdown during start-up invalidates the context under whatever is being made just then.
+        if rclpy.ok():
+            raise
     finally:
         if node is not None:
             node.close()

@@ -15,7 +15,15 @@ from bid_msgs.msg import TwinScene
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 
-from bid_ros.cameras import CameraConfig, FramePairing, decode_image, encode_image, load_cameras, open_camera, resize_crop
+from bid_ros.cameras import (
+    CameraConfig,
+    FramePairing,
+    ImageFitter,
+    decode_image,
+    encode_image,
+    load_cameras,
+    open_camera,
+)
 from bid_ros.errors import CameraError
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import stamp_to_ns, time_message
@@ -41,6 +49,9 @@ class CameraNode(BidNode):
         self._task = load_task(self.value("task"))
         self._features = {feature.name: feature for feature in self._task.cameras}
         self._cameras = load_cameras(Path(self.value("cameras")), list(self._features))
+        self._fitters = {
+            name: ImageFitter(name, camera.crop, self._features[name].shape) for name, camera in self._cameras.items()
+        }
         rate = min(feature.rate_hz for feature in self._task.cameras)
         self._pairing = FramePairing(list(self._features), rate, self.value("tolerance_s"))
         self._publishers_by_name = {
@@ -105,8 +116,12 @@ class CameraNode(BidNode):
         from bid_ros.sim.renderer import SceneRenderer  # imports MuJoCo's GL, which only the twin needs
 
         height, width, _ = self._features[cameras[0].name].shape
-        renderer = SceneRenderer(width, height, [camera.name for camera in cameras])
-        while not self._stop.is_set():
+        try:
+            renderer = SceneRenderer(width, height, [camera.name for camera in cameras])
+        except CameraError as error:
+            self._report(str(error))
+            return
+        while not self._stop.is_set():  # the context is freed with the process
             with self._scene_ready:
                 self._scene_ready.wait_for(lambda: self._newest_scene is not None or self._stop.is_set())
                 scene, self._newest_scene = self._newest_scene, None
@@ -136,10 +151,10 @@ class CameraNode(BidNode):
             device.close()
 
     def _deliver(self, camera: CameraConfig, stamp_ns: int, image: NDArray[np.uint8]) -> None:
-        resized = resize_crop(image, camera.crop, self._features[camera.name].shape)
+        fitted = self._fitters[camera.name].fit(image)
         with self._lock:
             self._heard.add(camera.name)
-            pairs = self._pairing.add(camera.name, stamp_ns, resized)
+            pairs = self._pairing.add(camera.name, stamp_ns, fitted)
         for pair in pairs:
             self._publish(pair.stamp_ns, pair.frames)
 
@@ -160,6 +175,8 @@ class CameraNode(BidNode):
             self._report(f"{why} for {self.value('open_timeout_s'):g} s; check its source in {self.value('cameras')}")
 
     def _report(self, problem: str) -> None:
+        if self._stop.is_set():
+            return
         self._problem = problem
         self.get_logger().error(problem, throttle_duration_sec=2.0)
 

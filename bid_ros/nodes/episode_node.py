@@ -165,7 +165,7 @@ class EpisodeNode(BidNode):
             self._finish()
 
     def _safety_ready(self) -> bool:
-        return self._safety is not None and not self._safety.reason
+        return self._safety is not None and self._safety.state == SafetyState.RUNNING
 
     def _episode(self, episode: int) -> None:
         seed = self.value("seed") + episode
@@ -223,12 +223,16 @@ class EpisodeNode(BidNode):
             moving=self.value("moving"),
             seed=self.value("seed"),
             hardware="twin" if self.value("twin") else "robot",
-            safety_stop=self._safety.reason if self._safety is not None and self._safety.state else "",
+            safety_stop=self._stop_reason(),
         )
         if out:
             write_run(Path(out) / "run.json", summary)
         print(format_summary(summary), flush=True)
         self._finished.set()
+
+    def _stop_reason(self) -> str:
+        stopped = self._safety is not None and self._safety.state == SafetyState.STOPPED
+        return self._safety.reason if stopped else ""
 
     def _end_when_finished(self) -> None:
         if self._finished.is_set():

@@ -14,7 +14,7 @@ from bid_ros.errors import BidError
 from bid_ros.nodes.convert import stamp_to_ns
 from bid_ros.nodes.qos import IMAGE, STATE
 from bid_ros.recording.features import extract
-from bid_ros.recording.topics import feature_topic
+from bid_ros.recording.topics import feature_topic, recorded_topics
 from bid_ros.task import Feature, Task
 
 TYPES = {
@@ -30,10 +30,11 @@ def subscribe_features(node: Node, task: Task, observe: Callable[[str, int, Any]
 
     A message that does not hold what the task says is refused with a warning and changes nothing.
     """
+    types = recorded_topics(task)
     for feature in task.observation:
-        topic, type_name = feature_topic(feature)
+        topic = feature_topic(feature)
         profile = IMAGE if feature.kind == "image" else STATE
-        node.create_subscription(TYPES[type_name], topic, _handler(node, feature, observe), profile)
+        node.create_subscription(TYPES[types[topic]], topic, _handler(node, feature, observe), profile)
 
 
 def _handler(node: Node, feature: Feature, observe: Callable[[str, int, Any], None]) -> Callable[[Any], None]:

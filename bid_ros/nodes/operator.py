@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool, Trigger
 from bid_ros.evaluation.episode import EpisodeStopped
 from bid_ros.nodes.convert import pose_arrays, stamp_to_ns
 from bid_ros.nodes.qos import STATE
-from bid_ros.sim.scene import OBJECT_DIAMETER
+from bid_ros.sim.geometry import OBJECT_DIAMETER
 from bid_ros.sim.scoring import PlacementScore
 
 if TYPE_CHECKING:
@@ -96,13 +96,14 @@ class TwinOperator:
         self._object = pose_arrays(message.pose)
         if not self._judging or self._cup is None or self._outcome:
             return
-        self._outcome = self._score.update(
+        outcome = self._score.update(
             stamp_to_ns(message.header.stamp),
             cup_position=self._cup[0],
             object_position=self._object[0],
             object_quaternion=self._object[1],
             gripper_width=float(self._node.status().gripper_width),
         )
+        self._outcome = "" if outcome == "pending" else outcome
 
     def _distance(self) -> str:
         if self._cup is None or self._object is None:

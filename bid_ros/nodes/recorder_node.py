@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rclpy.qos import QoSDurabilityPolicy, QoSProfile
+from rclpy.qos import QoSProfile
 
+from bid_ros.errors import RecordingError
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.qos import EVENT
-from bid_ros.recording.definitions import message_definition
-from bid_ros.recording.topics import recorded_topics
+from bid_ros.recording.definitions import find_definition
+from bid_ros.recording.topics import LATCHED, Qos, recorded_topics
 from bid_ros.recording.writer import BagWriter
 from bid_ros.task import load_task
 
@@ -29,13 +30,16 @@ class RecorderNode(BidNode):
     def __init__(self) -> None:
         super().__init__("recorder", PARAMETERS)
         task = load_task(self.value("task"))
+        self._problem = ""
         self._writer = BagWriter(Path(self.value("bag")))
         for topic, type_name in recorded_topics(task).items():
             self._record(topic, type_name)
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Messages written and dropped."""
-        return self._writer.dropped == 0, "recording", {"written": self._writer.written, "dropped": self._writer.dropped}
+        written, dropped = self._writer.counts, self._writer.dropped
+        healthy = not dropped and not self._problem
+        return healthy, self._problem or "recording", {"written": sum(written.values()), "dropped": dict(dropped)}
 
     def close(self) -> None:
         """Write the index and close the bag."""
@@ -44,14 +48,19 @@ class RecorderNode(BidNode):
     def _record(self, topic: str, type_name: str) -> None:
         package, _, name = type_name.split("/")
         message_type = getattr(importlib.import_module(f"{package}.msg"), name)
-        profile = EVENT if topic == "/episode/event" else QoSProfile(depth=20)
-        transient = profile.durability == QoSDurabilityPolicy.TRANSIENT_LOCAL
-        self._writer.add_topic(topic, type_name, message_definition(type_name), transient_local=transient)
+        profile = EVENT if topic in LATCHED else QoSProfile(depth=20)
+        definition = find_definition(type_name)
+        qos = Qos(durability="transient_local") if topic in LATCHED else Qos()
+        self._writer.add_topic(topic, type_name, definition.text, definition.type_hash, qos)
         self.create_subscription(message_type, topic, self._handler(topic), profile, raw=True)
 
     def _handler(self, topic: str) -> Callable[[Any], None]:
         def handle(data: bytes) -> None:
-            self._writer.write(topic, self.now_ns(), data)
+            try:
+                self._writer.write(topic, self.now_ns(), data)
+            except RecordingError as error:
+                self._problem = str(error)
+                self.get_logger().error(self._problem, throttle_duration_sec=5.0)
 
         return handle
 

@@ -18,7 +18,7 @@ from bid_ros.errors import ChunkError
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_from_message, pose_arrays
 from bid_ros.nodes.qos import COMMAND, STATE
-from bid_ros.safety import Arbiter, Envelope, Verdict, Watchdog, WatchdogConfig
+from bid_ros.safety import PRIORITY, Arbiter, Envelope, State, Verdict, Watchdog, WatchdogConfig, refused
 from bid_ros.task import load_task
 
 PARAMETERS = (
@@ -28,7 +28,11 @@ PARAMETERS = (
     Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
     Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
 )
-SOURCES = ("policy", "teleop", "episode")
+STATES = {
+    State.WAITING: SafetyState.WAITING,
+    State.RUNNING: SafetyState.RUNNING,
+    State.STOPPED: SafetyState.STOPPED,
+}
 
 
 class SafetyNode(BidNode):
@@ -46,7 +50,7 @@ class SafetyNode(BidNode):
         self._last_source = ""
         self._forward = self.create_publisher(ChunkMessage, "/safety/chunk", COMMAND)
         self._states = self.create_publisher(SafetyState, "/safety/state", STATE)
-        for source in SOURCES:
+        for source in PRIORITY:
             self.create_subscription(ChunkMessage, f"/{source}/chunk", partial(self._on_chunk, source), COMMAND)
         self.create_subscription(PoseStamped, "/arm/tool_pose", self._on_pose, STATE)
         self.create_subscription(ArmStatus, "/arm/status", self._on_status, STATE)
@@ -76,11 +80,11 @@ class SafetyNode(BidNode):
         try:
             chunk = chunk_from_message(message, self._task)
         except ChunkError as error:
-            self._judge(source, Verdict(False, "shape", str(error), float("nan"), float("nan")), steady)
+            self._judge(source, refused("shape", str(error)), steady)
             return
         if chunk.source != source:
             reason = f"a chunk on /{source}/chunk claims the source '{chunk.source}'; valid is '{source}'"
-            self._judge(source, Verdict(False, "source", reason, float("nan"), float("nan")), steady)
+            self._judge(source, refused("source", reason), steady)
             return
         if not self._arbiter.admits(source, now):
             return
@@ -123,7 +127,7 @@ class SafetyNode(BidNode):
     def _publish_state(self) -> None:
         watchdog = self._watchdog
         message = SafetyState(
-            state=SafetyState.STOPPED if watchdog.stopped else SafetyState.RUNNING,
+            state=STATES[watchdog.state],
             trigger=watchdog.trigger,
             reason=watchdog.reason,
             measured=float(watchdog.measured),

@@ -1,0 +1,126 @@
+"""Monitor node: what the policy considers, as RViz markers and as an image with the candidates drawn."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bid_msgs.msg import Decision, SafetyState
+from geometry_msgs.msg import Point, Vector3
+from numpy.typing import NDArray
+from sensor_msgs.msg import Image
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker, MarkerArray
+
+from bid_ros.cameras import encode_image, load_cameras
+from bid_ros.evaluation.frames import DecisionPainter, decision_text
+from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.qos import DECISION, IMAGE, STATE
+from bid_ros.recording.topics import camera_topic
+from bid_ros.task import load_task
+
+PARAMETERS = (
+    Parameter("task", "", "path of the task file"),
+    Parameter("cameras", "", "path of the camera file, whose first calibrated camera is drawn over"),
+)
+COLORS = {
+    "trimmed": (1.0, 1.0, 1.0, 0.25),
+    "kept": (0.2, 0.9, 0.5, 0.7),
+    "weak": (1.0, 0.3, 0.3, 0.3),
+    "previous": (0.75, 0.35, 1.0, 0.9),
+    "selected": (1.0, 0.85, 0.15, 1.0),
+    "workspace": (0.3, 0.6, 1.0, 0.8),
+}
+WIDTHS = {"selected": 0.006, "previous": 0.004}
+
+
+class MonitorNode(BidNode):
+    """Displays decisions; nothing depends on it."""
+
+    def __init__(self) -> None:
+        super().__init__("monitor", PARAMETERS)
+        self._task = load_task(self.value("task"))
+        names = [camera.name for camera in self._task.cameras]
+        cameras = load_cameras(Path(self.value("cameras")), names)
+        self._markers = self.create_publisher(MarkerArray, "/monitor/markers", STATE)
+        self._overlays = self.create_publisher(Image, "/monitor/overlay", IMAGE)
+        self._decision: Any = None
+        self._stop = ""
+        self.create_subscription(Decision, "/policy/decision", self._on_decision, DECISION)
+        self.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
+        drawn = next((camera for camera in cameras.values() if camera.position is not None), None)
+        if drawn is None:
+            self.get_logger().warning(f"no camera of {self.value('cameras')} is calibrated, so no overlay is drawn")
+        else:
+            painter = DecisionPainter(drawn, self._task)
+            self.create_subscription(Image, camera_topic(drawn.name), partial(self._on_image, painter), IMAGE)
+        self.create_timer(1.0, self._publish_workspace)
+
+    def _on_safety(self, message: SafetyState) -> None:
+        self._stop = message.reason
+
+    def _on_image(self, painter: DecisionPainter, message: Image) -> None:
+        if self._overlays.get_subscription_count() == 0:
+            return
+        text = self._stop or (decision_text(self._decision, "") if self._decision is not None else "no decision yet")
+        picture = Image(**encode_image(painter.paint(message, self._decision, text)))
+        picture.header = message.header
+        self._overlays.publish(picture)
+
+    def _on_decision(self, message: Decision) -> None:
+        self._decision = message
+        if self._markers.get_subscription_count() == 0:
+            return
+        columns = self._task.columns("position")
+        shape = (message.samples, message.steps, message.dims)
+        now = message.current_step
+        strong = np.asarray(message.strong).reshape(shape)[:, now:, columns]
+        weak = np.asarray(message.weak).reshape((message.weak_samples, *shape[1:]))[:, now:, columns]
+        selected = np.asarray(message.selected).reshape((1, *shape[1:]))[:, now:, columns]
+        previous = np.asarray(message.previous).reshape((1, message.previous_steps, message.dims))[:, now:, columns]
+        kept = np.asarray(message.kept, dtype=bool) if len(message.kept) else np.ones(message.samples, dtype=bool)
+        groups = {"trimmed": strong[~kept], "kept": strong[kept], "weak": weak, "previous": previous}
+        groups["selected"] = selected
+        markers = [self._lines(message, name, chunks) for name, chunks in groups.items()]
+        self._markers.publish(MarkerArray(markers=markers))
+
+    def _lines(self, message: Decision, name: str, chunks: NDArray[np.float32]) -> Marker:
+        marker = self._marker(name, Marker.LINE_LIST, WIDTHS.get(name, 0.0015))
+        marker.header = message.header
+        marker.points = [
+            Point(x=float(p[0]), y=float(p[1]), z=float(p[2]))
+            for chunk in chunks
+            for pair in zip(chunk[:-1], chunk[1:], strict=True)
+            for p in pair
+        ]
+        return marker
+
+    def _publish_workspace(self) -> None:
+        limits = self._task.limits
+        marker = self._marker("workspace", Marker.CUBE, 0.0)
+        marker.header.frame_id = self._task.base_frame
+        low, high = np.array(limits.workspace_min), np.array(limits.workspace_max)
+        center, size = (low + high) / 2, high - low
+        marker.pose.position = Point(x=float(center[0]), y=float(center[1]), z=float(center[2]))
+        marker.scale = Vector3(x=float(size[0]), y=float(size[1]), z=float(size[2]))
+        marker.color.a = 0.08
+        self._markers.publish(MarkerArray(markers=[marker]))
+
+    def _marker(self, name: str, kind: int, width: float) -> Marker:
+        red, green, blue, alpha = COLORS[name]
+        marker = Marker(ns=name, id=0, type=kind, action=Marker.ADD, color=ColorRGBA(r=red, g=green, b=blue, a=alpha))
+        marker.scale.x = width
+        marker.pose.orientation.w = 1.0
+        return marker
+
+
+def main() -> None:
+    """Run the monitor node."""
+    sys.exit(run_node(MonitorNode))
+
+
+if __name__ == "__main__":
+    main()

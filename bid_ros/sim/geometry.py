@@ -1,0 +1,42 @@
+"""Dimensions of the placing task in the twin, in metres, shared by physics, rendering, scoring and demonstrations.
+
+The robot base stands at the origin and the table's top is z = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+OBJECT_DIAMETER: Final = 0.040
+OBJECT_RADIUS: Final = OBJECT_DIAMETER / 2
+OBJECT_LENGTH: Final = 0.080
+OBJECT_MASS: Final = 0.050  # kg
+GRASP_BELOW_TOP: Final = 0.012  # the tool's frame is this far below the top of the held object
+OBJECT_BOTTOM_BELOW_TOOL: Final = OBJECT_LENGTH - GRASP_BELOW_TOP
+
+CUP_HEIGHT: Final = 0.070
+CUP_RIM_RADIUS: Final = 0.030  # inner
+CUP_BOTTOM_RADIUS: Final = 0.023  # inner
+CUP_WALL: Final = 0.003
+CUP_SIDES: Final = 12
+
+CUP_X: Final = (0.45, 0.60)  # range of the cup's axis in every episode, base frame
+CUP_Y: Final = (-0.12, 0.12)
+START_X: Final = (0.40, 0.55)  # range of the tool at the start of an episode, base frame
+START_Y: Final = (-0.15, 0.15)
+START_Z: Final = (0.28, 0.36)
+
+HOME_TOOL: Final = (0.45, 0.0, 0.32)
+# Joint angles in rad that put the tool at HOME_TOOL, pointing straight down, fingers opening along base y.
+HOME_Q: Final = (0.0, -0.28278114, 0.0, -2.40004545, 0.0, 2.11726431, math.pi / 4)
+
+# Tool height over the table at which to open: the object's end is 3 cm inside the cup, and the fingertips, 9 mm
+# below the tool, are 29 mm above the rim.
+RELEASE_TOOL_HEIGHT: Final = CUP_HEIGHT - 0.030 + OBJECT_BOTTOM_BELOW_TOOL
+
+
+def cup_inner_radius(height: float) -> float:
+    """Inner radius of the cup in m at ``height`` m above its foot, clipped to the cup."""
+    share = min(max(height / CUP_HEIGHT, 0.0), 1.0)
+    return CUP_BOTTOM_RADIUS + share * (CUP_RIM_RADIUS - CUP_BOTTOM_RADIUS)

@@ -1,0 +1,133 @@
+"""Offscreen rendering of the placing scene from a state of the twin, in any process."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.errors import CameraError
+from bid_ros.sim.scene import CAMERAS, render_model
+
+BACKENDS: Final = ("egl", "osmesa")
+MAX_SIZE: Final = 640  # pixels, the offscreen buffer of the scene
+
+_FLAGS_OFF: Final = (
+    mujoco.mjtRndFlag.mjRND_SHADOW,
+    mujoco.mjtRndFlag.mjRND_REFLECTION,
+    mujoco.mjtRndFlag.mjRND_SKYBOX,
+    mujoco.mjtRndFlag.mjRND_FOG,
+    mujoco.mjtRndFlag.mjRND_HAZE,
+)
+
+
+class SceneRenderer:
+    """Renders the twin's cameras. Use it from the thread that made it: an OpenGL context belongs to one thread.
+
+    Args:
+        width, height: of the images in pixels, 8 to 640.
+        cameras: names of the scene's cameras to render.
+
+    Raises:
+        CameraError: if the size or a camera name is not valid, or no offscreen OpenGL works here.
+    """
+
+    def __init__(self, width: int = 96, height: int = 96, cameras: Sequence[str] = CAMERAS) -> None:
+        if not (8 <= width <= MAX_SIZE and 8 <= height <= MAX_SIZE):
+            raise CameraError(f"image size is {width} x {height}; valid is 8 to {MAX_SIZE} pixels")
+        unknown = [name for name in cameras if name not in CAMERAS]
+        if unknown:
+            raise CameraError(f"the twin has no camera '{unknown[0]}'; valid are {', '.join(CAMERAS)}")
+        self._model = render_model()
+        self._data = mujoco.MjData(self._model)
+        self._gl = _open_context(width, height)
+        self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        self._scene = mujoco.MjvScene(self._model, maxgeom=200)
+        for flag in _FLAGS_OFF:
+            self._scene.flags[flag] = 0
+        self._option = mujoco.MjvOption()
+        self._rect = mujoco.MjrRect(0, 0, width, height)
+        self._views = {name: self._view(name) for name in cameras}
+
+    def render(
+        self, qpos: NDArray[np.float64], mocap_pos: NDArray[np.float64], mocap_quat: NDArray[np.float64]
+    ) -> Mapping[str, NDArray[np.uint8]]:
+        """Return one ``(height, width, 3)`` rgb8 image per camera of a state of the twin.
+
+        Args:
+            qpos: ``(nq,)`` generalised positions of the twin's model.
+            mocap_pos, mocap_quat: ``(bodies, 3)`` m and ``(bodies, 4)`` wxyz; flat arrays are accepted.
+
+        Raises:
+            CameraError: if the sizes are not those of the scene.
+        """
+        state = (("qpos", qpos), ("mocap_pos", mocap_pos), ("mocap_quat", mocap_quat))
+        for name, value in state:
+            target = getattr(self._data, name)
+            if np.size(value) != target.size:
+                raise CameraError(f"the scene state's {name} has {np.size(value)} values; valid is {target.size}")
+            target[:] = np.reshape(value, target.shape)
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_camlight(self._model, self._data)
+        self._gl.make_current()
+        return {name: self._image(view) for name, view in self._views.items()}
+
+    def close(self) -> None:
+        """Free the OpenGL context."""
+        self._gl.make_current()
+        self._context.free()
+        self._gl.free()
+
+    def _view(self, name: str) -> mujoco.MjvCamera:
+        view = mujoco.MjvCamera()
+        view.type = mujoco.mjtCamera.mjCAMERA_FIXED
+        view.fixedcamid = self._model.camera(name).id
+        return view
+
+    def _image(self, view: mujoco.MjvCamera) -> NDArray[np.uint8]:
+        catch_all = mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(self._model, self._data, self._option, None, view, catch_all, self._scene)
+        mujoco.mjr_render(self._rect, self._scene, self._context)
+        image = np.empty((self._rect.height, self._rect.width, 3), dtype=np.uint8)
+        mujoco.mjr_readPixels(image, None, self._rect, self._context)
+        return np.ascontiguousarray(image[::-1])  # OpenGL's first row is the lowest
+
+
+def _open_context(width: int, height: int) -> Any:
+    """Open the offscreen OpenGL that works here; ``MUJOCO_GL`` (egl or osmesa) forces one."""
+    # One thread per context: at these sizes more threads cost more than they draw.
+    os.environ.setdefault("LP_NUM_THREADS", "1")
+    backend = os.environ.get("MUJOCO_GL", "").strip().lower() or _first_working_backend()
+    if backend not in BACKENDS:
+        raise CameraError(f"MUJOCO_GL is '{backend}'; valid are {', '.join(BACKENDS)}")
+    try:
+        context = importlib.import_module(f"mujoco.{backend}").GLContext(width, height)
+        context.make_current()
+    except Exception as error:  # the bindings raise anything from ImportError to AttributeError when a library lacks
+        raise CameraError(f"offscreen rendering with {backend} does not work: {error}; {_HINT}") from error
+    os.environ["MUJOCO_GL"] = backend
+    return context
+
+
+_HINT: Final = "install libegl1 and libgl1-mesa-dri (or libosmesa6), or set MUJOCO_GL to egl or osmesa"
+
+
+def _first_working_backend() -> str:
+    # Tried in a process of its own, because PyOpenGL binds one platform for the life of a process.
+    for backend in BACKENDS:
+        code = f"from mujoco.{backend} import GLContext; GLContext(8, 8).make_current()"
+        try:
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=False)
+        except subprocess.TimeoutExpired:
+            continue
+        if done.returncode == 0:
+            return backend
+    raise CameraError(f"no offscreen rendering works here (tried {', '.join(BACKENDS)}); {_HINT}")

@@ -1,0 +1,16 @@
+"""Serves one simulated FR3 on a free loopback address, prints the address, and ends when its stdin closes."""
+
+import sys
+
+import franky_sim
+from franky_sim.mujoco_simulator import MujocoSimulator
+
+# Not 127.0.0.1, where a twin of somebody's running system may be.
+CANDIDATES = [f"127.77.{i}.1" for i in range(1, 250)]
+
+with MujocoSimulator() as sim:
+    robot = sim.add_robot(initial_hand_width=0.08)
+    with franky_sim.SimulationServer(sim, CANDIDATES) as server:
+        print(robot.hostname, flush=True)
+        server.run_async()
+        sys.stdin.read()

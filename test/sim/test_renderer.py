@@ -1,0 +1,114 @@
+import mujoco
+import numpy as np
+import pytest
+
+from bid_ros.errors import CameraError
+from bid_ros.sim import renderer as module
+from bid_ros.sim.geometry import CUP_X, CUP_Y, GRASP_BELOW_TOP, HOME_Q, HOME_TOOL, OBJECT_LENGTH
+from bid_ros.sim.renderer import SceneRenderer
+from bid_ros.sim.scene import SceneAddresses, render_model
+
+
+@pytest.fixture(scope="module")
+def renderer():
+    made = SceneRenderer(96, 96)
+    yield made
+    made.close()
+
+
+def state(cup: tuple[float, float] = (0.52, 0.0)) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The arm at home with the object in its gripper, the cup at ``cup``."""
+    model = render_model()
+    data = mujoco.MjData(model)
+    at = SceneAddresses.of(model)
+    data.qpos[:7] = HOME_Q
+    data.qpos[list(at.fingers_qpos)] = 0.02
+    x, y, z = HOME_TOOL
+    data.qpos[at.object_qpos : at.object_qpos + 7] = [x, y, z + GRASP_BELOW_TOP - OBJECT_LENGTH / 2, 1, 0, 0, 0]
+    data.mocap_pos[at.cup, :2] = cup
+    return data.qpos, data.mocap_pos, data.mocap_quat
+
+
+def blue(image: np.ndarray) -> np.ndarray:
+    """Mask of the cup's pixels."""
+    red, green, blue = (image[..., i].astype(int) for i in range(3))
+    return (blue > red + 40) & (blue > green + 25)
+
+
+def orange(image: np.ndarray) -> np.ndarray:
+    """Mask of the object's pixels."""
+    red, green, blue = (image[..., i].astype(int) for i in range(3))
+    return (red > green + 60) & (red > blue + 100)
+
+
+def test_both_cameras_show_the_held_object_and_the_cup(renderer: SceneRenderer) -> None:
+    images = renderer.render(*state())
+    assert list(images) == ["third_person", "wrist"]
+    for image in images.values():
+        assert image.shape == (96, 96, 3) and image.dtype == np.uint8
+        assert orange(image).sum() > 60
+        assert blue(image).sum() > 60
+
+
+@pytest.mark.parametrize("x", CUP_X)
+@pytest.mark.parametrize("y", CUP_Y)
+def test_third_person_sees_the_whole_cup_over_its_whole_range(renderer: SceneRenderer, x: float, y: float) -> None:
+    cup = blue(renderer.render(*state((x, y)))["third_person"])
+    assert cup.sum() > 100
+    assert not (cup[[0, -1]].any() or cup[:, [0, -1]].any())
+
+
+def test_a_centimetre_is_visible_in_both_cameras(renderer: SceneRenderer) -> None:
+    here, there = renderer.render(*state((0.52, 0.0))), renderer.render(*state((0.52, 0.01)))
+    for name, image in here.items():
+        shift = np.argwhere(blue(there[name])).mean(axis=0) - np.argwhere(blue(image)).mean(axis=0)
+        assert np.hypot(*shift) > 0.8, name
+
+
+def test_images_are_upright(renderer: SceneRenderer) -> None:
+    image = renderer.render(*state())["third_person"]
+    assert np.argwhere(orange(image)).mean(axis=0)[0] < np.argwhere(blue(image)).mean(axis=0)[0]
+
+
+def test_same_state_gives_the_same_image_in_a_fresh_array(renderer: SceneRenderer) -> None:
+    first, second = renderer.render(*state())["wrist"], renderer.render(*state())["wrist"]
+    np.testing.assert_array_equal(first, second)
+    assert not np.shares_memory(first, second)
+
+
+def test_flat_arrays_of_a_message_are_accepted(renderer: SceneRenderer) -> None:
+    qpos, position, quaternion = state()
+    flat = renderer.render(qpos, position.ravel(), quaternion.ravel())
+    np.testing.assert_array_equal(flat["wrist"], renderer.render(qpos, position, quaternion)["wrist"])
+
+
+def test_one_camera_at_another_size() -> None:
+    other = SceneRenderer(width=160, height=120, cameras=["wrist"])
+    images = other.render(*state())
+    other.close()
+    assert {name: image.shape for name, image in images.items()} == {"wrist": (120, 160, 3)}
+
+
+def test_state_of_another_scene_is_refused(renderer: SceneRenderer) -> None:
+    qpos, position, quaternion = state()
+    with pytest.raises(CameraError, match="qpos has 15 values; valid is 16"):
+        renderer.render(qpos[:-1], position, quaternion)
+
+
+@pytest.mark.parametrize(("width", "cameras", "text"), [(4, ["wrist"], "4 x 96"), (96, ["roof"], "no camera 'roof'")])
+def test_impossible_request_is_refused(width: int, cameras: list[str], text: str) -> None:
+    with pytest.raises(CameraError, match=text):
+        SceneRenderer(width, 96, cameras)
+
+
+def test_no_working_opengl_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    monkeypatch.setattr(module, "BACKENDS", ("absent",))
+    with pytest.raises(CameraError, match=r"tried absent.*install libegl1"):
+        SceneRenderer(96, 96)
+
+
+def test_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "directx")
+    with pytest.raises(CameraError, match="'directx'; valid are egl, osmesa"):
+        SceneRenderer(96, 96)
