@@ -27,7 +27,7 @@ class ActionChunk:
         sequence: count of the chunks of this source.
 
     Raises:
-        ChunkError: if ``actions`` is not a non-empty matrix or ``dt_ns`` is not positive. Values are not judged
+        ChunkError: if ``actions`` is no non-empty matrix of numbers or ``dt_ns`` is not positive. Values are not judged
             here: that is the envelope's work, which can say which limit they break.
     """
 
@@ -39,7 +39,10 @@ class ActionChunk:
     sequence: int = 0
 
     def __post_init__(self) -> None:
-        actions = np.asarray(self.actions, dtype=np.float64)
+        try:
+            actions = np.asarray(self.actions, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ChunkError(f"a chunk's actions are not a matrix of numbers: {error}") from error
         if actions.ndim != 2 or 0 in actions.shape:
             raise ChunkError(f"a chunk's actions have shape {actions.shape}; valid is (H, D) with H, D >= 1")
         if self.dt_ns <= 0:

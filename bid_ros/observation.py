@@ -92,19 +92,24 @@ class ObservationBuffer:
         for name, samples in self._samples.items():
             if not samples:
                 raise ObservationError(f"observation '{name}' has not arrived yet")
-        assert stamp is not None
+        if stamp is None:
+            raise ObservationError("nothing has arrived yet")
         steps = self._task.observation_steps
-        instants = [stamp - (steps - 1 - k) * self._task.dt_ns for k in range(steps)]
-        values = {name: np.stack([self._nearest(name, instant) for instant in instants]) for name in self._samples}
+        ages = [(steps - 1 - k) * self._task.dt_ns for k in range(steps)]
+        values = {name: np.stack([self._nearest(name, stamp, age) for age in ages]) for name in self._samples}
         return Observation(stamp, values)
 
-    def _nearest(self, name: str, instant: int) -> NDArray[Any]:
+    def _nearest(self, name: str, stamp: int, age: int) -> NDArray[Any]:
         samples = self._samples[name]
-        stamps = [stamp for stamp, _ in samples]
+        stamps = [sample_stamp for sample_stamp, _ in samples]
+        instant = stamp - age
         right = bisect_left(stamps, instant)
-        if right == 0:
+        if right == 0 and age > 0 and len(samples) < (samples.maxlen or 0):
+            # A past row repeats the first sample, while that is still the first one ever and not the oldest one kept.
             return samples[0][1]
-        best = right if right < len(stamps) and stamps[right] - instant < instant - stamps[right - 1] else right - 1
+        best = min(right, len(stamps) - 1)
+        if right > 0 and instant - stamps[right - 1] <= abs(stamps[best] - instant):
+            best = right - 1
         distance = abs(stamps[best] - instant)
         if distance > self._tolerance_ns:
             raise ObservationError(
@@ -121,7 +126,8 @@ def _checked(feature: Feature, value: NDArray[Any]) -> NDArray[Any]:
     if feature.kind == "image":
         if array.dtype != np.uint8:
             raise ObservationError(f"image '{feature.name}' has type {array.dtype}; valid is uint8")
-        return array
+        # Drivers reuse their buffers; the history must not change with them.
+        return array.copy()
     array = array.astype(np.float64)
     if not np.isfinite(array).all():
         raise ObservationError(f"observation '{feature.name}' holds a value that is not finite")

@@ -61,8 +61,8 @@ def quaternion_from_matrix(matrix: ArrayLike) -> Array:
         q = np.array([m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], squared[2], m[1, 0] - m[0, 1]])
     else:
         q = np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], squared[3]])
-    q = q / np.linalg.norm(q)
-    return q if q[3] >= 0 else -q
+    unit: Array = q / np.linalg.norm(q)
+    return unit if unit[3] >= 0 else -unit
 
 
 def matrix_from_vector(vector: ArrayLike) -> Array:
@@ -72,7 +72,8 @@ def matrix_from_vector(vector: ArrayLike) -> Array:
     if angle < 1e-12:
         return np.eye(3) + _skew(v)
     axis = _skew(v / angle)
-    return np.eye(3) + np.sin(angle) * axis + (1 - np.cos(angle)) * (axis @ axis)
+    matrix: Array = np.eye(3) + np.sin(angle) * axis + (1 - np.cos(angle)) * (axis @ axis)
+    return matrix
 
 
 def vector_from_matrix(matrix: ArrayLike) -> Array:
@@ -82,7 +83,8 @@ def vector_from_matrix(matrix: ArrayLike) -> Array:
     sine = float(np.linalg.norm(axis))
     if sine < 1e-12:
         return 2.0 * axis
-    return axis / sine * (2.0 * np.arctan2(sine, w))
+    turn: Array = axis / sine * (2.0 * np.arctan2(sine, w))
+    return turn
 
 
 def _skew(v: Array) -> Array:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args
 
@@ -90,12 +91,15 @@ class Limits:
     max_chunk_lead: float = 0.2
 
     def __post_init__(self) -> None:
+        for name in ("workspace_min", "workspace_max"):
+            if len(getattr(self, name)) != 3:
+                raise TaskError(f"limits: {name} is {list(getattr(self, name))}; valid are three numbers x, y, z")
         for low, high, axis in zip(self.workspace_min, self.workspace_max, "xyz", strict=True):
-            if not low < high:
-                raise TaskError(f"limits: workspace {axis} runs from {low} to {high}; valid is min < max")
+            if not -math.inf < low < high < math.inf:
+                raise TaskError(f"limits: workspace {axis} runs from {low} to {high}; valid is min < max, both finite")
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name.startswith("max_") and not 0 < value < float("inf"):
+            if item.name.startswith("max_") and not 0 < value < math.inf:
                 raise TaskError(f"limits: {item.name} is {value}; valid is a positive finite number")
         if not 0 <= self.gripper_min < self.gripper_max <= 0.2:
             raise TaskError(
@@ -112,6 +116,10 @@ class Task:
         rate_hz: decisions per second, which is also the rate of the actions in a chunk.
         observation_steps: To, past steps a policy sees, spaced by one action period.
         horizon: H, rows of one prediction, of which the first ``observation_steps - 1`` lie in the past.
+        base_frame: frame of every commanded position and rotation, and of every chunk.
+        tool_frame: frame that is commanded.
+        episode_timeout: s after which an episode counts as failed.
+        start: empty, or ``tool_min`` and ``tool_max``: corners of the box of start positions of the tool, m.
     """
 
     name: str
@@ -135,8 +143,11 @@ class Task:
             raise TaskError(f"task '{self.name}': observation_steps is {self.observation_steps}; valid is 1 or more")
         if self.horizon < self.observation_steps:
             raise TaskError(
-                f"task '{self.name}': horizon is {self.horizon}; valid is at least observation_steps {self.observation_steps}"
+                f"task '{self.name}': horizon is {self.horizon}; "
+                f"valid is at least observation_steps {self.observation_steps}"
             )
+        if not 0 < self.episode_timeout < math.inf:
+            raise TaskError(f"task '{self.name}': episode_timeout is {self.episode_timeout}; valid is a positive time")
         for group, items in (("observation", self.observation), ("action", self.action)):
             names = [item.name for item in items]
             if not names or len(set(names)) != len(names):
@@ -145,6 +156,13 @@ class Task:
             raise TaskError(
                 f"task '{self.name}': an action has kind 'image'; valid are position, rotation_6d, gripper, joints"
             )
+        for item in self.action:
+            if item.kind in ("position", "rotation_6d") and item.frame != self.base_frame:
+                raise TaskError(
+                    f"task '{self.name}': action '{item.name}' is in frame '{item.frame}'; "
+                    f"valid is the base frame '{self.base_frame}'"
+                )
+        _check_start(self.start, self.limits)
 
     @property
     def dt_ns(self) -> int:
@@ -199,6 +217,8 @@ def load_task(path: str | Path) -> Task:
         content = yaml.safe_load(path.read_text())
     except FileNotFoundError as error:
         raise TaskError(f"task file {path} does not exist") from error
+    except OSError as error:
+        raise TaskError(f"task file {path} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise TaskError(f"task file {path} is not valid YAML: {' '.join(str(error).split())}") from error
     try:
@@ -219,7 +239,7 @@ def parse_task(content: object) -> Task:
 def _feature(item: object, group: str) -> Feature:
     data = dict(_mapping(item, group))
     kind = data.get("kind")
-    if "shape" not in data and kind in KIND_SIZES:
+    if "shape" not in data and isinstance(kind, str) and kind in KIND_SIZES:
         data["shape"] = (KIND_SIZES[kind],)
     return _build(Feature, data, f"{group} '{data.get('name')}'")
 
@@ -232,25 +252,66 @@ def _build(cls: type[Built], data: Mapping[str, Any], where: str) -> Built:
     unknown = [key for key in data if key not in valid]
     if unknown:
         raise TaskError(f"{where} has the unknown field '{unknown[0]}'; valid are {', '.join(valid)}")
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
-    _check_types(values, where)
-    try:
-        return cls(**values)
-    except TypeError as error:
-        raise TaskError(f"{where} is incomplete or has a value of the wrong type: {error}") from error
+    needed = [item.name for item in fields(cls) if item.default is MISSING and item.default_factory is MISSING]
+    missing = [name for name in needed if name not in data]
+    if missing:
+        raise TaskError(f"{where} lacks the field '{missing[0]}'; needed are {', '.join(needed)}")
+    for key, value in data.items():
+        _check_type(key, value, where)
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+    return cls(**values)
 
 
-def _check_types(values: Mapping[str, Any], where: str) -> None:
-    text = {"name", "robot", "kind", "frame", "base_frame", "tool_frame", "description"}
-    other = {"observation", "action", "limits", "start"}
-    for key, value in values.items():
-        if key in text:
-            if not isinstance(value, str):
-                raise TaskError(f"{where}: {key} is {value!r}; valid is a text")
-        elif key not in other:
-            numbers = value if isinstance(value, tuple) else (value,)
-            if any(isinstance(number, bool) or not isinstance(number, int | float) for number in numbers):
-                raise TaskError(f"{where}: {key} is {value!r}; valid is a number or a list of numbers")
+TEXTS: Final = {"name", "robot", "kind", "frame", "base_frame", "tool_frame", "description"}
+WHOLE_NUMBERS: Final = {"observation_steps", "horizon"}
+GROUPS: Final = {"observation", "action", "limits"}
+
+
+def _check_type(key: str, value: object, where: str) -> None:
+    """Raise TaskError if a field holds another type than its values have."""
+    if key in GROUPS:
+        return
+    if key in TEXTS:
+        good, valid = isinstance(value, str), "a text"
+    elif key == "start":
+        good, valid = isinstance(value, dict), "a mapping of fields"
+    elif key == "shape":
+        good, valid = isinstance(value, list | tuple) and all(map(_is_whole, value)), "a list of whole numbers"
+    elif key in ("workspace_min", "workspace_max"):
+        good, valid = isinstance(value, list) and all(map(_is_number, value)), "a list of three numbers"
+    elif key in WHOLE_NUMBERS:
+        good, valid = _is_whole(value), "a whole number"
+    else:
+        good, valid = _is_number(value), "a number"
+    if not good:
+        raise TaskError(f"{where}: {key} is {value!r}; valid is {valid}")
+
+
+def _check_start(start: Mapping[str, Any], limits: Limits) -> None:
+    """Raise TaskError unless ``start`` is empty or a box inside the workspace."""
+    if not start:
+        return
+    if set(start) != {"tool_min", "tool_max"}:
+        raise TaskError(f"start has the fields {', '.join(map(str, start))}; valid are tool_min, tool_max")
+    for name, corner in start.items():
+        if not (isinstance(corner, list | tuple) and len(corner) == 3 and all(map(_is_number, corner))):
+            raise TaskError(f"start: {name} is {corner!r}; valid are three numbers x, y, z")
+    low, high = start["tool_min"], start["tool_max"]
+    for index, axis in enumerate("xyz"):
+        inner, outer = limits.workspace_min[index], limits.workspace_max[index]
+        if not inner <= low[index] <= high[index] <= outer:
+            raise TaskError(
+                f"start: {axis} runs from {low[index]} to {high[index]}; "
+                f"valid is min <= max inside the workspace {inner} to {outer}"
+            )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _mapping(value: object, where: str) -> Mapping[str, Any]:

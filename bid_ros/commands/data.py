@@ -38,7 +38,12 @@ def run_repair(options: argparse.Namespace) -> int:
     """Repair."""
     from bid_ros.recording.repair import repair_bag
 
-    print(f"{options.bag}: {repair_bag(Path(options.bag))} messages", file=sys.stderr)
+    report = repair_bag(Path(options.bag))
+    print(
+        f"{options.bag}: {report.messages} messages, {report.damaged_chunks} damaged chunks left out, "
+        f"{report.cut_bytes} bytes cut",
+        file=sys.stderr,
+    )
     return 0
 
 

@@ -11,6 +11,7 @@ from bid_ros.bringup import SYSTEMS, UpArguments
 from bid_ros.commands.up import start
 from bid_ros.errors import BidError
 from bid_ros.recording.episodes import find_episodes
+from bid_ros.recording.reader import BagReader
 
 FIRST_SEED = {"clean": 100_000, "diverse": 200_000}
 
@@ -46,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
                 out=str(batch),
                 teleop=(label,),
             )
-            status = start(options.system, arguments)
-            done, attempted = _count(out, label)
-            attempts_left = attempts_left - 1 if status else attempts_left
+            start(options.system, arguments)
+            before, (done, attempted) = done, _count(out, label)
+            attempts_left = 3 if done > before else attempts_left - 1
         if done < wanted:
             raise BidError(f"only {done} of {wanted} {label} demonstrations were recorded; see the logs below {out}")
     print(f"demonstrations are in {out}", file=sys.stderr)
@@ -59,7 +60,8 @@ def _count(out: Path, label: str) -> tuple[int, int]:
     """Successful and attempted episodes of a label over all its bags."""
     done = attempted = 0
     for bag in sorted(out.glob(f"{label}_*/bag")):
-        episodes = find_episodes(bag)
+        with BagReader(bag) as reader:
+            episodes = find_episodes(reader)
         done += sum(episode.success for episode in episodes)
         attempted += len(episodes)
     return done, attempted

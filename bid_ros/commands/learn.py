@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.paths import share
+from bid_ros.recording.build_dataset import BagReport, build_dataset
 from bid_ros.task import load_task
 
 
@@ -49,14 +50,19 @@ def task_path(name: str) -> Path:
 
 def run_dataset(options: argparse.Namespace) -> int:
     """Build the data set."""
-    from bid_ros.recording.build_dataset import build_dataset
-
     task = load_task(task_path(options.task))
     bags = [bag for path in options.bags for bag in _bags(Path(path))]
-    dataset = build_dataset(bags, task, report=lambda line: print(line, file=sys.stderr))
-    dataset.save(Path(options.out))
-    print(f"{options.out}: {len(dataset.episode_ends)} episodes, {len(dataset.stamps_ns)} steps", file=sys.stderr)
+    out = Path(options.out)
+    dataset = build_dataset(bags, task, progress=_report, cache=out.parent / "parts")
+    dataset.save(out)
+    print(f"{out}: {dataset.episodes} episodes, {dataset.rows} rows, sha256 {dataset.sha256}", file=sys.stderr)
     return 0
+
+
+def _report(report: BagReport) -> None:
+    print(f"{report.path}: {report.used} of {report.episodes} episodes, {report.rows} rows", file=sys.stderr)
+    for reason in report.reasons:
+        print(f"  {reason}", file=sys.stderr)
 
 
 def _bags(path: Path) -> list[Path]:

@@ -60,7 +60,7 @@ class ArmNode(BidNode):
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
         self._lock = threading.Lock()
         self._fault = ""
-        self._overruns = 0
+        self._commanded = False
         self._last_gripper: float = float("nan")
         self._beat_every = max(1, round(HEARTBEAT_PERIOD_S / 2 * self.value("rate_hz")))
         self._joint_states = self.create_publisher(JointState, "/joint_states", STATE)
@@ -111,7 +111,7 @@ class ArmNode(BidNode):
             self.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
         with self._lock:
-            self._servo.accept(chunk)
+            self._commanded = self._servo.accept(chunk) or self._commanded
 
     def _on_safety(self, message: SafetyState) -> None:
         if message.state == SafetyState.STOPPED:
@@ -153,7 +153,8 @@ class ArmNode(BidNode):
         now = time.time_ns()
         with self._lock:
             expired = self._deadlines.expired(time.monotonic_ns())
-            if expired is not None:
+            # Until the first command the arm only holds, and nodes that still start up may be silent for a while.
+            if expired is not None and self._commanded:
                 self._servo.latch(f"no sign of life from '{expired.name}' for {expired.limit_s:.2f} s")
             output = self._servo.step(now)
         if not self._fault:

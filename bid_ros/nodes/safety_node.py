@@ -25,6 +25,7 @@ PARAMETERS = (
     Parameter("task", "", "path of the task file, whose limits are enforced"),
     Parameter("required", ["camera", "policy", "arm"], "nodes whose heartbeat is required"),
     Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node before the stop latches", 0.1, 2.0),
+    Parameter("settle_s", 1.0, "time in s without a gap before the watchdog is armed", 0.0, 60.0),
     Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
     Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
 )
@@ -44,7 +45,9 @@ class SafetyNode(BidNode):
         self._envelope = Envelope(self._task)
         self._arbiter = Arbiter()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
-        self._watchdog = Watchdog(WatchdogConfig(deadlines=deadlines, late_limit=self.value("late_limit")))
+        self._watchdog = Watchdog(
+            WatchdogConfig(deadlines, late_limit=self.value("late_limit"), settle_s=self.value("settle_s"))
+        )
         self._tool: tuple[int, NDArray[np.float64]] | None = None
         self._forwarded = self._refused = 0
         self._last_source = ""

@@ -1,0 +1,222 @@
+"""Bidirectional Decoding: choose the sampled chunk that best continues what was decided before.
+
+Source: Liu et al., "Bidirectional Decoding: Improving Action Chunking via Guided Test-Time Sampling", ICLR 2025,
+Algorithm 1, and the two published versions of its code. Symbols and names are matched in ``docs/decoding.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bid_ros.decoding.config import BidConfig
+from bid_ros.decoding.criteria import (
+    Array,
+    backward_coherence,
+    pair_distances,
+    smallest_sum,
+    smallest_sum_of_others,
+)
+from bid_ros.errors import DecodingError
+
+_USES_POSITIVE: Final = ("bid", "positive", "contrast")
+_USES_NEGATIVE: Final = ("bid", "negative", "contrast")
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The outcome of :func:`select`, per candidate ``(N,)`` where not said otherwise.
+
+    Attributes:
+        index: the chosen row of ``strong``.
+        backward: B, coherence with the previous decision; 0 without one.
+        forward: F, positive minus negative term; NaN where trimmed.
+        total: the value that was minimised; NaN where trimmed.
+        kept: whether the candidate could be chosen. Variant ``paper`` chooses among all, so all are True.
+    """
+
+    index: int
+    backward: Array
+    forward: Array
+    total: Array
+    kept: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidates:
+    """Checked and weighted chunks ``(N, H, D)``, their B ``(N,)``, and whether there was a decision to cohere with."""
+
+    strong: Array
+    weak: Array | None
+    strong_backward: Array
+    weak_backward: Array
+    coherent: bool
+
+
+def select(
+    strong: ArrayLike, weak: ArrayLike | None, previous: ArrayLike | None, config: BidConfig | None = None
+) -> Selection:
+    """Choose one of the strong samples.
+
+    Args:
+        strong: ``(N, H, D)``, full predictions of the strong policy, past steps included, raw action units.
+        weak: as many of the weak policy, same shape, or None: the negative term is then 0.
+        previous: ``(H - e, D)``, the previous decision from its row ``e`` on, so that ``previous[i]`` and row ``i`` of
+            a prediction are the same instant and in the same frame; None (or no rows) if there is none: then B = 0
+            and nothing is trimmed. The same holds if what is left of it ends before the steps that are compared.
+        config: the settings; ``executed`` is the ``e`` of ``previous``.
+
+    Returns:
+        The chosen index and the criteria. Of candidates that are equally good, the more coherent one is chosen
+        and then the first.
+
+    Raises:
+        DecodingError: if shapes disagree, a value is not finite, or N < 2 K in the reference and corrected variants.
+    """
+    config = config or BidConfig()
+    candidates = _candidates(strong, weak, previous, config)
+    if config.variant == "paper":
+        return _select_paper(candidates, config)
+    return _select_reference(candidates, config)
+
+
+def _select_paper(candidates: _Candidates, config: BidConfig) -> Selection:
+    """Eqs. 5 and 6: B + F, smallest over all N."""
+    strong, backward = candidates.strong, candidates.strong_backward
+    samples = strong.shape[0]
+    forward = np.zeros(samples)
+    if config.terms in _USES_POSITIVE:
+        forward += _paper_positive(strong, backward, candidates.coherent, config)
+    if candidates.weak is not None:
+        forward -= _paper_negative(strong, candidates.weak, candidates.weak_backward, candidates.coherent, config)
+    forward /= samples
+    total = backward + forward
+    return Selection(int(np.argmin(total)), backward, forward, total, np.ones(samples, dtype=np.bool_))
+
+
+def _paper_positive(strong: Array, backward: Array, coherent: bool, config: BidConfig) -> Array:
+    """Sum of the distances to the positives; a candidate is at distance 0 of itself, so it need not be left out."""
+    count = config.mode_size if coherent else strong.shape[0]
+    if config.trim == "nearest":
+        distances = pair_distances(strong, strong, config.metric)
+        np.fill_diagonal(distances, 0.0)
+        return smallest_sum(distances, count + 1)
+    kept = _most_coherent(backward, count)
+    distances = pair_distances(strong, strong[kept], config.metric)
+    distances[kept, np.arange(kept.size)] = 0.0
+    return distances.sum(axis=1)
+
+
+def _paper_negative(strong: Array, weak: Array, weak_backward: Array, coherent: bool, config: BidConfig) -> Array:
+    count = config.mode_size if coherent else weak.shape[0]
+    if config.trim == "nearest":
+        return smallest_sum(pair_distances(strong, weak, config.metric), count)
+    return pair_distances(strong, weak[_most_coherent(weak_backward, count)], config.metric).sum(axis=1)
+
+
+def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:
+    """The published code: K' = N // K kept samples, distances averaged over all H steps, smallest over the kept."""
+    backward = candidates.strong_backward
+    samples, steps = candidates.strong.shape[:2]
+    count = samples // config.mode_size if candidates.coherent else samples
+    kept = _most_coherent(backward, count)
+    chunks, near = candidates.strong[kept], count // 2
+    contrast = np.zeros(count)
+    if config.terms in _USES_POSITIVE:
+        contrast += smallest_sum_of_others(pair_distances(chunks, chunks, config.metric), near)
+    if candidates.weak is not None:
+        distances = pair_distances(
+            chunks, candidates.weak[_most_coherent(candidates.weak_backward, count)], config.metric
+        )
+        # The published code reads this matrix transposed: row j is the j-th weak sample's, not the j-th candidate's.
+        contrast -= smallest_sum(distances if config.variant == "corrected" else distances.T, near)
+    contrast /= near * steps
+    forward, total = np.full(samples, np.nan), np.full(samples, np.nan)
+    forward[kept] = contrast
+    total[kept] = _combine(backward[kept], contrast, candidates.coherent, steps, config)
+    index = int(kept[np.argmin(total[kept])])
+    return Selection(index, backward, forward, total, ~np.isnan(total))
+
+
+def _combine(backward: Array, forward: Array, coherent: bool, steps: int, config: BidConfig) -> Array:
+    """B + F in version 1; later versions weigh the two by how much of the previous decision is left."""
+    if config.terms == "backward":
+        return backward
+    if config.variant == "reference_v1":
+        return backward + forward
+    reach = (steps * config.decay) ** 2
+    ratio = reach / (reach + config.executed**2) if coherent else 0.0
+    return ratio * backward + (1.0 - ratio) * forward
+
+
+def _most_coherent(backward: Array, count: int) -> NDArray[np.intp]:
+    """Indices of the ``count`` smallest values, ascending."""
+    return np.argsort(backward, kind="stable")[:count]
+
+
+def _candidates(
+    strong: ArrayLike, weak: ArrayLike | None, previous: ArrayLike | None, config: BidConfig
+) -> _Candidates:
+    chunks = _finite("strong", strong, 3)
+    others = None if weak is None else _finite("weak", weak, 3)
+    before = None if previous is None or len(np.asarray(previous)) == 0 else _finite("previous", previous, 2)
+    _check_shapes(chunks, others, before, config)
+    if config.terms not in _USES_NEGATIVE:
+        others = None
+    if config.terms == "contrast":
+        before = None
+    if config.weights is not None:
+        scale = np.array(config.weights)
+        chunks = chunks * scale
+        others = None if others is None else others * scale
+        before = None if before is None else before * scale
+    first = config.observation_steps - 1 if config.variant in ("reference_v2", "corrected") else 0
+    none = np.zeros(chunks.shape[0])
+    if before is None or before.shape[0] <= first:
+        return _Candidates(chunks, others, none, none, coherent=False)
+    step_weights = _step_weights(before.shape[0] - first, config)
+    overlap, rows = before[first:], slice(first, before.shape[0])
+    strong_backward = backward_coherence(chunks[:, rows], overlap, step_weights, config.metric)
+    if others is not None:
+        none = backward_coherence(others[:, rows], overlap, step_weights, config.metric)
+    return _Candidates(chunks, others, strong_backward, none, coherent=True)
+
+
+def _step_weights(count: int, config: BidConfig) -> Array:
+    weights: Array = config.decay ** np.arange(count, dtype=np.float64)
+    return weights if config.variant == "paper" else weights / weights.sum()
+
+
+def _finite(name: str, values: ArrayLike, dimensions: int) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != dimensions or 0 in array.shape:
+        wanted = "(N, H, D)" if dimensions == 3 else "(H - e, D)"
+        raise DecodingError(f"{name} has shape {array.shape}; valid is {wanted}, none of them 0")
+    if not np.isfinite(array).all():
+        raise DecodingError(f"{name} holds {np.count_nonzero(~np.isfinite(array))} values that are not finite")
+    return array
+
+
+def _check_shapes(strong: Array, weak: Array | None, previous: Array | None, config: BidConfig) -> None:
+    samples, steps, values = strong.shape
+    if weak is not None and weak.shape != strong.shape:
+        raise DecodingError(f"weak has shape {weak.shape}; valid is that of strong, {strong.shape}")
+    if previous is not None and previous.shape != (steps - config.executed, values):
+        raise DecodingError(
+            f"previous has shape {previous.shape}; valid is {(steps - config.executed, values)}: "
+            f"{steps} rows less {config.executed} executed"
+        )
+    if config.observation_steps > steps:
+        raise DecodingError(
+            f"observation_steps is {config.observation_steps}; valid is at most the {steps} rows of a chunk"
+        )
+    if config.weights is not None and len(config.weights) != values:
+        raise DecodingError(f"there are {len(config.weights)} weights; valid is one for each of the {values} values")
+    if config.variant != "paper" and samples < 2 * config.mode_size:
+        raise DecodingError(
+            f"{samples} samples are fewer than twice the mode size {config.mode_size}; "
+            f"valid for variant '{config.variant}' is a mode size of at most {samples // 2}"
+        )

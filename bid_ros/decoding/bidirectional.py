@@ -1,0 +1,54 @@
+"""The decoders that select with Bidirectional Decoding, alone and combined."""
+
+from __future__ import annotations
+
+from bid_ros.decoding.bid import Selection, select
+from bid_ros.decoding.decoder import Decoder, DecodeRequest, StartMode
+from bid_ros.decoding.decoder_config import DecoderConfig
+from bid_ros.decoding.ema import moving_average
+from bid_ros.decoding.memory import Overlap
+from bid_ros.decoding.receding import Array, Blend, Pick, RecedingDecoder
+
+
+def bidirectional_pick(config: DecoderConfig) -> Pick:
+    """Pick by :func:`bid_ros.decoding.select`; of a single sample there is nothing to select."""
+
+    def pick(
+        strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest
+    ) -> tuple[int, Selection | None]:
+        if strong.shape[0] == 1:
+            return 0, None
+        previous, executed = (None, 0) if overlap is None else (overlap.previous, overlap.executed)
+        selection = select(strong, weak, previous, config.bid(executed, request.observation_steps))
+        return selection.index, selection
+
+    return pick
+
+
+def bid(name: str, config: DecoderConfig) -> Decoder:
+    """BID: N strong and as many weak samples, one of the strong ones executed."""
+    return _bidirectional(name, config)
+
+
+def bid_ema(name: str, config: DecoderConfig) -> Decoder:
+    """BID selects, then the moving average blends; the blend is what the next selection continues."""
+    return _bidirectional(name, config, blend=moving_average(config.ema_weight))
+
+
+def bid_warmstart(name: str, config: DecoderConfig) -> Decoder:
+    """BID over samples that all start from the previous decision."""
+    return _bidirectional(name, config, start_mode=config.warm_start)
+
+
+def _bidirectional(
+    name: str, config: DecoderConfig, start_mode: StartMode = "noise", blend: Blend | None = None
+) -> Decoder:
+    return RecedingDecoder(
+        name,
+        config.action_horizon,
+        samples=config.samples,
+        weak_samples=config.needed_weak_samples,
+        pick=bidirectional_pick(config),
+        start_mode=start_mode,
+        blend=blend,
+    )

@@ -1,0 +1,111 @@
+"""Distances between action chunks and the two criteria of Bidirectional Decoding that are made of them.
+
+Shapes: chunks ``(N, H, D)``, H steps of D values; distances are between two actions, so always over D.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.decoding.config import Metric
+
+Array = NDArray[np.float64]
+
+# Below this many differences the plain subtraction is faster than the detour through matrix products (measured).
+_SMALL: Final = 100_000
+# Squared distances below this share of the squared lengths lose digits in |a|^2 + |b|^2 - 2ab: subtract there.
+_CANCELLATION: Final = 1e-6
+
+
+def step_distances(chunks: Array, previous: Array, metric: Metric) -> Array:
+    """Return ``(N, T)``: distance of each step of ``chunks`` ``(N, T, D)`` to that step of ``previous`` ``(T, D)``."""
+    distances: Array
+    if metric == "cosine":
+        distances = 1.0 - np.einsum("ntd,td->nt", _directions(chunks), _directions(previous))
+    elif metric == "l1":
+        distances = np.abs(chunks - previous).sum(axis=-1)
+    else:
+        difference = chunks - previous
+        distances = np.sqrt(np.einsum("ntd,ntd->nt", difference, difference))
+    return distances
+
+
+def pair_distances(first: Array, second: Array, metric: Metric) -> Array:
+    """Return ``(A, B)``: distances of chunks ``first`` ``(A, H, D)`` to ``second`` ``(B, H, D)``, summed over steps."""
+    if metric == "cosine":
+        cosines: Array = _flat(_directions(first)) @ _flat(_directions(second)).T
+        return first.shape[1] - cosines
+    return _pair_l1(first, second) if metric == "l1" else _pair_l2(first, second)
+
+
+def backward_coherence(chunks: Array, previous: Array, step_weights: Array, metric: Metric) -> Array:
+    """Return B ``(N,)`` (Eq. 5): weighted distance of ``chunks`` ``(N, T, D)`` to ``previous`` ``(T, D)``.
+
+    ``step_weights`` ``(T,)`` are ``rho^i``, or ``rho^i`` over their sum in the published code.
+    """
+    coherence: Array = step_distances(chunks, previous, metric) @ step_weights
+    return coherence
+
+
+def smallest_sum(distances: Array, count: int) -> Array:
+    """Return ``(A,)``: sum of the ``count`` smallest values of each row of ``distances`` ``(A, B)``."""
+    if count < distances.shape[1]:
+        distances = np.partition(distances, count - 1, axis=1)[:, :count]
+    total: Array = distances.sum(axis=1)
+    return total
+
+
+def smallest_sum_of_others(distances: Array, count: int) -> Array:
+    """Return ``(A,)``: sum of the ``count`` values of each row that follow its smallest, which is the row itself."""
+    smallest: Array = distances.min(axis=1)
+    return smallest_sum(distances, count + 1) - smallest
+
+
+def _directions(actions: Array) -> Array:
+    """Scale actions ``(..., D)`` to length 1; a zero vector stays zero, so its cosine distance to anything is 1."""
+    lengths = np.sqrt(np.einsum("...d,...d->...", actions, actions))[..., None]
+    directions: Array = np.divide(actions, lengths, out=np.zeros_like(actions), where=lengths > 0)
+    return directions
+
+
+def _flat(chunks: Array) -> Array:
+    return chunks.reshape(chunks.shape[0], -1)
+
+
+def _pair_l1(first: Array, second: Array) -> Array:
+    flat, others = _flat(first), _flat(second)
+    if flat.shape[0] * others.size <= _SMALL:
+        distances: Array = np.abs(flat[:, None] - others).sum(axis=-1)
+        return distances
+    # One row at a time keeps the temporary in the cache.
+    return np.stack([np.abs(others - row).sum(axis=-1) for row in flat])
+
+
+def _pair_l2(first: Array, second: Array) -> Array:
+    if first.shape[0] * second.size > _SMALL:
+        return _pair_l2_products(first, second)
+    difference = first[:, None] - second
+    distances: Array = np.sqrt(np.einsum("abhd,abhd->abh", difference, difference)).sum(axis=-1)
+    return distances
+
+
+def _pair_l2_products(first: Array, second: Array) -> Array:
+    """L2 through ``|a|^2 + |b|^2 - 2ab``, step by step in one set of buffers: BLAS does it faster than subtraction."""
+    centre = first.mean(axis=0)
+    total = np.zeros((first.shape[0], second.shape[0]))
+    squared, lengths = np.empty_like(total), np.empty_like(total)
+    for step in range(first.shape[1]):
+        a, b = first[:, step] - centre[step], second[:, step] - centre[step]
+        np.matmul(a, b.T, out=squared)
+        np.add(np.einsum("ad,ad->a", a, a)[:, None], np.einsum("bd,bd->b", b, b), out=lengths)
+        squared *= -2.0
+        squared += lengths
+        lengths *= _CANCELLATION
+        row, column = np.divmod(np.flatnonzero(squared <= lengths), total.shape[1])
+        difference = a[row] - b[column]
+        squared[row, column] = np.einsum("kd,kd->k", difference, difference)
+        total += np.sqrt(squared, out=squared)
+    return total

@@ -1,0 +1,118 @@
+"""Settings of all decoders, validated where they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bid_ros.decoding.config import BidConfig, Metric, Terms, Trim, Variant, check_choice, check_count
+from bid_ros.errors import DecodingError
+
+WarmStart = Literal["renoise", "clean"]
+WARM_STARTS: Final = get_args(WarmStart)
+DEFAULT_MODE_SIZE: Final = 3
+# A feature that spreads less than this in its own unit (m, rad, 1) did not vary in the training data.
+SMALLEST_SPREAD: Final = 1e-6
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    """What :func:`bid_ros.decoding.build_decoder` builds; each decoder reads the fields that concern it.
+
+    Attributes:
+        samples: N, strong samples of the BID decoders; with 1 they are vanilla. The others always draw 1.
+        weak_samples: ``samples``, or 0 if there is no weak policy; None means ``samples``.
+        action_horizon: actions executed before the next decision: 1 is closed loop, ``H - (To - 1)`` open loop.
+        ema_weight: lambda, weight of the new prediction against the previous decision.
+        warm_start: ``renoise`` adds noise of the first level to the previous decision, so the samples differ;
+            ``clean`` starts from it as it is, as the published code does.
+        mode_size: K; None means ``min(3, samples // 2)``.
+        variant, decay, metric, trim, terms, weights: as in :class:`bid_ros.decoding.BidConfig`.
+
+    Raises:
+        DecodingError: for a value outside its range or a mode size that is impossible with so many samples.
+    """
+
+    samples: int = 16
+    weak_samples: int | None = None
+    action_horizon: int = 1
+    ema_weight: float = 0.5
+    warm_start: WarmStart = "renoise"
+    variant: Variant = "corrected"
+    mode_size: int | None = None
+    decay: float = 0.5
+    metric: Metric = "l2"
+    trim: Trim = "previous"
+    terms: Terms = "bid"
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_count("samples", self.samples, 1)
+        check_count("action_horizon", self.action_horizon, 1)
+        check_choice("warm_start", self.warm_start, WARM_STARTS)
+        if self.weak_samples not in (None, 0, self.samples):
+            raise DecodingError(f"weak_samples is {self.weak_samples}; valid are 0 and samples, {self.samples}")
+        if not 0 < self.ema_weight <= 1:
+            raise DecodingError(f"ema_weight is {self.ema_weight}; valid is above 0 and up to 1")
+        bid = self.bid(executed=1, observation_steps=1)
+        if self.samples > 1 and self.variant != "paper" and self.samples < 2 * bid.mode_size:
+            raise DecodingError(
+                f"mode_size is {self.mode_size}; valid with {self.samples} samples is at most {self.samples // 2}"
+            )
+        object.__setattr__(self, "weights", bid.weights)
+
+    def bid(self, executed: int, observation_steps: int) -> BidConfig:
+        """Settings of one selection, ``executed`` steps after the previous decision."""
+        return BidConfig(
+            variant=self.variant,
+            mode_size=max(1, min(DEFAULT_MODE_SIZE, self.samples // 2)) if self.mode_size is None else self.mode_size,
+            decay=self.decay,
+            metric=self.metric,
+            executed=executed,
+            observation_steps=observation_steps,
+            trim=self.trim,
+            weights=self.weights,
+            terms=self.terms,
+        )
+
+    @property
+    def needed_weak_samples(self) -> int:
+        """Weak samples a BID decoder asks for: none if there is no weak policy or nothing would use them."""
+        if self.samples == 1 or self.terms in ("backward", "positive"):
+            return 0
+        return self.samples if self.weak_samples is None else self.weak_samples
+
+
+def feature_weights(spread: ArrayLike, sizes: Sequence[int] | None = None) -> tuple[float, ...]:
+    """Weights that make metres, rotation and gripper comparable: the inverse of the spread in the training data.
+
+    Args:
+        spread: ``(D,)`` standard deviation of every column of the training actions, raw units.
+        sizes: number of columns of each action feature, in order. The columns of a feature then share one weight, the
+            inverse of the feature's whole spread (root of the summed variances): a distance inside the feature stays
+            the same in every direction, a column that hardly moves is not blown up, and every feature counts
+            alike however many columns it has. None treats every column as a feature.
+
+    Returns:
+        ``(D,)`` weights for :class:`bid_ros.decoding.BidConfig`; 0 for a feature that did not vary.
+
+    Raises:
+        DecodingError: if a spread is negative or not finite, the sizes do not add up, or nothing varied.
+    """
+    columns = np.asarray(spread, dtype=np.float64)
+    if columns.ndim != 1 or not columns.size or not np.isfinite(columns).all() or (columns < 0).any():
+        raise DecodingError(f"the spread of the actions is {columns.tolist()}; valid are finite numbers of at least 0")
+    groups = [1] * columns.size if sizes is None else list(sizes)
+    if sum(groups) != columns.size or min(groups) < 1:
+        raise DecodingError(f"feature sizes {groups} do not add up to the {columns.size} columns of the spread")
+    weights: list[float] = []
+    for group in np.split(columns, np.cumsum(groups)[:-1]):
+        whole = float(np.linalg.norm(group))
+        weights += [1.0 / whole if whole > SMALLEST_SPREAD else 0.0] * group.size
+    if not any(weights):
+        raise DecodingError(f"no action varied in the training data: its spread is {columns.tolist()}")
+    return tuple(weights)

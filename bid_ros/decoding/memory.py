@@ -1,0 +1,71 @@
+"""What was decided last, aligned by time with what is decided now."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bid_ros.errors import DecodingError
+
+
+class Overlap(NamedTuple):
+    """The part of the last decision that has not passed yet.
+
+    Attributes:
+        previous: ``(H - e, D)``, its rows from ``e`` on; row ``i`` and row ``i`` of a new prediction are one instant.
+        executed: e, steps of the time grid between the two decisions.
+    """
+
+    previous: NDArray[np.float64]
+    executed: int
+
+
+class DecisionMemory:
+    """Remembers the last decision on its time grid.
+
+    Decisions are told apart by their stamps, never counted: one that was skipped or comes late still overlaps with
+    the right rows. The stamp of a decision is the time of the newest observation it was made from; as every
+    prediction of a policy has the same number of past rows, the shift of the stamps is the shift of the rows.
+    """
+
+    def __init__(self) -> None:
+        self._stamp_ns = 0
+        self._dt_ns = 1
+        self._actions: NDArray[np.float64] | None = None
+
+    def reset(self) -> None:
+        """Forget the last decision, as at the start of an episode."""
+        self._actions = None
+
+    def remember(self, stamp_ns: int, dt_ns: int, actions: ArrayLike) -> None:
+        """Replace the remembered decision.
+
+        Args:
+            stamp_ns: time of the newest observation it was made from, ns.
+            dt_ns: time between two rows, ns.
+            actions: ``(H, D)``, the full prediction that was decided on, past rows included, raw action units.
+
+        Raises:
+            DecodingError: if ``actions`` is not a non-empty matrix or ``dt_ns`` is not positive.
+        """
+        values = np.array(actions, dtype=np.float64)
+        if values.ndim != 2 or 0 in values.shape:
+            raise DecodingError(f"a decision has shape {values.shape}; valid is (H, D) with H, D >= 1")
+        if dt_ns <= 0:
+            raise DecodingError(f"a decision has dt {dt_ns} ns; valid is a positive time")
+        values.setflags(write=False)
+        self._stamp_ns, self._dt_ns, self._actions = stamp_ns, dt_ns, values
+
+    def previous_for(self, stamp_ns: int) -> Overlap | None:
+        """Return what is left of the last decision for a decision at ``stamp_ns``, shifted to the nearest grid step.
+
+        None without a decision, when all of it has passed, and when ``stamp_ns`` lies before it.
+        """
+        if self._actions is None:
+            return None
+        executed = (2 * (stamp_ns - self._stamp_ns) + self._dt_ns) // (2 * self._dt_ns)
+        if not 0 <= executed < self._actions.shape[0]:
+            return None
+        return Overlap(self._actions[executed:], executed)

@@ -1,0 +1,126 @@
+"""The frame all decoders share: sample every ``action_horizon`` steps, pick a sample, perhaps blend, remember."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.decoding.bid import Selection
+from bid_ros.decoding.decoder import Choice, DecodeRequest, Proposal, StartMode
+from bid_ros.decoding.memory import DecisionMemory, Overlap
+from bid_ros.errors import DecodingError
+
+Array = NDArray[np.float64]
+Pick = Callable[[Array, "Array | None", "Overlap | None", DecodeRequest], "tuple[int, Selection | None]"]
+"""(strong (N, H, D), weak or None, overlap or None, request) -> index of the sample and the criteria."""
+Blend = Callable[[Array, Overlap], Array]
+"""(picked (H, D), overlap) -> what is executed (H, D)."""
+
+
+def first_sample(
+    strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest
+) -> tuple[int, Selection | None]:
+    """Pick for decoders that do not compare samples."""
+    return 0, None
+
+
+class RecedingDecoder:
+    """A decoder made of three parts, each of which may be the plain one.
+
+    Args:
+        name: name in the registry.
+        action_horizon: actions executed before the next decision. Time decides, not the number of calls.
+        samples: strong samples per decision.
+        weak_samples: weak samples per decision.
+        pick: which sample is taken.
+        start_mode: from where the denoising starts; other than ``noise``, from the previous decision.
+        blend: what to make of the picked sample and the previous decision; None executes the sample.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        action_horizon: int,
+        samples: int = 1,
+        weak_samples: int = 0,
+        pick: Pick = first_sample,
+        start_mode: StartMode = "noise",
+        blend: Blend | None = None,
+    ) -> None:
+        self._name = name
+        self._action_horizon = action_horizon
+        self._samples = samples
+        self._weak_samples = weak_samples
+        self._pick = pick
+        self._start_mode: StartMode = start_mode
+        self._blend = blend
+        self._memory = DecisionMemory()
+
+    @property
+    def name(self) -> str:
+        """Name in the registry."""
+        return self._name
+
+    def reset(self) -> None:
+        """Forget the previous decision."""
+        self._memory.reset()
+
+    def propose(self, request: DecodeRequest) -> Proposal:
+        """Say what to sample; nothing while fewer than ``action_horizon`` steps of the last decision have passed.
+
+        Raises:
+            DecodingError: if the action horizon is longer than what a prediction can execute, or the remembered
+                decision has another shape than the request.
+        """
+        if self._action_horizon > request.executable:
+            raise DecodingError(
+                f"action_horizon is {self._action_horizon}; valid is at most {request.executable}, "
+                f"the executable rows of a prediction"
+            )
+        overlap = self._overlap(request)
+        # With a horizon of 1 every call is a decision, also one that rounds to the grid step of the last.
+        if overlap is not None and self._action_horizon > 1 and overlap.executed < self._action_horizon:
+            return Proposal(strong=0, weak=0)
+        if overlap is None or self._start_mode == "noise":
+            return Proposal(self._samples, self._weak_samples)
+        start = np.concatenate([overlap.previous, np.repeat(overlap.previous[-1:], overlap.executed, axis=0)])
+        return Proposal(self._samples, self._weak_samples, start, self._start_mode)
+
+    def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
+        """Pick, blend and remember; ``weak`` may be None. Raises DecodingError as the protocol says."""
+        candidates = _checked("strong", strong, request)
+        others = None if weak is None or not len(weak) else _checked("weak", weak, request)
+        overlap = self._overlap(request)
+        index, selection = self._pick(candidates, others, overlap, request)
+        actions = candidates[index].copy()
+        if overlap is not None and self._blend is not None:
+            actions, index = self._blend(actions, overlap), -1
+        self._memory.remember(request.stamp_ns, request.dt_ns, actions)
+        if overlap is None:
+            return Choice(actions, index, selection, None, 0)
+        return Choice(actions, index, selection, overlap.previous, overlap.executed)
+
+    def _overlap(self, request: DecodeRequest) -> Overlap | None:
+        overlap = self._memory.previous_for(request.stamp_ns)
+        if overlap is None:
+            return None
+        shape = (overlap.previous.shape[0] + overlap.executed, overlap.previous.shape[1])
+        if shape != (request.horizon, request.action_dim):
+            raise DecodingError(
+                f"the previous decision has shape {shape}, the request {(request.horizon, request.action_dim)}; "
+                f"reset the decoder between policies"
+            )
+        return overlap
+
+
+def _checked(name: str, samples: NDArray[np.floating], request: DecodeRequest) -> Array:
+    array = np.asarray(samples, dtype=np.float64)
+    if array.ndim != 3 or not array.shape[0] or array.shape[1:] != (request.horizon, request.action_dim):
+        raise DecodingError(
+            f"{name} samples have shape {array.shape}; valid is (N, {request.horizon}, {request.action_dim})"
+        )
+    if not np.isfinite(array).all():
+        raise DecodingError(f"{name} samples hold {np.count_nonzero(~np.isfinite(array))} values that are not finite")
+    return array

@@ -1,0 +1,83 @@
+"""A video of a recorded run: what the policy saw, every candidate it considered, and how the episodes ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.cameras import decode_image
+from bid_ros.cameras.config import load_cameras
+from bid_ros.evaluation.frames import DecisionPainter, decision_text
+from bid_ros.evaluation.video import write_gif, write_mp4
+from bid_ros.paths import share
+from bid_ros.recording.episodes import END, START
+from bid_ros.recording.reader import BagReader
+from bid_ros.recording.topics import DECISION, EPISODE_EVENT, camera_topic
+from bid_ros.task import Task, load_task
+
+Picture = NDArray[np.uint8]
+FRAMES_PER_SECOND = 5
+MAX_FRAMES = 300
+
+
+def write_run_video(bag: Path, out: Path, task: Task | None = None) -> Path | None:
+    """Write a GIF (or MP4, by the name of ``out``) of the episodes in a bag; None if it holds no decision.
+
+    The first fixed, calibrated camera is drawn over; the others stand beside it.
+
+    Raises:
+        RecordingError: the bag cannot be read.
+    """
+    task = task or load_task(share("config", "franka_place.yaml"))
+    with BagReader(bag) as reader:
+        if not reader.counts.get(DECISION):
+            return None
+        pictures = list(_pictures(reader, task))
+    if not pictures:
+        return None
+    stride = max(1, -(-len(pictures) // MAX_FRAMES))
+    writer = write_mp4 if out.suffix == ".mp4" else write_gif
+    writer(pictures[::stride], out, FRAMES_PER_SECOND)
+    return out
+
+
+def _pictures(reader: BagReader, task: Task) -> Iterator[Picture]:
+    names = [camera.name for camera in task.cameras]
+    cameras = load_cameras(share("config", f"{task.name}_cameras_twin.yaml"), names)
+    drawn = next(name for name in names if cameras[name].position is not None)
+    painter = DecisionPainter(cameras[drawn], task)
+    side = next((name for name in names if name != drawn), None)
+    topics = [camera_topic(name) for name in names] + [DECISION, EPISODE_EVENT]
+    decision: Any = None
+    beside: Picture | None = None
+    running, outcome, seen = False, "", 0
+    for item in reader.messages(topics):
+        if item.topic == EPISODE_EVENT:
+            running = item.message.kind == START
+            decision = None if item.message.kind != END else decision
+            outcome = f"episode {item.message.episode + 1}   {item.message.outcome}"
+        elif item.topic == DECISION:
+            decision = item.message
+        elif side is not None and item.topic == camera_topic(side):
+            beside = decode_image(item.message)
+        elif running and decision is not None:
+            seen += 1
+            if seen % 2 == 0:
+                yield _compose(painter.paint(item.message, decision, decision_text(decision, outcome)), beside)
+
+
+def _compose(main: Picture, side: Picture | None) -> Picture:
+    """Put the second camera into the upper right corner of the first."""
+    if side is None:
+        return main
+    size = main.shape[1] // 3
+    inset = cv2.resize(side, (size, size), interpolation=cv2.INTER_CUBIC)
+    picture = main.copy()
+    picture[6 : 6 + size, -size - 6 : -6] = inset
+    cv2.rectangle(picture, (main.shape[1] - size - 7, 5), (main.shape[1] - 6, 6 + size), (238, 240, 245), 1)
+    return picture

@@ -1,0 +1,103 @@
+"""Batches of training samples from a data set that stays in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bid_ros.errors import RecordingError
+from bid_ros.learning.augment import jitter, shift_images
+from bid_ros.learning.config import AugmentConfig
+from bid_ros.learning.goal import episode_goals, goal_columns
+from bid_ros.learning.ranges import action_normaliser, observation_normalisers
+from bid_ros.learning.windows import window_rows
+from bid_ros.policy.normalise import LinearNormaliser
+from bid_ros.recording.dataset import Dataset
+from bid_ros.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """B training samples on the training device, float32.
+
+    Attributes:
+        images: per camera ``(B, To, h, w, 3)`` in [-0.5, 0.5].
+        vectors: per feature ``(B, To, S)`` normalised.
+        actions: ``(B, H, D)`` normalised.
+        goals: ``(B, 3)`` normalised as the action's position, None for a task without a goal.
+    """
+
+    images: dict[str, torch.Tensor]
+    vectors: dict[str, torch.Tensor]
+    actions: torch.Tensor
+    goals: torch.Tensor | None
+
+
+class TrainingData:
+    """Windows of a data set, normalised. Images stay uint8 until they are used.
+
+    Attributes:
+        observation: normaliser per vector feature; action: of the actions.
+        owners: ``(W,)``, episode of each window.
+
+    Raises:
+        RecordingError: if the data set does not fit the task or has no complete window.
+    """
+
+    def __init__(self, dataset: Dataset, task: Task) -> None:
+        dataset.validate(task)
+        self.observation: dict[str, LinearNormaliser] = observation_normalisers(dataset, task)
+        self.action: LinearNormaliser = action_normaliser(dataset, task)
+        self._steps = task.observation_steps
+        self._images = {item.name: dataset.observations[item.name] for item in task.cameras}
+        self._vectors = {name: item.normalise(dataset.observations[name]) for name, item in self.observation.items()}
+        self._actions = self.action.normalise(dataset.actions)
+        self._goals = self._normalised_goals(dataset, task)
+        self._rows, self.owners = window_rows(dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon)
+        if len(self._rows) == 0:
+            raise RecordingError(f"data set has no complete window of {task.horizon} rows: every episode is cut off early")
+
+    def batch(
+        self,
+        windows: NDArray[np.int64],
+        device: torch.device,
+        augment: AugmentConfig | None = None,
+        seed: int = 0,
+    ) -> Batch:
+        """Return the samples of ``windows`` ``(B,)``, images augmented if ``augment`` says how, as ``seed`` decides."""
+        rows = self._rows[windows]
+        seen = rows[:, : self._steps]
+        images = {}
+        for index, (name, values) in enumerate(self._images.items()):
+            images[name] = _images(values[seen], device, augment, seed + index)
+        return Batch(
+            images=images,
+            vectors={name: torch.from_numpy(values[seen]).to(device) for name, values in self._vectors.items()},
+            actions=torch.from_numpy(self._actions[rows]).to(device),
+            goals=None if self._goals is None else torch.from_numpy(self._goals[self.owners[windows]]).to(device),
+        )
+
+    def _normalised_goals(self, dataset: Dataset, task: Task) -> NDArray[np.float32] | None:
+        goals, columns = episode_goals(dataset, task), goal_columns(task)
+        if goals is None or columns is None:
+            return None
+        return LinearNormaliser(self.action.minimum[columns], self.action.maximum[columns]).normalise(goals)
+
+
+def _images(
+    frames: NDArray[Any], device: torch.device, augment: AugmentConfig | None, seed: int
+) -> torch.Tensor:
+    if augment is None:
+        return scale_images(torch.from_numpy(frames).to(device))
+    frames = shift_images(frames, augment.shift, np.random.default_rng(seed))
+    generator = torch.Generator(device).manual_seed(seed)
+    return jitter(scale_images(torch.from_numpy(frames).to(device)), augment, generator)
+
+
+def scale_images(images: torch.Tensor) -> torch.Tensor:
+    """Return uint8 images as float32 in [-0.5, 0.5]; training and the exported graph both use it."""
+    return images.to(torch.float32) / 255 - 0.5

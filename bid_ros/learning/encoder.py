@@ -1,0 +1,105 @@
+"""From an observation to the vector that conditions the denoiser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+from bid_ros.learning.config import NetworkConfig
+from bid_ros.task import Task
+
+
+class SpatialSoftmax(nn.Module):  # type: ignore[misc]
+    """Expected image coordinates of each channel's activation.
+
+    Levine et al., "End-to-End Training of Deep Visuomotor Policies", JMLR 2016, Section 5.1. ``(B, K, h, w)`` to
+    ``(B, 2 K)`` in [-1, 1], all x before y of a point.
+    """
+
+    def __init__(self, height: int, width: int) -> None:
+        super().__init__()
+        x = torch.linspace(-1, 1, width).repeat(height)
+        y = torch.linspace(-1, 1, height).repeat_interleave(width)
+        self.register_buffer("grid", torch.stack([x, y], dim=1), persistent=False)
+
+    def forward(self, maps: torch.Tensor) -> torch.Tensor:
+        """Return the coordinates."""
+        return (maps.flatten(2).softmax(dim=-1) @ self.grid).flatten(1)
+
+
+class ImageEncoder(nn.Module):  # type: ignore[misc]
+    """Key points of one camera's image, ``(B, 3, h, w)`` in [-0.5, 0.5] to ``(B, 2 * keypoints)``.
+
+    Maps at a quarter of the resolution say where, one at an eighth adds what surrounds it (38 pixels across). Group
+    normalisation, because batch statistics and averaged weights do not go together.
+    """
+
+    def __init__(self, height: int, width: int, config: NetworkConfig) -> None:
+        super().__init__()
+        channels, wide = config.image_width, config.image_width * 3 // 2 // 4 * 4
+        self.stem = _convolution(3, channels, 6, stride=4, padding=1)
+        self.fine = _convolution(channels, channels, 3)
+        self.coarse = nn.Sequential(_convolution(channels, wide, 3, stride=2), _convolution(wide, wide, 3))
+        self.lateral = nn.Conv2d(wide, channels, 1)
+        self.heat = nn.Conv2d(channels, config.keypoints, 1)
+        self.grid = ((height - 4) // 4 + 1, (width - 4) // 4 + 1)
+        self.points = SpatialSoftmax(*self.grid)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the key points."""
+        fine = self.fine(self.stem(image))
+        context = nn.functional.interpolate(self.lateral(self.coarse(fine)), size=self.grid, mode="nearest")
+        return self.points(self.heat(torch.relu(fine + context)))
+
+
+class ObservationEncoder(nn.Module):  # type: ignore[misc]
+    """All features of an observation to its condition ``(B, C)``.
+
+    One image encoder per camera, shared by the observation steps; vectors enter as they are.
+
+    Args:
+        task: names and shapes of the features.
+        config: sizes.
+    """
+
+    def __init__(self, task: Task, config: NetworkConfig) -> None:
+        super().__init__()
+        self.steps = task.observation_steps
+        self.cameras = [item.name for item in task.cameras]
+        self.vectors = [item.name for item in task.vectors]
+        self.images = nn.ModuleList(
+            ImageEncoder(item.shape[0], item.shape[1], config).to(memory_format=torch.channels_last)
+            for item in task.cameras
+        )
+        self.size = self.steps * (
+            2 * config.keypoints * len(self.cameras) + sum(item.size for item in task.vectors)
+        )
+        self.mix = nn.Sequential(
+            nn.Linear(self.size, 2 * config.condition), nn.SiLU(), nn.Linear(2 * config.condition, config.condition)
+        )
+
+    def features(self, images: Mapping[str, torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return key points and vectors side by side, ``(B, size)``.
+
+        Args:
+            images: per camera ``(B, To, h, w, 3)`` float, in [-0.5, 0.5].
+            vectors: per feature ``(B, To, S)``, normalised.
+        """
+        parts = []
+        for name, encoder in zip(self.cameras, self.images, strict=True):
+            points = encoder(images[name].flatten(0, 1).permute(0, 3, 1, 2))
+            parts.append(points.reshape(-1, self.steps * points.shape[-1]))
+        parts += [vectors[name].flatten(1) for name in self.vectors]
+        return torch.cat(parts, dim=1)
+
+    def forward(self, images: Mapping[str, torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return the condition of the same arguments as :meth:`features`."""
+        return self.mix(self.features(images, vectors))
+
+
+def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, padding: int = 1) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(inputs, outputs, kernel, stride=stride, padding=padding), nn.GroupNorm(4, outputs), nn.ReLU()
+    )

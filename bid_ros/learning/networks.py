@@ -1,0 +1,52 @@
+"""The policy's networks together, as they are trained."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from bid_ros.learning.batch import Batch
+from bid_ros.learning.config import NetworkConfig
+from bid_ros.learning.denoiser import Denoiser
+from bid_ros.learning.encoder import ObservationEncoder
+from bid_ros.learning.goal import goal_columns
+from bid_ros.task import Task
+
+
+class Losses(NamedTuple):
+    """Mean squared errors in normalised units, scalars; ``goal`` is None for a task without a goal."""
+
+    denoising: torch.Tensor
+    goal: torch.Tensor | None
+
+
+class PolicyNetworks(nn.Module):  # type: ignore[misc]
+    """Encoder, denoiser and, for training only, the head that guesses the goal.
+
+    The head reads the encoder's features, key points and vectors: the wrist camera says where the goal is relative
+    to the tool, so the tool's own position belongs to the question.
+
+    Raises:
+        BidError: if the sizes do not fit the task.
+    """
+
+    def __init__(self, task: Task, config: NetworkConfig) -> None:
+        super().__init__()
+        self.encoder = ObservationEncoder(task, config)
+        self.denoiser = Denoiser(task.horizon, task.action_dim, config)
+        columns = goal_columns(task)
+        self.goal: nn.Module | None = None
+        if columns is not None:
+            outputs = columns.stop - columns.start
+            self.goal = nn.Sequential(nn.Linear(self.encoder.size, 128), nn.SiLU(), nn.Linear(128, outputs))
+
+    def losses(self, batch: Batch, noisy: torch.Tensor, step: torch.Tensor, target: torch.Tensor) -> Losses:
+        """Return the losses of a batch whose actions were noised to ``noisy`` ``(B, H, D)``, level ``step`` ``(B,)``."""
+        features = self.encoder.features(batch.images, batch.vectors)
+        prediction = self.denoiser(noisy, step, self.encoder.mix(features))
+        denoising = nn.functional.mse_loss(prediction, target)
+        if self.goal is None or batch.goals is None:
+            return Losses(denoising, None)
+        return Losses(denoising, nn.functional.mse_loss(self.goal(features), batch.goals))

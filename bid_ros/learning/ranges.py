@@ -1,0 +1,45 @@
+"""Ranges for the normalisation and the spread of the actions, from a data set."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.policy.normalise import LinearNormaliser
+from bid_ros.recording.dataset import Dataset
+from bid_ros.task import Feature, Task
+
+# The narrowest range that is stretched to [-1, 1], in the feature's unit. A dimension that hardly moves in the data
+# would otherwise have its sensor noise blown up to full scale.
+NARROWEST: Final = {"position": 0.02, "rotation_6d": 0.1, "gripper": 0.01, "joints": 0.05}
+NARROWEST_OTHER: Final = 1e-3
+
+
+def observation_normalisers(dataset: Dataset, task: Task) -> dict[str, LinearNormaliser]:
+    """Return the normaliser of each vector feature, in the task's order."""
+    return {feature.name: _normaliser(dataset.observations[feature.name], (feature,)) for feature in task.vectors}
+
+
+def action_normaliser(dataset: Dataset, task: Task) -> LinearNormaliser:
+    """Return the normaliser of the D action values."""
+    return _normaliser(dataset.actions, task.action)
+
+
+def action_spread(dataset: Dataset, task: Task) -> NDArray[np.float64]:
+    """Return ``(D,)``: standard deviation of the actions, task units, with floors of a tenth of the narrowest ranges."""
+    spread: NDArray[np.float64] = np.maximum(dataset.actions.std(axis=0), _narrowest(task.action) / 10)
+    return spread
+
+
+def _normaliser(values: NDArray[np.float64], features: tuple[Feature, ...]) -> LinearNormaliser:
+    flat = values.reshape(len(values), -1)
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    half = np.maximum(high - low, _narrowest(features)) / 2
+    centre = (low + high) / 2
+    return LinearNormaliser(centre - half, centre + half)
+
+
+def _narrowest(features: tuple[Feature, ...]) -> NDArray[np.float64]:
+    return np.concatenate([np.full(item.size, NARROWEST.get(item.kind, NARROWEST_OTHER)) for item in features])

@@ -1,0 +1,1 @@
+"""From an observation to sampled action chunks: bundles, runtimes, the diffusion sampler and one decision."""

@@ -1,0 +1,98 @@
+"""Writing of a bundle's ``bundle.yaml``, the last step of an export."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import yaml
+from numpy.typing import ArrayLike
+
+from bid_ros.errors import BundleError
+from bid_ros.policy.bundle import FORMAT, MANIFEST, STRENGTHS, Bundle, file_sha256, load_bundle
+from bid_ros.policy.normalise import LinearNormaliser
+from bid_ros.policy.sampler import DiffusionConfig
+from bid_ros.task import Task
+
+MAX_FILE_BYTES: Final = 10_000_000
+MAX_BUNDLE_BYTES: Final = 20_000_000
+
+
+def write_bundle_manifest(
+    folder: str | Path,
+    task: Task,
+    *,
+    name: str,
+    observation: Mapping[str, LinearNormaliser],
+    action: LinearNormaliser,
+    action_spread: ArrayLike,
+    diffusion: DiffusionConfig,
+    graphs: Mapping[str, Mapping[str, str] | None],
+    provenance: Mapping[str, Any],
+) -> Bundle:
+    """Write ``bundle.yaml`` beside the files already in ``folder``, with the hash of each, and load it back.
+
+    Args:
+        folder: holds the graphs and nothing that is not part of the bundle.
+        task: the task the policy was trained for.
+        name: the bundle's name.
+        observation: normaliser per vector feature; action: of the D action values.
+        action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
+        diffusion: how the policy is sampled.
+        graphs: per strength (``strong``, ``weak``) the file names of ``encoder`` and ``denoiser``; weak may be None.
+        provenance: plain values: commit, data_sha256, seeds, steps_strong, steps_weak, command, created.
+
+    Returns:
+        The bundle as a user will load it.
+
+    Raises:
+        BundleError: if a file is over 10 MB, the files together over 20 MB, or the bundle is not valid. No
+            ``bundle.yaml`` is left behind then.
+    """
+    folder = Path(folder)
+    manifest = folder / MANIFEST
+    manifest.unlink(missing_ok=True)
+    content = {
+        "format": FORMAT,
+        "name": name,
+        "task": task.name,
+        "task_signature": task.signature(),
+        "observation_steps": task.observation_steps,
+        "horizon": task.horizon,
+        "action_dim": task.action_dim,
+        "normalisation": {
+            "observation": {key: _range(value) for key, value in observation.items()},
+            "action": _range(action),
+        },
+        "action_spread": np.asarray(action_spread, dtype=np.float64).tolist(),
+        "diffusion": asdict(diffusion),
+        "graphs": {strength: graphs.get(strength) for strength in STRENGTHS},
+        "files": _hashes(folder),
+        "provenance": dict(provenance),
+    }
+    manifest.write_text(yaml.safe_dump(content, sort_keys=False))
+    try:
+        return load_bundle(folder, task)
+    except BundleError:
+        manifest.unlink()
+        raise
+
+
+def _range(normaliser: LinearNormaliser) -> dict[str, list[float]]:
+    return {"minimum": normaliser.minimum.tolist(), "maximum": normaliser.maximum.tolist()}
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    for path in files:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise BundleError(
+                f"{path} has {path.stat().st_size / 1e6:.1f} MB; valid is up to {MAX_FILE_BYTES / 1e6:.0f} MB"
+            )
+    total = sum(path.stat().st_size for path in files)
+    if total > MAX_BUNDLE_BYTES:
+        raise BundleError(f"bundle {folder} has {total / 1e6:.1f} MB; valid is up to {MAX_BUNDLE_BYTES / 1e6:.0f} MB")
+    return {path.name: file_sha256(path) for path in files}

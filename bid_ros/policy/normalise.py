@@ -1,0 +1,57 @@
+"""Linear normalisation of observations and actions to [-1, 1], the range a diffusion policy is trained in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bid_ros.errors import BundleError
+
+
+@dataclass(frozen=True, eq=False)
+class LinearNormaliser:
+    """Maps ``minimum`` to -1 and ``maximum`` to 1, value by value. Values outside are mapped on, not clipped.
+
+    Attributes:
+        minimum, maximum: ``(S,)`` float64, range of the training data in its own units.
+
+    Raises:
+        BundleError: if the two have different shapes, are not finite, or a minimum is not below its maximum.
+    """
+
+    minimum: NDArray[np.float64]
+    maximum: NDArray[np.float64]
+    _half: NDArray[np.float64] = field(init=False, repr=False)
+    _centre: NDArray[np.float64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        low = np.array(self.minimum, dtype=np.float64)
+        high = np.array(self.maximum, dtype=np.float64)
+        if low.ndim != 1 or low.shape != high.shape or low.size == 0:
+            raise BundleError(f"normalisation has shapes {low.shape} and {high.shape}; valid is (S,) twice, S >= 1")
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+            raise BundleError(
+                f"normalisation runs from {low.tolist()} to {high.tolist()}; valid is finite and minimum < maximum"
+            )
+        object.__setattr__(self, "minimum", low)
+        object.__setattr__(self, "maximum", high)
+        object.__setattr__(self, "_half", (high - low) / 2)
+        object.__setattr__(self, "_centre", (high + low) / 2)
+
+    @property
+    def size(self) -> int:
+        """S, number of values."""
+        return int(self.minimum.size)
+
+    def normalise(self, values: ArrayLike) -> NDArray[np.float32]:
+        """Return ``values`` ``(..., S)`` in units of the range, as the float32 the networks take."""
+        scaled = (np.asarray(values, dtype=np.float64) - self._centre) / self._half
+        return scaled.astype(np.float32)
+
+    def denormalise(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Return normalised ``values`` ``(..., S)`` in their own units, float64."""
+        raw: NDArray[np.float64] = np.asarray(values, dtype=np.float64) * self._half
+        raw += self._centre
+        return raw

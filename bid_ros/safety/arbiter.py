@@ -1,0 +1,61 @@
+"""Which source commands the arm when several do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from bid_ros.chunk import ActionChunk
+from bid_ros.errors import ChunkError
+
+# A person at the controls outranks the runner that prepares episodes, which outranks the policy.
+PRIORITY: Final = ("teleop", "episode", "policy")
+
+
+class Arbiter:
+    """Ignores a source while an accepted chunk of a source of higher priority covers *now*.
+
+    Ignoring is not refusing: a policy that keeps deciding while a person drives does nothing wrong. The lower source
+    takes over by itself when the last chunk of the higher one ends, so nobody has to hand over.
+    """
+
+    def __init__(self) -> None:
+        self._accepted: dict[str, ActionChunk] = {}
+        self._ignored = dict.fromkeys(PRIORITY, 0)
+
+    @property
+    def ignored(self) -> Mapping[str, int]:
+        """Number of chunks that were ignored, for each source."""
+        return dict(self._ignored)
+
+    def admits(self, source: str, now_ns: int) -> bool:
+        """Whether ``source`` may command at ``now_ns``; counts the chunk as ignored if not.
+
+        Raises:
+            ChunkError: the source has no priority.
+        """
+        if any(self._commands(higher, now_ns) for higher in PRIORITY[: _rank(source)]):
+            self._ignored[source] += 1
+            return False
+        return True
+
+    def accepted(self, chunk: ActionChunk, now_ns: int) -> None:
+        """Note that ``chunk`` was forwarded at ``now_ns``; raises ChunkError as :meth:`admits`."""
+        _rank(chunk.source)
+        if chunk.end_ns > now_ns:
+            self._accepted[chunk.source] = chunk
+
+    def reset(self) -> None:
+        """Forget every chunk and every count."""
+        self._accepted.clear()
+        self._ignored = dict.fromkeys(PRIORITY, 0)
+
+    def _commands(self, source: str, now_ns: int) -> bool:
+        chunk = self._accepted.get(source)
+        return chunk is not None and chunk.covers(now_ns)
+
+
+def _rank(source: str) -> int:
+    if source not in PRIORITY:
+        raise ChunkError(f"a chunk has the source '{source}'; valid are {', '.join(PRIORITY)}")
+    return PRIORITY.index(source)

@@ -1,0 +1,176 @@
+"""Latched stop: signs of life, refusals and robot faults become one state that only a person's reset clears."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from bid_ros.chunk import NANOSECONDS
+from bid_ros.deadline import Deadlines
+from bid_ros.safety.verdict import NOT_A_NUMBER, Verdict, refused
+
+# A late chunk, or one that came while the arm's pose was unknown, is what a loaded computer produces now and then.
+# Not forwarding it is safe: the chunk before it still covers now, and the arm stops by itself when it ends. Every
+# other refusal means that the sender asked for something it must never ask for; it is not to be trusted further.
+TOLERATED: Final = frozenset({"time", "measurement"})
+
+
+class State(Enum):
+    """What the watchdog allows: nothing yet (WAITING), accepted chunks (RUNNING), nothing until a reset (STOPPED)."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class WatchdogConfig:
+    """What is watched and how much is tolerated.
+
+    Attributes:
+        deadlines: longest silence in s of each required node; one at least.
+        late_limit: consecutive refusals of the tolerated kinds that latch a stop.
+        tolerated: triggers of refusals that latch only after ``late_limit`` in a row. Any other trigger, also one
+            not known here, latches at once.
+        settle_s: s for which every required node must have been heard without a gap before the watchdog is armed.
+            While a system starts, processes that load disturb each other, and nothing moves yet.
+    """
+
+    deadlines: Mapping[str, float]
+    late_limit: int = 5
+    tolerated: frozenset[str] = TOLERATED
+    settle_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        Deadlines(self.deadlines)
+        if self.late_limit < 1:
+            raise ValueError(f"late_limit is {self.late_limit}; valid is 1 or more")
+        if not 0 <= self.settle_s <= 60:
+            raise ValueError(f"settle_s is {self.settle_s}; valid is 0 to 60")
+
+
+class Watchdog:
+    """State machine of the safety node. It reads no clock; every instant is a steady one in integer nanoseconds.
+
+    It starts in WAITING and forwards nothing until each required node has been heard and none is overdue; from then
+    on it is armed. Silence, a fault of the robot or a refusal stops it, the first cause is kept, and only
+    :meth:`reset` leaves the stop.
+    """
+
+    def __init__(self, config: WatchdogConfig) -> None:
+        self._config = config
+        self._deadlines = Deadlines(config.deadlines)
+        self._missing = list(config.deadlines)
+        self._armed = False
+        self._complete_ns: int | None = None
+        self._stop: Verdict | None = None
+        self._announced = True
+        self._fault = ""
+        self._late = 0
+
+    @property
+    def state(self) -> State:
+        """State at the last call that took an instant."""
+        if self._stop is not None:
+            return State.STOPPED
+        return State.RUNNING if self._armed else State.WAITING
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop is latched."""
+        return self._stop is not None
+
+    @property
+    def trigger(self) -> str:
+        """What stopped it: a refusal's trigger, ``heartbeat:NAME`` or ``fault``; empty unless STOPPED."""
+        return self._stop.trigger if self._stop else ""
+
+    @property
+    def reason(self) -> str:
+        """One sentence: why it stopped, or whom it waits for; empty while RUNNING."""
+        if self._stop is not None:
+            return self._stop.reason
+        if self._armed:
+            return ""
+        return f"waiting for {', '.join(self._missing)}" if self._missing else "waiting for all nodes to settle"
+
+    @property
+    def measured(self) -> float:
+        """The value that broke a limit; NaN if there is none."""
+        return self._stop.measured if self._stop else NOT_A_NUMBER
+
+    @property
+    def limit(self) -> float:
+        """The limit that was broken; NaN if there is none."""
+        return self._stop.limit if self._stop else NOT_A_NUMBER
+
+    def beat(self, name: str, steady_ns: int) -> None:
+        """Note a sign of life; names that are not required are ignored."""
+        if name in self._config.deadlines:
+            # Silence is judged before the beat that ends it, so a gap is noticed however it falls between two ticks.
+            self._advance(steady_ns)
+            self._deadlines.beat(name, steady_ns)
+
+    def arm_fault(self, reason: str, steady_ns: int) -> bool:
+        """Note the robot's fault, an empty text for none; returns as :meth:`tick`."""
+        self._fault = reason
+        return self.tick(steady_ns)
+
+    def judge(self, verdict: Verdict, steady_ns: int) -> bool:
+        """Count a verdict and return whether the chunk may be forwarded now."""
+        self._advance(steady_ns)
+        if verdict.ok:
+            self._late = 0
+            return self.state is State.RUNNING
+        if verdict.trigger not in self._config.tolerated:
+            self._latch(verdict)
+        elif self.state is State.RUNNING:
+            self._late += 1
+            if self._late >= self._config.late_limit:
+                reason = f"{self._late} chunks in a row were refused, the last because {verdict.reason}"
+                self._latch(refused(verdict.trigger, reason, verdict.measured, verdict.limit))
+        return False
+
+    def tick(self, steady_ns: int) -> bool:
+        """Judge silence and faults at ``steady_ns``; return True once for each stop, whatever caused it."""
+        self._advance(steady_ns)
+        news = not self._announced
+        self._announced = True
+        return news
+
+    def reset(self, steady_ns: int) -> str:
+        """Leave the stop; return an empty text, or why that is refused: the cause still holds."""
+        if self._fault:
+            return f"not reset: the robot reports a fault: {self._fault}"
+        expired = self._deadlines.expired(steady_ns) if self._armed else None
+        if expired is not None:
+            return f"not reset: {expired}"
+        self._stop = None
+        self._announced = True
+        self._late = 0
+        self._advance(steady_ns)
+        return ""
+
+    def _advance(self, steady_ns: int) -> None:
+        if self._fault:
+            self._latch(refused("fault", f"the robot reports a fault: {self._fault}"))
+        if not self._armed:
+            ages = self._deadlines.ages(steady_ns)
+            limits = self._config.deadlines
+            self._missing = [name for name in limits if not ages.get(name, float("inf")) <= limits[name]]
+            if self._missing:
+                self._complete_ns = None
+                return
+            self._complete_ns = steady_ns if self._complete_ns is None else self._complete_ns
+            self._armed = steady_ns - self._complete_ns >= self._config.settle_s * NANOSECONDS
+            return
+        expired = self._deadlines.expired(steady_ns)
+        if expired is not None:
+            self._latch(refused(f"heartbeat:{expired.name}", str(expired), expired.age_s, expired.limit_s))
+
+    def _latch(self, cause: Verdict) -> None:
+        if self._stop is None:
+            self._stop = cause
+            self._announced = False

@@ -1,0 +1,85 @@
+"""The way to a start pose: up first where the tool is low, then across."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bid_ros.chunk import ActionChunk
+from bid_ros.errors import BidError
+from bid_ros.teleop.trajectory import ChunkSource, MotionLimits, Move, Trajectory, end_of, turn_to
+
+
+@dataclass(frozen=True)
+class HomingConfig:
+    """How the arm homes.
+
+    Attributes:
+        linear: peaks in m/s, m/s^2, m/s^3; angular: in rad/s and so on.
+        clearance: m; a tool below this height first goes straight up to it, so that nothing on the table is hit.
+    """
+
+    linear: MotionLimits = field(default_factory=lambda: MotionLimits(0.25, 1.2, 12.0))
+    angular: MotionLimits = field(default_factory=lambda: MotionLimits(0.5, 1.5, 20.0))
+    clearance: float = 0.22
+
+    def __post_init__(self) -> None:
+        if not 0 < self.clearance <= 1:
+            raise ValueError(f"homing: clearance is {self.clearance} m; valid is above 0, up to 1")
+
+
+class HomingPlan:
+    """A slow motion from where the tool is to a start pose, as chunks of source ``episode``.
+
+    Args:
+        position, rotation_6d: ``(3,)`` m and ``(6,)``: where the tool is and how it is turned, base frame.
+        target, target_rotation_6d: where it shall go.
+        gripper_width: m, asked for throughout.
+        now_ns: ROS time at which the motion begins.
+        config: speeds and clearance.
+
+    Raises:
+        BidError: a pose is not finite.
+    """
+
+    def __init__(
+        self,
+        position: ArrayLike,
+        rotation_6d: ArrayLike,
+        target: ArrayLike,
+        target_rotation_6d: ArrayLike,
+        gripper_width: float,
+        now_ns: int,
+        config: HomingConfig | None = None,
+    ) -> None:
+        config = config or HomingConfig()
+        start, end = np.asarray(position, dtype=np.float64), np.asarray(target, dtype=np.float64)
+        turned, wanted = np.asarray(rotation_6d, dtype=np.float64), np.asarray(target_rotation_6d, dtype=np.float64)
+        if not all(np.isfinite(values).all() for values in (start, end, turned, wanted)):
+            raise BidError(f"homing from {start} to {end}; valid are finite poses")
+        moves: list[Move] = []
+        if start[2] < config.clearance and np.linalg.norm((end - start)[:2]) > 0.01:
+            above = np.array([*start[:2], config.clearance])
+            moves.append(Move([start, above], config.linear))
+        moves.append(Move([moves[-1].last if moves else start, end], config.linear, moves[-1].end_s if moves else 0.0))
+        turns = turn_to(turned, wanted, config.angular)
+        self._trajectory = Trajectory(
+            position=start,
+            rotation_6d=turned,
+            moves=tuple(moves),
+            turns=turns,
+            widths=((0.0, gripper_width),),
+            duration_s=end_of(moves, turns),
+        )
+        self._source = ChunkSource(self._trajectory, now_ns, "episode")
+
+    @property
+    def duration(self) -> float:
+        """Duration of the motion in s."""
+        return self._trajectory.duration_s
+
+    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
+        """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart; after the motion the tool holds."""
+        return self._source.chunk_at(now_ns, steps, dt_ns)

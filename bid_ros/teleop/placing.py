@@ -1,0 +1,186 @@
+"""Geometry, styles and paths of the scripted placing demonstrations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.errors import BidError
+
+Array = NDArray[np.float64]
+STYLES: Final = ("clean", "diverse")
+STRATEGIES: Final = ("straight", "high", "left", "right", "low")
+
+
+@dataclass(frozen=True)
+class PlacingGeometry:
+    """Sizes of the placing task in m. Heights are over the table, on which the cup stands.
+
+    Attributes:
+        table_height: z of the table's top in the base frame.
+        cup_height: of the rim.
+        cup_radius: outer, of the rim.
+        object_radius: of the held object.
+        object_below_tool: from the tool, which is between the fingertips, down to the end of the held object.
+        clearance: of the object's end over the rim where the descent begins.
+        release_depth: of the object's end below the rim where the gripper opens.
+        retreat: of the tool upwards after the release.
+    """
+
+    table_height: float = 0.0
+    cup_height: float = 0.070
+    cup_radius: float = 0.033
+    object_radius: float = 0.020
+    object_below_tool: float = 0.068
+    clearance: float = 0.050
+    release_depth: float = 0.030
+    retreat: float = 0.100
+
+    def __post_init__(self) -> None:
+        for name in ("cup_height", "cup_radius", "object_radius", "object_below_tool", "clearance", "retreat"):
+            if not 0 < getattr(self, name) <= 0.5:
+                raise ValueError(f"placing: {name} is {getattr(self, name)} m; valid is above 0, up to 0.5")
+        if not 0 <= self.release_depth < self.cup_height:
+            raise ValueError(
+                f"placing: release_depth is {self.release_depth} m; valid is 0 up to the cup's height {self.cup_height}"
+            )
+        if not -1 <= self.table_height <= 1:
+            raise ValueError(f"placing: table_height is {self.table_height} m; valid is -1 to 1")
+
+    @property
+    def rim_z(self) -> float:
+        """Height in m of the tool at which the object's end is level with the rim, base frame."""
+        return self.table_height + self.cup_height + self.object_below_tool
+
+    @property
+    def above_z(self) -> float:
+        """Height in m of the tool over the cup before the descent, base frame."""
+        return self.rim_z + self.clearance
+
+    @property
+    def release_z(self) -> float:
+        """Height in m of the tool at which the gripper opens, base frame."""
+        return self.rim_z - self.release_depth
+
+
+@dataclass(frozen=True)
+class PlacingConfig:
+    """How the scripted teleoperator moves.
+
+    Attributes:
+        geometry: sizes.
+        carry_speed, lower_speed, retreat_speed: peak speeds of a clean demonstration, m/s.
+        max_speed: no peak is above it, m/s.
+        acceleration, jerk: peaks, m/s^2 and m/s^3.
+        blend: s by which the next move may begin before the one before it has come to rest.
+        release: s at rest between the command to open and the retreat.
+        hold: s at rest at the end.
+        speed_factors: range of the diverse style's factor on every speed.
+        pauses: range of its idle pauses, s.
+        closed_width, open_width: asked of the gripper, m. 0 squeezes whatever is between the fingers.
+        rotation_6d: of the tool, all the way: straight down.
+        frame_id: frame of the chunks.
+        reach_min, reach_max: corners of the box that detours stay in, m.
+    """
+
+    geometry: PlacingGeometry = field(default_factory=PlacingGeometry)
+    carry_speed: float = 0.20
+    lower_speed: float = 0.12
+    retreat_speed: float = 0.16
+    max_speed: float = 0.24
+    acceleration: float = 0.8
+    jerk: float = 6.0
+    blend: float = 0.35
+    release: float = 0.45
+    hold: float = 0.7
+    speed_factors: tuple[float, float] = (0.6, 1.6)
+    pauses: tuple[float, float] = (0.2, 1.2)
+    closed_width: float = 0.0
+    open_width: float = 0.08
+    rotation_6d: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0, -1.0, 0.0)
+    frame_id: str = "base"
+    reach_min: tuple[float, float, float] = (0.34, -0.26, 0.05)
+    reach_max: tuple[float, float, float] = (0.66, 0.26, 0.50)
+
+    def __post_init__(self) -> None:
+        for name in ("carry_speed", "lower_speed", "retreat_speed", "max_speed", "acceleration", "jerk"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"placing: {name} is {getattr(self, name)}; valid is a positive finite number")
+        for name in ("blend", "release", "hold"):
+            if not 0 <= getattr(self, name) <= 10:
+                raise ValueError(f"placing: {name} is {getattr(self, name)} s; valid is 0 to 10")
+        for name in ("speed_factors", "pauses"):
+            low, high = getattr(self, name)
+            if not 0 < low <= high <= 10:
+                raise ValueError(f"placing: {name} are {low} to {high}; valid is 0 < min <= max <= 10")
+        if len(self.rotation_6d) != 6:
+            raise ValueError(f"placing: rotation_6d has {len(self.rotation_6d)} numbers; valid are 6")
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What one demonstration does: the outcome of the draws.
+
+    Attributes:
+        strategy: one of STRATEGIES.
+        speed: factor on every speed.
+        detour: m by which ``high``, ``left``, ``right`` and ``low`` leave the straight line.
+        pauses: s of rest before the way to the cup, in the middle of it and before the descent.
+        blend: s of overlap between moves without a pause between them.
+    """
+
+    strategy: str
+    speed: float
+    detour: float
+    pauses: tuple[float, float, float]
+    blend: float
+
+
+def draw_manner(style: str, seed: int, config: PlacingConfig) -> Manner:
+    """Return what the demonstration with this style and seed does.
+
+    Raises:
+        BidError: the style is unknown or the seed negative.
+    """
+    if style not in STYLES:
+        raise BidError(f"demonstration style is '{style}'; valid are {', '.join(STYLES)}")
+    if seed < 0:
+        raise BidError(f"demonstration seed is {seed}; valid is 0 or more")
+    if style == "clean":
+        return Manner("straight", 1.0, 0.0, (0.0, 0.0, 0.0), config.blend)
+    random = np.random.default_rng(seed)
+    pauses = np.zeros(3)
+    places = random.permutation(3)[: random.integers(0, 3)]
+    pauses[places] = random.uniform(*config.pauses, size=len(places))
+    return Manner(
+        strategy=STRATEGIES[int(random.integers(len(STRATEGIES)))],
+        speed=float(np.exp(random.uniform(*np.log(config.speed_factors)))),
+        detour=float(random.uniform(0.06, 0.12)),
+        pauses=(float(pauses[0]), float(pauses[1]), float(pauses[2])),
+        blend=float(random.uniform(0.0, config.blend)),
+    )
+
+
+def carry_points(start: Array, cup: Array, manner: Manner, config: PlacingConfig) -> Array:
+    """Return start, middle and end ``(3, 3)`` of the way from ``start`` (3,) to a place straight above the cup (2,)."""
+    above = np.array([cup[0], cup[1], config.geometry.above_z])
+    along = above[:2] - start[:2]
+    length = float(np.linalg.norm(along))
+    # Straight above the cup there is no direction to it; any will do.
+    forward = along / length if length > 0.01 else np.array([1.0, 0.0])
+    end = above
+    if manner.strategy == "high":
+        top = max(start[2], above[2]) + 0.6 * manner.detour
+        middle = np.append(start[:2] + 0.25 * along, top)
+        end = np.append(cup[:2], top)
+    elif manner.strategy == "low":
+        # Beside the cup, farther away than it and the object are wide, with the object's end just over the rim.
+        away = config.geometry.cup_radius + config.geometry.object_radius + manner.detour
+        middle = np.append(above[:2] - away * forward, above[2] - 0.8 * config.geometry.clearance)
+    else:
+        side = {"straight": 0.0, "left": manner.detour, "right": -manner.detour}[manner.strategy]
+        middle = 0.5 * (start + above) + side * np.array([-forward[1], forward[0], 0.0])
+    return np.stack([start, np.clip(middle, config.reach_min, config.reach_max), end])

@@ -1,0 +1,145 @@
+"""The scripted teleoperator: looks where the cup is, plans once, and then drives like a person with a joystick."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bid_ros.chunk import ActionChunk
+from bid_ros.errors import BidError
+from bid_ros.teleop.placing import Manner, PlacingConfig, carry_points, draw_manner
+from bid_ros.teleop.trajectory import ChunkSource, MotionLimits, Move, Trajectory
+
+Array = NDArray[np.float64]
+
+
+class ScriptedTeleoperator:
+    """Carries the held object over the cup, lowers it straight in, opens, retreats upwards and holds.
+
+    ``clean`` demonstrations all do the same: straight to the cup, one speed, no pauses. ``diverse`` ones differ by
+    seed in speed, in idle pauses, in how moves are joined, and in the way to the cup: straight, high over it, around
+    the left or the right, or low beside it and then over (the paper's clean and diverse data).
+
+    Args:
+        style: ``clean`` or ``diverse``.
+        seed: of the style's draws; ``clean`` has none.
+        config: sizes, speeds and ranges.
+
+    Raises:
+        BidError: the style is unknown or the seed negative.
+    """
+
+    def __init__(self, style: str, seed: int, config: PlacingConfig | None = None) -> None:
+        self._config = config or PlacingConfig()
+        self._manner = draw_manner(style, seed, self._config)
+        self._trajectory: Trajectory | None = None
+        self._source: ChunkSource | None = None
+        self._phases: list[tuple[float, str]] = []
+
+    @property
+    def manner(self) -> Manner:
+        """What this demonstration does."""
+        return self._manner
+
+    @property
+    def duration(self) -> float:
+        """Time in s from the start of the plan to its end, the final hold included; raises BidError without a plan."""
+        return self._planned().duration_s
+
+    def plan(self, start_position: ArrayLike, cup_position: ArrayLike, now_ns: int) -> None:
+        """Plan a demonstration that begins at ``now_ns``; an earlier plan is forgotten.
+
+        Args:
+            start_position: (3,) of the tool in m, base frame, with the object's end above the rim.
+            cup_position: (2,) or (3,) of the cup's axis in m, base frame; its height is not used.
+            now_ns: ROS time.
+
+        Raises:
+            BidError: a position is not finite, or the tool is too low to be carried over the rim.
+        """
+        start = np.asarray(start_position, dtype=np.float64)
+        cup = np.asarray(cup_position, dtype=np.float64)[:2]
+        if not (np.isfinite(start).all() and np.isfinite(cup).all()):
+            raise BidError(f"demonstration from {start} to the cup at {cup}; valid are finite positions")
+        if start[2] < self._config.geometry.rim_z:
+            raise BidError(
+                f"demonstration starts with the tool at {start[2]:.3f} m; "
+                f"valid is at least {self._config.geometry.rim_z:.3f} m, where the object is over the rim"
+            )
+        self._trajectory = self._build(start, cup)
+        self._source = ChunkSource(self._trajectory, now_ns, "teleop", self._config.frame_id)
+
+    def pose_at(self, t_s: float) -> tuple[Array, Array, float, str]:
+        """Return what is asked for ``t_s`` s after the start of the plan; raises BidError without a plan.
+
+        Returns:
+            position (3,) in m, rotation_6d (6,), gripper width in m, and the phase: ``carry``, ``lower``,
+            ``release``, ``retreat`` or ``hold``.
+        """
+        row = self._planned().actions_at([t_s])[0]
+        index = bisect_right([begin for begin, _ in self._phases], t_s) - 1
+        return row[:3], row[3:9], float(row[9]), self._phases[max(index, 0)][1]
+
+    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
+        """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart, with the source ``teleop``.
+
+        Raises:
+            BidError: nothing is planned.
+        """
+        if self._source is None:
+            raise BidError("the teleoperator has no plan; call plan() first")
+        return self._source.chunk_at(now_ns, steps, dt_ns)
+
+    def reset(self) -> None:
+        """Forget the plan."""
+        self._trajectory = self._source = None
+        self._phases = []
+
+    def _planned(self) -> Trajectory:
+        if self._trajectory is None:
+            raise BidError("the teleoperator has no plan; call plan() first")
+        return self._trajectory
+
+    def _build(self, start: Array, cup: Array) -> Trajectory:
+        config, geometry = self._config, self._config.geometry
+        carry = self._carry(carry_points(start, cup, self._manner, config))
+        over = np.append(cup, carry[-1].last[2])
+        down = np.append(cup, geometry.release_z)
+        lower = Move([over, down], self._limits(config.lower_speed), self._after(carry[-1], self._manner.pauses[2]))
+        up = down + np.array([0.0, 0.0, geometry.retreat])
+        retreat = Move([down, up], self._limits(config.retreat_speed), lower.end_s + config.release)
+        self._phases = [
+            (0.0, "carry"),
+            (carry[-1].end_s, "lower"),
+            (lower.end_s, "release"),
+            (retreat.begin_s, "retreat"),
+            (retreat.end_s, "hold"),
+        ]
+        return Trajectory(
+            position=start,
+            rotation_6d=np.array(config.rotation_6d),
+            moves=(*carry, lower, retreat),
+            turns=(),
+            widths=((0.0, config.closed_width), (lower.end_s, config.open_width)),
+            duration_s=retreat.end_s + config.hold,
+        )
+
+    def _carry(self, points: Array) -> list[Move]:
+        """Moves through start, middle and end; one move passes the middle unless there is a reason to rest there."""
+        limits = self._limits(self._config.carry_speed)
+        begin, middle, _ = self._manner.pauses
+        if not middle and self._manner.strategy != "low":
+            return [Move(points, limits, begin)]
+        # The low way turns sharply beside the cup: a smooth curve through it would swing down towards the rim.
+        first = Move(points[:2], limits, begin)
+        return [first, Move(points[1:], limits, self._after(first, middle))]
+
+    def _after(self, move: Move, pause_s: float) -> float:
+        """Instant at which the next move begins: after a pause, else a little before this one has come to rest."""
+        return move.end_s + pause_s if pause_s else max(move.begin_s, move.end_s - self._manner.blend)
+
+    def _limits(self, speed: float) -> MotionLimits:
+        config = self._config
+        return MotionLimits(min(speed * self._manner.speed, config.max_speed), config.acceleration, config.jerk)

@@ -1,0 +1,171 @@
+"""Smooth tool trajectories: minimum-jerk moves that may overlap, so the tool need not rest between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import CubicSpline
+
+from bid_ros.chunk import NANOSECONDS, ActionChunk
+from bid_ros.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d, vector_from_matrix
+
+Array = NDArray[np.float64]
+
+# Peaks of the minimum-jerk motion 10 t^3 - 15 t^4 + 6 t^5 of unit length and duration (Flash and Hogan, 1985).
+PEAK_SPEED = 1.875
+PEAK_ACCELERATION = 5.774
+PEAK_JERK = 60.0
+SAMPLES = 200
+
+
+@dataclass(frozen=True)
+class MotionLimits:
+    """Peaks that a move keeps: m/s, m/s^2, m/s^3 (or rad)."""
+
+    speed: float
+    acceleration: float
+    jerk: float
+
+    def duration(self, length: float) -> float:
+        """Shortest time in s of a minimum-jerk move over ``length``."""
+        return max(
+            PEAK_SPEED * length / self.speed,
+            (PEAK_ACCELERATION * length / self.acceleration) ** 0.5,
+            (PEAK_JERK * length / self.jerk) ** (1 / 3),
+        )
+
+
+class Move:
+    """A move from rest to rest along a smooth curve through points, minimum-jerk in its arc length.
+
+    Args:
+        points: ``(P, 3)`` m, at least two.
+        limits: peaks along the curve.
+        begin_s: s at which it begins.
+    """
+
+    def __init__(self, points: ArrayLike, limits: MotionLimits, begin_s: float = 0.0) -> None:
+        waypoints = np.asarray(points, dtype=np.float64)
+        steps = np.linalg.norm(np.diff(waypoints, axis=0), axis=1)
+        waypoints = waypoints[np.concatenate([[True], steps > 1e-6])]
+        self.first, self.last = np.asarray(points, dtype=np.float64)[[0, -1]]
+        self.begin_s = begin_s
+        if len(waypoints) < 2:
+            self._curve = np.stack([self.first, self.first])
+        elif len(waypoints) == 2:
+            self._curve = waypoints
+        else:
+            knots = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(waypoints, axis=0), axis=1))])
+            # Natural ends: a curve with few points then bends no more than it must.
+            self._curve = CubicSpline(knots, waypoints, bc_type="natural")(np.linspace(0, knots[-1], SAMPLES))
+        self._arc = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(self._curve, axis=0), axis=1))])
+        self.end_s = begin_s + (limits.duration(self._arc[-1]) if self._arc[-1] > 1e-6 else 0.0)
+
+    def displacement(self, times: Array) -> Array:
+        """Return how far from ``first`` the move has come at ``times`` ``(n,)``: ``(n, 3)`` m."""
+        way = self._arc[-1] * minimum_jerk(times, self.begin_s, self.end_s)
+        return np.stack([np.interp(way, self._arc, self._curve[:, axis]) for axis in range(3)], axis=1) - self.first
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn from rest to rest: rotation vector ``(3,)`` in rad, base axes, between two instants in s."""
+
+    vector: Array
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Where the tool is asked to be at any time.
+
+    Moves add up: one that begins before the one before it rests is blended into it. Before the first and after the
+    last the tool rests.
+
+    Attributes:
+        position: ``(3,)`` m at the start; rotation_6d: ``(6,)`` at the start.
+        moves, turns: what happens.
+        widths: (begin in s, gripper width in m), in order of time, the first at 0.
+        duration_s: s, the final rest included.
+    """
+
+    position: Array
+    rotation_6d: Array
+    moves: tuple[Move, ...]
+    turns: tuple[Turn, ...]
+    widths: tuple[tuple[float, float], ...]
+    duration_s: float
+
+    @cached_property
+    def _rotation(self) -> Array:
+        return matrix_from_6d(self.rotation_6d)
+
+    def actions_at(self, times_s: ArrayLike) -> Array:
+        """Return actions ``(n, 10)`` at ``times_s`` ``(n,)``: position m, rotation_6d, gripper width m."""
+        times = np.asarray(times_s, dtype=np.float64)
+        position = self.position + sum((move.displacement(times) for move in self.moves), np.zeros((len(times), 3)))
+        begins = np.array([begin for begin, _ in self.widths])
+        index = np.clip(np.searchsorted(begins, times, side="right") - 1, 0, None)
+        width = np.array([width for _, width in self.widths])[index]
+        return np.concatenate([position, self._rotations(times), width[:, None]], axis=1)
+
+    def _rotations(self, times: Array) -> Array:
+        if not self.turns:
+            return np.tile(matrix_to_6d(self._rotation), (len(times), 1))
+        rows = []
+        for time in times:
+            matrix = self._rotation
+            for turn in self.turns:
+                share = float(minimum_jerk(np.array([time]), turn.begin_s, turn.end_s)[0])
+                matrix = matrix_from_vector(turn.vector * share) @ matrix
+            rows.append(matrix_to_6d(matrix))
+        return np.array(rows)
+
+
+class ChunkSource:
+    """Chunks of a trajectory that begins at ``start_ns``, counted from 0.
+
+    Args:
+        trajectory: what is asked for.
+        start_ns: ROS time of its beginning.
+        source: who asks, as the chunks say.
+        frame_id: frame of the chunks.
+    """
+
+    def __init__(self, trajectory: Trajectory, start_ns: int, source: str, frame_id: str = "base") -> None:
+        self._trajectory, self._start_ns, self._source, self._frame_id = trajectory, start_ns, source, frame_id
+        self._sequence = 0
+
+    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
+        """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart."""
+        first = (now_ns - self._start_ns) / NANOSECONDS
+        actions = self._trajectory.actions_at(first + np.arange(steps) * (dt_ns / NANOSECONDS))
+        chunk = ActionChunk(now_ns, dt_ns, actions, self._frame_id, self._source, self._sequence)
+        self._sequence += 1
+        return chunk
+
+
+def minimum_jerk(times: Array, begin_s: float, end_s: float) -> Array:
+    """Share of a minimum-jerk motion that is done at ``times`` ``(n,)``: 0 before, 1 after (Flash and Hogan, 1985)."""
+    span = max(end_s - begin_s, 1e-9)
+    t = np.clip((times - begin_s) / span, 0.0, 1.0)
+    return t**3 * (10 - 15 * t + 6 * t**2)
+
+
+def turn_to(start_6d: ArrayLike, end_6d: ArrayLike, limits: MotionLimits, begin_s: float = 0.0) -> tuple[Turn, ...]:
+    """Return the turn between two orientations, none if they are the same within 1 mrad; limits in rad."""
+    vector = vector_from_matrix(matrix_from_6d(end_6d) @ matrix_from_6d(start_6d).T)
+    angle = float(np.linalg.norm(vector))
+    if angle < 1e-3:
+        return ()
+    return (Turn(vector, begin_s, begin_s + limits.duration(angle)),)
+
+
+def end_of(moves: Sequence[Move], turns: Sequence[Turn]) -> float:
+    """Instant in s at which the last of them has come to rest, 0 without any."""
+    return max([0.0, *(move.end_s for move in moves), *(turn.end_s for turn in turns)])

@@ -1,0 +1,151 @@
+import hashlib
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+from tiny_bundle import make_tiny_bundle, write_manifest
+
+from bid_ros.errors import BundleError
+from bid_ros.policy.bundle import FIELDS, bundle_sha256, load_bundle
+
+
+@pytest.fixture
+def copy(tiny, tmp_path):
+    """A bundle that a test may damage."""
+    return shutil.copytree(tiny, tmp_path / "bundle")
+
+
+def edit(folder, change):
+    manifest = yaml.safe_load((folder / "bundle.yaml").read_text())
+    change(manifest)
+    write_manifest(folder, manifest)
+
+
+def refused(folder, task, match):
+    with pytest.raises(BundleError, match=match) as caught:
+        load_bundle(folder, task)
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_whole_bundle_loads(tiny, task):
+    bundle = load_bundle(tiny, task)
+    assert bundle.name == "tiny"
+    assert bundle.strong.encoder == tiny / "strong_encoder.onnx"
+    assert bundle.weak is not None
+    assert set(bundle.observation) == {"tool_position", "tool_rotation", "gripper_width"}
+    np.testing.assert_array_equal(bundle.action.minimum[:3], task.limits.workspace_min)
+    np.testing.assert_array_equal(bundle.action_spread, [0.1] * 10)
+    assert bundle.diffusion.sampling_steps == 8
+    assert bundle.diffusion.spacing == "trailing"
+    assert bundle.sha256 == bundle_sha256(tiny) == hashlib.sha256((tiny / "bundle.yaml").read_bytes()).hexdigest()
+
+
+def test_a_bundle_may_have_no_weak_policy(tmp_path, task):
+    assert load_bundle(make_tiny_bundle(tmp_path / "b", task, weak=False), task).weak is None
+
+
+def test_limits_may_change_without_another_bundle(tiny, task):
+    load_bundle(tiny, replace(task, limits=replace(task.limits, max_speed=0.1), description="slower"))
+
+
+def test_missing_folder(tmp_path, task):
+    refused(tmp_path / "none", task, "does not exist")
+    with pytest.raises(BundleError, match="does not exist"):
+        bundle_sha256(tmp_path / "none")
+
+
+def test_missing_manifest(tmp_path, task):
+    refused(tmp_path, task, r"has no readable bundle\.yaml")
+
+
+def test_missing_file(copy, task):
+    (copy / "weak_denoiser.onnx").unlink()
+    refused(copy, task, r"file weak_denoiser\.onnx is missing")
+
+
+def test_one_changed_bit_is_found(copy, task):
+    path = copy / "strong_encoder.onnx"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    refused(copy, task, r"file strong_encoder\.onnx is damaged")
+
+
+def test_manifest_that_is_no_yaml(copy, task):
+    (copy / "bundle.yaml").write_text("format: [1")
+    refused(copy, task, "is not valid YAML")
+    (copy / "bundle.yaml").write_bytes(b"\xff\xfe\x00\x01\x80")
+    refused(copy, task, "bundle.yaml")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_missing_field_is_named(copy, task, field):
+    edit(copy, lambda data: data.pop(field))
+    refused(copy, task, f"lacks the field '{field}'")
+
+
+def test_an_unknown_field_is_named(copy, task):
+    edit(copy, lambda data: data.update(colour="red"))
+    refused(copy, task, "unknown field 'colour'")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda d: d.update(format=2), "format is 2"),
+        (lambda d: d.update(task="ur_pick"), "another task: task is 'ur_pick', the task file says 'franka_place'"),
+        (lambda d: d.update(horizon=8), "horizon is 8, the task file says 16"),
+        (lambda d: d.update(action_dim=7), "action_dim is 7"),
+        (lambda d: d.update(observation_steps=1), "observation_steps is 1"),
+        (lambda d: d.update(task_signature="0" * 64), "another version of task 'franka_place'"),
+        (lambda d: d.update(action_spread=[0.1] * 9), "action_spread is .* list of 10 numbers"),
+        (lambda d: d.update(action_spread=[0.1] * 9 + [-1.0]), "action_spread is .* at least 0"),
+        (lambda d: d["normalisation"]["action"].update(maximum=[0.0] * 10), "'action': .*minimum < maximum"),
+        (lambda d: d["normalisation"]["observation"].pop("gripper_width"), "lacks the field 'gripper_width'"),
+        (lambda d: d["normalisation"]["observation"].update(force=1), "unknown field 'force'"),
+        (lambda d: d["diffusion"].pop("prediction"), "diffusion lacks the field 'prediction'"),
+        (lambda d: d["diffusion"].update(eta=1.0), "diffusion has the unknown field 'eta'"),
+        (lambda d: d["diffusion"].update(sampling_steps=0), "sampling_steps is 0"),
+        (lambda d: d["diffusion"].update(clip="one"), "clip is 'one'"),
+        (lambda d: d["graphs"].pop("weak"), "graphs lacks the field 'weak'"),
+        (lambda d: d["graphs"].update(strong=None), "graphs.strong is NoneType"),
+        (lambda d: d["graphs"]["strong"].update(encoder="other.onnx"), "graphs.strong.encoder is 'other.onnx'"),
+        (lambda d: d.update(name=3), "name is 3; valid is a text"),
+        (lambda d: d["files"].update({"../secret": "0"}), "names '../secret'"),
+        (lambda d: d["files"].update({"weak_encoder.onnx": "0"}), "weak_encoder.onnx is damaged"),
+    ],
+)
+def test_impossible_values_are_named(copy, task, change, match):
+    edit(copy, change)
+    refused(copy, task, match)
+
+
+def test_another_version_of_the_task_is_refused(tiny, task):
+    refused(tiny, replace(task, rate_hz=20.0), "another version of task")
+
+
+def places(node, trail=()):
+    for key, value in node.items():
+        yield (*trail, key)
+        if isinstance(value, dict):
+            yield from places(value, (*trail, key))
+
+
+@pytest.mark.parametrize("junk", [None, -1.5, "text", [], [1, [2]], {}, {"a": 1}, True, float("nan")], ids=repr)
+def test_junk_anywhere_is_an_error_of_ours(copy, task, junk):
+    original = (copy / "bundle.yaml").read_text()
+    free = {("name",), ("provenance",), ("provenance", "command")}
+    for place in [place for place in places(yaml.safe_load(original)) if place not in free]:
+        if place == ("graphs", "weak") and junk is None:
+            continue  # what a bundle without a weak policy says
+        manifest = yaml.safe_load(original)
+        node = manifest
+        for key in place[:-1]:
+            node = node[key]
+        node[place[-1]] = junk
+        write_manifest(copy, manifest)
+        with pytest.raises(BundleError):
+            load_bundle(copy, task)

@@ -1,0 +1,82 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from bid_ros.errors import BundleError
+from bid_ros.policy import manifest as module
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.manifest import write_bundle_manifest
+
+
+@pytest.fixture
+def export(tiny, task, tmp_path):
+    """A folder of graphs without a manifest, and a function that writes one."""
+    folder = shutil.copytree(tiny, tmp_path / "export")
+    (folder / "bundle.yaml").unlink()
+    source = load_bundle(tiny, task)
+
+    def write(**changes):
+        values = {
+            "name": "written",
+            "observation": source.observation,
+            "action": source.action,
+            "action_spread": source.action_spread,
+            "diffusion": source.diffusion,
+            "graphs": {
+                "strong": {"encoder": "strong_encoder.onnx", "denoiser": "strong_denoiser.onnx"},
+                "weak": {"encoder": "weak_encoder.onnx", "denoiser": "weak_denoiser.onnx"},
+            },
+            "provenance": {"commit": "abc", "seeds": [0]},
+        }
+        return write_bundle_manifest(folder, task, **{**values, **changes})
+
+    return folder, write
+
+
+def test_what_is_written_loads(export, tiny, task):
+    folder, write = export
+    bundle = write()
+    source = load_bundle(tiny, task)
+    assert bundle.sha256 == load_bundle(folder, task).sha256 != source.sha256
+    assert bundle.provenance == {"commit": "abc", "seeds": [0]}
+    assert bundle.diffusion == source.diffusion
+    np.testing.assert_array_equal(bundle.action.maximum, source.action.maximum)
+
+
+def test_every_file_is_hashed(export, task):
+    folder, write = export
+    (folder / "loss.csv").write_text("step,loss\n")
+    write(graphs={"strong": {"encoder": "strong_encoder.onnx", "denoiser": "strong_denoiser.onnx"}})
+    (folder / "loss.csv").write_text("changed")
+    with pytest.raises(BundleError, match="loss.csv is damaged"):
+        load_bundle(folder, task)
+
+
+def test_writing_again_replaces_the_manifest(export):
+    _, write = export
+    first = write()
+    assert write(name="again").sha256 != first.sha256
+
+
+def test_large_files_are_refused(export):
+    folder, write = export
+    (folder / "huge.bin").write_bytes(b"0" * (module.MAX_FILE_BYTES + 1))
+    with pytest.raises(BundleError, match=r"huge\.bin has 10\.0 MB; valid is up to 10 MB"):
+        write()
+    assert not (folder / "bundle.yaml").exists()
+
+
+def test_large_bundles_are_refused(export):
+    folder, write = export
+    for index in range(3):
+        (folder / f"{index}.bin").write_bytes(b"0" * 7_000_000)
+    with pytest.raises(BundleError, match=r"has 21\.0 MB; valid is up to 20 MB"):
+        write()
+
+
+def test_an_invalid_bundle_leaves_no_manifest(export):
+    folder, write = export
+    with pytest.raises(BundleError, match="action_spread"):
+        write(action_spread=np.ones(3))
+    assert not (folder / "bundle.yaml").exists()
