@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import yaml
 from bid_ros.errors import BidError
 from bid_ros.paths import share
 
-TWIN_ADDRESS: Final = "127.0.0.1"
+FRANKA_PORTS: Final = (1337, 1338)  # robot and gripper, fixed by the libfranka protocol
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,14 @@ def franka_place(arguments: UpArguments) -> list[NodeSpec]:
     out = Path(arguments.out).resolve()
     acting = "teleop" if arguments.teleop else "policy"
     specs = []
+    address = arguments.robot_ip or free_twin_address()
     if twin:
-        specs.append(NodeSpec("twin", "twin_node", {"address": TWIN_ADDRESS}))
+        specs.append(NodeSpec("twin", "twin_node", {"address": address}))
     arm = {
         "task": task,
         "arm": "franka",
         "arm_config": str(share("config", "franka_arm.yaml")),
-        "robot_ip": arguments.robot_ip or TWIN_ADDRESS,
+        "robot_ip": address,
         "twin": twin,
         "connect_wait_s": 30.0 if twin else 0.0,
         "required": [acting, "safety"],
@@ -106,6 +108,24 @@ def franka_place(arguments: UpArguments) -> list[NodeSpec]:
     return [_with_file(spec) for spec in specs]
 
 
+def free_twin_address() -> str:
+    """Return a loopback address on which nobody serves a Franka yet, so that twins can run side by side.
+
+    Raises:
+        BidError: the first hundred are all taken.
+    """
+    for last in range(1, 101):
+        address = f"127.0.0.{last}"
+        try:
+            for port in FRANKA_PORTS:
+                with socket.create_server((address, port)):
+                    pass
+        except OSError:
+            continue
+        return address
+    raise BidError("127.0.0.1 to 127.0.0.100 all serve a robot already; end another twin first")
+
+
 def _episode(arguments: UpArguments, task: str, bundle: str, out: Path, twin: bool) -> dict[str, Any]:
     return {
         "task": task,
@@ -118,6 +138,7 @@ def _episode(arguments: UpArguments, task: str, bundle: str, out: Path, twin: bo
         "out": str(out),
         "decoder": "" if arguments.teleop else arguments.decoder,
         "samples": 0 if arguments.teleop else arguments.samples,
+        "action_horizon": arguments.action_horizon,
         "record_rest": 1.0 if arguments.teleop else 0.0,
     }
 
@@ -141,6 +162,11 @@ def describe(system: str, arguments: UpArguments) -> list[NodeSpec]:
     if system not in SYSTEMS:
         raise BidError(f"system '{system}' does not exist; valid are {', '.join(SYSTEMS)}")
     return SYSTEMS[system](arguments)
+
+
+def rviz_layout(system: str) -> Path:
+    """Path of the RViz layout of a system."""
+    return share("config", f"{system}.rviz")
 
 
 def command_line(spec: NodeSpec, parameter_folder: Path) -> str:

@@ -17,7 +17,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bid",
         description="Run learned action-chunking policies reactively on real arms, or on their twins.",
-        epilog="Without --robot-ip every system starts in its twin: hardware is only touched when asked for by address.",
+        epilog="Without --robot-ip a system starts in its twin: hardware is only touched when asked for by address.",
     )
     verbs = parser.add_subparsers(title="verbs", dest="verb", required=True, metavar="VERB")
     for module in VERBS:

@@ -77,4 +77,3 @@ def supervise(commands: dict[str, str], env: dict[str, str], logs: Path, foregro
     finally:
         printer.close()
     return int(manager.returncode or 0)
-

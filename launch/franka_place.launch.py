@@ -1,12 +1,12 @@
 """Dynamic placing on a Franka arm, or on its twin when no robot_ip is given."""
 
-from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, SetEnvironmentVariable, Shutdown
 from launch.event_handlers import OnProcessExit
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from bid_ros.bringup import UpArguments, describe
+from bid_ros.bringup import UpArguments, describe, rviz_layout
+from launch import LaunchContext, LaunchDescription
 
 ARGUMENTS = {
     "robot_ip": ("", "address of the robot; empty starts the twin"),
@@ -45,6 +45,8 @@ def _nodes(context: LaunchContext) -> list[object]:
         )
         for spec in specs
     ]
+    if arguments.rviz:
+        nodes.append(Node(package="rviz2", executable="rviz2", arguments=["-d", str(rviz_layout("franka_place"))]))
     # The episode runner ends the run; any other node that ends would leave an incomplete system behind.
     actions = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[Shutdown()])) for node in nodes]
     if not arguments.robot_ip:
@@ -53,5 +55,7 @@ def _nodes(context: LaunchContext) -> list[object]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    declared = [DeclareLaunchArgument(name, default_value=value, description=text) for name, (value, text) in ARGUMENTS.items()]
+    declared = [
+        DeclareLaunchArgument(name, default_value=value, description=text) for name, (value, text) in ARGUMENTS.items()
+    ]
     return LaunchDescription([*declared, OpaqueFunction(function=_nodes)])

@@ -36,7 +36,7 @@ class CameraConfig:
     name: str
     source: str
     address: str = ""
-    crop: tuple[int, ...] | None = None
+    crop: tuple[int, int, int, int] | None = None
     position: tuple[float, ...] | None = None
     quaternion: tuple[float, ...] | None = None
     fovy: float = 60.0

@@ -10,7 +10,7 @@ from typing import Any
 
 def add_parser(verbs: Any) -> None:
     """Add the three verbs."""
-    video = verbs.add_parser("video", help="draw a bag's decisions", description="Draw the decisions of a bag over its camera images.")
+    video = verbs.add_parser("video", help="draw the decisions of a bag over its images")
     video.add_argument("bag")
     video.add_argument("--out", default="run.gif", help="GIF or MP4 file to write (default run.gif)")
     video.set_defaults(run=run_video)
@@ -19,7 +19,7 @@ def add_parser(verbs: Any) -> None:
     repair.add_argument("bag")
     repair.set_defaults(run=run_repair)
 
-    table = verbs.add_parser("table", help="compare runs", description="Table and bar chart of the success of several runs.")
+    table = verbs.add_parser("table", help="table and bar chart of the success of runs")
     table.add_argument("runs", nargs="+", help="run.json files or folders that hold one")
     table.add_argument("--plot", default="", help="PNG file to write")
     table.set_defaults(run=run_table)

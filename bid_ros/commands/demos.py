@@ -26,7 +26,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("system", choices=sorted(SYSTEMS))
     parser.add_argument("--clean", type=int, default=50, help="clean, consistent demonstrations (default 50)")
-    parser.add_argument("--diverse", type=int, default=100, help="demonstrations diverse in speed, pauses, path (default 100)")
+    parser.add_argument("--diverse", type=int, default=100, help="diverse in speed, pauses and path (default 100)")
     parser.add_argument("--out", default="data/demos", help="folder of the bags (default data/demos)")
     parser.set_defaults(run=run)
 

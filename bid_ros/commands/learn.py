@@ -14,7 +14,7 @@ from bid_ros.task import load_task
 
 def add_parser(verbs: Any) -> None:
     """Add the three verbs."""
-    dataset = verbs.add_parser("dataset", help="turn bags into a data set", description="Turn bags into one data set file.")
+    dataset = verbs.add_parser("dataset", help="turn bags into a data set")
     dataset.add_argument("bags", nargs="+", help="bags, or folders that hold runs with a bag")
     dataset.add_argument("--task", default="franka_place", help="name or path of the task file (default franka_place)")
     dataset.add_argument("--out", default="data/dataset.npz", help="file to write (default data/dataset.npz)")
@@ -29,13 +29,15 @@ def add_parser(verbs: Any) -> None:
     train.add_argument("--task", default="franka_place")
     train.add_argument("--out", default="data/training", help="folder of checkpoints, log and loss plot")
     train.add_argument("--steps", type=int, default=8000, help="training steps of the strong policy (default 8000)")
-    train.add_argument("--weak-steps", type=int, default=0, help="step of the weak checkpoint (default a tenth of --steps)")
+    train.add_argument(
+        "--weak-steps", type=int, default=0, help="step of the weak checkpoint (default a tenth of --steps)"
+    )
     train.add_argument("--batch", type=int, default=64)
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--device", default="auto", help="auto, cpu or cuda")
     train.set_defaults(run=run_train)
 
-    export = verbs.add_parser("export", help="export a bundle", description="Export checkpoints to an ONNX policy bundle.")
+    export = verbs.add_parser("export", help="export checkpoints to a policy bundle")
     export.add_argument("training", help="folder that bid train wrote")
     export.add_argument("--task", default="franka_place")
     export.add_argument("--out", default="models/franka_place", help="bundle folder to write")

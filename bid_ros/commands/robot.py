@@ -11,7 +11,8 @@ def add_parser(verbs: Any) -> None:
     reset = verbs.add_parser(
         "reset",
         help="leave a latched stop",
-        description="Leave a latched stop after you have looked at the robot. This is also the only way to the robot's error recovery.",
+        description="Leave a latched stop after you have looked at the robot. "
+        "This is also the only way to the robot's error recovery.",
     )
     reset.set_defaults(run=run_reset)
     operator = verbs.add_parser(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
-from bid_ros.bringup import SYSTEMS, UpArguments, command_line, describe, environment
+from bid_ros.bringup import SYSTEMS, UpArguments, command_line, describe, environment, rviz_layout
 from bid_ros.evaluation.replay_video import write_run_video
 from bid_ros.supervisor import supervise
 
@@ -24,14 +26,16 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("system", choices=sorted(SYSTEMS))
     defaults = UpArguments()
     parser.add_argument("--robot-ip", default="", help="address of the robot; without it the twin is started")
-    parser.add_argument("--decoder", default=defaults.decoder, help="vanilla, ema, warmstart, bid, bid+ema, ... (default bid)")
-    parser.add_argument("--samples", type=int, default=defaults.samples, help="N strong and N weak samples (default 16)")
-    parser.add_argument("--action-horizon", type=int, default=1, help="actions executed a decision; 15 = open loop (default 1)")
-    parser.add_argument("--moving", type=float, default=defaults.moving, help="speed of the cup in m/s, 0 = static (default 0.03)")
-    parser.add_argument("--episodes", type=int, default=defaults.episodes, help="number of episodes (default 3)")
+    parser.add_argument("--decoder", default=defaults.decoder, help="how chunks are chosen (default bid)")
+    parser.add_argument(
+        "--samples", type=int, default=defaults.samples, help="N strong and N weak samples (default 16)"
+    )
+    parser.add_argument("--action-horizon", type=int, default=1, help="actions a decision; 15 = open loop")
+    parser.add_argument("--moving", type=float, default=defaults.moving, help="cup speed in m/s (default 0.03)")
+    parser.add_argument("--episodes", type=int, default=defaults.episodes, help="how many (default 3)")
     parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of the first episode (default 0)")
     parser.add_argument("--bundle", default="", help="policy bundle (default: the one shipped for the system)")
-    parser.add_argument("--rviz", action="store_true", help="publish markers and the overlay image for RViz")
+    parser.add_argument("--rviz", action="store_true", help="start RViz, where it is installed, and the monitor")
     parser.add_argument("--no-record", action="store_true", help="write no bag and no GIF")
     parser.add_argument("--out", default=defaults.out, help="folder for everything the run writes (default out)")
     parser.add_argument("--json", action="store_true", help="print run.json on standard output")
@@ -70,6 +74,8 @@ def start(system: str, arguments: UpArguments) -> int:
     out = Path(arguments.out)
     _set_aside(out)
     commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
+    if arguments.rviz and shutil.which("rviz2"):
+        commands["rviz"] = f"exec rviz2 -d {shlex.quote(str(rviz_layout(system)))}"
     return supervise(commands, environment(twin=not arguments.robot_ip), out / "logs", "episode")
 
 

@@ -107,14 +107,15 @@ def _paper_positive(strong: Array, backward: Array, coherent: bool, config: BidC
     kept = _most_coherent(backward, count)
     distances = pair_distances(strong, strong[kept], config.metric)
     distances[kept, np.arange(kept.size)] = 0.0
-    return distances.sum(axis=1)
+    return smallest_sum(distances, count)
 
 
 def _paper_negative(strong: Array, weak: Array, weak_backward: Array, coherent: bool, config: BidConfig) -> Array:
     count = config.mode_size if coherent else weak.shape[0]
     if config.trim == "nearest":
         return smallest_sum(pair_distances(strong, weak, config.metric), count)
-    return pair_distances(strong, weak[_most_coherent(weak_backward, count)], config.metric).sum(axis=1)
+    kept = _most_coherent(weak_backward, count)
+    return smallest_sum(pair_distances(strong, weak[kept], config.metric), count)
 
 
 def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:
@@ -128,9 +129,8 @@ def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:
     if config.terms in _USES_POSITIVE:
         contrast += smallest_sum_of_others(pair_distances(chunks, chunks, config.metric), near)
     if candidates.weak is not None:
-        distances = pair_distances(
-            chunks, candidates.weak[_most_coherent(candidates.weak_backward, count)], config.metric
-        )
+        others = candidates.weak[_most_coherent(candidates.weak_backward, count)]
+        distances = pair_distances(chunks, others, config.metric)
         # The published code reads this matrix transposed: row j is the j-th weak sample's, not the j-th candidate's.
         contrast -= smallest_sum(distances if config.variant == "corrected" else distances.T, near)
     contrast /= near * steps

@@ -14,8 +14,10 @@ from bid_ros.decoding.config import Metric
 
 Array = NDArray[np.float64]
 
-# Below this many differences the plain subtraction is faster than the detour through matrix products (measured).
-_SMALL: Final = 100_000
+# Up to this many differences, one subtraction is faster than the loops below that spare memory (measured).
+_SMALL_L2: Final = 100_000
+_SMALL_L1: Final = 50_000
+_TILE: Final = 16_384
 # Squared distances below this share of the squared lengths lose digits in |a|^2 + |b|^2 - 2ab: subtract there.
 _CANCELLATION: Final = 1e-6
 
@@ -36,8 +38,8 @@ def step_distances(chunks: Array, previous: Array, metric: Metric) -> Array:
 def pair_distances(first: Array, second: Array, metric: Metric) -> Array:
     """Return ``(A, B)``: distances of chunks ``first`` ``(A, H, D)`` to ``second`` ``(B, H, D)``, summed over steps."""
     if metric == "cosine":
-        cosines: Array = _flat(_directions(first)) @ _flat(_directions(second)).T
-        return first.shape[1] - cosines
+        distances: Array = first.shape[1] - _flat(_directions(first)) @ _flat(_directions(second)).T
+        return distances
     return _pair_l1(first, second) if metric == "l1" else _pair_l2(first, second)
 
 
@@ -77,7 +79,7 @@ def _flat(chunks: Array) -> Array:
 
 def _pair_l1(first: Array, second: Array) -> Array:
     flat, others = _flat(first), _flat(second)
-    if flat.shape[0] * others.size <= _SMALL:
+    if flat.shape[0] * others.size <= _SMALL_L1:
         distances: Array = np.abs(flat[:, None] - others).sum(axis=-1)
         return distances
     # One row at a time keeps the temporary in the cache.
@@ -85,8 +87,11 @@ def _pair_l1(first: Array, second: Array) -> Array:
 
 
 def _pair_l2(first: Array, second: Array) -> Array:
-    if first.shape[0] * second.size > _SMALL:
-        return _pair_l2_products(first, second)
+    if first.shape[0] * second.size > _SMALL_L2:
+        # Tiles of this size stay in the cache and below the size at which BLAS starts threads, which only cost here.
+        rows = max(1, _TILE // second.shape[0])
+        tiles = range(0, first.shape[0], rows)
+        return np.concatenate([_pair_l2_products(first[tile : tile + rows], second) for tile in tiles])
     difference = first[:, None] - second
     distances: Array = np.sqrt(np.einsum("abhd,abhd->abh", difference, difference)).sum(axis=-1)
     return distances

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bid_ros.cameras import decode_image
 from bid_ros.cameras.config import load_cameras
 from bid_ros.evaluation.frames import DecisionPainter, decision_text
-from bid_ros.evaluation.video import write_gif, write_mp4
+from bid_ros.evaluation.video import compose, write_gif, write_mp4
 from bid_ros.paths import share
 from bid_ros.recording.episodes import END, START
 from bid_ros.recording.reader import BagReader
@@ -68,16 +68,12 @@ def _pictures(reader: BagReader, task: Task) -> Iterator[Picture]:
         elif running and decision is not None:
             seen += 1
             if seen % 2 == 0:
-                yield _compose(painter.paint(item.message, decision, decision_text(decision, outcome)), beside)
+                yield _beside(painter.paint(item.message, decision, decision_text(decision, outcome)), beside)
 
 
-def _compose(main: Picture, side: Picture | None) -> Picture:
-    """Put the second camera into the upper right corner of the first."""
+def _beside(main: Picture, side: Picture | None) -> Picture:
+    """Put the second camera's picture beside the first."""
     if side is None:
         return main
-    size = main.shape[1] // 3
-    inset = cv2.resize(side, (size, size), interpolation=cv2.INTER_CUBIC)
-    picture = main.copy()
-    picture[6 : 6 + size, -size - 6 : -6] = inset
-    cv2.rectangle(picture, (main.shape[1] - size - 7, 5), (main.shape[1] - 6, 6 + size), (238, 240, 245), 1)
-    return picture
+    size = (main.shape[1] // 2, main.shape[1] // 2)
+    return compose(main, cv2.resize(side, size, interpolation=cv2.INTER_CUBIC).astype(np.uint8))

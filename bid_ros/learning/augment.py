@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from bid_ros.learning.config import AugmentConfig
 
 Image = NDArray[np.uint8]
+NOISE_PLACES: Final = 16_384
 
 
 def shift_images(images: Image, most: int, rng: np.random.Generator) -> Image:
@@ -32,7 +35,7 @@ def shift_images(images: Image, most: int, rng: np.random.Generator) -> Image:
 
 
 def jitter(images: torch.Tensor, config: AugmentConfig, generator: torch.Generator) -> torch.Tensor:
-    """Change contrast, colour, brightness and noise of each sample; returns a new tensor.
+    """Change contrast, colour, brightness and noise of each sample, in place; returns ``images``.
 
     Args:
         images: ``(B, To, h, w, 3)`` float in [-0.5, 0.5].
@@ -46,12 +49,20 @@ def jitter(images: torch.Tensor, config: AugmentConfig, generator: torch.Generat
     count = len(images)
     contrast = 1 + config.contrast * uniform(count, 1, 1, 1, 1)
     gain = contrast * (1 + config.contrast / 2 * uniform(count, 1, 1, 1, 3))
-    mean = images.mean(dim=(1, 2, 3, 4), keepdim=True)
+    # A sixteenth of the pixels gives the mean brightness well enough.
+    mean = images[:, :, ::4, ::4].mean(dim=(1, 2, 3, 4), keepdim=True)
     offset = mean + config.brightness * uniform(count, 1, 1, 1, 1) - gain * mean
-    changed = images * gain
-    changed += offset
+    images.mul_(gain).add_(offset)
     if config.noise > 0:
-        deviation = config.noise * (uniform(count, 1, 1, 1, 1) + 1) / 2
-        # Uniform numbers cost a tenth of normal ones on a CPU; their deviation is 1 / sqrt(3).
-        changed += uniform(*images.shape).mul_(deviation * 3**0.5)
-    return changed.clamp_(-0.5, 0.5)
+        _add_noise(images, config.noise, generator)
+    return images.clamp_(-0.5, 0.5)
+
+
+def _add_noise(images: torch.Tensor, most: float, generator: torch.Generator) -> None:
+    """Add noise to each sample from a random place in one shared strip: drawing it afresh for all is slow."""
+    size = images[0].numel()
+    strip = torch.randn(size + NOISE_PLACES, generator=generator, device=images.device)
+    places = torch.randint(NOISE_PLACES, (len(images),), generator=generator, device=images.device).tolist()
+    deviations = (most * torch.rand(len(images), generator=generator, device=images.device)).tolist()
+    for image, place, deviation in zip(images, places, deviations, strict=True):
+        image.add_(strip[place : place + size].view_as(image), alpha=deviation)

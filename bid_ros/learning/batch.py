@@ -57,9 +57,13 @@ class TrainingData:
         self._vectors = {name: item.normalise(dataset.observations[name]) for name, item in self.observation.items()}
         self._actions = self.action.normalise(dataset.actions)
         self._goals = self._normalised_goals(dataset, task)
-        self._rows, self.owners = window_rows(dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon)
+        self._rows, self.owners = window_rows(
+            dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon
+        )
         if len(self._rows) == 0:
-            raise RecordingError(f"data set has no complete window of {task.horizon} rows: every episode is cut off early")
+            raise RecordingError(
+                f"data set has no complete window of {task.horizon} rows: every episode is cut off early"
+            )
 
     def batch(
         self,
@@ -88,9 +92,7 @@ class TrainingData:
         return LinearNormaliser(self.action.minimum[columns], self.action.maximum[columns]).normalise(goals)
 
 
-def _images(
-    frames: NDArray[Any], device: torch.device, augment: AugmentConfig | None, seed: int
-) -> torch.Tensor:
+def _images(frames: NDArray[Any], device: torch.device, augment: AugmentConfig | None, seed: int) -> torch.Tensor:
     if augment is None:
         return scale_images(torch.from_numpy(frames).to(device))
     frames = shift_images(frames, augment.shift, np.random.default_rng(seed))
@@ -100,4 +102,4 @@ def _images(
 
 def scale_images(images: torch.Tensor) -> torch.Tensor:
     """Return uint8 images as float32 in [-0.5, 0.5]; training and the exported graph both use it."""
-    return images.to(torch.float32) / 255 - 0.5
+    return images.to(torch.float32).mul_(1 / 255).sub_(0.5)

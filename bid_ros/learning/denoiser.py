@@ -8,6 +8,7 @@ whatever the number of samples; SiLU instead of Mish, which OpenVINO's compiler 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -60,11 +61,11 @@ class Denoiser(nn.Module):  # type: ignore[misc]
             return nn.ModuleList(ResidualBlock(size, outputs, context, config.kernel) for size in first)
 
         half = config.step_embedding // 2
-        self.register_buffer("frequencies", torch.exp(-math.log(1e4) * torch.arange(half) / (half - 1)), persistent=False)
-        self.embed = nn.Sequential(
-            nn.Linear(2 * half, 4 * half), nn.SiLU(), nn.Linear(4 * half, 2 * half)
+        self.register_buffer(
+            "frequencies", torch.exp(-math.log(1e4) * torch.arange(half) / (half - 1)), persistent=False
         )
-        pairs = list(zip(widths[:-1], widths[1:], strict=True))
+        self.embed = nn.Sequential(nn.Linear(2 * half, 4 * half), nn.SiLU(), nn.Linear(4 * half, 2 * half))
+        pairs = list(pairwise(widths))
         self.down = nn.ModuleList(blocks(low, high) for low, high in zip((action_dim, *widths), widths, strict=False))
         self.shrink = nn.ModuleList(nn.Conv1d(low, low, 3, stride=2, padding=1) for low, _ in pairs)
         self.middle = blocks(widths[-1], widths[-1])

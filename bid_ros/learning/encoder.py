@@ -22,11 +22,13 @@ class SpatialSoftmax(nn.Module):  # type: ignore[misc]
         super().__init__()
         x = torch.linspace(-1, 1, width).repeat(height)
         y = torch.linspace(-1, 1, height).repeat_interleave(width)
-        self.register_buffer("grid", torch.stack([x, y], dim=1), persistent=False)
+        self.register_buffer("grid", torch.stack([x, y]), persistent=False)
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
         """Return the coordinates."""
-        return (maps.flatten(2).softmax(dim=-1) @ self.grid).flatten(1)
+        # Channels last, as the convolutions leave them in memory: no copy.
+        shares = maps.permute(0, 2, 3, 1).flatten(1, 2).softmax(dim=1)
+        return (self.grid @ shares).flatten(1)
 
 
 class ImageEncoder(nn.Module):  # type: ignore[misc]
@@ -51,7 +53,7 @@ class ImageEncoder(nn.Module):  # type: ignore[misc]
         """Return the key points."""
         fine = self.fine(self.stem(image))
         context = nn.functional.interpolate(self.lateral(self.coarse(fine)), size=self.grid, mode="nearest")
-        return self.points(self.heat(torch.relu(fine + context)))
+        return self.points(self.heat(torch.relu_(fine + context)))
 
 
 class ObservationEncoder(nn.Module):  # type: ignore[misc]
@@ -73,9 +75,7 @@ class ObservationEncoder(nn.Module):  # type: ignore[misc]
             ImageEncoder(item.shape[0], item.shape[1], config).to(memory_format=torch.channels_last)
             for item in task.cameras
         )
-        self.size = self.steps * (
-            2 * config.keypoints * len(self.cameras) + sum(item.size for item in task.vectors)
-        )
+        self.size = self.steps * (2 * config.keypoints * len(self.cameras) + sum(item.size for item in task.vectors))
         self.mix = nn.Sequential(
             nn.Linear(self.size, 2 * config.condition), nn.SiLU(), nn.Linear(2 * config.condition, config.condition)
         )
@@ -101,5 +101,7 @@ class ObservationEncoder(nn.Module):  # type: ignore[misc]
 
 def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, padding: int = 1) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(inputs, outputs, kernel, stride=stride, padding=padding), nn.GroupNorm(4, outputs), nn.ReLU()
+        nn.Conv2d(inputs, outputs, kernel, stride=stride, padding=padding),
+        nn.GroupNorm(4, outputs),
+        nn.ReLU(inplace=True),
     )

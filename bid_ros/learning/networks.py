@@ -43,7 +43,7 @@ class PolicyNetworks(nn.Module):  # type: ignore[misc]
             self.goal = nn.Sequential(nn.Linear(self.encoder.size, 128), nn.SiLU(), nn.Linear(128, outputs))
 
     def losses(self, batch: Batch, noisy: torch.Tensor, step: torch.Tensor, target: torch.Tensor) -> Losses:
-        """Return the losses of a batch whose actions were noised to ``noisy`` ``(B, H, D)``, level ``step`` ``(B,)``."""
+        """Return the losses of a batch, its actions noised to ``noisy`` ``(B, H, D)`` at levels ``step`` ``(B,)``."""
         features = self.encoder.features(batch.images, batch.vectors)
         prediction = self.denoiser(noisy, step, self.encoder.mix(features))
         denoising = nn.functional.mse_loss(prediction, target)

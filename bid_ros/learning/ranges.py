@@ -28,7 +28,7 @@ def action_normaliser(dataset: Dataset, task: Task) -> LinearNormaliser:
 
 
 def action_spread(dataset: Dataset, task: Task) -> NDArray[np.float64]:
-    """Return ``(D,)``: standard deviation of the actions, task units, with floors of a tenth of the narrowest ranges."""
+    """Return ``(D,)``: standard deviation of the actions, task units, at least a tenth of the narrowest range."""
     spread: NDArray[np.float64] = np.maximum(dataset.actions.std(axis=0), _narrowest(task.action) / 10)
     return spread
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.arms import ArmState, ChunkServo, ServoMode, ServoOutput, build_arm, load_arm_config
 from bid_ros.deadline import Deadlines
 from bid_ros.errors import ArmError, ChunkError
@@ -30,11 +30,11 @@ PARAMETERS = (
     Parameter("arm_config", "", "path of the arm's configuration file"),
     Parameter("robot_ip", "", "address of the robot (or of its twin); required"),
     Parameter("twin", False, "the address is a twin: no real-time kernel needed, twin dynamics"),
-    Parameter("connect_wait_s", 0.0, "time in s to go on trying while nothing answers (a twin needs some to start)", 0.0, 120.0),
+    Parameter("connect_wait_s", 0.0, "time in s to go on trying; a twin needs some to start", 0.0, 120.0),
     Parameter("rate_hz", 100, "set-points streamed a second", 100, 1000),
     Parameter("publish_every", 2, "publish the state every n-th set-point", 1, 100),
     Parameter("required", ["policy", "safety"], "nodes whose heartbeat the arm waits for and watches"),
-    Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node before the arm stops and latches", 0.1, 2.0),
+    Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node; then a latched stop", 0.1, 2.0),
 )
 MODES = {
     ServoMode.HOLDING: ArmStatus.HOLDING,
@@ -77,7 +77,8 @@ class ArmNode(BidNode):
             "servo", round(1e9 / self.value("rate_hz")), self._control, tolerance_ns=20_000_000, on_error=self._fail
         )
         self._thread.start()
-        self.get_logger().info(f"in control of {self.value('arm')} at {address}{' (twin)' if self.value('twin') else ''}")
+        what = "its twin" if self.value("twin") else "the robot"
+        self.get_logger().info(f"in control of {self.value('arm')}: {what} at {address}")
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Mode, fault and schedule."""

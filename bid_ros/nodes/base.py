@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import rclpy
-from bid_msgs.msg import Heartbeat
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
+from bid_msgs.msg import Heartbeat
 from bid_ros.errors import BidError
 from bid_ros.nodes.qos import STATE
 
@@ -151,4 +151,3 @@ def run_node(factory: Callable[[], BidNode]) -> int:
             node.destroy_node()
         rclpy.try_shutdown()
     return status
-

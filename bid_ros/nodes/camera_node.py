@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bid_msgs.msg import TwinScene
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 
+from bid_msgs.msg import TwinScene
 from bid_ros.cameras import (
     CameraConfig,
     FramePairing,
@@ -171,7 +171,7 @@ class CameraNode(BidNode):
     def _watch(self) -> None:
         if self._pairs == 0 and (time.monotonic_ns() - self._started_ns) > self.value("open_timeout_s") * 1e9:
             missing = [name for name in self._features if name not in self._heard]
-            why = f"no frame from {', '.join(missing)}" if missing else "no two frames of all cameras within the tolerance"
+            why = f"no frame from {', '.join(missing)}" if missing else "no frames within the tolerance"
             self._report(f"{why} for {self.value('open_timeout_s'):g} s; check its source in {self.value('cameras')}")
 
     def _report(self, problem: str) -> None:

@@ -6,11 +6,11 @@ import array
 from typing import Any
 
 import numpy as np
-from bid_msgs.msg import ActionChunk as ChunkMessage
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 from numpy.typing import ArrayLike, NDArray
 
+from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_ros.chunk import NANOSECONDS, ActionChunk
 from bid_ros.errors import ChunkError
 from bid_ros.task import Task
@@ -58,7 +58,8 @@ def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
         raise ChunkError(f"a chunk from '{message.source}' has features {list(message.features)}; valid are {expected}")
     if message.steps * message.dims != len(message.actions):
         raise ChunkError(
-            f"a chunk from '{message.source}' says {message.steps} x {message.dims} but holds {len(message.actions)} values"
+            f"a chunk from '{message.source}' says {message.steps} x {message.dims} "
+            f"but holds {len(message.actions)} values"
         )
     actions = np.array(message.actions, dtype=np.float64).reshape(message.steps, message.dims)
     return ActionChunk(

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from geometry_msgs.msg import PoseStamped
+
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
 from bid_msgs.msg import Decision as DecisionMessage
-from geometry_msgs.msg import PoseStamped
-
 from bid_ros.evaluation.episode import EpisodeStopped, RunLog, scene_of
 from bid_ros.evaluation.summary import EpisodeResult, format_summary, write_run
 from bid_ros.nodes.base import BidNode, Parameter, run_node
@@ -35,8 +35,11 @@ PARAMETERS = (
     Parameter("out", "", "folder for run.json"),
     Parameter("decoder", "", "decoder, for the record"),
     Parameter("samples", 0, "N, for the record", 0, 256),
+    Parameter("action_horizon", 1, "actions executed a decision, for the record", 1, 64),
     Parameter("ready_timeout_s", 30.0, "time in s for every node to be ready", 1.0, 600.0),
-    Parameter("record_rest", 0.0, "s to stay in the episode after success (demonstrations: the operator retreats)", 0.0, 10.0),
+    Parameter(
+        "record_rest", 0.0, "s to stay in the episode after success (demonstrations: the operator retreats)", 0.0, 10.0
+    ),
 )
 CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000
@@ -115,7 +118,9 @@ class EpisodeNode(BidNode):
         plan = HomingPlan(tool, start, position, rotation_6d, gripper, self.now_ns())
         self._follow(plan, plan.duration + settle_s)
 
-    def hold(self, position: Any, rotation_6d: Any, gripper: float, until: Callable[[], bool], timeout_s: float) -> None:
+    def hold(
+        self, position: Any, rotation_6d: Any, gripper: float, until: Callable[[], bool], timeout_s: float
+    ) -> None:
         """Hold the tool at a pose until a condition holds; raises EpisodeStopped as :meth:`wait`."""
         plan = HomingPlan(position, rotation_6d, position, rotation_6d, gripper, self.now_ns())
         self._follow(plan, timeout_s, until)
@@ -219,6 +224,7 @@ class EpisodeNode(BidNode):
             task=self._task.name,
             decoder=self.value("decoder"),
             samples=self.value("samples"),
+            action_horizon=self.value("action_horizon"),
             bundle=Path(self.value("bundle")) if self.value("bundle") else None,
             moving=self.value("moving"),
             seed=self.value("seed"),
@@ -231,8 +237,9 @@ class EpisodeNode(BidNode):
         self._finished.set()
 
     def _stop_reason(self) -> str:
-        stopped = self._safety is not None and self._safety.state == SafetyState.STOPPED
-        return self._safety.reason if stopped else ""
+        if self._safety is None or self._safety.state != SafetyState.STOPPED:
+            return ""
+        return str(self._safety.reason)
 
     def _end_when_finished(self) -> None:
         if self._finished.is_set():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bid_msgs.msg import ArmStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from sensor_msgs.msg import Image, JointState
 
+from bid_msgs.msg import ArmStatus
 from bid_ros.errors import BidError
 from bid_ros.nodes.convert import stamp_to_ns
 from bid_ros.nodes.qos import IMAGE, STATE

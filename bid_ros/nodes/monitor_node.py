@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bid_msgs.msg import Decision, SafetyState
 from geometry_msgs.msg import Point, Vector3
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
+from bid_msgs.msg import Decision, SafetyState
 from bid_ros.cameras import encode_image, load_cameras
 from bid_ros.evaluation.frames import DecisionPainter, decision_text
 from bid_ros.nodes.base import BidNode, Parameter, run_node
@@ -93,7 +94,7 @@ class MonitorNode(BidNode):
         marker.points = [
             Point(x=float(p[0]), y=float(p[1]), z=float(p[2]))
             for chunk in chunks
-            for pair in zip(chunk[:-1], chunk[1:], strict=True)
+            for pair in pairwise(chunk)
             for p in pair
         ]
         return marker

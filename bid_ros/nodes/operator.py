@@ -7,11 +7,11 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from bid_msgs.srv import ResetEpisode
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 from std_srvs.srv import SetBool, Trigger
 
+from bid_msgs.srv import ResetEpisode
 from bid_ros.evaluation.episode import EpisodeStopped
 from bid_ros.nodes.convert import pose_arrays, stamp_to_ns
 from bid_ros.nodes.qos import STATE

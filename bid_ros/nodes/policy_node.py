@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from std_srvs.srv import SetBool
+
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Decision as DecisionMessage
 from bid_msgs.msg import EpisodeEvent
-from std_srvs.srv import SetBool
-
 from bid_ros.decoding import DecoderConfig, build_decoder, feature_weights
 from bid_ros.errors import BidError, ObservationError
 from bid_ros.nodes.base import BidNode, Parameter, run_node
-from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, stamp_to_ns, time_message
+from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, time_message
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.qos import COMMAND, DECISION, EVENT
 from bid_ros.observation import ObservationBuffer
@@ -38,7 +38,9 @@ PARAMETERS = (
     Parameter("threads", 1, "inference threads", 1, 64),
     Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
     Parameter("decision_phase_ms", 30.0, "decisions start this long after each multiple of the period", 0.0, 1000.0),
-    Parameter("max_late_ms", 40.0, "a decision that would start later than this after its time is skipped", 0.0, 1000.0),
+    Parameter(
+        "max_late_ms", 40.0, "a decision that would start later than this after its time is skipped", 0.0, 1000.0
+    ),
     Parameter("enabled", False, "decide from the start instead of waiting for an episode or /policy/enable"),
 )
 
@@ -55,7 +57,7 @@ class PolicyNode(BidNode):
             samples=self.value("samples"),
             weak_samples=self.value("samples") if policy.has_weak else 0,
             action_horizon=self.value("action_horizon"),
-            weights=feature_weights(self._bundle.action_spread),
+            weights=feature_weights(self._bundle.action_spread, [feature.size for feature in self._task.action]),
         )
         self._decoder = build_decoder(self.value("decoder"), config)
         self._maker = DecisionMaker(policy, self._decoder, self._task, seed=self.value("seed"))

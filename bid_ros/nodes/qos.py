@@ -17,7 +17,5 @@ COMMAND = QoSProfile(depth=1, reliability=QoSReliabilityPolicy.RELIABLE)
 STATE = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.RELIABLE)
 IMAGE = QoSProfile(depth=2, reliability=QoSReliabilityPolicy.RELIABLE)
 DECISION = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.RELIABLE)
-EVENT = QoSProfile(
-    depth=20, reliability=QoSReliabilityPolicy.RELIABLE, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL
-)
+EVENT = QoSProfile(depth=20, reliability=QoSReliabilityPolicy.RELIABLE, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
 DRIVER_IMAGE = QoSProfile(depth=2, reliability=QoSReliabilityPolicy.BEST_EFFORT)

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
-from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 from std_srvs.srv import Trigger
 
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.errors import ChunkError
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_from_message, pose_arrays

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Mapping
 
 import numpy as np
-from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import EpisodeEvent
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import EpisodeEvent
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.qos import COMMAND, EVENT, STATE

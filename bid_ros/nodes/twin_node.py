@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 
-from bid_msgs.msg import EpisodeEvent, TwinScene
-from bid_msgs.srv import ResetEpisode
 from geometry_msgs.msg import PoseStamped
 
+from bid_msgs.msg import EpisodeEvent, TwinScene
+from bid_msgs.srv import ResetEpisode
 from bid_ros.errors import BidError
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import pose_stamped, time_message

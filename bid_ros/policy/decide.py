@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.chunk import ActionChunk
-from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest
+from bid_ros.decoding import Choice, Decoder, DecodeRequest
 from bid_ros.observation import Observation
 from bid_ros.policy.policy import Policy
 from bid_ros.rotation import matrix_from_6d, matrix_to_6d

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.decoding import StartMode
 from bid_ros.errors import BundleError, DecodingError, ObservationError
 from bid_ros.observation import Observation
 from bid_ros.policy.bundle import Bundle, GraphFiles
 from bid_ros.policy.runtime import Graph, Runtime, TensorSpec, build_runtime
-from bid_ros.policy.sampler import DdimSampler, Samples, StartMode
+from bid_ros.policy.sampler import DdimSampler, Samples
 from bid_ros.task import Feature, Task
 
 Array = NDArray[np.float64]

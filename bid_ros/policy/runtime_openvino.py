@@ -78,7 +78,9 @@ class OpenVinoGraph:
                 # of a diffusion policy, when it fuses them. Unfused it compiles, and is about a tenth slower.
                 compiled = self._core.compile_model(model, "CPU", {**self._options, "SNIPPETS_MODE": "DISABLE"})
         except RuntimeError as error:
-            raise BundleError(f"a graph does not compile for inputs {shapes}: {' '.join(str(error).split())}") from error
+            raise BundleError(
+                f"a graph does not compile for inputs {shapes}: {' '.join(str(error).split())}"
+            ) from error
         return compiled.create_infer_request()
 
 

@@ -23,12 +23,12 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.decoding import StartMode
 from bid_ros.errors import BundleError, DecodingError
 
 BetaSchedule = Literal["squaredcos_cap_v2"]
 Prediction = Literal["epsilon", "sample"]
 Spacing = Literal["trailing", "leading"]
-StartMode = Literal["noise", "clean", "renoise"]
 START_MODES: Final = get_args(StartMode)
 
 Samples = NDArray[np.float32]

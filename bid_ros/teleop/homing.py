@@ -1,4 +1,4 @@
-"""The way to a start pose: up first where the tool is low, then across."""
+"""The way to a start pose: up where the tool is low, across, down where the target is low."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike
 
 from bid_ros.chunk import ActionChunk
 from bid_ros.errors import BidError
-from bid_ros.teleop.trajectory import ChunkSource, MotionLimits, Move, Trajectory, end_of, turn_to
+from bid_ros.teleop.trajectory import Array, ChunkSource, MotionLimits, Move, Trajectory, end_of, turn_to
+
+SIDEWAYS = 0.01  # m
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class HomingConfig:
 
     Attributes:
         linear: peaks in m/s, m/s^2, m/s^3; angular: in rad/s and so on.
-        clearance: m; a tool below this height first goes straight up to it, so that nothing on the table is hit.
+        clearance: m; below this height the tool only goes straight up or straight down, so that nothing on the
+            table is hit, unless the target is within 1 cm sideways.
     """
 
     linear: MotionLimits = field(default_factory=lambda: MotionLimits(0.25, 1.2, 12.0))
@@ -59,16 +62,16 @@ class HomingPlan:
         turned, wanted = np.asarray(rotation_6d, dtype=np.float64), np.asarray(target_rotation_6d, dtype=np.float64)
         if not all(np.isfinite(values).all() for values in (start, end, turned, wanted)):
             raise BidError(f"homing from {start} to {end}; valid are finite poses")
-        moves: list[Move] = []
-        if start[2] < config.clearance and np.linalg.norm((end - start)[:2]) > 0.01:
-            above = np.array([*start[:2], config.clearance])
-            moves.append(Move([start, above], config.linear))
-        moves.append(Move([moves[-1].last if moves else start, end], config.linear, moves[-1].end_s if moves else 0.0))
-        turns = turn_to(turned, wanted, config.angular)
+        sideways = float(np.linalg.norm((end - start)[:2])) > SIDEWAYS
+        above_start, above_end = (_raised(point, config.clearance) if sideways else point for point in (start, end))
+        up = Move([start, above_start], config.linear)
+        across = Move([above_start, above_end], config.linear, up.end_s)
+        turns = turn_to(turned, wanted, config.angular, up.end_s)
+        moves = (up, across, Move([above_end, end], config.linear, end_of([across], turns)))
         self._trajectory = Trajectory(
             position=start,
             rotation_6d=turned,
-            moves=tuple(moves),
+            moves=moves,
             turns=turns,
             widths=((0.0, gripper_width),),
             duration_s=end_of(moves, turns),
@@ -83,3 +86,8 @@ class HomingPlan:
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
         """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart; after the motion the tool holds."""
         return self._source.chunk_at(now_ns, steps, dt_ns)
+
+
+def _raised(point: Array, height: float) -> Array:
+    """Return the point (3,) straight above, at ``height`` m at least."""
+    return np.array([point[0], point[1], max(point[2], height)])

@@ -105,7 +105,10 @@ class ScriptedTeleoperator:
     def _build(self, start: Array, cup: Array) -> Trajectory:
         config, geometry = self._config, self._config.geometry
         carry = self._carry(carry_points(start, cup, self._manner, config))
-        over = np.append(cup, carry[-1].last[2])
+        if self._manner.strategy == "high":
+            sink = [carry[-1].last, np.append(cup, geometry.above_z)]
+            carry.append(Move(sink, self._limits(config.carry_speed), self._after(carry[-1], 0.0)))
+        over = np.append(cup, geometry.above_z)
         down = np.append(cup, geometry.release_z)
         lower = Move([over, down], self._limits(config.lower_speed), self._after(carry[-1], self._manner.pauses[2]))
         up = down + np.array([0.0, 0.0, geometry.retreat])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import make_interp_spline
 
 from bid_ros.chunk import NANOSECONDS, ActionChunk
 from bid_ros.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d, vector_from_matrix
@@ -19,56 +21,83 @@ Array = NDArray[np.float64]
 PEAK_SPEED = 1.875
 PEAK_ACCELERATION = 5.774
 PEAK_JERK = 60.0
-SAMPLES = 200
+SAMPLES = 201
+REST = [(1, np.zeros(3)), (2, np.zeros(3))]
 
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """Peaks that a move keeps: m/s, m/s^2, m/s^3 (or rad)."""
+    """Peaks that a move keeps: m/s, m/s^2, m/s^3 (or rad), all positive and finite."""
 
     speed: float
     acceleration: float
     jerk: float
 
+    def __post_init__(self) -> None:
+        for name in ("speed", "acceleration", "jerk"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"motion limits: {name} is {getattr(self, name)}; valid is a positive finite number")
+
+    def stretch(self, speed: float, acceleration: float, jerk: float) -> float:
+        """Shortest time in s to which a motion of 1 s with these peaks must be stretched to keep the limits."""
+        # Stretched by a factor, the n-th derivative falls with the n-th power of it.
+        return max(
+            speed / self.speed,
+            math.sqrt(acceleration / self.acceleration),
+            math.cbrt(jerk / self.jerk),
+        )
+
     def duration(self, length: float) -> float:
         """Shortest time in s of a minimum-jerk move over ``length``."""
-        return max(
-            PEAK_SPEED * length / self.speed,
-            (PEAK_ACCELERATION * length / self.acceleration) ** 0.5,
-            (PEAK_JERK * length / self.jerk) ** (1 / 3),
-        )
+        return self.stretch(PEAK_SPEED * length, PEAK_ACCELERATION * length, PEAK_JERK * length)
 
 
 class Move:
-    """A move from rest to rest along a smooth curve through points, minimum-jerk in its arc length.
+    """The minimum-jerk move from rest through points to rest, as fast as its limits allow.
+
+    The curve that minimises squared jerk through given points is the quintic spline with no velocity and no
+    acceleration at its ends (Flash and Hogan, "The coordination of arm movements", J. Neuroscience 1985). It slows
+    down by itself where it bends, so the limits hold for the whole acceleration, not only along the curve.
 
     Args:
-        points: ``(P, 3)`` m, at least two.
-        limits: peaks along the curve.
+        points: ``(P, 3)`` m, at least two; those between the first and the last are passed without a stop.
+        limits: peaks.
         begin_s: s at which it begins.
+
+    Raises:
+        ValueError: there are not two or more finite points.
     """
 
     def __init__(self, points: ArrayLike, limits: MotionLimits, begin_s: float = 0.0) -> None:
         waypoints = np.asarray(points, dtype=np.float64)
+        if waypoints.ndim != 2 or len(waypoints) < 2 or waypoints.shape[1] != 3 or not np.isfinite(waypoints).all():
+            raise ValueError(
+                f"a move's points have shape {waypoints.shape}; valid are two or more finite points (P, 3)"
+            )
+        self.first, self.last = waypoints[0], waypoints[-1]
+        self.begin_s = self.end_s = begin_s
+        self._curve: Any = None
         steps = np.linalg.norm(np.diff(waypoints, axis=0), axis=1)
         waypoints = waypoints[np.concatenate([[True], steps > 1e-6])]
-        self.first, self.last = np.asarray(points, dtype=np.float64)[[0, -1]]
-        self.begin_s = begin_s
         if len(waypoints) < 2:
-            self._curve = np.stack([self.first, self.first])
-        elif len(waypoints) == 2:
-            self._curve = waypoints
-        else:
-            knots = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(waypoints, axis=0), axis=1))])
-            # Natural ends: a curve with few points then bends no more than it must.
-            self._curve = CubicSpline(knots, waypoints, bc_type="natural")(np.linspace(0, knots[-1], SAMPLES))
-        self._arc = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(self._curve, axis=0), axis=1))])
-        self.end_s = begin_s + (limits.duration(self._arc[-1]) if self._arc[-1] > 1e-6 else 0.0)
+            return
+        knots = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(waypoints, axis=0), axis=1))])
+        self._curve = make_interp_spline(knots / knots[-1], waypoints, k=5, bc_type=(REST, REST))
+        self.end_s = begin_s + self._shortest(limits)
 
     def displacement(self, times: Array) -> Array:
         """Return how far from ``first`` the move has come at ``times`` ``(n,)``: ``(n, 3)`` m."""
-        way = self._arc[-1] * minimum_jerk(times, self.begin_s, self.end_s)
-        return np.stack([np.interp(way, self._arc, self._curve[:, axis]) for axis in range(3)], axis=1) - self.first
+        if self._curve is None:
+            return np.zeros((len(times), 3))
+        share = np.clip((times - self.begin_s) / (self.end_s - self.begin_s), 0.0, 1.0)
+        displaced: Array = self._curve(share) - self.first
+        return displaced
+
+    def _shortest(self, limits: MotionLimits) -> float:
+        """Time in s at which the first of speed, acceleration and jerk peaks at its limit."""
+        shares = np.linspace(0.0, 1.0, SAMPLES)
+        peaks = [float(np.linalg.norm(self._curve(shares, order), axis=1).max()) for order in (1, 2, 3)]
+        return limits.stretch(*peaks)
 
 
 @dataclass(frozen=True)

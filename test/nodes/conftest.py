@@ -31,7 +31,9 @@ class Bench:
         self._folder = folder
         self.processes: dict[str, subprocess.Popen[str]] = {}
 
-    def until(self, condition: Callable[[], Any], timeout_s: float = 15.0, each: Callable[[], None] | None = None) -> bool:
+    def until(
+        self, condition: Callable[[], Any], timeout_s: float = 15.0, each: Callable[[], None] | None = None
+    ) -> bool:
         """Spin until the condition holds; False when the time is over."""
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
@@ -48,7 +50,11 @@ class Bench:
         file.write_text(yaml.safe_dump({name: {"ros__parameters": parameters}}))
         command = [sys.executable, "-m", f"bid_ros.nodes.{name}_node", "--ros-args", "-r", f"__node:={name}"]
         process = subprocess.Popen(
-            [*command, "--params-file", str(file)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+            [*command, "--params-file", str(file)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=ROOT,
         )
         self.processes[name] = process
         return process

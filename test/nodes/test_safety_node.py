@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 import pytest
-from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import Heartbeat, SafetyState
 from geometry_msgs.msg import PoseStamped
 from std_srvs.srv import Trigger
 
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import Heartbeat, SafetyState
 from bid_ros.chunk import ActionChunk
 from bid_ros.nodes.convert import chunk_to_message, pose_stamped
 from bid_ros.nodes.qos import COMMAND, STATE

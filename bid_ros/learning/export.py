@@ -1,0 +1,146 @@
+"""From the checkpoints of a run to a policy bundle."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bid_ros.errors import BidError, BundleError
+from bid_ros.learning.compare import Difference, compare
+from bid_ros.learning.config import TrainConfig
+from bid_ros.learning.graphs import EncoderGraph, round_weights, store_half, write_denoiser, write_encoder
+from bid_ros.learning.networks import PolicyNetworks
+from bid_ros.learning.provenance import source_commit
+from bid_ros.learning.run_folder import RunFolder
+from bid_ros.policy.bundle import MANIFEST, Bundle, load_bundle
+from bid_ros.policy.manifest import write_bundle_manifest
+from bid_ros.policy.normalise import LinearNormaliser
+from bid_ros.policy.runtime import build_runtime
+from bid_ros.task import Task
+
+
+def export(
+    run: str | Path,
+    out: str | Path,
+    task: Task,
+    *,
+    name: str = "",
+    half: bool = True,
+    weak: bool = True,
+    tolerance: float = 1e-4,
+) -> Bundle:
+    """Write the bundle of a complete training run, after checking that it computes what PyTorch computes.
+
+    The new bundle is built and checked in a folder beside ``out`` and only then takes the place of one that may be
+    there, so a failure leaves the old one as it was.
+
+    Args:
+        run: folder that training wrote.
+        out: the bundle's folder; replaced if it is a bundle, refused if it holds something else.
+        task: the task file trained for.
+        name: the bundle's name, by default that of its folder.
+        half: store weights as float16. Graphs compute in float32 either way; the weights are rounded first, so the
+            comparison with PyTorch is exact.
+        weak: whether the weak policy goes into the bundle.
+        tolerance: largest difference allowed between onnxruntime and PyTorch, normalised units.
+
+    Raises:
+        BidError: if the run is missing, damaged, incomplete or of another task.
+        BundleError: if ``out`` is something else, a file is too large, or a graph differs from PyTorch.
+    """
+    folder, out = RunFolder(run), Path(out)
+    about, config = folder.about(), folder.config()
+    if about["task_signature"] != task.signature():
+        raise BidError(f"{run} was trained for another version of task '{about.get('task')}' than '{task.name}'")
+    if out.exists() and not (out / MANIFEST).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise BundleError(f"{out} exists and is not a bundle; valid is a new or empty folder or a bundle to replace")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
+        new = Path(temporary) / "new"
+        new.mkdir()
+        _write(folder, new, task, config, about, name or out.name, half, weak, tolerance)
+        if out.exists():
+            out.rename(Path(temporary) / "old")
+        new.rename(out)
+    return load_bundle(out, task)
+
+
+def _write(
+    folder: RunFolder,
+    out: Path,
+    task: Task,
+    config: TrainConfig,
+    about: dict[str, Any],
+    name: str,
+    half: bool,
+    weak: bool,
+    tolerance: float,
+) -> None:
+    graphs: dict[str, dict[str, str] | None] = {"weak": None}
+    steps, differences = {}, {}
+    for strength in ("strong", "weak") if weak else ("strong",):
+        checkpoint = folder.load(strength)
+        steps[f"steps_{strength}"] = int(checkpoint["step"])
+        networks = _networks(checkpoint, task, config, folder.path / f"{strength}.pt")
+        graphs[strength], difference = _write_graphs(networks, out, task, config, strength, half, tolerance)
+        differences[strength] = asdict(difference)
+    provenance = {
+        "commit": about.get("commit", "unknown"),
+        "export_commit": source_commit(),
+        "data_sha256": about["data_sha256"],
+        "data_episodes": about.get("data_episodes"),
+        "seeds": [config.seed],
+        **steps,
+        "command": about.get("command", ""),
+        "export_command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "training": about["config"],
+        "weights": "float16" if half else "float32",
+        "torch": str(torch.__version__),
+        "difference_to_pytorch": differences,
+    }
+    write_bundle_manifest(
+        out,
+        task,
+        name=name,
+        observation={key: LinearNormaliser(**value) for key, value in about["observation"].items()},
+        action=LinearNormaliser(**about["action"]),
+        action_spread=about["action_spread"],
+        diffusion=config.diffusion,
+        graphs=graphs,
+        provenance=provenance,
+    )
+
+
+def _networks(checkpoint: dict[str, Any], task: Task, config: TrainConfig, path: Path) -> PolicyNetworks:
+    networks = PolicyNetworks(task, config.network)
+    try:
+        networks.load_state_dict(checkpoint["weights"])
+    except (KeyError, RuntimeError) as error:
+        raise BidError(f"{path} does not fit the run's configuration: {str(error).splitlines()[0]}") from error
+    networks.eval()
+    return networks
+
+
+def _write_graphs(
+    networks: PolicyNetworks, out: Path, task: Task, config: TrainConfig, strength: str, half: bool, tolerance: float
+) -> tuple[dict[str, str], Difference]:
+    names = {part: f"{strength}_{part}.onnx" for part in ("encoder", "denoiser")}
+    files = (out / names["encoder"], out / names["denoiser"])
+    if half:
+        round_weights(networks)
+    encoder = EncoderGraph(networks.encoder, task)
+    write_encoder(encoder, task, files[0])
+    write_denoiser(networks.denoiser, task, config.network.condition, files[1])
+    if half:
+        for path in files:
+            store_half(path)
+    difference = compare(encoder, networks.denoiser, files, build_runtime("onnx"), task, config.diffusion)
+    difference.check(tolerance, f"{strength} policy")
+    return names, difference

@@ -1,0 +1,149 @@
+"""The folder of one training run: what it was told, checkpoints, log. It makes a run resumable.
+
+====================  ===================================================================================
+``run.json``          configuration, data and command of the run, and the normalisation
+``checkpoint.pt``     weights, averaged weights and optimiser of the last checkpoint
+``weak.pt``           averaged weights of the weak policy, ``strong.pt`` of the strong one: when it exists,
+                      the run is complete
+``log.jsonl``         one line of numbers every ``log_every`` steps and one every ``validate_every`` steps
+``loss.png``          the same as a plot
+====================  ===================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from bid_ros.errors import BidError
+from bid_ros.learning.config import AugmentConfig, NetworkConfig, TrainConfig
+from bid_ros.policy.sampler import DiffusionConfig
+
+# May differ when a run is resumed: none of them changes what is computed.
+FREE: Final = ("device", "threads", "validate_every", "checkpoint_every", "log_every")
+
+
+class RunFolder:
+    """Reads and writes the files of a run; every write is atomic."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def begin(self, about: Mapping[str, Any]) -> None:
+        """Create the folder, or check that it holds this very run.
+
+        Args:
+            about: ``config``, ``data_sha256``, ``task_signature`` and whatever else ``run.json`` is to hold.
+
+        Raises:
+            BidError: if the folder holds a run with another configuration, task or data.
+        """
+        if not (self.path / "run.json").exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            _replace(self.path / "run.json", json.dumps(about, indent=1).encode())
+            return
+        before = self.about()
+        for key in ("task_signature", "data_sha256"):
+            if before[key] != about[key]:
+                raise BidError(
+                    f"{self.path} holds a run with another {key.replace('_', ' ')}; "
+                    "resume with the same, or use another folder"
+                )
+        told, now = (json.loads(json.dumps(item["config"])) for item in (before, about))
+        for name in [key for key in now if key not in FREE]:
+            if told.get(name) != now[name]:
+                raise BidError(
+                    f"{self.path} holds a run with {name} {told.get(name)}, not {now[name]}; "
+                    "resume with the same configuration, or use another folder"
+                )
+
+    def about(self) -> dict[str, Any]:
+        """Return what ``run.json`` says.
+
+        Raises:
+            BidError: if it is missing or damaged.
+        """
+        try:
+            content = json.loads((self.path / "run.json").read_text())
+            if not isinstance(content, dict) or not {"config", "data_sha256", "task_signature"} <= set(content):
+                raise ValueError("it lacks fields")
+        except FileNotFoundError as error:
+            raise BidError(f"{self.path} is not the folder of a training run: it has no run.json") from error
+        except (OSError, ValueError) as error:
+            raise BidError(f"{self.path / 'run.json'} is damaged: {error}") from error
+        return content
+
+    def config(self) -> TrainConfig:
+        """Return the configuration of the run; raises BidError as :meth:`about` does."""
+        data = dict(self.about()["config"])
+        try:
+            data["network"] = NetworkConfig(**(data["network"] | {"widths": tuple(data["network"]["widths"])}))
+            data["augment"] = AugmentConfig(**data["augment"])
+            data["diffusion"] = DiffusionConfig(**data["diffusion"])
+            return TrainConfig(**data)
+        except (TypeError, KeyError) as error:
+            raise BidError(f"{self.path / 'run.json'} is damaged or of another version: {error}") from error
+
+    def has(self, name: str) -> bool:
+        """Whether checkpoint ``name`` exists."""
+        return (self.path / f"{name}.pt").is_file()
+
+    def save(self, name: str, state: Mapping[str, Any]) -> None:
+        """Write checkpoint ``name``."""
+        temporary = self.path / f".{name}.pt.tmp"
+        torch.save(dict(state), temporary)
+        temporary.replace(self.path / f"{name}.pt")
+
+    def load(self, name: str, device: torch.device | str = "cpu") -> dict[str, Any]:
+        """Read checkpoint ``name``.
+
+        Raises:
+            BidError: if it is missing or damaged.
+        """
+        path = self.path / f"{name}.pt"
+        try:
+            state = torch.load(path, map_location=device, weights_only=True)
+        except FileNotFoundError as error:
+            raise BidError(f"{path} does not exist: the run has not come that far") from error
+        except (OSError, RuntimeError, ValueError, EOFError, KeyError, pickle.UnpicklingError) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise BidError(f"{path} is damaged, remove it to start from the beginning: {reason}") from error
+        if not isinstance(state, dict):
+            raise BidError(f"{path} is damaged, remove it to start from the beginning: it holds no checkpoint")
+        return state
+
+    def log(self, row: Mapping[str, Any]) -> None:
+        """Append a line to the log."""
+        with (self.path / "log.jsonl").open("a") as stream:
+            stream.write(json.dumps(row) + "\n")
+
+    def log_rows(self, until: int | None = None) -> list[dict[str, Any]]:
+        """Return the log's lines; with ``until``, drop those of later steps from the file first (after a crash)."""
+        path = self.path / "log.jsonl"
+        rows = []
+        for line in path.read_text().splitlines() if path.exists() else []:
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                break  # the process died within this line; nothing follows it
+        if until is not None:
+            rows = [row for row in rows if row["step"] <= until]
+            _replace(path, "".join(json.dumps(row) + "\n" for row in rows).encode())
+        return rows
+
+
+def describe(config: TrainConfig) -> dict[str, Any]:
+    """Return the configuration as plain values, for ``run.json``."""
+    return asdict(config)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(content)
+    temporary.replace(path)

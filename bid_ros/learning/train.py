@@ -1,0 +1,162 @@
+"""Training of a diffusion policy from a data set, resumable."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from bid_ros.errors import BidError
+from bid_ros.learning.batch import TrainingData
+from bid_ros.learning.config import TrainConfig
+from bid_ros.learning.plot import plot_log
+from bid_ros.learning.provenance import source_commit
+from bid_ros.learning.ranges import action_spread
+from bid_ros.learning.run_folder import RunFolder, describe
+from bid_ros.learning.trainer import Trainer
+from bid_ros.learning.windows import held_out_episodes
+from bid_ros.recording.dataset import Dataset
+from bid_ros.task import Task
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """How a run ended.
+
+    Attributes:
+        out: its folder.
+        steps: steps of the strong policy.
+        resumed_from: step this call began at, 0 for a new run.
+        val_loss: last denoising loss on held-out episodes, None if none are held out.
+        val_goal_mm: last mean error of the guessed goal on them, mm, None for a task without a goal.
+    """
+
+    out: Path
+    steps: int
+    resumed_from: int
+    val_loss: float | None
+    val_goal_mm: float | None
+
+
+def train(
+    config: TrainConfig, dataset: str | Path | Dataset, out: str | Path, task: Task, progress: bool = True
+) -> TrainResult:
+    """Train the strong policy and keep the weak one on the way. Called again with the same arguments, it resumes.
+
+    Args:
+        config: see there.
+        dataset: file made by ``bid dataset``, or a data set.
+        out: folder of the run, see :mod:`bid_ros.learning.run_folder`.
+        task: the task file that the data was made for.
+        progress: whether to draw a progress line on the standard error stream.
+
+    Raises:
+        RecordingError: if the data set is missing, damaged or cannot train a policy for the task.
+        BidError: if ``out`` holds a run with another configuration, task or data, a checkpoint is damaged, the
+            networks do not fit the task, or there is no GPU for device ``cuda``.
+    """
+    device = _device(config)
+    data_set = dataset if isinstance(dataset, Dataset) else Dataset.load(dataset)
+    data = TrainingData(data_set, task)
+    held = held_out_episodes(data_set.episodes, config.validation_share, config.seed)
+    training, validation = (np.flatnonzero(mask) for mask in (~held[data.owners], held[data.owners]))
+    if len(training) == 0:
+        raise BidError("every window of the data set is held out for validation; lower validation_share")
+    trainer = Trainer(task, data, training, validation, config, device)
+    folder = RunFolder(out)
+    folder.begin(_about(config, data_set, data, task, held))
+    if folder.has("checkpoint"):
+        _restore(trainer, folder, device)
+    first = trainer.step
+    rows = folder.log_rows(until=first)
+    if first < config.steps or not folder.has("strong"):
+        _loop(trainer, folder, config, first, progress)
+        rows = folder.log_rows()
+    last: dict[str, float] = next((row for row in reversed(rows) if "val_loss" in row), {})
+    return TrainResult(folder.path, config.steps, first, last.get("val_loss"), last.get("val_goal_mm"))
+
+
+def _loop(trainer: Trainer, folder: RunFolder, config: TrainConfig, first: int, progress: bool) -> None:
+    bar = tqdm(total=config.steps, initial=first, disable=not progress, unit="step", mininterval=0.5, file=sys.stderr)
+    began, sums, count = time.monotonic(), dict[str, float](), 0
+    with bar:
+        while trainer.step < config.steps:
+            rate = trainer.learning_rate
+            for name, value in trainer.advance().items():
+                sums[name] = sums.get(name, 0.0) + value
+            count += 1
+            step = trainer.step
+            if step % config.log_every == 0 or step == config.steps:
+                row = {name: value / count for name, value in sums.items()}
+                if not np.isfinite(row["loss"]):
+                    raise BidError(f"training diverged at step {step}: the loss is {row['loss']}; lower learning_rate")
+                speed = count * config.batch / (time.monotonic() - began)
+                folder.log({"step": step} | row | {"learning_rate": rate, "samples_per_s": speed})
+                bar.set_postfix({name: f"{value:.4f}" for name, value in row.items()} | {"samples/s": f"{speed:.0f}"})
+                began, sums, count = time.monotonic(), {}, 0
+            _keep(trainer, folder, config)
+            bar.update()
+    # Last of all, since its existence says that the run is complete.
+    folder.save("strong", {"step": trainer.step, "weights": trainer.averaged.state_dict()})
+
+
+def _keep(trainer: Trainer, folder: RunFolder, config: TrainConfig) -> None:
+    """Validate and write what is due after a step."""
+    step, last = trainer.step, trainer.step == config.steps
+    if step % config.validate_every == 0 or last:
+        values = trainer.validate()
+        if values:
+            folder.log({"step": step} | values)
+        plot_log(folder.log_rows(), folder.path / "loss.png")
+    if step == config.weak_at:
+        folder.save("weak", {"step": step, "weights": trainer.averaged.state_dict()})
+    if step % config.checkpoint_every == 0 or last:
+        folder.save("checkpoint", trainer.state())
+
+
+def _restore(trainer: Trainer, folder: RunFolder, device: torch.device) -> None:
+    try:
+        trainer.restore(folder.load("checkpoint", device))
+    except (KeyError, RuntimeError, ValueError, TypeError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise BidError(
+            f"{folder.path / 'checkpoint.pt'} does not fit this run, remove it to start from the beginning: {reason}"
+        ) from error
+
+
+def _device(config: TrainConfig) -> torch.device:
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise BidError("device is 'cuda', but PyTorch sees no GPU here; valid here are auto, cpu")
+    return torch.device("cuda" if config.device != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def _about(
+    config: TrainConfig, dataset: Dataset, data: TrainingData, task: Task, held: NDArray[np.bool_]
+) -> dict[str, Any]:
+    def plain(normaliser: Any) -> dict[str, list[float]]:
+        return {"minimum": normaliser.minimum.tolist(), "maximum": normaliser.maximum.tolist()}
+
+    return {
+        "config": describe(config),
+        "task": task.name,
+        "task_signature": task.signature(),
+        "data_sha256": dataset.sha256,
+        "data_rows": dataset.rows,
+        "data_episodes": dataset.episodes,
+        "held_out_episodes": np.flatnonzero(held).tolist(),
+        "observation": {name: plain(item) for name, item in data.observation.items()},
+        "action": plain(data.action),
+        "action_spread": action_spread(dataset, task).tolist(),
+        "commit": source_commit(),
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "torch": str(torch.__version__),
+    }

@@ -1,0 +1,152 @@
+"""One optimiser step of diffusion training, and validation. State that is not derived from seed and step is here."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bid_ros.learning.batch import Batch, TrainingData
+from bid_ros.learning.config import TrainConfig
+from bid_ros.learning.goal import goal_columns
+from bid_ros.learning.networks import Losses, PolicyNetworks
+from bid_ros.learning.windows import batch_windows
+from bid_ros.policy.sampler import cumulative_alphas
+from bid_ros.task import Task
+
+VALIDATION_WINDOWS: Final = 512
+VALIDATION_SEED: Final = 20_000_000  # away from the seeds of training steps
+
+
+class Trainer:
+    """Networks, their moving average and the optimiser.
+
+    Each step's batch, noise and augmentation follow from the seed and the step's number, so a run that is resumed
+    from :meth:`state` ends with the weights of one that was never stopped.
+
+    Args:
+        task: what is observed and commanded.
+        data: the windows.
+        training, validation: indices of the windows of each split, the second possibly empty.
+        config: the run's configuration.
+        device: where to compute.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        data: TrainingData,
+        training: NDArray[np.int64],
+        validation: NDArray[np.int64],
+        config: TrainConfig,
+        device: torch.device,
+    ) -> None:
+        torch.manual_seed(config.seed)
+        self.networks = PolicyNetworks(task, config.network).to(device)
+        self.averaged = copy.deepcopy(self.networks).requires_grad_(False)
+        self.step = 0
+        self._data, self._config, self._device = data, config, device
+        self._training = training
+        self._validation = validation[_evenly(len(validation), VALIDATION_WINDOWS)]
+        self._optimiser = torch.optim.AdamW(
+            self.networks.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+        )
+        alphas = torch.from_numpy(cumulative_alphas(config.diffusion.train_steps)).to(torch.float32).to(device)
+        self._signal, self._noise = alphas.sqrt(), (1 - alphas).sqrt()
+        columns = goal_columns(task)
+        self._goal_scale = None if columns is None else 1000 * _half_range(data)[columns]
+
+    @property
+    def learning_rate(self) -> float:
+        """Of the next step: linear warm-up, then a cosine to 0."""
+        warm_up = round(self._config.warm_up * self._config.steps)
+        if self.step < warm_up:
+            return self._config.learning_rate * (self.step + 1) / warm_up
+        progress = (self.step - warm_up) / max(1, self._config.steps - warm_up)
+        return self._config.learning_rate * (1 + math.cos(math.pi * progress)) / 2
+
+    def advance(self) -> dict[str, float]:
+        """Take one step and return its ``loss`` (denoising) and, where there is a goal, ``goal_loss``."""
+        for group in self._optimiser.param_groups:
+            group["lr"] = self.learning_rate
+        windows = self._training[batch_windows(len(self._training), self._config.batch, self.step, self._config.seed)]
+        seed = int(np.random.SeedSequence([self._config.seed, self.step]).generate_state(1)[0])
+        losses = self._losses(self.networks, self._data.batch(windows, self._device, self._config.augment, seed), seed)
+        total = losses.denoising
+        if losses.goal is not None:
+            total = total + self._config.goal_weight * losses.goal
+        self._optimiser.zero_grad(set_to_none=True)
+        total.backward()
+        torch.nn.utils.clip_grad_norm_(self.networks.parameters(), 1.0)
+        self._optimiser.step()
+        self._average()
+        self.step += 1
+        goal = {} if losses.goal is None else {"goal_loss": losses.goal.item()}
+        return {"loss": losses.denoising.item()} | goal
+
+    def validate(self) -> dict[str, float]:
+        """Return losses of the averaged weights on held-out windows, the same windows and noise every time.
+
+        ``val_loss`` is the denoising loss, ``val_goal_mm`` the mean distance of the guessed from the true goal, mm.
+        Empty if nothing is held out.
+        """
+        sums: dict[str, float] = {}
+        for start in range(0, len(self._validation), self._config.batch):
+            windows = self._validation[start : start + self._config.batch]
+            batch = self._data.batch(windows, self._device)
+            with torch.no_grad():
+                values = {"val_loss": self._losses(self.averaged, batch, VALIDATION_SEED + start).denoising.item()}
+                if self.averaged.goal is not None and batch.goals is not None:
+                    values["val_goal_mm"] = self._goal_error(batch, batch.goals)
+            for name, value in values.items():
+                sums[name] = sums.get(name, 0.0) + value * len(windows) / len(self._validation)
+        return sums
+
+    def state(self) -> dict[str, Any]:
+        """Return everything a resumed run needs."""
+        return {
+            "step": self.step,
+            "networks": self.networks.state_dict(),
+            "averaged": self.averaged.state_dict(),
+            "optimiser": self._optimiser.state_dict(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from :meth:`state`; KeyError, RuntimeError or ValueError if it is of other networks."""
+        self.networks.load_state_dict(state["networks"])
+        self.averaged.load_state_dict(state["averaged"])
+        self._optimiser.load_state_dict(state["optimiser"])
+        self.step = int(state["step"])
+
+    def _losses(self, networks: PolicyNetworks, batch: Batch, seed: int) -> Losses:
+        """Noise the actions to random levels (Ho et al., "DDPM", NeurIPS 2020, Eq. 4) and predict as configured."""
+        generator = torch.Generator(self._device).manual_seed(seed)
+        count, settings = len(batch.actions), self._config.diffusion
+        level = torch.randint(settings.train_steps, (count,), generator=generator, device=self._device)
+        noise = torch.randn(batch.actions.shape, generator=generator, device=self._device)
+        noisy = self._signal[level, None, None] * batch.actions + self._noise[level, None, None] * noise
+        return networks.losses(batch, noisy, level, noise if settings.prediction == "epsilon" else batch.actions)
+
+    def _goal_error(self, batch: Batch, goals: torch.Tensor) -> float:
+        guess = self.averaged.goal(self.averaged.encoder.features(batch.images, batch.vectors))
+        scale = torch.as_tensor(self._goal_scale, dtype=guess.dtype, device=guess.device)
+        return float(((guess - goals) * scale).norm(dim=1).mean())
+
+    def _average(self) -> None:
+        """Exponential moving average whose memory grows with the steps (as in Diffusion Policy's code)."""
+        keep = min(1 - (1 + self.step) ** -self._config.ema_power, 0.9999)
+        torch._foreach_lerp_(list(self.averaged.parameters()), list(self.networks.parameters()), 1 - keep)
+
+
+def _half_range(data: TrainingData) -> NDArray[np.float64]:
+    half: NDArray[np.float64] = (data.action.maximum - data.action.minimum) / 2
+    return half
+
+
+def _evenly(count: int, most: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))

@@ -1,0 +1,287 @@
+"""One contract for every registered decoder, then what is special about each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bid_ros.decoding import (
+    BidConfig,
+    DecoderConfig,
+    DecodeRequest,
+    DecodingError,
+    build_decoder,
+    decoder_names,
+    select,
+)
+
+DT = 100_000_000
+START = 1_700_000_000_000_000_000
+H, D, TO = 16, 3, 2
+
+
+def request_at(step: float, horizon: int = H, dim: int = D) -> DecodeRequest:
+    return DecodeRequest(START + round(step * DT), DT, TO, horizon, dim)
+
+
+def samples(seed: int, count: int = 8) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, H, D))
+
+
+def decide(decoder, step, seed, weak=True):
+    """One decision as the policy node makes it; the samples drawn and the choice."""
+    request = request_at(step)
+    proposal = decoder.propose(request)
+    strong = samples(seed, proposal.strong)
+    others = samples(seed + 1000, proposal.weak) if weak and proposal.weak else None
+    return strong, others, decoder.choose(request, strong, others)
+
+
+CONFIG = DecoderConfig(samples=8)
+BLENDING = ("ema", "bid+ema")
+SELECTING = ("bid", "bid+ema", "bid+warmstart")
+WARM = ("warmstart", "bid+warmstart")
+
+
+# --- The contract -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=decoder_names())
+def name(request):
+    return request.param
+
+
+def test_decoder_keeps_its_name(name):
+    assert build_decoder(name, CONFIG).name == name
+
+
+@pytest.mark.parametrize("weak", [True, False])
+def test_first_decision_is_a_sample_and_the_next_continues_it(name, weak):
+    decoder = build_decoder(name, CONFIG)
+    strong, _, first = decide(decoder, 0, 1, weak)
+    np.testing.assert_array_equal(first.actions, strong[first.index])
+    assert first.previous is None
+    assert first.executed == 0
+    _, _, second = decide(decoder, 1, 2, weak)
+    assert second.actions.shape == (H, D)
+    assert second.executed == 1
+    np.testing.assert_array_equal(second.previous, first.actions[1:])
+    assert (second.index == -1) == (name in BLENDING)
+    assert (second.selection is not None) == (name in SELECTING)
+
+
+def test_skipped_decisions_overlap_by_time(name):
+    decoder = build_decoder(name, CONFIG)
+    _, _, first = decide(decoder, 0, 1)
+    _, _, second = decide(decoder, 4.2, 2)
+    assert second.executed == 4
+    np.testing.assert_array_equal(second.previous, first.actions[4:])
+
+
+def test_an_episode_leaves_nothing_behind(name):
+    decoder, fresh = build_decoder(name, CONFIG), build_decoder(name, CONFIG)
+    decide(decoder, 0, 1)
+    decide(decoder, 1, 2)
+    decoder.reset()
+    assert decoder.propose(request_at(2)).start is None
+    _, _, after = decide(decoder, 2, 3)
+    _, _, wanted = decide(fresh, 2, 3)
+    np.testing.assert_array_equal(after.actions, wanted.actions)
+    assert after.previous is None
+
+
+def test_proposing_changes_nothing(name):
+    decoder, other = build_decoder(name, CONFIG), build_decoder(name, CONFIG)
+    for each in (decoder, other):
+        decide(each, 0, 1)
+    for step in (1, 2, 3):
+        decoder.propose(request_at(step))
+    np.testing.assert_array_equal(decide(decoder, 1, 2)[2].actions, decide(other, 1, 2)[2].actions)
+
+
+@pytest.mark.parametrize("horizon", [2, 8, 15])
+def test_action_horizon_is_kept_in_time(name, horizon):
+    decoder = build_decoder(name, DecoderConfig(samples=8, action_horizon=horizon))
+    decide(decoder, 0, 1)
+    for step in range(1, horizon):
+        assert decoder.propose(request_at(step + 0.3)).strong == 0
+    _, _, choice = decide(decoder, horizon + 0.3, 2)
+    assert choice.executed == horizon
+    assert decoder.propose(request_at(horizon + 1)).strong == 0
+
+
+def test_action_horizon_sees_skipped_time(name):
+    decoder = build_decoder(name, DecoderConfig(samples=8, action_horizon=8))
+    decide(decoder, 0, 1)
+    assert decoder.propose(request_at(9)).strong > 0
+    assert decoder.propose(request_at(40)).strong > 0
+
+
+def test_closed_loop_decides_every_time_it_is_asked(name):
+    decoder = build_decoder(name, CONFIG)
+    decide(decoder, 0, 1)
+    _, _, choice = decide(decoder, 0.4, 2)  # rounds to the same step of the grid
+    assert choice.executed == 0
+
+
+def test_too_long_action_horizon_is_refused(name):
+    decoder = build_decoder(name, DecoderConfig(action_horizon=16))
+    with pytest.raises(DecodingError, match="action_horizon is 16; valid is at most 15"):
+        decoder.propose(request_at(0))
+
+
+@pytest.mark.parametrize("shape", [(8, H, D + 1), (8, H - 1, D), (0, H, D), (H, D)])
+def test_samples_of_another_shape_are_refused(name, shape):
+    with pytest.raises(DecodingError, match="strong samples have shape"):
+        build_decoder(name, CONFIG).choose(request_at(0), np.zeros(shape), None)
+
+
+def test_a_refused_decision_is_not_remembered(name):
+    decoder = build_decoder(name, CONFIG)
+    strong = samples(1)
+    strong[0, 3, 1] = np.nan
+    with pytest.raises(DecodingError, match="1 values that are not finite"):
+        decoder.choose(request_at(0), strong, None)
+    assert decide(decoder, 1, 2)[2].previous is None
+
+
+def test_changing_the_policy_without_reset_is_refused(name):
+    decoder = build_decoder(name, CONFIG)
+    decide(decoder, 0, 1)
+    with pytest.raises(DecodingError, match="reset the decoder"):
+        decoder.propose(request_at(1, dim=D + 1))
+
+
+def test_the_choice_owns_its_actions(name):
+    strong = samples(1)
+    choice = build_decoder(name, CONFIG).choose(request_at(0), strong, None)
+    kept = choice.actions.copy()
+    strong[:] = 0.0
+    np.testing.assert_array_equal(choice.actions, kept)
+
+
+# --- Each decoder -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plain", ["vanilla", "ema", "warmstart"])
+def test_decoders_without_selection_draw_one_sample(plain):
+    proposal = build_decoder(plain, CONFIG).propose(request_at(0))
+    assert (proposal.strong, proposal.weak) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({}, (8, 8)),
+        ({"weak_samples": 0}, (8, 0)),
+        ({"weak_samples": 8}, (8, 8)),
+        ({"terms": "positive"}, (8, 0)),
+        ({"terms": "negative"}, (8, 8)),
+        ({"samples": 1}, (1, 0)),
+    ],
+)
+def test_bid_asks_for_the_samples_it_uses(settings, wanted):
+    proposal = build_decoder("bid", DecoderConfig(**{"samples": 8} | settings)).propose(request_at(0))
+    assert (proposal.strong, proposal.weak) == wanted
+
+
+@pytest.mark.parametrize("weak", [True, False])
+def test_bid_is_select_with_the_time_that_passed(weak):
+    decoder = build_decoder("bid", DecoderConfig(samples=8, weights=(1.0, 3.0, 0.5), decay=0.8))
+    _, _, first = decide(decoder, 0, 1, weak)
+    strong, others, choice = decide(decoder, 3, 2, weak)
+    config = BidConfig(decay=0.8, executed=3, observation_steps=TO, weights=(1.0, 3.0, 0.5))
+    wanted = select(strong, others, first.actions[3:], config)
+    assert choice.index == wanted.index
+    np.testing.assert_array_equal(choice.selection.total, wanted.total)
+
+
+def test_bid_with_one_sample_is_vanilla():
+    bid, vanilla = (build_decoder(name, DecoderConfig(samples=1)) for name in ("bid", "vanilla"))
+    for step in range(3):
+        np.testing.assert_array_equal(decide(bid, step, step)[2].actions, decide(vanilla, step, step)[2].actions)
+
+
+@pytest.mark.parametrize(("count", "mode_size"), [(2, 1), (3, 1), (4, 2), (6, 3), (64, 3)])
+def test_mode_size_follows_the_samples(count, mode_size):
+    config = DecoderConfig(samples=count)
+    assert config.bid(1, TO).mode_size == mode_size
+    decoder = build_decoder("bid", config)
+    decide(decoder, 0, 1)
+    assert decide(decoder, 1, 2)[2].selection.kept.sum() == count // mode_size
+
+
+def test_ema_blends_the_overlap_and_remembers_the_blend():
+    decoder = build_decoder("ema", DecoderConfig(ema_weight=0.25))
+    first = decide(decoder, 0, 1)[2].actions
+    new, _, second = decide(decoder, 2, 2)
+    np.testing.assert_allclose(second.actions[:14], 0.25 * new[0, :14] + 0.75 * first[2:])
+    np.testing.assert_array_equal(second.actions[14:], new[0, 14:])
+    newer, _, third = decide(decoder, 3, 3)
+    np.testing.assert_allclose(third.actions[:15], 0.25 * newer[0, :15] + 0.75 * second.actions[1:])
+
+
+def test_bid_ema_selects_before_it_blends():
+    decoder = build_decoder("bid+ema", CONFIG)
+    first = decide(decoder, 0, 1)[2].actions
+    strong, weak, choice = decide(decoder, 1, 2)
+    index = select(strong, weak, first[1:], BidConfig(executed=1, observation_steps=TO)).index
+    assert choice.selection.index == index
+    np.testing.assert_allclose(choice.actions[:15], 0.5 * strong[index, :15] + 0.5 * first[1:])
+
+
+@pytest.mark.parametrize("warm", WARM)
+@pytest.mark.parametrize("mode", ["clean", "renoise"])
+def test_warm_start_is_the_shifted_decision_with_its_last_row_repeated(warm, mode):
+    decoder = build_decoder(warm, DecoderConfig(samples=8, warm_start=mode))
+    cold = decoder.propose(request_at(0))
+    assert (cold.start, cold.start_mode) == (None, "noise")
+    first = decide(decoder, 0, 1)[2].actions
+    proposal = decoder.propose(request_at(3))
+    assert proposal.start_mode == mode
+    np.testing.assert_array_equal(proposal.start[:13], first[3:])
+    np.testing.assert_array_equal(proposal.start[13:], np.repeat(first[15:], 3, axis=0))
+
+
+@pytest.mark.parametrize("cold", ["vanilla", "ema", "bid", "bid+ema"])
+def test_other_decoders_start_from_noise(cold):
+    decoder = build_decoder(cold, CONFIG)
+    decide(decoder, 0, 1)
+    assert decoder.propose(request_at(1)).start is None
+
+
+# --- Configuration ----------------------------------------------------------------------------------------------------
+
+
+def test_unknown_name_lists_the_valid_ones():
+    with pytest.raises(DecodingError, match=r"'bird' is unknown; valid are vanilla, ema, warmstart, bid, bid\+ema"):
+        build_decoder("bird")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"samples": 0}, "samples is 0"),
+        ({"weak_samples": 4}, "weak_samples is 4; valid are 0 and samples, 16"),
+        ({"action_horizon": 0}, "action_horizon is 0"),
+        ({"ema_weight": 0.0}, "ema_weight is 0.0"),
+        ({"ema_weight": 1.1}, "ema_weight is 1.1"),
+        ({"warm_start": "cold"}, "warm_start is 'cold'; valid are renoise, clean"),
+        ({"samples": 5, "mode_size": 3}, "mode_size is 3; valid with 5 samples is at most 2"),
+        ({"decay": 2.0}, "decay is 2.0"),
+        ({"variant": "v3"}, "variant is 'v3'"),
+        ({"weights": (np.nan,)}, "weights are"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(DecodingError, match=message):
+        DecoderConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [((0, 2, 16, 3), "dt_ns is 0"), ((DT, 0, 16, 3), "observation_steps is 0"), ((DT, 2, 1, 3), "horizon is 1")],
+)
+def test_impossible_requests_are_refused(values, message):
+    with pytest.raises(DecodingError, match=message):
+        DecodeRequest(START, *values)

@@ -1,0 +1,42 @@
+"""Weights from the spread of the training data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bid_ros.decoding import DecodingError, feature_weights
+
+
+def test_without_sizes_a_weight_is_the_inverse_of_its_columns_spread():
+    assert feature_weights([0.1, 2.0, 0.0]) == pytest.approx((10.0, 0.5, 0.0))
+
+
+def test_a_feature_has_one_weight_for_all_its_columns():
+    assert feature_weights([0.03, 0.04, 0.0, 0.02], sizes=[3, 1]) == pytest.approx((20.0, 20.0, 20.0, 50.0))
+
+
+def test_every_feature_counts_alike():
+    """Position in metres, six rotation numbers and a gripper of a few centimetres: equal mean squared distance."""
+    rng = np.random.default_rng(0)
+    spread = np.array([0.1, 0.2, 0.05, 0.01, 0.3, 0.02, 0.3, 0.001, 0.02, 0.03])
+    actions = rng.normal(size=(20_000, 10)) * spread
+    scaled = np.diff(actions * feature_weights(actions.std(axis=0), sizes=[3, 6, 1]), axis=0) ** 2
+    shares = [scaled[:, columns].sum(axis=1).mean() for columns in (slice(0, 3), slice(3, 9), slice(9, 10))]
+    np.testing.assert_allclose(shares, 2.0, rtol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("spread", "sizes", "message"),
+    [
+        ([0.1, np.nan], None, "spread of the actions"),
+        ([0.1, -0.1], None, "spread of the actions"),
+        ([], None, "spread of the actions"),
+        ([0.1, 0.2], [3], "do not add up to the 2 columns"),
+        ([0.1, 0.2], [2, 0], "do not add up"),
+        ([0.0, 0.0], None, "no action varied"),
+    ],
+)
+def test_impossible_spreads_are_refused(spread, sizes, message):
+    with pytest.raises(DecodingError, match=message):
+        feature_weights(spread, sizes)

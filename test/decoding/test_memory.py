@@ -1,0 +1,74 @@
+"""The decision memory aligns by time, whatever number of decisions was skipped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bid_ros.decoding import DecisionMemory, DecodingError
+
+DT = 100_000_000
+START = 1_700_000_000_000_000_000  # of the size of real stamps, where floats would lose nanoseconds
+ACTIONS = np.arange(32.0).reshape(16, 2)
+
+
+@pytest.fixture
+def memory():
+    memory = DecisionMemory()
+    memory.remember(START, DT, ACTIONS)
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("passed_ns", "executed"),
+    [
+        (0, 0),
+        (DT, 1),
+        (DT + DT // 2 - 1, 1),  # late, still nearest to one step
+        (DT + DT // 2, 2),
+        (DT - DT // 2, 1),
+        (3 * DT - 1, 3),  # two decisions were skipped
+        (15 * DT, 15),
+    ],
+)
+def test_the_shift_is_the_time_that_passed(memory, passed_ns, executed):
+    previous, steps = memory.previous_for(START + passed_ns)
+    assert steps == executed
+    np.testing.assert_array_equal(previous, ACTIONS[executed:])
+
+
+@pytest.mark.parametrize("passed_ns", [16 * DT, 1000 * DT, -DT])
+def test_nothing_overlaps_after_the_end_or_before_the_start(memory, passed_ns):
+    assert memory.previous_for(START + passed_ns) is None
+
+
+def test_reset_forgets(memory):
+    memory.reset()
+    assert memory.previous_for(START + DT) is None
+    memory.remember(START, DT, ACTIONS)
+    assert memory.previous_for(START + DT) is not None
+
+
+def test_only_the_last_decision_is_remembered(memory):
+    memory.remember(START + DT, DT, ACTIONS + 100)
+    previous, executed = memory.previous_for(START + 2 * DT)
+    assert executed == 1
+    np.testing.assert_array_equal(previous, ACTIONS[1:] + 100)
+
+
+def test_what_is_remembered_cannot_be_changed_from_outside():
+    memory, actions = DecisionMemory(), ACTIONS.copy()
+    memory.remember(START, DT, actions)
+    actions[:] = 0
+    overlap = memory.previous_for(START)
+    np.testing.assert_array_equal(overlap.previous, ACTIONS)
+    with pytest.raises(ValueError, match="read-only"):
+        overlap.previous[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    ("dt_ns", "shape", "message"), [(0, (2, 2), "dt 0 ns"), (DT, (0, 2), "shape"), (DT, (4,), "shape")]
+)
+def test_impossible_decisions_are_refused(dt_ns, shape, message):
+    with pytest.raises(DecodingError, match=message):
+        DecisionMemory().remember(START, dt_ns, np.zeros(shape))

@@ -1,0 +1,124 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bid_ros.decoding import DecoderConfig, build_decoder, decoder_names
+from bid_ros.errors import ObservationError
+from bid_ros.observation import Observation
+from bid_ros.policy.decide import DecisionMaker, publishable
+from bid_ros.rotation import matrix_from_6d
+
+STEP = 100_000_000
+START = 5 * STEP
+
+
+def build(policy, task, name="bid", seed=0, weak=True, **config):
+    return DecisionMaker(policy, build_decoder(name, DecoderConfig(samples=8, **config)), task, seed=seed, weak=weak)
+
+
+@pytest.mark.parametrize("name", decoder_names())
+def test_every_decoder_decides_on_real_samples(name, policy, task, observe):
+    maker = build(policy, task, name)
+    for tick in range(3):
+        record = maker.decide(observe(START + tick * STEP))
+        assert record is not None
+        assert record.chunk.stamp_ns == record.stamp_ns == START + tick * STEP
+        assert record.chunk.sequence == tick
+        assert record.chunk.frame_id == "base"
+        assert record.chunk.actions.shape == (15, 10)
+        assert record.strong.shape[1:] == record.choice.actions.shape == (16, 10)
+        assert (record.choice.previous is None) == (tick == 0)
+        np.testing.assert_allclose(record.chunk.actions[:, :3], np.tile([0.5, 0.1, 0.3], (15, 1)), atol=0.02)
+
+
+def test_bid_gets_strong_and_weak_samples(policy, task, observe):
+    record = build(policy, task).decide(observe())
+    assert record.strong.shape == record.weak.shape == (8, 16, 10)
+    assert record.choice.selection.total.shape == (8,)
+    np.testing.assert_array_equal(record.choice.actions, record.strong[record.choice.index])
+
+
+def test_the_weak_policy_can_be_withheld(policy, task, observe):
+    assert build(policy, task, weak=False).decide(observe()).weak is None
+
+
+def test_what_is_published_starts_at_the_current_step(policy, task, observe):
+    record = build(policy, task, "vanilla").decide(observe())
+    np.testing.assert_array_equal(record.chunk.actions[:, :3], record.choice.actions[1:, :3])
+
+
+def test_published_rotations_are_rotations_and_widths_within_limits(task):
+    actions = np.zeros((16, 10))
+    actions[:, 3:9] = [1.1, 0.1, 0, 0.2, -0.9, 0]
+    actions[:8, 9], actions[8:, 9] = -0.01, 0.2
+    kept = actions.copy()
+    chunk = publishable(actions, START, task, 0)
+    np.testing.assert_array_equal(actions, kept)
+    columns = chunk.actions[:, 3:9]
+    np.testing.assert_allclose(np.linalg.norm(columns[:, :3], axis=1), 1)
+    np.testing.assert_allclose(np.sum(columns[:, :3] * columns[:, 3:], axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(matrix_from_6d(columns), matrix_from_6d(kept[1:, 3:9]), atol=1e-12)
+    np.testing.assert_array_equal(chunk.actions[:, 9], [0.0] * 7 + [task.limits.gripper_max] * 8)
+
+
+def test_features_are_found_wherever_they_are(task):
+    turned = replace(task, action=(task.action[2], task.action[1]))
+    chunk = publishable(np.tile([0.5, 2, 0, 0, 0, 3, 0], (16, 1)), START, turned, 0)
+    np.testing.assert_allclose(chunk.actions[0], [0.08, 1, 0, 0, 0, 1, 0])
+
+
+def test_nothing_is_decided_while_the_last_chunk_goes_on(policy, task, observe):
+    maker = build(policy, task, "vanilla", action_horizon=3)
+    records = [maker.decide(observe(START + tick * STEP)) for tick in range(4)]
+    assert [record is not None for record in records] == [True, False, False, True]
+    assert [record.chunk.sequence for record in records if record] == [0, 1]
+
+
+def decisions(maker, observe, count=3):
+    return [maker.decide(observe(START + tick * STEP)).choice.actions for tick in range(count)]
+
+
+def test_the_same_seed_decides_the_same(policy, task, observe):
+    np.testing.assert_array_equal(decisions(build(policy, task), observe), decisions(build(policy, task), observe))
+    other = decisions(build(policy, task, seed=1), observe)
+    assert np.abs(np.subtract(other, decisions(build(policy, task), observe))).max() > 1e-4
+
+
+def test_a_reset_leaves_nothing_of_the_episode_behind(policy, task, observe):
+    maker = build(policy, task, "bid+ema")
+    first = decisions(maker, observe)
+    maker.decide(observe(START + 7 * STEP))
+    maker.reset(0)
+    record = maker.decide(observe())
+    assert record.choice.previous is None
+    assert record.chunk.sequence == 4
+    maker.reset(0)
+    np.testing.assert_array_equal(decisions(maker, observe), first)
+
+
+def test_episodes_do_not_share_their_noise_nor_depend_on_the_length_of_the_last(policy, task, observe):
+    long, short = build(policy, task), build(policy, task)
+    first = decisions(long, observe, 5)
+    decisions(short, observe, 1)
+    long.reset()
+    short.reset()
+    second = decisions(long, observe, 2)
+    np.testing.assert_array_equal(second, decisions(short, observe, 2))
+    assert np.abs(np.subtract(second, first[:2])).max() > 1e-4
+
+
+def test_times_are_those_of_the_clock(policy, task, observe):
+    ticks = iter([0, 3, 10, 25])
+    decoder = build_decoder("bid", DecoderConfig(samples=8))
+    record = DecisionMaker(policy, decoder, task, clock=lambda: next(ticks)).decide(observe())
+    assert (record.encode_ns, record.sample_ns, record.choose_ns) == (3, 7, 15)
+
+
+def test_a_failed_decision_is_not_remembered(policy, task, observe):
+    maker = build(policy, task)
+    with pytest.raises(ObservationError, match="is missing"):
+        maker.decide(Observation(START, {}))
+    record = maker.decide(observe(START + STEP))
+    assert record.choice.previous is None
+    assert record.chunk.sequence == 0

@@ -1,0 +1,199 @@
+import math
+
+import pytest
+
+from bid_ros.safety import ACCEPTED, State, Watchdog, WatchdogConfig, refused
+
+MS = 1_000_000
+LIMITS = {"camera": 0.3, "policy": 0.3, "arm": 0.2}
+
+
+def config(**fields):
+    return WatchdogConfig(**{"deadlines": LIMITS, **fields})
+
+
+@pytest.fixture
+def running():
+    """An armed watchdog at 0 ns."""
+    watchdog = Watchdog(config())
+    for name in LIMITS:
+        watchdog.beat(name, 0)
+    watchdog.tick(0)
+    assert watchdog.state is State.RUNNING
+    return watchdog
+
+
+def beat_all(watchdog, steady_ns):
+    for name in LIMITS:
+        watchdog.beat(name, steady_ns)
+
+
+def test_nothing_is_forwarded_until_every_required_node_was_heard():
+    watchdog = Watchdog(config())
+    assert watchdog.state is State.WAITING and not watchdog.stopped
+    assert watchdog.reason == "waiting for camera, policy, arm"
+    assert not watchdog.judge(ACCEPTED, 0)
+    watchdog.beat("policy", MS)
+    watchdog.beat("camera", MS)
+    assert not watchdog.tick(2 * MS)
+    assert watchdog.reason == "waiting for arm" and watchdog.trigger == ""
+    assert not watchdog.judge(ACCEPTED, 2 * MS)
+    watchdog.beat("arm", 3 * MS)
+    assert watchdog.judge(ACCEPTED, 4 * MS)
+    assert watchdog.state is State.RUNNING and watchdog.reason == ""
+
+
+def test_a_node_that_died_during_the_start_is_waited_for_again_and_stops_nothing():
+    watchdog = Watchdog(config())
+    watchdog.beat("camera", 0)
+    watchdog.beat("policy", 900 * MS)
+    watchdog.beat("arm", 900 * MS)
+    assert not watchdog.tick(900 * MS)
+    assert watchdog.state is State.WAITING and watchdog.reason == "waiting for camera"
+
+
+@pytest.mark.parametrize("silent", LIMITS)
+def test_silence_beyond_the_deadline_latches(running, silent):
+    limit_ns = round(LIMITS[silent] * 1e9)
+    for name in LIMITS:
+        if name != silent:
+            running.beat(name, limit_ns)
+    assert not running.tick(limit_ns)
+    assert running.tick(limit_ns + MS)
+    assert running.trigger == f"heartbeat:{silent}"
+    assert running.measured == pytest.approx(LIMITS[silent] + 0.001)
+    assert running.limit == LIMITS[silent]
+    assert silent in running.reason
+    assert not running.judge(ACCEPTED, limit_ns + MS)
+
+
+def test_a_chunk_is_not_forwarded_in_the_gap_between_two_ticks(running):
+    assert not running.judge(ACCEPTED, 400 * MS)
+    assert running.stopped
+
+
+def test_a_gap_that_ended_between_two_ticks_is_still_noticed(running):
+    beat_all(running, 400 * MS)
+    assert running.tick(401 * MS)
+    assert running.trigger.startswith("heartbeat:")
+
+
+def test_a_stop_is_told_once_whatever_caused_it(running):
+    running.judge(refused("workspace", "outside", 1.0, 0.7), MS)
+    assert running.tick(2 * MS)
+    assert not running.tick(3 * MS)
+    running.reset(4 * MS)
+    assert not running.tick(5 * MS)
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    ["finite", "shape", "frame", "workspace", "speed", "acceleration", "jerk", "rotation", "turn_rate", "tilt"]
+    + ["gripper", "jump", "source", "something new"],
+)
+def test_one_refusal_latches_with_its_values(running, trigger):
+    assert not running.judge(refused(trigger, "because", 2.0, 1.0), MS)
+    assert (running.state, running.trigger, running.reason) == (State.STOPPED, trigger, "because")
+    assert (running.measured, running.limit) == (2.0, 1.0)
+    assert not running.judge(ACCEPTED, 2 * MS)
+
+
+@pytest.mark.parametrize("trigger", ["time", "measurement"])
+def test_late_chunks_latch_only_after_several_in_a_row(running, trigger):
+    late = refused(trigger, "late", 0.6, 0.5)
+    for _ in range(4):
+        assert not running.judge(late, MS)
+    assert running.judge(ACCEPTED, MS)
+    for _ in range(4):
+        running.judge(late, MS)
+    assert running.state is State.RUNNING
+    running.judge(late, MS)
+    assert running.state is State.STOPPED and running.trigger == trigger
+    assert "5 chunks in a row" in running.reason and running.measured == 0.6
+
+
+def test_the_late_limit_is_configurable():
+    watchdog = Watchdog(config(late_limit=1))
+    beat_all(watchdog, 0)
+    watchdog.judge(refused("time", "late"), MS)
+    assert watchdog.stopped
+
+
+def test_late_chunks_while_waiting_are_not_counted_but_a_broken_one_latches():
+    watchdog = Watchdog(config())
+    for _ in range(10):
+        watchdog.judge(refused("time", "late"), 0)
+    assert not watchdog.stopped
+    watchdog.judge(refused("finite", "NaN"), 0)
+    assert watchdog.stopped
+    assert watchdog.reset(MS) == ""
+    assert watchdog.state is State.WAITING
+
+
+def test_the_first_cause_is_kept(running):
+    running.judge(refused("speed", "fast", 1.0, 0.5), MS)
+    running.judge(refused("finite", "NaN"), 2 * MS)
+    running.tick(10_000 * MS)
+    assert running.trigger == "speed"
+
+
+def test_heartbeats_and_good_chunks_never_clear_a_stop(running):
+    running.judge(refused("speed", "fast"), MS)
+    for step in range(2, 1000, 100):
+        beat_all(running, step * MS)
+        assert not running.judge(ACCEPTED, step * MS)
+    assert running.stopped
+
+
+def test_reset_leaves_nothing_behind(running):
+    for _ in range(4):
+        running.judge(refused("time", "late"), MS)
+    running.judge(refused("speed", "fast", 1.0, 0.5), MS)
+    assert running.reset(2 * MS) == ""
+    assert (running.state, running.trigger, running.reason) == (State.RUNNING, "", "")
+    assert math.isnan(running.measured) and math.isnan(running.limit)
+    for _ in range(4):
+        running.judge(refused("time", "late"), 3 * MS)
+    assert not running.stopped
+
+
+def test_reset_is_refused_while_a_heartbeat_is_missing(running):
+    running.tick(500 * MS)
+    running.beat("camera", 500 * MS)
+    running.beat("arm", 500 * MS)
+    refusal = running.reset(501 * MS)
+    assert "not reset" in refusal and "policy" in refusal
+    assert running.stopped and not running.judge(ACCEPTED, 502 * MS)
+    running.beat("policy", 503 * MS)
+    assert running.reset(504 * MS) == ""
+    assert running.judge(ACCEPTED, 505 * MS)
+
+
+def test_a_robot_fault_latches_and_holds_off_the_reset(running):
+    assert running.arm_fault("reflex: collision", MS)
+    assert running.trigger == "fault" and "reflex: collision" in running.reason
+    assert not running.arm_fault("reflex: collision", 2 * MS)
+    assert "reflex: collision" in running.reset(3 * MS)
+    assert not running.arm_fault("", 4 * MS)
+    assert running.stopped, "a fault that went away must not clear the stop"
+    assert running.reset(5 * MS) == ""
+    assert running.state is State.RUNNING
+
+
+def test_names_that_are_not_required_are_ignored(running):
+    running.beat("monitor", MS)
+    running.tick(2 * MS)
+    assert not running.stopped
+
+
+def test_resetting_what_runs_changes_nothing(running):
+    assert running.reset(MS) == ""
+    assert running.judge(ACCEPTED, 2 * MS)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"deadlines": {}}, {"deadlines": {"arm": 0.0}}, {"deadlines": {"arm": float("nan")}}, {"late_limit": 0}]
+)
+def test_impossible_configurations_are_refused(fields):
+    with pytest.raises(ValueError, match="valid is"):
+        config(**fields)
