@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 _SMALL_L2: Final = 100_000
 _SMALL_L1: Final = 50_000
 _TILE: Final = 16_384
-# Squared distances below this share of the squared lengths lose digits in |a|^2 + |b|^2 - 2ab: subtract there.
+# Squared distances below this share of the largest squared lengths lose digits in |a|^2 + |b|^2 - 2ab: subtract there.
 _CANCELLATION: Final = 1e-6
 
 
@@ -98,19 +98,19 @@ def _pair_l2(first: Array, second: Array) -> Array:
 
 
 def _pair_l2_products(first: Array, second: Array) -> Array:
-    """L2 through ``|a|^2 + |b|^2 - 2ab``, step by step in one set of buffers: BLAS does it faster than subtraction."""
+    """L2 through ``|a|^2 + |b|^2 - 2ab`` as one product a step of ``(-2a, |a|^2, 1)`` and ``(b, 1, |b|^2)``."""
     centre = first.mean(axis=0)
-    total = np.zeros((first.shape[0], second.shape[0]))
-    squared, lengths = np.empty_like(total), np.empty_like(total)
-    for step in range(first.shape[1]):
-        a, b = first[:, step] - centre[step], second[:, step] - centre[step]
-        np.matmul(a, b.T, out=squared)
-        np.add(np.einsum("ad,ad->a", a, a)[:, None], np.einsum("bd,bd->b", b, b), out=lengths)
-        squared *= -2.0
-        squared += lengths
-        lengths *= _CANCELLATION
-        row, column = np.divmod(np.flatnonzero(squared <= lengths), total.shape[1])
-        difference = a[row] - b[column]
+    first, second = (first - centre).transpose(1, 0, 2), (second - centre).transpose(1, 0, 2)
+    lengths, others = (np.einsum("had,had->ha", chunks, chunks)[..., None] for chunks in (first, second))
+    left = np.concatenate([-2.0 * first, lengths, np.ones_like(lengths)], axis=-1)
+    right = np.concatenate([second, np.ones_like(others), others], axis=-1).transpose(0, 2, 1)
+    limits = _CANCELLATION * (lengths.max(axis=(1, 2)) + others.max(axis=(1, 2)))
+    total = np.zeros((first.shape[1], second.shape[1]))
+    squared = np.empty_like(total)
+    for step, limit in enumerate(limits):
+        np.matmul(left[step], right[step], out=squared)
+        row, column = np.divmod(np.flatnonzero(squared <= limit), total.shape[1])
+        difference = first[step, row] - second[step, column]
         squared[row, column] = np.einsum("kd,kd->k", difference, difference)
         total += np.sqrt(squared, out=squared)
     return total

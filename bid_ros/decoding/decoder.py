@@ -69,8 +69,8 @@ class Proposal:
         strong: samples of the strong policy; 0 means: do not sample, keep executing the previous chunk.
         weak: samples of the weak policy; without one, pass ``weak=None`` to ``choose``.
         start: ``(H, D)`` trajectory in raw action units from which the denoising starts, None for noise.
-        start_mode: ``noise``; ``clean``: from ``start`` as it is; ``renoise``: from ``start`` with noise of the
-            first level added, other noise for every sample.
+        start_mode: ``noise``; ``clean``: from ``start`` as it is; ``renoise``: from ``start`` with noise
+            added, other noise for every sample. The sampler says how much noise.
     """
 
     strong: int

@@ -28,7 +28,7 @@ class DecoderConfig:
         weak_samples: ``samples``, or 0 if there is no weak policy; None means ``samples``.
         action_horizon: actions executed before the next decision: 1 is closed loop, ``H - (To - 1)`` open loop.
         ema_weight: lambda, weight of the new prediction against the previous decision.
-        warm_start: ``renoise`` adds noise of the first level to the previous decision, so the samples differ;
+        warm_start: ``renoise`` adds noise to the previous decision, so the samples differ;
             ``clean`` starts from it as it is, as the published code does.
         mode_size: K; None means ``min(3, samples // 2)``.
         variant, decay, metric, trim, terms, weights: as in :class:`bid_ros.decoding.BidConfig`.

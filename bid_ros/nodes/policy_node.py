@@ -66,6 +66,8 @@ class PolicyNode(BidNode):
         self._lock = threading.Lock()
         self._complete_ns: dict[int, int] = {}
         self._enabled = bool(self.value("enabled"))
+        self._episode = 0
+        self._decided_episode = 0
         self._sequence = 0
         self._last_stamp = 0
         self._missed = 0
@@ -125,7 +127,7 @@ class PolicyNode(BidNode):
 
     def _set_enabled(self, enabled: bool) -> None:
         with self._lock:
-            self._maker.reset()
+            self._episode += 1
             self._enabled = enabled
             self._waiting = "" if enabled else "not enabled"
 
@@ -146,8 +148,13 @@ class PolicyNode(BidNode):
             return
         self._waiting = ""
         self._last_stamp = observation.stamp_ns
+        # Only this thread touches the decision memory, so a reset never falls into a decision.
+        episode = self._episode
+        if episode != self._decided_episode:
+            self._maker.reset()
+            self._decided_episode = episode
         record = self._maker.decide(observation)
-        if record is None or not self._enabled:
+        if record is None or episode != self._episode:
             return
         self._chunks.publish(chunk_to_message(record.chunk, self._task))
         done_ns = time.monotonic_ns()

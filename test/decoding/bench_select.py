@@ -1,4 +1,4 @@
-"""Times `select`, and the published formulas in torch where it is installed: python test/decoding/bench_select.py."""
+"""Times `select`, and the published formulas in torch: PYTHONPATH=. python test/decoding/bench_select.py."""
 
 from __future__ import annotations
 
