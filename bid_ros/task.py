@@ -238,8 +238,10 @@ def parse_task(content: object) -> Task:
 
 def _feature(item: object, group: str) -> Feature:
     data = dict(_mapping(item, group))
-    kind = data.get("kind")
-    if "shape" not in data and isinstance(kind, str) and kind in KIND_SIZES:
+    kind = data.get("kind", "image")
+    if kind not in KINDS:
+        raise TaskError(f"{group} '{data.get('name')}' has kind {kind!r}; valid are {', '.join(KINDS)}")
+    if "shape" not in data and kind in KIND_SIZES:
         data["shape"] = (KIND_SIZES[kind],)
     return _build(Feature, data, f"{group} '{data.get('name')}'")
 

@@ -14,11 +14,15 @@ WAIT_S = 5.0
 
 
 def reset_stop() -> int:
-    """Reset the arm, then safety; return 0 when both run again."""
+    """Reset the arm, then safety; return 0 when both run again.
+
+    The arm comes first, because safety stays stopped while the robot reports a fault, and once more at the end,
+    because a safety node that was still stopped latched it again.
+    """
     rclpy.init()
     node = rclpy.create_node("bid_reset")
     try:
-        for service in ("/arm/reset", "/safety/reset"):
+        for service in ("/arm/reset", "/safety/reset", "/arm/reset"):
             response = _call(node, Trigger, service, Trigger.Request())
             print(f"{service}: {response.message}")
             if not response.success:

@@ -173,7 +173,7 @@ def test_acceleration(envelope, chunk, acceleration, trigger):
 @pytest.mark.parametrize(("jerk", "trigger"), [(190.0, ""), (210.0, "jerk")])
 def test_jerk(envelope, chunk, jerk, trigger):
     dt = 0.002
-    times = dt * (np.arange(ROWS) - 6.5)
+    times = dt * (np.arange(ROWS) - 7.5)
     smooth = chunk(column(0, 0.5 + jerk * times**3 / 6), dt_ns=round(dt * 1e9))
     verdict = envelope.check(smooth, NOW, smooth.actions[0, :3])
     assert verdict.trigger == trigger
@@ -261,6 +261,13 @@ def test_tilt(envelope, chunk, angle, trigger):
         assert verdict.measured == pytest.approx(angle) and verdict.limit == 0.6
 
 
+@pytest.mark.parametrize("angles", [np.linspace(0.0, 0.65, ROWS), np.linspace(0.65, 0.0, ROWS)])
+def test_the_worst_tilt_of_a_chunk_counts(envelope, chunk, angles):
+    tilting = rotations([matrix_from_vector([angle, 0, 0]) @ DOWN for angle in angles])
+    verdict = envelope.check(chunk(tilting), NOW, TOOL)
+    assert verdict.trigger == "tilt" and verdict.measured == pytest.approx(0.65)
+
+
 def test_turning_about_the_approach_axis_is_no_tilt(envelope, chunk):
     turned = rotations([matrix_from_vector([0, 0, 2.5]) @ DOWN] * ROWS)
     assert envelope.check(chunk(turned), NOW, TOOL).ok
@@ -284,7 +291,7 @@ def test_a_tool_that_is_nowhere_known_refuses(envelope, chunk):
 def test_a_jump_is_measured_to_the_action_for_now(envelope, chunk, task):
     moving = chunk(column(0, ramp(0.4 / 3)))
     first = moving.actions[0, :3]
-    assert envelope.check(moving, NOW, first + [0.149, 0, 0]).ok
+    assert envelope.check(moving, NOW, first + np.array([0.149, 0, 0])).ok
     verdict = envelope.check(moving, NOW, first - [0.151, 0, 0])
     assert verdict.trigger == "jump"
     assert verdict.measured == pytest.approx(0.151) and verdict.limit == 0.15
@@ -306,8 +313,8 @@ def test_the_first_check_of_the_order_names_the_cause(envelope, chunk):
     names = list(faults)
     for index, name in enumerate(names):
 
-        def change(actions, remaining=tuple(reversed(names[index:]))):
-            for fault in remaining:
+        def change(actions, first=index):
+            for fault in reversed(names[first:]):
                 faults[fault](actions)
 
         assert envelope.check(chunk(change), NOW, TOOL + 1.0).trigger == name
@@ -337,7 +344,12 @@ def test_a_task_of_positions_only_is_judged(task):
 
 @pytest.mark.parametrize(
     "field",
-    [{"max_horizons": 0}, {"rotation_tolerance": 0.9}, {"gripper_tolerance": -0.1}, {"gripper_tolerance": float("nan")}],
+    [
+        {"max_horizons": 0},
+        {"rotation_tolerance": 0.9},
+        {"gripper_tolerance": -0.1},
+        {"gripper_tolerance": float("nan")},
+    ],
 )
 def test_impossible_configurations_name_value_and_range(field):
     with pytest.raises(ValueError, match="valid is") as error:

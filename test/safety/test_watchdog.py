@@ -52,12 +52,28 @@ def test_a_node_that_died_during_the_start_is_waited_for_again_and_stops_nothing
     assert watchdog.state is State.WAITING and watchdog.reason == "waiting for camera"
 
 
+def test_it_arms_only_after_everyone_was_heard_without_a_gap():
+    watchdog = Watchdog(config(settle_s=1.0))
+    for step in range(0, 900, 100):
+        beat_all(watchdog, step * MS)
+        assert not watchdog.judge(ACCEPTED, step * MS)
+    assert watchdog.state is State.WAITING
+    assert watchdog.reason == "waiting for all nodes to settle"
+    # A gap begins the second anew, and stops nothing.
+    for step in range(1300, 2300, 100):
+        beat_all(watchdog, step * MS)
+        assert not watchdog.judge(ACCEPTED, step * MS)
+    beat_all(watchdog, 2301 * MS)
+    assert watchdog.judge(ACCEPTED, 2302 * MS)
+    assert watchdog.reason == ""
+
+
 @pytest.mark.parametrize("silent", LIMITS)
 def test_silence_beyond_the_deadline_latches(running, silent):
     limit_ns = round(LIMITS[silent] * 1e9)
-    for name in LIMITS:
-        if name != silent:
-            running.beat(name, limit_ns)
+    for steady_ns in (limit_ns // 2, limit_ns):
+        for name in set(LIMITS) - {silent}:
+            running.beat(name, steady_ns)
     assert not running.tick(limit_ns)
     assert running.tick(limit_ns + MS)
     assert running.trigger == f"heartbeat:{silent}"
@@ -88,8 +104,22 @@ def test_a_stop_is_told_once_whatever_caused_it(running):
 
 @pytest.mark.parametrize(
     "trigger",
-    ["finite", "shape", "frame", "workspace", "speed", "acceleration", "jerk", "rotation", "turn_rate", "tilt"]
-    + ["gripper", "jump", "source", "something new"],
+    [
+        "finite",
+        "shape",
+        "frame",
+        "workspace",
+        "speed",
+        "acceleration",
+        "jerk",
+        "rotation",
+        "turn_rate",
+        "tilt",
+        "gripper",
+        "jump",
+        "source",
+        "new",
+    ],
 )
 def test_one_refusal_latches_with_its_values(running, trigger):
     assert not running.judge(refused(trigger, "because", 2.0, 1.0), MS)
@@ -192,7 +222,14 @@ def test_resetting_what_runs_changes_nothing(running):
 
 
 @pytest.mark.parametrize(
-    "fields", [{"deadlines": {}}, {"deadlines": {"arm": 0.0}}, {"deadlines": {"arm": float("nan")}}, {"late_limit": 0}]
+    "fields",
+    [
+        {"deadlines": {}},
+        {"deadlines": {"arm": 0.0}},
+        {"deadlines": {"arm": float("nan")}},
+        {"late_limit": 0},
+        {"settle_s": -1.0},
+    ],
 )
 def test_impossible_configurations_are_refused(fields):
     with pytest.raises(ValueError, match="valid is"):
