@@ -1,7 +1,7 @@
 """Where each demonstration ended up: the label of the auxiliary task that teaches the image encoder.
 
 The denoising loss alone says little about what to look at: most of a chunk follows from the tool's own position.
-Asked in addition where the demonstration finally let go, the encoder soon finds the place in the images. The answer
+Asked in addition where the demonstration finally let go, the encoder has to find the place in the images. The answer
 is known in hindsight, from the recorded actions alone, so it needs no ground truth and works on a real robot.
 The head is dropped at export.
 """

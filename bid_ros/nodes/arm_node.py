@@ -216,9 +216,7 @@ class ArmNode(BidNode):
         self._arm.stop()
         if not self.context.ok():
             return  # shutting down: the publishers went first
-        self.get_logger().fatal(f"the control thread ended: {error!r}")
-        if self.executor is not None:
-            self.executor.shutdown(timeout_sec=0)
+        self.fail(f"the control thread ended: {error!r}")
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +62,7 @@ class BidNode(Node):
     def __init__(self, name: str, parameters: Sequence[Parameter], heartbeat: bool = True) -> None:
         super().__init__(name)
         self._role = name
+        self.failed = False
         for parameter in parameters:
             self._declare(parameter)
         self._beats = 0
@@ -91,6 +93,13 @@ class BidNode(Node):
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return (healthy, summary, values) for ``/diagnostics``; nodes override it."""
         return True, "running", {}
+
+    def fail(self, problem: str) -> None:
+        """Say why this node cannot go on and end it with exit status 1; any thread may call it."""
+        self.failed = True
+        self.get_logger().fatal(problem)
+        if self.executor is not None:
+            self.executor.shutdown(timeout_sec=0)
 
     def close(self) -> None:
         """Release devices and threads; called once, after the executor ended. Nodes override it."""
@@ -124,6 +133,12 @@ class BidNode(Node):
         self._diagnostics_publisher.publish(message)
 
 
+def stand_for_hardware() -> None:
+    """Give this process some priority where that is allowed: a twin's parts must not slow down when others are busy."""
+    with suppress(PermissionError):
+        os.nice(-5)
+
+
 def run_node(factory: Callable[[], BidNode]) -> int:
     """Run one node until it is shut down; return the exit status: 0, the node's own, or 2 for bad input."""
     rclpy.init()
@@ -133,14 +148,18 @@ def run_node(factory: Callable[[], BidNode]) -> int:
         node = factory()
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        executor.spin()
+        if not node.failed:
+            executor.spin()
+        status = int(node.failed)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1
     except BidError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        status = 2
+        # Once a shutdown was asked for, what fails (a twin that is gone already) is no news.
+        if rclpy.ok():
+            print(f"error: {error}", file=sys.stderr, flush=True)
+            status = 2
     except Exception:
         # A shutdown during start-up invalidates the context under whatever is being made just then.
         if rclpy.ok():

@@ -25,7 +25,7 @@ from bid_ros.cameras import (
     open_camera,
 )
 from bid_ros.errors import CameraError
-from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.base import BidNode, Parameter, run_node, stand_for_hardware
 from bid_ros.nodes.convert import stamp_to_ns, time_message
 from bid_ros.nodes.qos import DRIVER_IMAGE, IMAGE
 from bid_ros.task import load_task
@@ -36,6 +36,8 @@ PARAMETERS = (
     Parameter("tolerance_s", 0.02, "largest difference in s between the stamps of one pair", 0.0, 1.0),
     Parameter("open_timeout_s", 10.0, "time in s within which every camera must have delivered a frame", 0.5, 120.0),
 )
+STOPPED_AFTER_S = 1.0  # a camera that is silent for longer has stopped
+WAITING = "waiting for "
 
 
 class CameraNode(BidNode):
@@ -59,8 +61,9 @@ class CameraNode(BidNode):
         }
         self._pairs = 0
         self._started_ns = time.monotonic_ns()
-        self._heard: set[str] = set()
-        self._problem = "waiting for " + ", ".join(self._features)
+        self._last_pair_ns: int | None = None
+        self._heard_ns: dict[str, int] = {}
+        self._problem = WAITING + ", ".join(self._features)
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -87,6 +90,7 @@ class CameraNode(BidNode):
     def _start_sources(self) -> None:
         twins = [camera for camera in self._cameras.values() if camera.source == "twin"]
         if twins:
+            stand_for_hardware()
             self.create_subscription(TwinScene, "/twin/scene", self._on_scene, IMAGE)
             self._threads.append(threading.Thread(target=self._render, args=(twins,), name="render", daemon=True))
         for camera in self._cameras.values():
@@ -99,6 +103,7 @@ class CameraNode(BidNode):
             thread.start()
 
     def _on_image(self, camera: CameraConfig, message: Image) -> None:
+        self._heard_ns[camera.name] = time.monotonic_ns()
         try:
             self._deliver(camera, stamp_to_ns(message.header.stamp), decode_image(message, camera.address))
         except CameraError as error:
@@ -151,9 +156,9 @@ class CameraNode(BidNode):
             device.close()
 
     def _deliver(self, camera: CameraConfig, stamp_ns: int, image: NDArray[np.uint8]) -> None:
+        self._heard_ns[camera.name] = time.monotonic_ns()
         fitted = self._fitters[camera.name].fit(image)
         with self._lock:
-            self._heard.add(camera.name)
             pairs = self._pairing.add(camera.name, stamp_ns, fitted)
         for pair in pairs:
             self._publish(pair.stamp_ns, pair.frames)
@@ -165,14 +170,20 @@ class CameraNode(BidNode):
             message.header.frame_id = name
             self._publishers_by_name[name].publish(message)
         self._pairs += 1
+        self._last_pair_ns = time.monotonic_ns()
         self._problem = ""
         self.send_heartbeat()
 
     def _watch(self) -> None:
-        if self._pairs == 0 and (time.monotonic_ns() - self._started_ns) > self.value("open_timeout_s") * 1e9:
-            missing = [name for name in self._features if name not in self._heard]
-            why = f"no frame from {', '.join(missing)}" if missing else "no frames within the tolerance"
-            self._report(f"{why} for {self.value('open_timeout_s'):g} s; check its source in {self.value('cameras')}")
+        now = time.monotonic_ns()
+        since = self._started_ns if self._last_pair_ns is None else self._last_pair_ns
+        allowed_s = self.value("open_timeout_s") if self._last_pair_ns is None else STOPPED_AFTER_S
+        if now - since <= allowed_s * 1e9:
+            return
+        silent = [name for name in self._features if now - self._heard_ns.get(name, 0) > STOPPED_AFTER_S * 1e9]
+        if silent or not self._problem or self._problem.startswith(WAITING):
+            why = f"no frame from {', '.join(silent)}" if silent else "no frames within the tolerance"
+            self._report(f"{why} for {(now - since) / 1e9:.0f} s; check its source in {self.value('cameras')}")
 
     def _report(self, problem: str) -> None:
         if self._stop.is_set():

@@ -104,7 +104,7 @@ class EpisodeNode(BidNode):
 
     def check(self) -> None:
         """Raise EpisodeStopped if safety or the arm stopped or the node is closing."""
-        if self._closing.is_set():
+        if self._closing.is_set() or not self.context.ok():
             raise EpisodeStopped("aborted: shut down", safety=False)
         if self._safety is not None and self._safety.state == SafetyState.STOPPED:
             raise EpisodeStopped(f"stopped: {self._safety.reason}", safety=True)
@@ -155,19 +155,24 @@ class EpisodeNode(BidNode):
             self._running.add_decision(message.decision_ms, message.missed)
 
     def _run(self) -> None:
+        status = 1
         try:
             self._say("waiting for the nodes")
             ready_s = self.value("ready_timeout_s")
             self.wait(lambda: self._status is not None and self._tool is not None, ready_s, "a sign of life of the arm")
             self.wait(self._safety_ready, ready_s, "a sign of life of every required node")
-            self._exit_status = 0
             for episode in range(self.value("episodes")):
                 self._episode(episode)
+            status = 0
         except EpisodeStopped as stop:
-            self._exit_status = 3 if stop.safety else 1
+            status = 3 if stop.safety else 1
             print(f"{stop}", file=sys.stderr, flush=True)
         finally:
-            self._finish()
+            try:
+                self._finish()
+                self._exit_status = status
+            finally:
+                self._finished.set()
 
     def _safety_ready(self) -> bool:
         return self._safety is not None and self._safety.state == SafetyState.RUNNING
@@ -195,10 +200,11 @@ class EpisodeNode(BidNode):
     def _end(self, event: EpisodeEvent, outcome: str, duration_s: float) -> None:
         self._running = None
         event.success, event.outcome, event.duration = outcome == "success", outcome, duration_s
-        self._publish(event, EpisodeEvent.END)
         self._log.results.append(
             EpisodeResult(int(event.episode), int(event.seed), event.success, outcome, duration_s, event.label)
         )
+        if self.context.ok():  # else this process was asked to end, and the publishers went first
+            self._publish(event, EpisodeEvent.END)
         print(f"episode {event.episode + 1}: {outcome} after {duration_s:.1f} s", flush=True)
 
     def progress(self, episode: int, elapsed_s: float, extra: str) -> None:
@@ -234,7 +240,6 @@ class EpisodeNode(BidNode):
         if out:
             write_run(Path(out) / "run.json", summary)
         print(format_summary(summary), flush=True)
-        self._finished.set()
 
     def _stop_reason(self) -> str:
         if self._safety is None or self._safety.state != SafetyState.STOPPED:

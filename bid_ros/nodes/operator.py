@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DOWN = np.array([1.0, 0.0, 0.0, 0.0, -1.0, 0.0])  # rotation_6d of a tool that points straight down
 OPEN, CLOSED = 0.08, 0.0
+OPENED = 0.07  # a wider gripper counts as open, as it stops a little before the full width
 
 
 class Operator(Protocol):
@@ -53,7 +54,7 @@ class TwinOperator:
         """Open, go to the start, take the object. ``start`` (3,) is the tool position in m, base frame."""
         node = self._node
         node.move_to(start, DOWN, OPEN)
-        node.hold(start, DOWN, OPEN, lambda: node.status().gripper_width > 0.07, 3.0)
+        node.hold(start, DOWN, OPEN, lambda: node.status().gripper_width > OPENED, 3.0)
         self._call_reset(seed, moving)
         node.hold(start, DOWN, CLOSED, self._grasped, 4.0)
 
@@ -128,7 +129,7 @@ class RobotOperator:
         self._started.clear()
         print("put the object between the fingers, then start the episode with: bid operator", flush=True)
         node.hold(start, DOWN, OPEN, self._started.is_set, 3600.0)
-        node.hold(start, DOWN, CLOSED, lambda: not node.status().gripper_busy, 5.0)
+        node.hold(start, DOWN, CLOSED, self._grasped, 5.0)
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
         """Wait for the person's verdict; without one the episode times out."""
@@ -141,6 +142,10 @@ class RobotOperator:
             self._node.progress(episode, elapsed, "")
             time.sleep(0.1)
         return self._outcome
+
+    def _grasped(self) -> bool:
+        status = self._node.status()
+        return status.gripper_width < OPENED and not status.gripper_busy
 
     def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._started.set()

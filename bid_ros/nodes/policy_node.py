@@ -68,6 +68,7 @@ class PolicyNode(BidNode):
         self._enabled = bool(self.value("enabled"))
         self._episode = 0
         self._decided_episode = 0
+        self._fresh = False
         self._sequence = 0
         self._last_stamp = 0
         self._missed = 0
@@ -136,6 +137,10 @@ class PolicyNode(BidNode):
             return
         self._missed += tick.skipped
         with self._lock:
+            if self._fresh:
+                # Here and not where it was asked for, where a decision may be under way.
+                self._maker.reset()
+                self._fresh = False
             try:
                 observation = self._buffer.assemble()
             except ObservationError as error:
@@ -200,9 +205,7 @@ class PolicyNode(BidNode):
         return message
 
     def _fail(self, error: BaseException) -> None:
-        self.get_logger().fatal(f"the decision thread ended: {error}")
-        self._waiting = f"the decision thread ended: {error}"
-        self.executor.shutdown(timeout_sec=0) if self.executor is not None else None
+        self.fail(f"the decision thread ended: {error}")
         if not isinstance(error, BidError):
             raise error
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import array
-import os
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 
 from geometry_msgs.msg import PoseStamped
 
 from bid_msgs.msg import EpisodeEvent, TwinScene
 from bid_msgs.srv import ResetEpisode
 from bid_ros.errors import BidError
-from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.base import BidNode, Parameter, run_node, stand_for_hardware
 from bid_ros.nodes.convert import pose_stamped, time_message
 from bid_ros.nodes.qos import EVENT, IMAGE, STATE
 from bid_ros.schedule import PeriodicThread, Tick
@@ -31,8 +29,7 @@ class TwinNode(BidNode):
 
     def __init__(self) -> None:
         super().__init__("twin", PARAMETERS)
-        with suppress(PermissionError):
-            os.nice(-5)  # the twin stands for hardware, which does not slow down when the computer is busy
+        stand_for_hardware()
         self._twin = FrankaTwin([self.value("address")])
         self._twin.start()
         self._scenes = self.create_publisher(TwinScene, "/twin/scene", IMAGE)

@@ -16,6 +16,7 @@ from tqdm import tqdm
 from bid_ros.errors import BidError
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.config import TrainConfig
+from bid_ros.learning.memory import keep_freed_memory
 from bid_ros.learning.plot import plot_log
 from bid_ros.learning.provenance import source_commit
 from bid_ros.learning.ranges import action_spread
@@ -132,6 +133,7 @@ def _restore(trainer: Trainer, folder: RunFolder, device: torch.device) -> None:
 
 
 def _device(config: TrainConfig) -> torch.device:
+    keep_freed_memory()
     if config.threads:
         torch.set_num_threads(config.threads)
     if config.device == "cuda" and not torch.cuda.is_available():

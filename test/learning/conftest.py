@@ -1,0 +1,116 @@
+"""A small task and demonstrations of it: carry a tool to the bright dot in the image, then open the gripper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig
+from bid_ros.recording.dataset import Dataset
+from bid_ros.task import Task, parse_task
+
+SIDE = 24
+ROWS = 12
+
+MakeTask = Callable[..., Task]
+MakeDataset = Callable[..., Dataset]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """One thread: the same sums in the same order, whatever the machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def make_task() -> MakeTask:
+    def make(images: bool = True, steps: int = 2, horizon: int = 8) -> Task:
+        vectors = [{"name": "tool_position", "kind": "position"}]
+        cameras = [{"name": "front", "kind": "image", "shape": [SIDE, SIDE, 3]}]
+        return parse_task(
+            {
+                "name": "dot",
+                "robot": "franka",
+                "rate_hz": 10,
+                "observation_steps": steps,
+                "horizon": horizon,
+                "observation": (cameras if images else []) + vectors,
+                "action": [
+                    {"name": "tool_position", "kind": "position"},
+                    {"name": "gripper_width", "kind": "gripper"},
+                ],
+                "limits": {"workspace_min": [-1.0, -1.0, -1.0], "workspace_max": [1.0, 1.0, 1.0]},
+            }
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_dataset() -> MakeDataset:
+    def make(task: Task, episodes: int = 6, rows: int = ROWS, seed: int = 0) -> Dataset:
+        rng = np.random.default_rng(seed)
+        observations = {item.name: [] for item in task.observation}
+        actions = []
+        for _ in range(episodes):
+            place = rng.uniform(-0.3, 0.3, 2)
+            share = np.clip(np.arange(rows + 1) / (rows - 4), 0, 1)[:, None]
+            path = share * np.append(place, -0.2)
+            width = np.where(np.arange(1, rows + 1) >= rows - 2, 0.08, 0.02)[:, None]
+            actions.append(np.hstack([path[1:], width]))
+            observations["tool_position"].append(path[:-1])
+            if task.cameras:
+                image = rng.integers(0, 40, (rows, SIDE, SIDE, 3), dtype=np.uint8)
+                column, row = (SIDE / 2 + place * SIDE).astype(int)
+                image[:, row - 2 : row + 2, column - 2 : column + 2] = 230
+                observations["front"].append(image)
+        total = episodes * rows
+        return Dataset(
+            observations={name: np.concatenate(parts) for name, parts in observations.items()},
+            actions=np.concatenate(actions),
+            stamps_ns=np.arange(total, dtype=np.int64) * 100_000_000,
+            episode_ends=np.arange(rows, total + 1, rows, dtype=np.int64),
+            labels=("clean",) * episodes,
+            seeds=np.arange(episodes, dtype=np.uint64),
+            task=task.name,
+            task_signature=task.signature(),
+        )
+
+    return make
+
+
+@pytest.fixture
+def task(make_task: MakeTask) -> Task:
+    return make_task()
+
+
+@pytest.fixture
+def dataset(task: Task, make_dataset: MakeDataset) -> Dataset:
+    return make_dataset(task)
+
+
+@pytest.fixture
+def make_config() -> Callable[..., TrainConfig]:
+    network = NetworkConfig(widths=(16, 32), kernel=3, condition=32, step_embedding=16, keypoints=8, image_width=8)
+
+    def make(**changes: object) -> TrainConfig:
+        values = {
+            "steps": 12,
+            "batch": 8,
+            "device": "cpu",
+            "network": network,
+            "validation_share": 0.2,
+            "checkpoint_every": 4,
+            "validate_every": 6,
+            "log_every": 3,
+            "augment": AugmentConfig(shift=1),
+        }
+        return TrainConfig(**(values | changes))
+
+    return make

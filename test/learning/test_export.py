@@ -1,0 +1,123 @@
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from bid_ros.errors import BidError, BundleError
+from bid_ros.learning import export, train
+from bid_ros.learning.compare import compare
+from bid_ros.learning.graphs import EncoderGraph, write_denoiser, write_encoder
+from bid_ros.learning.networks import PolicyNetworks
+from bid_ros.learning.run_folder import RunFolder
+from bid_ros.observation import Observation
+from bid_ros.policy.policy import Policy
+from bid_ros.policy.runtime import build_runtime
+from bid_ros.policy.sampler import DdimSampler
+
+
+@pytest.fixture
+def run(task, dataset, make_config, tmp_path):
+    train(make_config(), dataset, tmp_path / "run", task, progress=False)
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("runtime", ["onnx", "openvino"])
+def test_a_bundle_decides_as_pytorch_does(task, dataset, run, tmp_path, runtime) -> None:
+    bundle = export(run, tmp_path / "bundle", task, half=False)
+    values = {name: items[5:7] for name, items in dataset.observations.items()}
+    policy = Policy(bundle, task, runtime)
+    ours, weak = policy.sample(policy.encode(Observation(0, values)), 3, 2, np.random.default_rng(4))
+    assert weak is not None
+
+    networks = PolicyNetworks(task, RunFolder(run).config().network).eval()
+    networks.load_state_dict(torch.load(run / "strong.pt", weights_only=True)["weights"])
+    noise = np.random.default_rng(4).standard_normal((3, task.horizon, task.action_dim), dtype=np.float32)
+    with torch.no_grad():
+        images = {"front": torch.from_numpy(values["front"]).float()[None] / 255 - 0.5}
+        vector = bundle.observation["tool_position"].normalise(values["tool_position"])
+        condition = networks.encoder(images, {"tool_position": torch.from_numpy(vector)[None]})
+
+        def denoise(sample, step):
+            return networks.denoiser(torch.from_numpy(sample), torch.from_numpy(step), condition).numpy()
+
+        theirs = bundle.action.denormalise(DdimSampler(bundle.diffusion).run(denoise, noise))
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_half_weights_are_small_and_close(task, dataset, run, tmp_path) -> None:
+    full, half = (export(run, tmp_path / name, task, half=name == "half") for name in ("full", "half"))
+    sizes = [bundle.strong.denoiser.stat().st_size for bundle in (full, half)]
+    assert sizes[1] < 0.75 * sizes[0]
+    values = {name: items[5:7] for name, items in dataset.observations.items()}
+    chunks = []
+    for bundle in (full, half):
+        policy = Policy(bundle, task, "onnx")
+        chunks.append(policy.sample(policy.encode(Observation(0, values)), 4, 0, np.random.default_rng(0))[0])
+    assert 0 < np.abs(chunks[0] - chunks[1]).max() < 0.01
+    types = {item.data_type for item in onnx.load(half.strong.denoiser).graph.initializer}
+    assert onnx.TensorProto.FLOAT16 in types
+
+
+def test_provenance_names_data_steps_and_seeds(task, dataset, run, tmp_path) -> None:
+    bundle = export(run, tmp_path / "bundle", task, name="dot policy")
+    assert bundle.name == "dot policy"
+    provenance = bundle.provenance
+    assert provenance["data_sha256"] == dataset.sha256
+    assert (provenance["steps_strong"], provenance["steps_weak"], provenance["seeds"]) == (12, 1, [0])
+    assert provenance["difference_to_pytorch"]["strong"]["chunk"] < 1e-3
+    np.testing.assert_allclose(bundle.action_spread, dataset.actions.std(axis=0))
+
+
+def test_a_bundle_without_weak_policy(task, run, tmp_path) -> None:
+    assert export(run, tmp_path / "bundle", task, weak=False).weak is None
+    assert len(list((tmp_path / "bundle").iterdir())) == 3
+
+
+def test_a_graph_that_differs_is_not_written(task, run, tmp_path) -> None:
+    export(run, tmp_path / "bundle", task)
+    before = (tmp_path / "bundle" / "bundle.yaml").read_bytes()
+    with pytest.raises(BundleError, match=r"strong policy: \w+ differs from PyTorch by .*; valid is up to 1e-12"):
+        export(run, tmp_path / "bundle", task, tolerance=1e-12)
+    assert (tmp_path / "bundle" / "bundle.yaml").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "run"]
+
+
+@pytest.mark.parametrize("part", ["encoder", "denoiser"])
+def test_a_changed_weight_is_noticed(task, run, tmp_path, part) -> None:
+    config = RunFolder(run).config()
+    networks = PolicyNetworks(task, config.network).eval()
+    encoder = EncoderGraph(networks.encoder, task)
+    files = {"encoder": tmp_path / "encoder.onnx", "denoiser": tmp_path / "denoiser.onnx"}
+    write_encoder(encoder, task, files["encoder"])
+    write_denoiser(networks.denoiser, task, config.network.condition, files["denoiser"])
+
+    def difference():
+        paths = (files["encoder"], files["denoiser"])
+        return compare(encoder, networks.denoiser, paths, build_runtime("onnx"), task, config.diffusion)
+
+    assert getattr(difference(), part) < 1e-4
+    model = onnx.load(files[part])
+    tensor = max(model.graph.initializer, key=lambda item: len(item.raw_data))
+    tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * np.float32(1.05), tensor.name))
+    onnx.save(model, files[part])
+    assert getattr(difference(), part) > 1e-4
+    assert difference().chunk > 1e-4
+
+
+def test_a_run_that_is_missing_incomplete_or_of_another_task(task, make_task, run, tmp_path) -> None:
+    with pytest.raises(BidError, match=r"not the folder of a training run"):
+        export(tmp_path / "nothing", tmp_path / "bundle", task)
+    with pytest.raises(BidError, match="trained for another version of task"):
+        export(run, tmp_path / "bundle", make_task(horizon=16))
+    (run / "strong.pt").unlink()
+    with pytest.raises(BidError, match=r"strong\.pt does not exist: the run has not come that far"):
+        export(run, tmp_path / "bundle", task)
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_a_folder_that_is_no_bundle_is_not_replaced(task, run, tmp_path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(BundleError, match="exists and is not a bundle"):
+        export(run, tmp_path / "mine", task)
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"

@@ -1,0 +1,49 @@
+import pytest
+import torch
+
+from bid_ros.errors import BidError
+from bid_ros.learning import NetworkConfig
+from bid_ros.learning.denoiser import Denoiser
+from bid_ros.learning.encoder import ImageEncoder, SpatialSoftmax
+from bid_ros.learning.networks import PolicyNetworks
+
+SMALL = NetworkConfig(widths=(16, 32), kernel=3, condition=32, step_embedding=16, keypoints=8, image_width=8)
+
+
+def test_spatial_softmax_returns_where_a_peak_is() -> None:
+    maps = torch.zeros(1, 2, 5, 9)
+    maps[0, 0, 4, 2] = maps[0, 1, 1, 8] = 50.0
+    torch.testing.assert_close(SpatialSoftmax(5, 9)(maps), torch.tensor([[-0.5, 1.0, 1.0, -0.5]]))
+
+
+@pytest.mark.parametrize(("height", "width"), [(96, 96), (24, 24), (50, 75)])
+def test_images_of_any_size(height: int, width: int) -> None:
+    points = ImageEncoder(height, width, SMALL)(torch.rand(2, 3, height, width) - 0.5)
+    assert points.shape == (2, 16)
+    assert points.abs().max() <= 1
+
+
+def test_one_condition_for_all_samples_equals_one_for_each() -> None:
+    denoiser = Denoiser(8, 4, SMALL).eval()
+    sample, condition = torch.randn(5, 8, 4), torch.randn(1, 32)
+    shared = denoiser(sample, torch.tensor([7]), condition)
+    repeated = denoiser(sample, torch.full((5,), 7), condition.expand(5, -1))
+    torch.testing.assert_close(shared, repeated, atol=1e-5, rtol=1e-5)
+
+
+def test_denoiser_listens_to_step_and_condition() -> None:
+    denoiser = Denoiser(8, 4, SMALL).eval()
+    sample, condition = torch.randn(2, 8, 4), torch.randn(1, 32)
+    base = denoiser(sample, torch.tensor([7]), condition)
+    assert (denoiser(sample, torch.tensor([90]), condition) - base).abs().max() > 1e-4
+    assert (denoiser(sample, torch.tensor([7]), -condition) - base).abs().max() > 1e-4
+
+
+def test_a_horizon_that_cannot_be_halved_is_refused() -> None:
+    with pytest.raises(BidError, match="horizon is 9; valid for 2 widths is a multiple of 2"):
+        Denoiser(9, 4, SMALL)
+
+
+def test_the_goal_head_exists_only_where_there_is_a_goal(make_task) -> None:
+    assert PolicyNetworks(make_task(), SMALL).goal is not None
+    assert PolicyNetworks(make_task(images=False), SMALL).goal is None

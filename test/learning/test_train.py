@@ -1,0 +1,182 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from bid_ros.errors import BidError, RecordingError
+from bid_ros.learning import AugmentConfig, train
+from bid_ros.learning.batch import TrainingData
+from bid_ros.learning.trainer import Trainer
+
+
+def weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
+    return torch.load(folder / f"{name}.pt", weights_only=True)["weights"]
+
+
+def test_small_data_is_learnt_by_heart(make_task, make_dataset, make_config, tmp_path) -> None:
+    task = make_task()
+    still = AugmentConfig(brightness=0, contrast=0, noise=0)
+    config = make_config(
+        steps=250, batch=16, learning_rate=3e-3, validation_share=0.0, augment=still, validate_every=250
+    )
+    result = train(config, make_dataset(task, episodes=4), tmp_path, task, progress=False)
+    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    first, last = rows[0], rows[-1]
+    assert last["loss"] < first["loss"] / 4
+    assert last["goal_loss"] < first["goal_loss"] / 10
+    assert result.val_loss is None
+    assert result.steps == last["step"] == 250
+
+
+def test_a_task_without_images_is_trained_too(make_task, make_dataset, make_config, tmp_path) -> None:
+    task = make_task(images=False)
+    result = train(make_config(), make_dataset(task), tmp_path, task, progress=False)
+    assert result.val_loss is not None
+    assert result.val_goal_mm is None
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Make training die in the middle of a step, as a power cut would."""
+
+    def at(step: int) -> None:
+        advance = Trainer.advance
+
+        def dying(self: Trainer) -> dict[str, float]:
+            if self.step == step:
+                monkeypatch.setattr(Trainer, "advance", advance)
+                raise Interrupted
+            return advance(self)
+
+        monkeypatch.setattr(Trainer, "advance", dying)
+
+    return at
+
+
+def test_a_resumed_run_ends_with_the_same_weights(task, dataset, make_config, tmp_path, interrupt) -> None:
+    config = make_config(weak_steps=5)
+    train(config, dataset, tmp_path / "whole", task, progress=False)
+    interrupt(10)
+    with pytest.raises(Interrupted):
+        train(config, dataset, tmp_path / "cut", task, progress=False)
+    assert not (tmp_path / "cut" / "strong.pt").exists()
+    result = train(config, dataset, tmp_path / "cut", task, progress=False)
+    assert result.resumed_from == 8
+    for name in ("weak", "strong"):
+        whole, cut = weights(tmp_path / "whole", name), weights(tmp_path / "cut", name)
+        assert all(torch.equal(whole[key], cut[key]) for key in whole)
+    steps = [json.loads(line)["step"] for line in (tmp_path / "cut" / "log.jsonl").read_text().splitlines()]
+    assert steps == sorted(steps)
+    assert steps.count(9) == 1
+
+
+def test_a_complete_run_is_left_as_it_is(task, dataset, make_config, tmp_path) -> None:
+    config = make_config()
+    first = train(config, dataset, tmp_path, task, progress=False)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    again = train(config, dataset, tmp_path, task, progress=False)
+    assert again.resumed_from == 12
+    assert again.val_loss == first.val_loss
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert set(before) == {"run.json", "checkpoint.pt", "weak.pt", "strong.pt", "log.jsonl", "loss.png"}
+
+
+def test_weak_and_strong_differ_and_validation_is_logged(task, dataset, make_config, tmp_path) -> None:
+    result = train(make_config(), dataset, tmp_path, task, progress=False)
+    weak, strong = weights(tmp_path, "weak"), weights(tmp_path, "strong")
+    assert any(not torch.equal(weak[key], strong[key]) for key in weak)
+    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows if "val_loss" in row] == [6, 12]
+    assert result.val_goal_mm is not None
+    assert len(json.loads((tmp_path / "run.json").read_text())["held_out_episodes"]) == 1
+
+
+def test_another_configuration_or_data_is_refused(task, dataset, make_dataset, make_config, tmp_path) -> None:
+    train(make_config(), dataset, tmp_path, task, progress=False)
+    before = (tmp_path / "strong.pt").read_bytes()
+    with pytest.raises(BidError, match="holds a run with seed 0, not 1; resume with the same configuration"):
+        train(make_config(seed=1), dataset, tmp_path, task, progress=False)
+    with pytest.raises(BidError, match="holds a run with another data sha256"):
+        train(make_config(), make_dataset(task, seed=5), tmp_path, task, progress=False)
+    assert (tmp_path / "strong.pt").read_bytes() == before
+
+
+def test_a_damaged_checkpoint_is_named(task, dataset, make_config, tmp_path) -> None:
+    train(make_config(), dataset, tmp_path, task, progress=False)
+    (tmp_path / "checkpoint.pt").write_bytes(b"nothing")
+    with pytest.raises(BidError, match=r"checkpoint\.pt is damaged, remove it"):
+        train(make_config(), dataset, tmp_path, task, progress=False)
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(BidError, match=r"run\.json is damaged"):
+        train(make_config(), dataset, tmp_path, task, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: replace(d, observations={"front": d.observations["front"]}), "lacks observation 'tool_position'"),
+        (lambda d: replace(d, actions=np.where(np.arange(len(d.actions))[:, None] == 7, np.nan, d.actions)), "row 7"),
+        (lambda d: replace(d, actions=d.actions[:, :3]), "has actions"),
+        (lambda d: replace(d, observations=d.observations | {"front": d.observations["front"][:, :8]}), "'front' as"),
+        (
+            lambda d: replace(d, episode_ends=np.append(1, d.episode_ends[1:])),
+            "episode 0 of the data set has 1 rows; valid is at least observation_steps 2",
+        ),
+        (lambda d: replace(d, task_signature="other"), "made for task 'dot' with other features"),
+        (
+            lambda d: replace(d, truncated=np.ones(6, bool), episode_ends=d.episode_ends),
+            "every episode is cut off early",
+        ),
+    ],
+)
+def test_data_that_cannot_train_is_refused(make_task, make_dataset, make_config, tmp_path, change, message) -> None:
+    task = make_task(horizon=16)
+    with pytest.raises(RecordingError, match=message):
+        train(make_config(), change(make_dataset(task)), tmp_path / "run", task, progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_data_set_file_is_named(task, make_config, tmp_path) -> None:
+    with pytest.raises(RecordingError, match=r"no\.npz does not exist"):
+        train(make_config(), tmp_path / "no.npz", tmp_path / "run", task, progress=False)
+
+
+def test_a_data_set_file_is_read(task, dataset, make_config, tmp_path) -> None:
+    dataset.save(tmp_path / "data.npz")
+    train(make_config(steps=2), tmp_path / "data.npz", tmp_path / "run", task)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["data_sha256"] == dataset.sha256
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_said(task, dataset, make_config, tmp_path) -> None:
+    with pytest.raises(BidError, match="no GPU here; valid here are auto, cpu"):
+        train(make_config(device="cuda"), dataset, tmp_path, task, progress=False)
+
+
+def test_training_that_diverges_stops(task, dataset, make_config, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(Trainer, "learning_rate", 1e30)
+    with pytest.raises(BidError, match="training diverged at step"):
+        train(make_config(), dataset, tmp_path, task, progress=False)
+
+
+def test_batches_hold_what_the_rows_say(task, dataset) -> None:
+    data = TrainingData(dataset, task)
+    batch = data.batch(np.array([0, 13]), torch.device("cpu"))
+    assert batch.images["front"].shape == (2, 2, 24, 24, 3)
+    expected = dataset.observations["front"][[12, 13]].astype(np.float32) / 255 - 0.5
+    np.testing.assert_allclose(batch.images["front"][1], expected, atol=1e-6)
+    np.testing.assert_allclose(data.action.denormalise(batch.actions[1].numpy()), dataset.actions[12:20], atol=1e-6)
+    vector = data.observation["tool_position"].denormalise(batch.vectors["tool_position"][0].numpy())
+    np.testing.assert_allclose(vector, dataset.observations["tool_position"][[0, 0]], atol=1e-6)
+    assert batch.goals is not None
+    # The first row whose width is open, 9 of 12.
+    np.testing.assert_allclose(
+        data.action.denormalise(np.append(batch.goals[1], 0))[:3], dataset.actions[12 + 9, :3], atol=1e-6
+    )
