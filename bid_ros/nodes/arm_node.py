@@ -112,7 +112,10 @@ class ArmNode(BidNode):
             self.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
         with self._lock:
-            self._commanded = self._servo.accept(chunk) or self._commanded
+            if self._servo.accept(chunk) and not self._commanded:
+                self._commanded = True
+                # From here on a required node that was never heard is as silent as one that has stopped.
+                self._deadlines.arm(time.monotonic_ns())
 
     def _on_safety(self, message: SafetyState) -> None:
         if message.state == SafetyState.STOPPED:

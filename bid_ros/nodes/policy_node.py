@@ -37,7 +37,8 @@ PARAMETERS = (
     Parameter("runtime", "auto", "network runtime: auto, openvino or onnx"),
     Parameter("threads", 1, "inference threads", 1, 64),
     Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
-    Parameter("decision_phase_ms", 30.0, "decisions start this long after each multiple of the period", 0.0, 1000.0),
+    Parameter("frame_wait_ms", 50.0, "a decision waits this long for the frames of its period", 0.0, 1000.0),
+    Parameter("decision_phase_ms", 5.0, "decisions start this long after each multiple of the period", 0.0, 1000.0),
     Parameter(
         "max_late_ms", 40.0, "a decision that would start later than this after its time is skipped", 0.0, 1000.0
     ),
@@ -63,12 +64,11 @@ class PolicyNode(BidNode):
         self._maker = DecisionMaker(policy, self._decoder, self._task, seed=self.value("seed"))
         policy.warm_up(self.value("samples"))
         self._buffer = ObservationBuffer(self._task)
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._complete_ns: dict[int, int] = {}
         self._enabled = bool(self.value("enabled"))
         self._episode = 0
         self._decided_episode = 0
-        self._fresh = False
         self._sequence = 0
         self._last_stamp = 0
         self._missed = 0
@@ -113,6 +113,7 @@ class PolicyNode(BidNode):
             stamp = self._buffer.stamp_ns()
             if stamp is not None and stamp not in self._complete_ns:
                 self._complete_ns = {stamp: time.monotonic_ns()}
+                self._lock.notify_all()
 
     def _on_event(self, event: EpisodeEvent) -> None:
         if event.kind == EpisodeEvent.START:
@@ -137,10 +138,7 @@ class PolicyNode(BidNode):
             return
         self._missed += tick.skipped
         with self._lock:
-            if self._fresh:
-                # Here and not where it was asked for, where a decision may be under way.
-                self._maker.reset()
-                self._fresh = False
+            self._lock.wait_for(self._has_news, timeout=self.value("frame_wait_ms") / 1e3)
             try:
                 observation = self._buffer.assemble()
             except ObservationError as error:
@@ -168,6 +166,10 @@ class PolicyNode(BidNode):
         self._durations = [*self._durations[-200:], decision_ms]
         self._decisions.publish(self._message(record, decision_ms, age_ms))
         self._sequence += 1
+
+    def _has_news(self) -> bool:
+        stamp = self._buffer.stamp_ns()
+        return stamp is not None and stamp > self._last_stamp
 
     def _message(self, record: DecisionRecord, decision_ms: float, age_ms: float) -> DecisionMessage:
         choice, task = record.choice, self._task

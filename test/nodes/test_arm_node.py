@@ -1,0 +1,286 @@
+"""The arm node as a real process, with the real franky client, on a twin that is a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
+from bid_ros.chunk import NANOSECONDS, ActionChunk
+from bid_ros.nodes.convert import chunk_to_message, pose_arrays, stamp_to_ns
+from bid_ros.nodes.qos import COMMAND, STATE
+from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.task import load_task
+
+START_S = 60.0  # twin and arm node start beside whatever else this computer does
+STATE_PERIOD_S = 0.02
+# How late a state can be told: one period of the status, and one of a computer that runs other tests.
+MARGIN_S = 0.1
+SPEED = 0.03  # m/s of the chunks that are streamed
+
+
+def arm_parameters(root, address: str, **changes):
+    return {
+        "task": str(root / "config" / "franka_place.yaml"),
+        "arm_config": str(root / "config" / "franka_arm.yaml"),
+        "robot_ip": address,
+        "twin": True,
+        "connect_wait_s": START_S,
+        **changes,
+    }
+
+
+class Harness:
+    """Plays policy and safety: heartbeats, chunks, and what the arm node says to them."""
+
+    def __init__(self, bench, root):
+        self.bench = bench
+        self.task = load_task(root / "config" / "franka_place.yaml")
+        self.alive = {"policy", "safety"}
+        self.statuses: list[ArmStatus] = []
+        self.tool = None
+        self.joints: list[JointState] = []
+        self.start = None
+        self.started_ns = 0
+        self.sent: list[ActionChunk] = []
+        self.streaming = False
+        self.steps = 5
+        node = bench.node
+        self._chunks = node.create_publisher(ChunkMessage, "/safety/chunk", COMMAND)
+        self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
+        self.states = node.create_publisher(SafetyState, "/safety/state", STATE)
+        node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, STATE)
+        node.create_subscription(PoseStamped, "/arm/tool_pose", self._on_pose, STATE)
+        node.create_timer(0.05, self._beat)
+        node.create_timer(0.1, self._stream)
+        self._reset = node.create_client(Trigger, "/arm/reset")
+        # An address of this process's own: other twins may run on this computer.
+        self.address = f"127.1.{os.getpid() % 250}.{1 + os.getpid() // 250 % 250}"
+        bench.start("twin", {"address": self.address})
+        bench.start("arm", arm_parameters(root, self.address))
+
+    def _on_pose(self, message):
+        self.tool = pose_arrays(message.pose)
+
+    def _beat(self):
+        for name in self.alive:
+            self._beats.publish(Heartbeat(node=name))
+
+    def _stream(self):
+        if self.streaming:
+            self.send()
+
+    def send(self, steps: int | None = None):
+        """Send the next chunk of a straight line in x that began at the first one."""
+        now = time.time_ns()
+        if self.start is None:
+            self.start, self.started_ns = self.tool, now
+        position, quaternion = self.start
+        steps = steps or self.steps
+        times = now + self.task.dt_ns * np.arange(steps)
+        rows = np.tile([*position, *matrix_to_6d(matrix_from_quaternion(quaternion)), 0.08], (steps, 1))
+        rows[:, 0] += SPEED * (times - self.started_ns) / NANOSECONDS
+        chunk = ActionChunk(now, self.task.dt_ns, rows, source="policy", sequence=len(self.sent))
+        self.sent.append(chunk)
+        self._chunks.publish(chunk_to_message(chunk, self.task))
+
+    def mode(self) -> int:
+        return self.statuses[-1].mode if self.statuses else -1
+
+    def until_mode(self, *modes: int, timeout_s: float = 20.0) -> bool:
+        return self.bench.until(lambda: self.mode() in modes, timeout_s)
+
+    def track(self, steps: int = 5):
+        """Stream until the arm moves."""
+        self.steps, self.streaming = steps, True
+        assert self.bench.until(self._moving, 20.0), f"the arm does not follow: {self.statuses[-1]}"
+
+    def _moving(self) -> bool:
+        return self.mode() == ArmStatus.TRACKING and self.statuses[-1].reference_twist[0] > 0.8 * SPEED
+
+    def first(self, since_ns: int, condition):
+        """First status after an instant that meets a condition."""
+        return next(s for s in self.statuses if stamp_to_ns(s.header.stamp) > since_ns and condition(s))
+
+    def reset(self) -> Trigger.Response:
+        future = self._reset.call_async(Trigger.Request())
+        assert self.bench.until(future.done, 20.0)
+        return future.result()
+
+
+@pytest.fixture
+def harness(bench, root):
+    harness = Harness(bench, root)
+    assert bench.until(lambda: harness.statuses and harness.tool is not None, START_S), "the arm node did not come up"
+    return harness
+
+
+def speed(status: ArmStatus) -> float:
+    return float(np.linalg.norm(status.reference_twist[:3]))
+
+
+def stopping(status: ArmStatus) -> bool:
+    return status.mode != ArmStatus.TRACKING
+
+
+def age_s(status: ArmStatus, since_ns: int) -> float:
+    return (stamp_to_ns(status.header.stamp) - since_ns) / NANOSECONDS
+
+
+def test_follows_chunks_and_stops_by_itself_when_they_cease(harness):
+    harness.track()
+    assert harness.bench.until(lambda: harness.tool[0][0] - harness.start[0][0] > 0.02, 20.0)
+    expected = harness.start[0][0] + SPEED * (time.time_ns() - harness.started_ns) / NANOSECONDS
+    assert harness.tool[0][0] == pytest.approx(expected, abs=0.012)
+    assert harness.statuses[-1].source == "policy" and harness.statuses[-1].reason == ""
+    harness.streaming = False
+    chunk = harness.sent[-1]
+    assert harness.until_mode(ArmStatus.HOLDING)
+    assert age_s(harness.first(chunk.stamp_ns, stopping), chunk.end_ns) <= 0.2 + STATE_PERIOD_S
+    last = [status for status in harness.statuses if age_s(status, chunk.end_ns) > -0.15]
+    assert speed(last[0]) > 0.5 * SPEED and speed(last[-1]) == 0.0
+    assert all(after <= before + 1e-4 for before, after in pairwise(map(speed, last)))
+    # Nothing is latched: the next chunk is followed.
+    harness.start = None
+    harness.track()
+
+
+@pytest.mark.parametrize("silent", ["policy", "safety"])
+def test_silence_of_a_required_node_latches_though_a_chunk_still_covers_now(harness, silent):
+    harness.track(steps=15)
+    harness.alive.remove(silent)
+    since = time.time_ns()
+    assert harness.until_mode(ArmStatus.STOPPED)
+    begun = harness.first(since, stopping)
+    assert 0.15 < age_s(begun, since) <= 0.3 + MARGIN_S
+    covered = [chunk.covers(stamp_to_ns(begun.header.stamp)) for chunk in harness.sent]
+    assert any(covered), "no chunk covered now, so the missing heartbeat was not what stopped the arm"
+    assert silent in harness.statuses[-1].reason and "0.30 s" in harness.statuses[-1].reason
+    # It stays stopped though chunks go on, and a reset needs the missing node.
+    count = len(harness.sent)
+    assert harness.bench.until(lambda: len(harness.sent) > count + 3)
+    assert harness.mode() == ArmStatus.STOPPED
+    refused = harness.reset()
+    assert not refused.success and silent in refused.message
+    harness.streaming = False
+    harness.alive.add(silent)
+    assert harness.bench.until(lambda: harness.reset().success, 20.0)
+    assert harness.until_mode(ArmStatus.HOLDING)
+    harness.start = None
+    harness.track()
+
+
+@pytest.mark.parametrize("never", ["policy", "safety"])
+def test_a_required_node_that_was_never_heard_is_not_trusted_once_work_begins(bench, root, never):
+    harness = Harness(bench, root)
+    harness.alive.remove(never)
+    assert bench.until(lambda: harness.statuses and harness.tool is not None, START_S)
+    assert harness.mode() == ArmStatus.HOLDING
+    harness.steps, harness.streaming = 15, True
+    assert harness.until_mode(ArmStatus.STOPPED)
+    assert never in harness.statuses[-1].reason
+    begun = harness.first(harness.sent[0].stamp_ns, lambda status: status.mode == ArmStatus.TRACKING)
+    ended = harness.first(stamp_to_ns(begun.header.stamp), stopping)
+    assert age_s(ended, stamp_to_ns(begun.header.stamp)) <= 0.3 + MARGIN_S
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])
+def test_the_end_of_the_safety_process_stops_the_arm(harness, root, kind):
+    harness.alive.remove("safety")
+    task = str(root / "config" / "franka_place.yaml")
+    safety = harness.bench.start("safety", {"task": task, "required": ["policy"]})
+    harness.bench.node.create_subscription(Heartbeat, "/heartbeat", lambda beat: heard.add(beat.node), STATE)
+    heard: set[str] = set()
+    assert harness.bench.until(lambda: "safety" in heard, START_S)
+    harness.track(steps=15)
+    safety.send_signal(kind)
+    assert harness.until_mode(ArmStatus.STOPPED)
+    assert "safety" in harness.statuses[-1].reason
+    assert harness.sent[-1].covers(time.time_ns())
+
+
+def test_bid_reset_frees_arm_and_safety(harness, root):
+    harness.alive.remove("safety")
+    received: list[SafetyState] = []
+    harness.bench.node.create_subscription(SafetyState, "/safety/state", received.append, STATE)
+    harness.bench.start("safety", {"task": str(root / "config" / "franka_place.yaml"), "required": ["policy"]})
+    assert harness.bench.until(lambda: received and received[-1].state == SafetyState.RUNNING, START_S)
+    harness.track(steps=15)
+    harness.alive.remove("policy")
+    assert harness.until_mode(ArmStatus.STOPPED)
+    assert harness.bench.until(lambda: received[-1].state == SafetyState.STOPPED, 20.0)
+    harness.streaming = False
+
+    def reset() -> int:
+        command = subprocess.Popen([sys.executable, "-m", "bid_ros.cli", "reset"], stdout=subprocess.DEVNULL)
+        assert harness.bench.until(lambda: command.poll() is not None, START_S)
+        return command.returncode
+
+    assert reset() == 1, "a reset succeeded while the policy was silent"
+    harness.alive.add("policy")
+    assert reset() == 0
+    assert harness.until_mode(ArmStatus.HOLDING)
+    assert harness.bench.until(lambda: received[-1].state == SafetyState.RUNNING, 20.0)
+    harness.start = None
+    harness.track()
+
+
+def test_a_stop_of_the_safety_node_latches_until_a_reset(harness):
+    harness.track(steps=15)
+    harness.states.publish(SafetyState(state=SafetyState.STOPPED, reason="the cup is on fire"))
+    assert harness.until_mode(ArmStatus.STOPPED)
+    assert "the cup is on fire" in harness.statuses[-1].reason
+    harness.streaming = False
+    assert harness.reset().success
+    assert harness.until_mode(ArmStatus.HOLDING)
+
+
+def test_a_twin_that_ends_is_a_fault_and_the_node_lives_on(harness):
+    twin = harness.bench.processes["twin"]
+    harness.track(steps=15)
+    twin.kill()
+    assert harness.until_mode(ArmStatus.FAULT)
+    assert harness.address in harness.statuses[-1].reason
+    count = len(harness.statuses)
+    assert harness.bench.until(lambda: len(harness.statuses) > count + 20)
+    assert harness.bench.processes["arm"].poll() is None
+    assert not harness.reset().success, "a reset succeeded without a robot"
+
+
+def test_ending_the_node_leaves_the_robot_at_rest(harness, root):
+    harness.track(steps=15)
+    arm = harness.bench.processes["arm"]
+    arm.send_signal(signal.SIGTERM)
+    status, output = harness.bench.finish("arm", 30.0)
+    assert status == 0 and "Traceback" not in output
+    # A second arm node sees the robot at rest, which the first one has left.
+    harness.streaming = False
+    harness.bench.node.create_subscription(JointState, "/joint_states", harness.joints.append, STATE)
+    harness.bench.start("arm", arm_parameters(root, harness.address))
+    assert harness.bench.until(lambda: len(harness.joints) > 10, START_S)
+    assert np.abs([joint.velocity[:7] for joint in harness.joints[:10]]).max() < 0.01
+
+
+def test_no_address_ends_the_node_with_one_sentence(bench, root):
+    bench.start("arm", arm_parameters(root, ""))
+    status, output = bench.finish("arm", START_S)
+    assert status == 2
+    assert output.count("error: ") == 1 and "robot_ip is empty" in output and "Traceback" not in output
+
+
+def test_a_robot_that_does_not_answer_ends_the_node_with_one_sentence(bench, root):
+    bench.start("arm", arm_parameters(root, "127.77.77.77", connect_wait_s=0.0))
+    status, output = bench.finish("arm", START_S)
+    assert status == 2
+    assert output.count("error: ") == 1 and "127.77.77.77" in output and "Traceback" not in output

@@ -1,0 +1,153 @@
+"""The ``bid`` command as a person meets it: help, bad input, and one whole run in the twin."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+from std_srvs.srv import SetBool, Trigger
+from tiny_bundle import make_tiny_bundle
+
+from bid_ros.recording.reader import BagReader
+from bid_ros.task import load_task
+
+LIMIT_S = 40.0
+VERBS = ("up", "demos", "dataset", "train", "export", "video", "repair", "table", "reset", "operator")
+
+
+def bid(*arguments: str, limit_s: float = LIMIT_S, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bid_ros.cli", *arguments], input=text, capture_output=True, text=True, timeout=limit_s
+    )
+
+
+def test_help_names_every_verb_and_says_when_hardware_is_touched():
+    done = bid("--help")
+    assert done.returncode == 0
+    for verb in VERBS:
+        assert f"\n    {verb} " in done.stdout, verb
+    assert "--robot-ip" in done.stdout and "twin" in done.stdout
+
+
+def test_help_of_up_says_what_the_exit_status_means():
+    done = bid("up", "--help")
+    assert done.returncode == 0
+    options = (
+        "--robot-ip",
+        "--decoder",
+        "--samples",
+        "--moving",
+        "--episodes",
+        "--seed",
+        "--bundle",
+        "--out",
+        "--json",
+    )
+    for option in (*options, "0 the run completed", "3 safety stopped it", "franka_place"):
+        assert option in " ".join(done.stdout.split()), option
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--samples", "0"), "samples is 0; valid is 1 to 256"),
+        (("--moving", "3"), "moving is 3.0; valid is 0.0 to 0.2"),
+        (("--episodes", "-1"), "episodes is -1; valid is"),
+        (("--bundle", "/nonexistent"), "/nonexistent does not exist"),
+        (("--decoder", "best"), "decoder 'best' is unknown; valid are"),
+    ],
+)
+def test_bad_arguments_of_up_end_with_status_2_and_one_sentence(tmp_path, root, ros_domain, arguments, word):
+    bundle = make_tiny_bundle(tmp_path / "bundle", load_task(root / "config" / "franka_place.yaml"))
+    done = bid("up", "franka_place", "--out", str(tmp_path / "out"), "--bundle", str(bundle), *arguments, limit_s=90)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("error: ") == 1 and word in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [(("up", "pour_tea"), "pour_tea"), (("up", "franka_place", "--speed", "1"), "--speed"), ((), "VERB")],
+)
+def test_what_is_no_command_is_refused_with_usage(arguments, word):
+    done = bid(*arguments)
+    assert done.returncode == 2
+    assert "usage: bid" in done.stderr and word in done.stderr
+
+
+def answer(bench, services, arguments, text=""):
+    """Run ``bid`` beside services that the test offers; return what it did and what was called."""
+    called = []
+
+    def handler(name, success):
+        def handle(request, response):
+            called.append((name, getattr(request, "data", None)))
+            response.success, response.message = success, f"said {name}"
+            return response
+
+        return handle
+
+    for name, (kind, success) in services.items():
+        bench.node.create_service(kind, name, handler(name, success))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(bid(*arguments, text=text)))
+    thread.start()
+    assert bench.until(lambda: results, LIMIT_S)
+    thread.join()
+    return results[0], called
+
+
+@pytest.mark.parametrize(("works", "status"), [(True, 0), (False, 1)])
+def test_reset_asks_arm_and_safety_and_says_what_they_said(bench, works, status):
+    services = {"/arm/reset": (Trigger, works), "/safety/reset": (Trigger, True)}
+    done, called = answer(bench, services, ["reset"])
+    assert done.returncode == status
+    assert [name for name, _ in called] == (["/arm/reset", "/safety/reset", "/arm/reset"] if works else ["/arm/reset"])
+    assert "said /arm/reset" in done.stdout
+
+
+def test_operator_passes_start_and_verdict_on(bench):
+    services = {"/episode/start": (Trigger, True), "/episode/outcome": (SetBool, True)}
+    done, called = answer(bench, services, ["operator"], "\ny\n\nn\nq\n")
+    assert done.returncode == 0
+    start = ("/episode/start", None)
+    assert called == [start, ("/episode/outcome", True), start, ("/episode/outcome", False)]
+
+
+def test_reset_without_a_system_says_how_to_start_one(ros_domain):
+    done = bid("reset")
+    assert done.returncode == 2
+    assert done.stderr.count("error: ") == 1 and "bid up" in done.stderr
+
+
+@pytest.mark.timeout(240)
+def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain):
+    shipped = root / "models" / "franka_place"
+    task = load_task(root / "config" / "franka_place.yaml")
+    bundle = shipped if shipped.is_dir() else make_tiny_bundle(tmp_path / "bundle", task)
+    out = tmp_path / "out"
+    command = f"up franka_place --episodes 1 --moving 0 --decoder bid --samples 4 --json --bundle {bundle} --out {out}"
+    done = bid(*command.split(), limit_s=200)
+    # What an untrained policy asks for is noise around its pose, which safety may have to stop.
+    assert done.returncode in (0, 3), done.stderr
+    assert "Traceback" not in done.stderr
+    run = json.loads((out / "run.json").read_text())
+    assert json.loads(done.stdout) == run
+    assert set(run) >= {"episodes", "successes", "decisions", "missed", "decision_ms", "command_age_ms", "decoder"}
+    assert run["episodes"] == 1 and (run["decoder"], run["samples"]) == ("bid", 4)
+    assert len(run["bundle_sha256"]) == 64
+    assert run["decisions"] > 0, "the run ended before the policy had acted"
+    assert {"p50", "p99", "max"} <= set(run["decision_ms"]) and {"p50", "p99"} <= set(run["command_age_ms"])
+    with BagReader(out / "bag") as reader:
+        assert reader.was_complete
+        counts = reader.counts
+        kinds = [item.message.kind for item in reader.messages(["/episode/event"])]
+    assert kinds == [0, 1, 2]
+    assert counts["/policy/decision"] >= run["decisions"] - 2 and counts["/joint_states"] > 100
+    assert (out / "run.gif").stat().st_size > 1000
+    names = {"twin", "camera", "safety", "arm", "policy", "recorder", "episode"}
+    assert {file.stem for file in (out / "logs").glob("*.log")} >= names
+    assert not [log for log in (out / "logs").glob("*.log") if "Traceback" in log.read_text()]

@@ -1,0 +1,159 @@
+"""The episode node as a real process: its sequence, its outcomes and what it writes, with an arm played by the test."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import numpy as np
+import pytest
+import yaml
+from geometry_msgs.msg import PoseStamped
+from std_srvs.srv import SetBool, Trigger
+
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, SafetyState
+from bid_ros.nodes.convert import pose_stamped
+from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, STATE
+
+START_S = 60.0
+REQUIRED_KEYS = {
+    *("episodes", "successes", "decisions", "missed", "decision_ms", "command_age_ms"),
+    *("decoder", "samples", "bundle_sha256"),
+}
+
+
+class Harness:
+    """Plays arm, safety node, policy and the person beside the robot."""
+
+    def __init__(self, bench, root, tmp_path, **parameters):
+        self.bench = bench
+        self.out = tmp_path / "out"
+        self.events: list[EpisodeEvent] = []
+        self.position, self.width = [0.5, 0.0, 0.3], 0.02
+        self.mode, self.reason = ArmStatus.HOLDING, ""
+        self.safety = SafetyState(state=SafetyState.RUNNING)
+        self.decisions = self.missed = 0
+        node = bench.node
+        self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
+        self._poses = node.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
+        self._states = node.create_publisher(SafetyState, "/safety/state", STATE)
+        self._decisions = node.create_publisher(Decision, "/policy/decision", DECISION)
+        node.create_subscription(ChunkMessage, "/episode/chunk", self._follow, COMMAND)
+        node.create_subscription(EpisodeEvent, "/episode/event", self.events.append, EVENT)
+        node.create_timer(0.05, self._publish)
+        self._start = node.create_client(Trigger, "/episode/start")
+        self._outcome = node.create_client(SetBool, "/episode/outcome")
+        task = yaml.safe_load((root / "config" / "franka_place.yaml").read_text())
+        file = tmp_path / "task.yaml"
+        file.write_text(yaml.safe_dump({**task, "episode_timeout": 3.0}))
+        given = {"task": str(file), "twin": False, "episodes": 1, "out": str(self.out), "labels": ["bid"]}
+        bench.start("episode", {**given, **parameters})
+
+    def _follow(self, message):
+        rows = np.array(message.actions).reshape(message.steps, message.dims)
+        self.position, self.width = rows[-1, :3], float(rows[-1, -1])
+
+    def _publish(self):
+        if self.mode is None:
+            return
+        self._statuses.publish(
+            ArmStatus(mode=self.mode, reason=self.reason, gripper_width=self.width, source="policy", command_age=0.05)
+        )
+        self._poses.publish(pose_stamped(time.time_ns(), "base", self.position, [1.0, 0.0, 0.0, 0.0]))
+        self._states.publish(self.safety)
+        if self.kinds()[-1:] == [EpisodeEvent.START]:
+            self.decisions += 1
+            self._decisions.publish(Decision(decision_ms=20.0, missed=self.missed))
+
+    def kinds(self) -> list[int]:
+        return [event.kind for event in self.events]
+
+    def begin(self, episode: int = 0):
+        """Say that the object is in place, until the episode starts."""
+        future = None
+
+        def ask():
+            nonlocal future
+            if self._start.service_is_ready() and (future is None or future.done()):
+                future = self._start.call_async(Trigger.Request())
+
+        assert self.bench.until(lambda: self.kinds().count(EpisodeEvent.START) > episode, START_S, each=ask)
+
+    def judge(self, success: bool):
+        assert self.bench.until(lambda: self.decisions > 3, START_S)
+        future = self._outcome.call_async(SetBool.Request(data=success))
+        assert self.bench.until(future.done, START_S)
+
+    def finish(self) -> tuple[int, dict, str]:
+        assert self.bench.until(lambda: self.bench.processes["episode"].poll() is not None, START_S)
+        status, output = self.bench.finish("episode")
+        assert "Traceback" not in output
+        return status, json.loads((self.out / "run.json").read_text()), output
+
+
+@pytest.mark.parametrize("success", [True, False])
+def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, success):
+    harness = Harness(bench, root, tmp_path, decoder="bid", samples=16)
+    harness.begin()
+    assert harness.width < 0.01, "the gripper was not asked to close on the object"
+    assert 0.40 <= harness.position[0] <= 0.55 and 0.28 <= harness.position[2] <= 0.36, "not at a start of the task"
+    harness.judge(success)
+    status, run, output = harness.finish()
+    assert status == 0
+    assert set(run) >= REQUIRED_KEYS
+    assert (run["episodes"], run["successes"]) == (1, int(success))
+    assert run["decisions"] > 3 and run["decision_ms"]["p50"] == 20.0 and run["missed"] == 0
+    assert harness.kinds() == [EpisodeEvent.PREPARE, EpisodeEvent.START, EpisodeEvent.END]
+    assert harness.events[-1].success is success
+    assert "episode 1: " in output
+
+
+def test_an_episode_without_a_verdict_times_out_and_the_next_one_follows(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, episodes=2, seed=5, labels=["clean", "diverse"])
+    harness.begin(0)
+    harness.begin(1)
+    harness.judge(True)
+    status, run, _ = harness.finish()
+    assert status == 0
+    assert (run["episodes"], run["successes"]) == (2, 1)
+    ends = [event for event in harness.events if event.kind == EpisodeEvent.END]
+    assert [(end.episode, end.seed, end.label, end.outcome) for end in ends] == [
+        (0, 5, "clean", "timeout"),
+        (1, 6, "diverse", "success"),
+    ]
+    assert ends[0].duration == pytest.approx(3.0, abs=1.0)
+
+
+@pytest.mark.parametrize("by", ["safety", "arm"])
+def test_a_stop_ends_the_run_with_status_3_and_its_reason(bench, root, tmp_path, by):
+    harness = Harness(bench, root, tmp_path, episodes=5)
+    harness.begin()
+    if by == "safety":
+        harness.safety = SafetyState(state=SafetyState.STOPPED, reason="the tool left the workspace")
+    else:
+        harness.mode, harness.reason = ArmStatus.FAULT, "the tool left the workspace"
+    status, run, output = harness.finish()
+    assert status == 3
+    assert "the tool left the workspace" in output
+    assert (run["episodes"], run["successes"]) == (1, 0)
+    assert bench.until(lambda: harness.kinds()[-1] == EpisodeEvent.END)
+    assert harness.events[-1].outcome == "stopped: the tool left the workspace"
+
+
+def test_without_an_arm_the_run_is_aborted_with_one_sentence(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, ready_timeout_s=1.0)
+    harness.mode = None
+    status, run, output = harness.finish()
+    assert status == 1
+    assert run["episodes"] == 0
+    assert "aborted: a sign of life of the arm did not happen within 1 s" in output
+
+
+def test_a_run_that_is_ended_in_the_middle_is_written_all_the_same(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, episodes=3)
+    harness.begin()
+    bench.processes["episode"].send_signal(signal.SIGTERM)
+    _, run, _ = harness.finish()
+    assert (run["episodes"], run["successes"]) == (1, 0)

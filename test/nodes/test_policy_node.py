@@ -1,0 +1,271 @@
+"""The policy node as a real process, with a real (tiny) bundle, on images and arm states that the test publishes."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from sensor_msgs.msg import Image
+from std_srvs.srv import SetBool
+from tiny_bundle import SPREADS, make_tiny_bundle
+
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent
+from bid_ros.cameras import encode_image
+from bid_ros.nodes.convert import pose_stamped, stamp_to_ns, time_message
+from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, IMAGE, STATE
+from bid_ros.task import load_task
+
+START_S = 60.0
+SAMPLES = 8
+TOOL = (0.5, 0.0, 0.3)
+
+
+@pytest.fixture
+def task(root):
+    return load_task(root / "config" / "franka_place.yaml")
+
+
+class Harness:
+    """Plays cameras, arm and episode runner for the policy node."""
+
+    def __init__(self, bench, root, bundle, **parameters):
+        self.bench = bench
+        self.chunks: list[ChunkMessage] = []
+        self.decisions: list[Decision] = []
+        self.image_stamps: list[int] = []
+        self.cameras_on = self.arm_on = True
+        self.position = TOOL
+        node = bench.node
+        names = ("third_person", "wrist")
+        self._images = [node.create_publisher(Image, f"/camera/{name}/image", IMAGE) for name in names]
+        self._poses = node.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
+        self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
+        self._events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
+        self.enable_client = node.create_client(SetBool, "/policy/enable")
+        node.create_subscription(ChunkMessage, "/policy/chunk", self.chunks.append, COMMAND)
+        node.create_subscription(Decision, "/policy/decision", self.decisions.append, DECISION)
+        node.create_timer(0.1, self._publish_images)
+        node.create_timer(0.02, self._publish_arm)
+        bench.start(
+            "policy",
+            {
+                "task": str(root / "config" / "franka_place.yaml"),
+                "bundle": str(bundle),
+                "samples": SAMPLES,
+                "runtime": "onnx",
+                # A busy computer delays a decision; that is not what these tests are about.
+                "max_late_ms": 90.0,
+                **parameters,
+            },
+        )
+
+    def _publish_images(self):
+        if not self.cameras_on:
+            return
+        stamp = time.time_ns()
+        self.image_stamps.append(stamp)
+        for publisher in self._images:
+            message = Image(**encode_image(np.full((96, 96, 3), 120, np.uint8)))
+            message.header.stamp = time_message(stamp)
+            publisher.publish(message)
+
+    def _publish_arm(self):
+        if not self.arm_on:
+            return
+        stamp = time.time_ns()
+        self._poses.publish(pose_stamped(stamp, "base", self.position, [1.0, 0.0, 0.0, 0.0]))
+        status = ArmStatus(gripper_width=0.04)
+        status.header.stamp = time_message(stamp)
+        self._statuses.publish(status)
+
+    def ready(self) -> bool:
+        """True once the node is up, idle, and has had images."""
+        return self.bench.until(self.enable_client.service_is_ready, START_S)
+
+    def event(self, kind: int):
+        self._events.publish(EpisodeEvent(kind=kind))
+
+    def enable(self, on: bool):
+        future = self.enable_client.call_async(SetBool.Request(data=on))
+        assert self.bench.until(future.done, START_S) and future.result().success
+
+    def until_decisions(self, count: int) -> bool:
+        return self.bench.until(lambda: len(self.decisions) >= count and len(self.chunks) >= 1, START_S)
+
+    def frames_without_decision(self, count: int = 5):
+        """Publish frames and assert that nothing was decided on those after the first two."""
+        # What was under way when the node was told may still arrive; two frames later nothing may.
+        until = len(self.image_stamps) + 2
+        assert self.bench.until(lambda: len(self.image_stamps) >= until)
+        self.decisions.clear()
+        assert self.bench.until(lambda: len(self.image_stamps) >= until + count)
+        assert not self.decisions
+
+
+@pytest.fixture(params=[True, False], ids=["weak", "no_weak"])
+def weak(request):
+    return request.param
+
+
+def test_decides_ten_times_a_second_from_the_start_of_an_episode(bench, root, tmp_path, task, weak):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task, weak=weak))
+    assert harness.ready()
+    harness.frames_without_decision()
+    harness.event(EpisodeEvent.START)
+    assert harness.until_decisions(10)
+    decisions, size = harness.decisions, task.horizon * task.action_dim
+    assert {decision.samples for decision in decisions} == {SAMPLES}
+    assert {decision.weak_samples for decision in decisions} == {SAMPLES if weak else 0}
+    assert {len(decision.strong) for decision in decisions} == {SAMPLES * size}
+    assert {len(decision.weak) for decision in decisions} == {SAMPLES * size if weak else 0}
+    assert {len(decision.selected) for decision in decisions} == {size}
+    assert {len(decision.total) for decision in decisions} == {SAMPLES}
+    assert all(decision.previous_steps * task.action_dim == len(decision.previous) for decision in decisions)
+    assert decisions[0].previous_steps == 0 and decisions[1].previous_steps > 0
+    stamps = [stamp_to_ns(decision.header.stamp) for decision in decisions]
+    assert set(stamps) <= set(harness.image_stamps)
+    assert all(after > before for before, after in pairwise(stamps))
+    gaps = np.diff(stamps) / 1e9
+    assert np.median(gaps) == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_chunk_carries_the_stamp_of_the_newest_image_and_what_was_selected(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    assert harness.ready()
+    harness.enable(True)
+    assert harness.until_decisions(3)
+    harness.enable(False)
+    selected = {stamp_to_ns(item.header.stamp): item.selected for item in harness.decisions}
+    chunk = next(chunk for chunk in reversed(harness.chunks) if stamp_to_ns(chunk.header.stamp) in selected)
+    stamp = stamp_to_ns(chunk.header.stamp)
+    assert (chunk.steps, chunk.dims, chunk.source) == (task.horizon - 1, task.action_dim, "policy")
+    assert chunk.header.frame_id == task.base_frame
+    whole = np.array(selected[stamp]).reshape(task.horizon, task.action_dim)
+    rows = np.array(chunk.actions).reshape(chunk.steps, chunk.dims)
+    np.testing.assert_allclose(rows[:, :3], whole[task.observation_steps - 1 :, :3], atol=1e-6)
+    # The tiny policy holds the tool where it is: a chunk in another frame or unit would be far away.
+    np.testing.assert_allclose(rows[:, :3], np.tile(TOOL, (chunk.steps, 1)), atol=0.1)
+
+
+def test_the_end_of_an_episode_ends_the_decisions_and_the_next_one_remembers_nothing(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    assert harness.ready()
+    harness.event(EpisodeEvent.START)
+    assert harness.until_decisions(5)
+    harness.event(EpisodeEvent.END)
+    harness.frames_without_decision()
+    harness.event(EpisodeEvent.START)
+    assert harness.until_decisions(2)
+    assert [decision.previous_steps > 0 for decision in harness.decisions[:2]] == [False, True]
+
+
+@pytest.mark.parametrize("lost", ["cameras_on", "arm_on"])
+def test_without_new_observations_there_are_no_new_chunks(bench, root, tmp_path, task, lost):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), enabled=True)
+    assert harness.until_decisions(3)
+    setattr(harness, lost, False)
+    count = [-1]
+
+    def settled() -> bool:
+        """No decision for ten periods."""
+        if len(harness.decisions) != count[0]:
+            count[:], harness.quiet_since = [len(harness.decisions)], time.monotonic()
+        return time.monotonic() - harness.quiet_since > 1.0
+
+    assert bench.until(settled, START_S)
+    setattr(harness, lost, True)
+    assert harness.until_decisions(count[0] + 1), "the node did not go on when the observations came back"
+
+
+def test_a_pose_that_is_not_finite_is_refused_and_the_node_lives_on(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), enabled=True)
+    assert harness.until_decisions(3)
+    harness.position = (float("nan"), 0.0, 0.3)
+    harness.frames_without_decision()
+    harness.position = TOOL
+    assert harness.until_decisions(3)
+    assert np.isfinite(harness.decisions[-1].strong).all()
+    assert bench.processes["policy"].poll() is None
+
+
+def no_folder(folder, task):
+    return folder
+
+
+def damaged(folder, task):
+    make_tiny_bundle(folder, task)
+    graph = folder / "strong_denoiser.onnx"
+    data = bytearray(graph.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    graph.write_bytes(bytes(data))
+    return folder
+
+
+def incomplete(folder, task):
+    make_tiny_bundle(folder, task)
+    (folder / "weak_encoder.onnx").unlink()
+    return folder
+
+
+def of_another_task(folder, task):
+    return make_tiny_bundle(folder, dataclasses.replace(task, name="pour_tea"))
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (no_folder, "does not exist"),
+        (damaged, "strong_denoiser.onnx"),
+        (incomplete, "missing"),
+        (of_another_task, "pour_tea"),
+    ],
+)
+def test_a_bad_bundle_ends_the_node_with_one_sentence(bench, root, tmp_path, task, make, word):
+    Harness(bench, root, make(tmp_path / "bundle", task))
+    status, output = bench.finish("policy", START_S)
+    assert status == 2
+    assert output.count("error: ") == 1 and word in output and "Traceback" not in output
+
+
+@pytest.mark.parametrize(
+    ("parameters", "word"),
+    [({"decoder": "best"}, "'best'"), ({"samples": 0}, "samples"), ({"samples": "many"}, "samples")],
+)
+def test_a_bad_parameter_ends_the_node_with_one_sentence(bench, root, tmp_path, task, parameters, word):
+    Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), **parameters)
+    status, output = bench.finish("policy", START_S)
+    assert status == 2
+    assert output.count("error: ") == 1 and word in output and "Traceback" not in output
+
+
+def test_a_policy_that_predicts_nan_ends_the_node_so_that_safety_stops_the_arm(
+    bench, root, tmp_path, task, monkeypatch
+):
+    monkeypatch.setitem(SPREADS, "strong", float("nan"))
+    Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), enabled=True)
+    assert bench.until(lambda: bench.processes["policy"].poll() is not None, START_S)
+    status, output = bench.finish("policy")
+    assert status in (1, 2), "the end of a node that cannot go on looks like a success"
+    assert "finite" in output
+
+
+def test_neither_policy_nor_safety_subscribes_to_ground_truth(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    bench.start("safety", {"task": str(root / "config" / "franka_place.yaml")})
+    assert harness.ready()
+
+    def subscribed(name: str) -> set[str]:
+        if (name, "/") not in bench.node.get_node_names_and_namespaces():
+            return set()
+        return {topic for topic, _ in bench.node.get_subscriber_names_and_types_by_node(name, "/")}
+
+    # The last subscription of each node is there, so all are.
+    assert bench.until(lambda: "/episode/event" in subscribed("policy"), START_S)
+    assert bench.until(lambda: {"/policy/chunk", "/heartbeat"} <= subscribed("safety"), START_S)
+    for name in ("policy", "safety"):
+        assert not {topic for topic in subscribed(name) if topic.startswith(("/ground_truth", "/twin"))}
