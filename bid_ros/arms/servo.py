@@ -38,18 +38,22 @@ class ServoConfig:
         time_constant_s: s in which a small position error falls to 1/e; 0.01 to 1.
         silence_grace_s: s after the last covering chunk during which its last sample is still approached; then the
             stop begins. 0 to 0.2, because the arm must begin to stop within 200 ms.
+        lookahead_s: s ahead of now at which chunks are sampled, to make up for the lag of the arm behind its
+            set-point; 0 to 0.3.
         max_step_s: a longer pause between two steps counts as this much, so a late step cannot jump; 0.001 to 0.1.
     """
 
     time_constant_s: float = 0.05
     silence_grace_s: float = 0.12
     max_step_s: float = 0.03
+    lookahead_s: float = 0.0
 
     def __post_init__(self) -> None:
         for name, low, high in (
             ("time_constant_s", 0.01, 1.0),
             ("silence_grace_s", 0.0, 0.2),
             ("max_step_s", 0.001, 0.1),
+            ("lookahead_s", 0.0, 0.3),
         ):
             value = getattr(self, name)
             if not low <= value <= high:
@@ -172,7 +176,7 @@ class ChunkServo:
         elapsed = max(0.0, (now_ns - self._last_ns) / NANOSECONDS)
         self._last_ns = now_ns
         dt = min(elapsed, self._config.max_step_s)
-        covered = self._sample(now_ns, elapsed)
+        covered = self._sample(now_ns + round(self._config.lookahead_s * NANOSECONDS), elapsed)
         if dt > 0.0:
             self._advance(dt)
         return self._output(now_ns, covered)

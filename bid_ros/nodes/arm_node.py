@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
-from bid_ros.arms import ArmState, ChunkServo, ServoMode, ServoOutput, build_arm, load_arm_config
+from bid_ros.arms import ArmState, ChunkServo, ServoConfig, ServoMode, ServoOutput, build_arm, load_arm_config
 from bid_ros.deadline import Deadlines
 from bid_ros.errors import ArmError, ChunkError
 from bid_ros.nodes.base import HEARTBEAT_PERIOD_S, BidNode, Parameter, run_node
@@ -32,6 +32,7 @@ PARAMETERS = (
     Parameter("twin", False, "the address is a twin: no real-time kernel needed, twin dynamics"),
     Parameter("connect_wait_s", 0.0, "time in s to go on trying; a twin needs some to start", 0.0, 120.0),
     Parameter("rate_hz", 100, "set-points streamed a second", 100, 1000),
+    Parameter("lookahead_s", 0.0, "chunks are sampled this long ahead of now, for the lag of the arm", 0.0, 0.3),
     Parameter("publish_every", 2, "publish the state every n-th set-point", 1, 100),
     Parameter("required", ["policy", "safety"], "nodes whose heartbeat the arm waits for and watches"),
     Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node; then a latched stop", 0.1, 2.0),
@@ -55,7 +56,7 @@ class ArmNode(BidNode):
             raise ArmError("robot_ip is empty; valid is the address of the robot, or start the system in its twin")
         config = load_arm_config(Path(self.value("arm_config")), address, twin=self.value("twin"))
         self._arm = build_arm(self.value("arm"), config)
-        self._servo = ChunkServo(self._task)
+        self._servo = ChunkServo(self._task, ServoConfig(lookahead_s=self.value("lookahead_s")))
         self._watched = frozenset(self.value("required"))
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
         self._lock = threading.Lock()

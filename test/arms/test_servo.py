@@ -320,3 +320,17 @@ def test_a_step_is_quick():
         servo.step(now)
         durations.append(time.perf_counter_ns() - begin)
     assert np.median(durations) < 150_000, f"{np.median(durations) / 1000:.0f} us"
+
+
+def test_lookahead_samples_the_chunk_ahead_of_now():
+    """With a lookahead the set-point follows where the chunk will be, so a lagging arm is where the chunk is."""
+    rows = np.tile([0.45, 0.0, 0.3, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.04], (15, 1))
+    rows[:, 0] += 0.01 * np.arange(15)  # 0.1 m/s
+    positions = {}
+    for lookahead in (0.0, 0.1):
+        servo = ChunkServo(TASK, ServoConfig(lookahead_s=lookahead))
+        servo.start(rows[0, :3], [1.0, 0.0, 0.0, 0.0], 0)
+        servo.accept(ActionChunk(0, 100_000_000, rows))
+        for now in range(0, 800_000_000, 10_000_000):
+            positions[lookahead] = servo.step(now).setpoint.position[0]
+    assert positions[0.1] - positions[0.0] == pytest.approx(0.01, abs=1e-3)
