@@ -34,6 +34,22 @@ def shift_images(images: Image, most: int, rng: np.random.Generator) -> Image:
     return shifted
 
 
+def offset_vectors(values: NDArray[np.float32], deviation: float, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Return normalised vectors ``(B, To, S)`` with an offset per sample and a fifth of it per step added.
+
+    Args:
+        values: normalised to [-1, 1].
+        deviation: standard deviation of the offset; 0 returns ``values``.
+        rng: draws the offsets.
+    """
+    if deviation == 0:
+        return values
+    count, steps, size = values.shape
+    common = rng.standard_normal((count, 1, size), dtype=np.float32)
+    own = rng.standard_normal((count, steps, size), dtype=np.float32)
+    return (values + deviation * (common + 0.2 * own)).astype(np.float32)
+
+
 def jitter(images: torch.Tensor, config: AugmentConfig, generator: torch.Generator) -> torch.Tensor:
     """Change contrast, colour, brightness and noise of each sample, in place; returns ``images``.
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from bid_ros.errors import RecordingError
-from bid_ros.learning.augment import jitter, shift_images
+from bid_ros.learning.augment import jitter, offset_vectors, shift_images
 from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.goal import episode_goals, goal_columns
 from bid_ros.learning.ranges import action_normaliser, observation_normalisers
@@ -80,7 +80,10 @@ class TrainingData:
             images[name] = _images(values[seen], device, augment, seed + index)
         return Batch(
             images=images,
-            vectors={name: torch.from_numpy(values[seen]).to(device) for name, values in self._vectors.items()},
+            vectors={
+                name: torch.from_numpy(_vectors(values[seen], augment, seed + index)).to(device)
+                for index, (name, values) in enumerate(self._vectors.items())
+            },
             actions=torch.from_numpy(self._actions[rows]).to(device),
             goals=None if self._goals is None else torch.from_numpy(self._goals[self.owners[windows]]).to(device),
         )
@@ -90,6 +93,10 @@ class TrainingData:
         if goals is None or columns is None:
             return None
         return LinearNormaliser(self.action.minimum[columns], self.action.maximum[columns]).normalise(goals)
+
+
+def _vectors(values: NDArray[np.float32], augment: AugmentConfig | None, seed: int) -> NDArray[np.float32]:
+    return values if augment is None else offset_vectors(values, augment.state, np.random.default_rng(seed))
 
 
 def _images(frames: NDArray[Any], device: torch.device, augment: AugmentConfig | None, seed: int) -> torch.Tensor:

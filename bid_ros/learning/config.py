@@ -63,6 +63,10 @@ class AugmentConfig:
         shift: largest shift in whole pixels, edges repeated. Off by default: a shift moves what is seen but not
             the action that goes with it, so the policy becomes as vague as the shift is wide.
 
+        state: standard deviation of an offset on each vector, as a share of half its range, the same for all steps
+            of a sample, and a fifth of it independent per step. Without it a policy trusts its own position more
+            than the images and replays trajectories; the actions stay as they are.
+
     Raises:
         BidError: for a value outside its range.
     """
@@ -71,9 +75,10 @@ class AugmentConfig:
     contrast: float = 0.15
     noise: float = 0.02
     shift: int = 0
+    state: float = 0.03
 
     def __post_init__(self) -> None:
-        for name in ("brightness", "contrast", "noise"):
+        for name in ("brightness", "contrast", "noise", "state"):
             if not 0 <= getattr(self, name) <= 0.5:
                 raise BidError(f"augmentation: {name} is {getattr(self, name)}; valid is 0 to 0.5")
         if not 0 <= self.shift <= 8:

@@ -1,8 +1,9 @@
 import numpy as np
+import pytest
 import torch
 
 from bid_ros.learning import AugmentConfig
-from bid_ros.learning.augment import jitter, shift_images
+from bid_ros.learning.augment import jitter, offset_vectors, shift_images
 
 
 def test_shift_moves_whole_samples_and_repeats_edges() -> None:
@@ -42,3 +43,12 @@ def test_jitter_keeps_to_its_limits() -> None:
     deviations = noisy.flatten(1).std(dim=1)
     assert 0.03 < deviations.max() < 0.07
     assert deviations.min() < 0.01
+
+
+def test_vectors_are_offset_alike_at_all_steps_of_a_sample():
+    values = np.zeros((500, 2, 3), dtype=np.float32)
+    moved = offset_vectors(values, 0.1, np.random.default_rng(0))
+    assert moved.dtype == np.float32
+    assert moved.std() == pytest.approx(0.1, rel=0.1)
+    assert (moved[:, 1] - moved[:, 0]).std() == pytest.approx(0.1 * 0.2 * 2**0.5, rel=0.1)
+    assert offset_vectors(values, 0.0, np.random.default_rng(0)) is values
