@@ -162,8 +162,8 @@ def test_speed_is_that_of_all_axes_together(envelope, chunk):
 
 @pytest.mark.parametrize(("acceleration", "trigger"), [(4.9, ""), (5.1, "acceleration")])
 def test_acceleration(envelope, chunk, acceleration, trigger):
-    times = 0.02 * (np.arange(ROWS) - 7.5)
-    smooth = chunk(column(0, 0.5 + 0.5 * acceleration * times**2), dt_ns=20_000_000)
+    times = 0.01 * (np.arange(ROWS) - 7.5)
+    smooth = chunk(column(0, 0.5 + 0.5 * acceleration * times**2), dt_ns=10_000_000)
     verdict = envelope.check(smooth, NOW, smooth.actions[0, :3])
     assert verdict.trigger == trigger
     if trigger:
