@@ -10,7 +10,8 @@ from typing import IO, Any
 
 from honcho.manager import Manager
 
-PROGRESS = "\x1f"
+from bid_ros.progress import PROGRESS
+
 PLAIN_PROGRESS_S = 2.0
 
 

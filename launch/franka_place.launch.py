@@ -55,6 +55,7 @@ def _nodes(context: LaunchContext) -> list[object]:
 
 
 def generate_launch_description() -> LaunchDescription:
+    """Declare the arguments of ``bid up`` and start the nodes that ``bringup.describe`` names."""
     declared = [
         DeclareLaunchArgument(name, default_value=value, description=text) for name, (value, text) in ARGUMENTS.items()
     ]

@@ -20,6 +20,7 @@ from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.operator import RobotOperator, TwinOperator
 from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, STATE
+from bid_ros.progress import PROGRESS
 from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.task import load_task
 from bid_ros.teleop import HomingPlan
@@ -43,7 +44,6 @@ PARAMETERS = (
 )
 CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000
-PROGRESS = "\x1f"  # `bid up` overwrites lines that start with it
 
 
 class EpisodeNode(BidNode):

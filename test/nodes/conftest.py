@@ -17,7 +17,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.append(str(ROOT / "test"))  # for tiny_bundle
 
 
 class Bench:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +14,13 @@ from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.policy import Policy
 from bid_ros.task import Feature, Task, load_task
 
-TEST = Path(__file__).resolve().parent.parent
-if str(TEST) not in sys.path:
-    sys.path.insert(0, str(TEST))
-
 POSE = {"tool_position": [0.5, 0.1, 0.3], "tool_rotation": [1, 0, 0, 0, -1, 0], "gripper_width": [0.04]}
 
 
 @pytest.fixture(scope="session")
 def task() -> Task:
     """The shipped task with images of 8x8, so that encoders cost nothing."""
-    task = load_task(TEST.parent / "config" / "franka_place.yaml")
+    task = load_task(Path(__file__).resolve().parents[2] / "config" / "franka_place.yaml")
     small = tuple(replace(item, shape=(8, 8, 3)) if item.kind == "image" else item for item in task.observation)
     return replace(task, observation=small)
 
