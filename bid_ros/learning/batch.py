@@ -15,6 +15,7 @@ from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.goal import episode_goals, goal_columns
 from bid_ros.learning.ranges import action_normaliser, observation_normalisers
 from bid_ros.learning.windows import window_rows
+from bid_ros.policy.anchor import ActionReference, action_anchor
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.recording.dataset import Dataset
 from bid_ros.task import Task
@@ -28,7 +29,7 @@ class Batch:
         images: per camera ``(B, To, h, w, 3)`` in [-0.5, 0.5].
         vectors: per feature ``(B, To, S)`` normalised.
         actions: ``(B, H, D)`` normalised.
-        goals: ``(B, 3)`` normalised as the action's position, None for a task without a goal.
+        goals: ``(B, 3)`` counted and normalised as the action's position, None for a task without a goal.
     """
 
     images: dict[str, torch.Tensor]
@@ -41,22 +42,24 @@ class TrainingData:
     """Windows of a data set, normalised. Images stay uint8 until they are used.
 
     Attributes:
-        observation: normaliser per vector feature; action: of the actions.
+        observation: normaliser per vector feature; action: of the actions, counted from ``reference``.
         owners: ``(W,)``, episode of each window.
+
+    Args:
+        dataset: the rows.
+        task: layout of its features.
+        reference: where action positions count from.
 
     Raises:
         RecordingError: if the data set does not fit the task or has no complete window.
     """
 
-    def __init__(self, dataset: Dataset, task: Task) -> None:
+    def __init__(self, dataset: Dataset, task: Task, reference: ActionReference = "base") -> None:
         dataset.validate(task)
         self.observation: dict[str, LinearNormaliser] = observation_normalisers(dataset, task)
-        self.action: LinearNormaliser = action_normaliser(dataset, task)
         self._steps = task.observation_steps
         self._images = {item.name: dataset.observations[item.name] for item in task.cameras}
         self._vectors = {name: item.normalise(dataset.observations[name]) for name, item in self.observation.items()}
-        self._actions = self.action.normalise(dataset.actions)
-        self._goals = self._normalised_goals(dataset, task)
         self._rows, self.owners = window_rows(
             dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon
         )
@@ -64,6 +67,13 @@ class TrainingData:
             raise RecordingError(
                 f"data set has no complete window of {task.horizon} rows: every episode is cut off early"
             )
+        current = self._rows[:, task.observation_steps - 1]
+        newest = {item.name: dataset.observations[item.name][current] for item in task.vectors}
+        anchors = action_anchor(task, reference, newest, (len(current),))
+        actions = dataset.actions[self._rows] - anchors[:, None]
+        self.action: LinearNormaliser = action_normaliser(actions, task)
+        self._actions = self.action.normalise(actions)
+        self._goals = self._normalised_goals(dataset, task, anchors)
 
     def batch(
         self,
@@ -84,15 +94,19 @@ class TrainingData:
                 name: torch.from_numpy(_vectors(values[seen], augment, seed + index)).to(device)
                 for index, (name, values) in enumerate(self._vectors.items())
             },
-            actions=torch.from_numpy(self._actions[rows]).to(device),
-            goals=None if self._goals is None else torch.from_numpy(self._goals[self.owners[windows]]).to(device),
+            actions=torch.from_numpy(self._actions[windows]).to(device),
+            goals=None if self._goals is None else torch.from_numpy(self._goals[windows]).to(device),
         )
 
-    def _normalised_goals(self, dataset: Dataset, task: Task) -> NDArray[np.float32] | None:
+    def _normalised_goals(
+        self, dataset: Dataset, task: Task, anchors: NDArray[np.float64]
+    ) -> NDArray[np.float32] | None:
+        """Goal of each window, ``(W, 3)``."""
         goals, columns = episode_goals(dataset, task), goal_columns(task)
         if goals is None or columns is None:
             return None
-        return LinearNormaliser(self.action.minimum[columns], self.action.maximum[columns]).normalise(goals)
+        counted = goals[self.owners] - anchors[:, columns]
+        return LinearNormaliser(self.action.minimum[columns], self.action.maximum[columns]).normalise(counted)
 
 
 def _vectors(values: NDArray[np.float32], augment: AugmentConfig | None, seed: int) -> NDArray[np.float32]:

@@ -115,6 +115,7 @@ def _write(
         diffusion=config.diffusion,
         graphs=graphs,
         provenance=provenance,
+        action_reference=config.action_reference,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bid_ros.errors import BidError
+from bid_ros.policy.anchor import ACTION_REFERENCES, ActionReference
 from bid_ros.policy.sampler import DiffusionConfig
 
 DEVICES: Final = ("auto", "cpu", "cuda")
@@ -99,6 +100,7 @@ class TrainConfig:
         learning_rate: peak; it rises linearly over ``warm_up`` (share of the steps), then falls along a cosine to 0.
         weight_decay: of AdamW.
         ema_power: the averaged weights keep ``1 - (1 + step) ** -ema_power`` of their past, at most 0.9999.
+        action_reference: where the policy's positions count from, see :mod:`bid_ros.policy.anchor`.
         goal_weight: weight of the auxiliary loss on the episode's goal (see :mod:`bid_ros.learning.goal`).
         validation_share: share of the episodes held out, at least one if there are two or more; 0 holds none out.
         validate_every, checkpoint_every, log_every: steps between validations, checkpoints and log lines.
@@ -118,6 +120,7 @@ class TrainConfig:
     weight_decay: float = 1e-4
     warm_up: float = 0.05
     ema_power: float = 0.75
+    action_reference: ActionReference = "tool"
     goal_weight: float = 0.5
     validation_share: float = 0.05
     validate_every: int = 500
@@ -137,6 +140,10 @@ class TrainConfig:
             raise BidError(f"training: seed {self.seed}, threads {self.threads}; valid is 0 or more")
         if self.device not in DEVICES:
             raise BidError(f"training: device is '{self.device}'; valid are {', '.join(DEVICES)}")
+        if self.action_reference not in ACTION_REFERENCES:
+            raise BidError(
+                f"training: action_reference is '{self.action_reference}'; valid are {', '.join(ACTION_REFERENCES)}"
+            )
         for name, least, most in (
             ("learning_rate", 1e-7, 1.0),
             ("weight_decay", 0.0, 1.0),

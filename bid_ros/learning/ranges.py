@@ -22,9 +22,9 @@ def observation_normalisers(dataset: Dataset, task: Task) -> dict[str, LinearNor
     return {feature.name: _normaliser(dataset.observations[feature.name], (feature,)) for feature in task.vectors}
 
 
-def action_normaliser(dataset: Dataset, task: Task) -> LinearNormaliser:
-    """Return the normaliser of the D action values."""
-    return _normaliser(dataset.actions, task.action)
+def action_normaliser(actions: NDArray[np.float64], task: Task) -> LinearNormaliser:
+    """Return the normaliser of the D action values from ``(..., D)`` of them, counted from where the policy counts."""
+    return _normaliser(actions.reshape(-1, task.action_dim), task.action)
 
 
 def action_spread(dataset: Dataset, task: Task) -> NDArray[np.float64]:

@@ -65,7 +65,7 @@ def train(
     """
     device = _device(config)
     data_set = dataset if isinstance(dataset, Dataset) else Dataset.load(dataset)
-    data = TrainingData(data_set, task)
+    data = TrainingData(data_set, task, config.action_reference)
     held = held_out_episodes(data_set.episodes, config.validation_share, config.seed)
     training, validation = (np.flatnonzero(mask) for mask in (~held[data.owners], held[data.owners]))
     if len(training) == 0:

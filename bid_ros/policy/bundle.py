@@ -9,13 +9,14 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 import numpy as np
 import yaml
 from numpy.typing import NDArray
 
 from bid_ros.errors import BundleError
+from bid_ros.policy.anchor import ACTION_REFERENCES, ActionReference
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.sampler import DiffusionConfig
 from bid_ros.task import Task
@@ -38,6 +39,7 @@ FIELDS: Final = (
     "files",
     "provenance",
 )
+REFERENCE: Final = "action_reference"  # the one field that may be left out
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class Bundle:
         name: its own name.
         sha256: hash of ``bundle.yaml``, hexadecimal.
         observation: normaliser per vector feature of the task.
-        action: normaliser of the D action values.
+        action: normaliser of the D action values, counted from ``action_reference``.
+        action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
         action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
         diffusion: how to sample.
         strong: graphs of the policy.
@@ -70,6 +73,7 @@ class Bundle:
     sha256: str
     observation: Mapping[str, LinearNormaliser]
     action: LinearNormaliser
+    action_reference: ActionReference
     action_spread: NDArray[np.float64]
     diffusion: DiffusionConfig
     strong: GraphFiles
@@ -118,6 +122,7 @@ def load_bundle(path: str | Path, task: Task) -> Bundle:
             sha256=hashlib.sha256(manifest).hexdigest(),
             observation=observation,
             action=action,
+            action_reference=_reference(data.get(REFERENCE, "base")),
             action_spread=_spread(data["action_spread"], task.action_dim),
             diffusion=_diffusion(data["diffusion"]),
             strong=strong,
@@ -145,7 +150,8 @@ def _fields(manifest: bytes) -> Mapping[str, Any]:
     version = content.get("format", FORMAT) if isinstance(content, dict) else FORMAT
     if type(version) is not int or version != FORMAT:
         raise BundleError(f"format is {version!r}; this version of bid_ros reads format {FORMAT}")
-    data = _mapping(content, MANIFEST, FIELDS)
+    names = (*FIELDS, REFERENCE) if isinstance(content, dict) and REFERENCE in content else FIELDS
+    data = _mapping(content, MANIFEST, names)
     if not isinstance(data["name"], str):
         raise BundleError(f"name is {data['name']!r}; valid is a text")
     return data
@@ -204,6 +210,12 @@ def _spread(content: object, size: int) -> NDArray[np.float64]:
     if not (np.isfinite(spread).all() and (spread >= 0).all()):
         raise BundleError(f"action_spread is {spread.tolist()}; valid are finite numbers of at least 0")
     return spread
+
+
+def _reference(content: object) -> ActionReference:
+    if content not in ACTION_REFERENCES:
+        raise BundleError(f"{REFERENCE} is {content!r}; valid are {', '.join(ACTION_REFERENCES)}")
+    return cast(ActionReference, content)
 
 
 def _diffusion(content: object) -> DiffusionConfig:

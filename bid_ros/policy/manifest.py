@@ -12,6 +12,7 @@ import yaml
 from numpy.typing import ArrayLike
 
 from bid_ros.errors import BundleError
+from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.bundle import FORMAT, MANIFEST, STRENGTHS, Bundle, file_sha256, load_bundle
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.sampler import DiffusionConfig
@@ -32,6 +33,7 @@ def write_bundle_manifest(
     diffusion: DiffusionConfig,
     graphs: Mapping[str, Mapping[str, str] | None],
     provenance: Mapping[str, Any],
+    action_reference: ActionReference = "base",
 ) -> Bundle:
     """Write ``bundle.yaml`` beside the files already in ``folder``, with the hash of each, and load it back.
 
@@ -44,6 +46,8 @@ def write_bundle_manifest(
         diffusion: how the policy is sampled.
         graphs: per strength (``strong``, ``weak``) the file names of ``encoder`` and ``denoiser``; weak may be None.
         provenance: plain values: commit, data_sha256, seeds, steps_strong, steps_weak, command, created.
+
+        action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
 
     Returns:
         The bundle as a user will load it.
@@ -67,6 +71,7 @@ def write_bundle_manifest(
             "observation": {key: _range(value) for key, value in observation.items()},
             "action": _range(action),
         },
+        "action_reference": action_reference,
         "action_spread": np.asarray(action_spread, dtype=np.float64).tolist(),
         "diffusion": asdict(diffusion),
         "graphs": {strength: graphs.get(strength) for strength in STRENGTHS},

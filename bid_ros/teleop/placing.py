@@ -12,6 +12,7 @@ from bid_ros.errors import BidError
 
 Array = NDArray[np.float64]
 STYLES: Final = ("clean", "diverse")
+LATE_SHARE: Final = 0.6  # of the diverse demonstrations begin the descent a little beside the axis
 STRATEGIES: Final = ("straight", "high", "left", "right", "low")
 
 
@@ -76,10 +77,18 @@ class PlacingConfig:
         max_speed: no peak is above it, m/s.
         acceleration, jerk: peaks, m/s^2 and m/s^3.
         blend: s by which the next move may begin before the one before it has come to rest.
-        release: s at rest between the command to open and the retreat.
+        release: s at rest between the end of the descent and the retreat.
+        release_lead: s before the end of the descent at which the gripper is told to open. An operator who waits for
+            the tool to rest teaches that opening is always a little later, and a policy that replans at rest waits
+            for ever.
         hold: s at rest at the end.
         speed_factors: range of the diverse style's factor on every speed.
         pauses: range of its idle pauses, s.
+        miss_share: share of the diverse demonstrations that first arrive beside the cup and correct it. Without them
+            the tool is always over the cup when it is low, and a policy has no reason to look.
+        misses: range of that distance, m.
+        late_misses: range of the distance that most of these still have where the descent begins, m; it is made up
+            for above the rim.
         closed_width, open_width: asked of the gripper, m. 0 squeezes whatever is between the fingers.
         rotation_6d: of the tool, all the way: straight down.
         frame_id: frame of the chunks.
@@ -88,16 +97,20 @@ class PlacingConfig:
 
     geometry: PlacingGeometry = field(default_factory=PlacingGeometry)
     carry_speed: float = 0.20
-    lower_speed: float = 0.12
+    lower_speed: float = 0.14
     retreat_speed: float = 0.16
     max_speed: float = 0.24
-    acceleration: float = 0.8
-    jerk: float = 6.0
+    acceleration: float = 1.2
+    jerk: float = 20.0
     blend: float = 0.35
     release: float = 0.45
+    release_lead: float = 0.2
     hold: float = 0.7
     speed_factors: tuple[float, float] = (0.6, 1.6)
-    pauses: tuple[float, float] = (0.2, 1.2)
+    pauses: tuple[float, float] = (0.2, 1.0)
+    miss_share: float = 0.75
+    misses: tuple[float, float] = (0.012, 0.045)
+    late_misses: tuple[float, float] = (0.004, 0.014)
     closed_width: float = 0.0
     open_width: float = 0.08
     rotation_6d: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0, -1.0, 0.0)
@@ -109,10 +122,12 @@ class PlacingConfig:
         for name in ("carry_speed", "lower_speed", "retreat_speed", "max_speed", "acceleration", "jerk"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"placing: {name} is {getattr(self, name)}; valid is a positive finite number")
-        for name in ("blend", "release", "hold"):
+        for name in ("blend", "release", "release_lead", "hold"):
             if not 0 <= getattr(self, name) <= 10:
                 raise ValueError(f"placing: {name} is {getattr(self, name)} s; valid is 0 to 10")
-        for name in ("speed_factors", "pauses"):
+        if not 0 <= self.miss_share <= 1:
+            raise ValueError(f"placing: miss_share is {self.miss_share}; valid is 0 to 1")
+        for name in ("speed_factors", "pauses", "misses", "late_misses"):
             low, high = getattr(self, name)
             if not 0 < low <= high <= 10:
                 raise ValueError(f"placing: {name} are {low} to {high}; valid is 0 < min <= max <= 10")
@@ -128,8 +143,10 @@ class Manner:
         strategy: one of STRATEGIES.
         speed: factor on every speed.
         detour: m by which ``high``, ``left``, ``right`` and ``low`` leave the straight line.
-        pauses: s of rest before the way to the cup, in the middle of it and before the descent.
+        pauses: s of rest before the way to the cup, in the middle of it and where it ends.
         blend: s of overlap between moves without a pause between them.
+        misses: m (x, y) from the cup's axis, base frame: where the way to the cup ends, and what is left of that
+            after the correction, when the descent begins.
     """
 
     strategy: str
@@ -137,6 +154,7 @@ class Manner:
     detour: float
     pauses: tuple[float, float, float]
     blend: float
+    misses: tuple[tuple[float, float], tuple[float, float]] = ((0.0, 0.0), (0.0, 0.0))
 
 
 def draw_manner(style: str, seed: int, config: PlacingConfig) -> Manner:
@@ -161,7 +179,17 @@ def draw_manner(style: str, seed: int, config: PlacingConfig) -> Manner:
         detour=float(random.uniform(0.06, 0.12)),
         pauses=(float(pauses[0]), float(pauses[1]), float(pauses[2])),
         blend=float(random.uniform(0.0, config.blend)),
+        misses=_draw_misses(random, config),
     )
+
+
+def _draw_misses(random: np.random.Generator, config: PlacingConfig) -> tuple[tuple[float, float], tuple[float, float]]:
+    places = []
+    for share, (low, high) in ((config.miss_share, config.misses), (LATE_SHARE, config.late_misses)):
+        angle = random.uniform(0.0, 2 * np.pi)
+        radius = random.uniform(low, high) if random.uniform() < share else 0.0
+        places.append((float(radius * np.cos(angle)), float(radius * np.sin(angle))))
+    return places[0], places[1]
 
 
 def carry_points(start: Array, cup: Array, manner: Manner, config: PlacingConfig) -> Array:

@@ -20,7 +20,8 @@ class ScriptedTeleoperator:
 
     ``clean`` demonstrations all do the same: straight to the cup, one speed, no pauses. ``diverse`` ones differ by
     seed in speed, in idle pauses, in how moves are joined, and in the way to the cup: straight, high over it, around
-    the left or the right, or low beside it and then over (the paper's clean and diverse data).
+    the left or the right, or low beside it and then over (the paper's clean and diverse data). Most of them first
+    arrive beside the cup and correct it, so that the data show how to get back from there.
 
     Args:
         style: ``clean`` or ``diverse``.
@@ -104,45 +105,61 @@ class ScriptedTeleoperator:
 
     def _build(self, start: Array, cup: Array) -> Trajectory:
         config, geometry = self._config, self._config.geometry
-        carry = self._carry(carry_points(start, cup, self._manner, config))
-        if self._manner.strategy == "high":
-            sink = [carry[-1].last, np.append(cup, geometry.above_z)]
-            carry.append(Move(sink, self._limits(config.carry_speed), self._after(carry[-1], 0.0)))
-        over = np.append(cup, geometry.above_z)
-        down = np.append(cup, geometry.release_z)
-        lower = Move([over, down], self._limits(config.lower_speed), self._after(carry[-1], self._manner.pauses[2]))
+        ways, begin_s = self._arrive(start, cup)
+        over, down = np.append(cup, geometry.above_z), np.append(cup, geometry.release_z)
+        beside = over + np.append(self._manner.misses[1], 0.0)
+        slide = self._move([beside, over], config.lower_speed, begin_s)
+        lower = self._move([over, down], config.lower_speed, begin_s)
+        open_s = max(slide.end_s, lower.end_s - config.release_lead)
         up = down + np.array([0.0, 0.0, geometry.retreat])
-        retreat = Move([down, up], self._limits(config.retreat_speed), lower.end_s + config.release)
+        retreat = self._move([down, up], config.retreat_speed, lower.end_s + config.release)
         self._phases = [
             (0.0, "carry"),
-            (carry[-1].end_s, "lower"),
-            (lower.end_s, "release"),
+            (begin_s, "lower"),
+            (open_s, "release"),
             (retreat.begin_s, "retreat"),
             (retreat.end_s, "hold"),
         ]
         return Trajectory(
             position=start,
             rotation_6d=np.array(config.rotation_6d),
-            moves=(*carry, lower, retreat),
+            moves=(*ways, slide, lower, retreat),
             turns=(),
-            widths=((0.0, config.closed_width), (lower.end_s, config.open_width)),
+            widths=((0.0, config.closed_width), (open_s, config.open_width)),
             duration_s=retreat.end_s + config.hold,
         )
 
+    def _arrive(self, start: Array, cup: Array) -> tuple[list[Move], float]:
+        """Moves to the place where the descent begins, and when that is: carry, pause, and correct a miss."""
+        config, height = self._config, self._config.geometry.above_z
+        missed, left = (np.array(miss) for miss in self._manner.misses)
+        first = missed if missed.any() else left
+        ways = self._carry(carry_points(start, cup + first, self._manner, config))
+        if self._manner.strategy == "high":
+            sink = [ways[-1].last, np.append(cup + first, height)]
+            ways.append(self._move(sink, config.carry_speed, self._after(ways[-1], 0.0)))
+        pause_s = self._manner.pauses[2]
+        if missed.any():
+            correction = [np.append(cup + missed, height), np.append(cup + left, height)]
+            ways.append(self._move(correction, config.lower_speed, self._after(ways[-1], pause_s)))
+            pause_s = 0.0
+        return ways, self._after(ways[-1], pause_s)
+
     def _carry(self, points: Array) -> list[Move]:
         """Moves through start, middle and end; one move passes the middle unless there is a reason to rest there."""
-        limits = self._limits(self._config.carry_speed)
+        speed = self._config.carry_speed
         begin, middle, _ = self._manner.pauses
         if not middle and self._manner.strategy != "low":
-            return [Move(points, limits, begin)]
+            return [self._move(points, speed, begin)]
         # The low way turns sharply beside the cup: a smooth curve through it would swing down towards the rim.
-        first = Move(points[:2], limits, begin)
-        return [first, Move(points[1:], limits, self._after(first, middle))]
+        first = self._move(points[:2], speed, begin)
+        return [first, self._move(points[1:], speed, self._after(first, middle))]
+
+    def _move(self, points: ArrayLike, speed: float, begin_s: float) -> Move:
+        config = self._config
+        limits = MotionLimits(min(speed * self._manner.speed, config.max_speed), config.acceleration, config.jerk)
+        return Move(points, limits, begin_s, brisk=True)
 
     def _after(self, move: Move, pause_s: float) -> float:
         """Instant at which the next move begins: after a pause, else a little before this one has come to rest."""
         return move.end_s + pause_s if pause_s else max(move.begin_s, move.end_s - self._manner.blend)
-
-    def _limits(self, speed: float) -> MotionLimits:
-        config = self._config
-        return MotionLimits(min(speed * self._manner.speed, config.max_speed), config.acceleration, config.jerk)

@@ -23,6 +23,7 @@ PEAK_ACCELERATION = 5.774
 PEAK_JERK = 60.0
 SAMPLES = 201
 REST = [(1, np.zeros(3)), (2, np.zeros(3))]
+STILL = [(1, np.zeros(3))]
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class MotionLimits:
 
 
 class Move:
-    """The minimum-jerk move from rest through points to rest, as fast as its limits allow.
+    """The move from rest through points to rest, as fast as its limits allow; minimum jerk unless it is brisk.
 
     The curve that minimises squared jerk through given points is the quintic spline with no velocity and no
     acceleration at its ends (Flash and Hogan, "The coordination of arm movements", J. Neuroscience 1985). It slows
@@ -63,12 +64,14 @@ class Move:
         points: ``(P, 3)`` m, at least two; those between the first and the last are passed without a stop.
         limits: peaks.
         begin_s: s at which it begins.
+        brisk: leave and reach rest at full acceleration, as a pushed joystick does: the cubic spline with no
+            velocity at its ends, which minimises squared acceleration.
 
     Raises:
         ValueError: there are not two or more finite points.
     """
 
-    def __init__(self, points: ArrayLike, limits: MotionLimits, begin_s: float = 0.0) -> None:
+    def __init__(self, points: ArrayLike, limits: MotionLimits, begin_s: float = 0.0, brisk: bool = False) -> None:
         waypoints = np.asarray(points, dtype=np.float64)
         if waypoints.ndim != 2 or len(waypoints) < 2 or waypoints.shape[1] != 3 or not np.isfinite(waypoints).all():
             raise ValueError(
@@ -82,7 +85,8 @@ class Move:
         if len(waypoints) < 2:
             return
         knots = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(waypoints, axis=0), axis=1))])
-        self._curve = make_interp_spline(knots / knots[-1], waypoints, k=5, bc_type=(REST, REST))
+        degree, ends = (3, STILL) if brisk else (5, REST)
+        self._curve = make_interp_spline(knots / knots[-1], waypoints, k=degree, bc_type=(ends, ends))
         self.end_s = begin_s + self._shortest(limits)
 
     def displacement(self, times: Array) -> Array:

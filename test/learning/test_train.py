@@ -166,6 +166,18 @@ def test_training_that_diverges_stops(task, dataset, make_config, tmp_path, monk
         train(make_config(), dataset, tmp_path, task, progress=False)
 
 
+def test_positions_counted_from_the_tool_are_relative_to_the_current_row(task, dataset) -> None:
+    data = TrainingData(dataset, task, "tool")
+    batch = data.batch(np.array([14]), torch.device("cpu"))
+    # Window 14 is row 14 as the current one; its first row, 13, is the observation step before it.
+    now = dataset.observations["tool_position"][14]
+    expected = dataset.actions[13:21] - np.append(now, 0.0)
+    np.testing.assert_allclose(data.action.denormalise(batch.actions[0].numpy()), expected, atol=1e-6)
+    assert batch.goals is not None
+    goal = data.action.denormalise(np.append(batch.goals[0], 0))[:3] + now
+    np.testing.assert_allclose(goal, dataset.actions[12 + 9, :3], atol=1e-6)
+
+
 def test_batches_hold_what_the_rows_say(task, dataset) -> None:
     data = TrainingData(dataset, task)
     batch = data.batch(np.array([0, 13]), torch.device("cpu"))

@@ -113,6 +113,20 @@ class Harness:
         """First status after an instant that meets a condition."""
         return next(s for s in self.statuses if stamp_to_ns(s.header.stamp) > since_ns and condition(s))
 
+    def hand_over_to_safety(self, root) -> subprocess.Popen[str]:
+        """Start a real safety node in place of this one, and wait until the arm has heard it.
+
+        Another listener may hear it earlier, so only the arm can say: from its first chunk on it refuses a reset
+        while safety is silent.
+        """
+        self.alive.remove("safety")
+        assert self.bench.until(lambda: not self.reset().success, START_S, each=self.send)
+        self.start = None
+        task = str(root / "config" / "franka_place.yaml")
+        process = self.bench.start("safety", {"task": task, "required": ["policy"]})
+        assert self.bench.until(lambda: self.reset().success, START_S)
+        return process
+
     def reset(self) -> Trigger.Response:
         future = self._reset.call_async(Trigger.Request())
         assert self.bench.until(future.done, 20.0)
@@ -197,12 +211,7 @@ def test_a_required_node_that_was_never_heard_is_not_trusted_once_work_begins(be
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])
 def test_the_end_of_the_safety_process_stops_the_arm(harness, root, kind):
-    harness.alive.remove("safety")
-    task = str(root / "config" / "franka_place.yaml")
-    safety = harness.bench.start("safety", {"task": task, "required": ["policy"]})
-    harness.bench.node.create_subscription(Heartbeat, "/heartbeat", lambda beat: heard.add(beat.node), STATE)
-    heard: set[str] = set()
-    assert harness.bench.until(lambda: "safety" in heard, START_S)
+    safety = harness.hand_over_to_safety(root)
     harness.track(steps=15)
     safety.send_signal(kind)
     assert harness.until_mode(ArmStatus.STOPPED)
@@ -211,10 +220,9 @@ def test_the_end_of_the_safety_process_stops_the_arm(harness, root, kind):
 
 
 def test_bid_reset_frees_arm_and_safety(harness, root):
-    harness.alive.remove("safety")
     received: list[SafetyState] = []
     harness.bench.node.create_subscription(SafetyState, "/safety/state", received.append, STATE)
-    harness.bench.start("safety", {"task": str(root / "config" / "franka_place.yaml"), "required": ["policy"]})
+    harness.hand_over_to_safety(root)
     assert harness.bench.until(lambda: received and received[-1].state == SafetyState.RUNNING, START_S)
     harness.track(steps=15)
     harness.alive.remove("policy")

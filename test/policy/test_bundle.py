@@ -96,6 +96,8 @@ def test_an_unknown_field_is_named(copy, task):
     ("change", "match"),
     [
         (lambda d: d.update(format=2), "format is 2"),
+        (lambda d: d.update(action_reference="world"), "action_reference is 'world'; valid are base, tool"),
+        (lambda d: d.update(action_reference=["tool"]), "action_reference is .*; valid are base, tool"),
         (lambda d: d.update(task="ur_pick"), "another task: task is 'ur_pick', the task file says 'franka_place'"),
         (lambda d: d.update(horizon=8), "horizon is 8, the task file says 16"),
         (lambda d: d.update(action_dim=7), "action_dim is 7"),

@@ -60,7 +60,7 @@ def test_every_chunk_of_every_demonstration_passes_the_envelope(root, style, see
 def test_the_motion_is_slow_and_smooth_and_never_hits_the_rim(style, seed):
     start, cup = scene(seed)
     _, positions, _, phases = sampled(planned(style, seed, start, cup))
-    for order, limit in ((1, 0.25), (2, 1.5), (3, 15.0)):
+    for order, limit in ((1, 0.3), (2, 2.5)):
         peak = np.linalg.norm(np.diff(positions, order, axis=0), axis=1).max() / 0.01**order
         assert peak <= limit, f"derivative {order} peaks at {peak:.3f}"
     sideways = np.linalg.norm(positions[:, :2] - cup[:2], axis=1)
@@ -77,7 +77,9 @@ def test_it_opens_only_at_the_release_height_over_the_cup_and_then_retreats(styl
     _, positions, widths, phases = sampled(planned(style, seed, start, cup))
     opening = int(np.argmax(widths > 0.04))
     assert opening > 0
-    np.testing.assert_allclose(positions[opening], [*cup[:2], GEOMETRY.release_z], atol=1e-3)
+    np.testing.assert_allclose(positions[opening][:2], cup[:2], atol=1e-3)
+    # It opens on the last centimetres, when the object's end is well inside the cup, and not when it has come to rest.
+    assert GEOMETRY.release_z + 0.001 < positions[opening][2] < GEOMETRY.release_z + 0.02
     assert (widths[:opening] == 0.0).all() and (widths[opening:] == 0.08).all()
     assert list(dict.fromkeys(phases)) == ["carry", "lower", "release", "retreat", "hold"]
     np.testing.assert_allclose(positions[-1], [*cup[:2], GEOMETRY.release_z + GEOMETRY.retreat], atol=1e-6)
@@ -105,7 +107,7 @@ def test_diverse_demonstrations_differ_and_each_is_reproducible():
     speeds = [manner.speed for manner in manners]
     assert 0.6 <= min(speeds) < 0.65 and 1.5 < max(speeds) <= 1.6
     pauses = [pause for manner in manners for pause in manner.pauses if pause]
-    assert 0.2 <= min(pauses) < 0.3 and 1.1 < max(pauses) <= 1.2
+    assert 0.2 <= min(pauses) < 0.3 and 0.9 < max(pauses) <= 1.0
     assert all(any(manner.pauses[place] for manner in manners) for place in range(3))
     assert any(not any(manner.pauses) for manner in manners)
     assert manners == [draw_manner("diverse", seed, CONFIG) for seed in range(200)]
@@ -131,12 +133,28 @@ def aside(strategy):
     return sideways[np.abs(sideways).argmax()], way[:, 2]
 
 
+def test_most_diverse_demonstrations_arrive_beside_the_cup_and_correct_it():
+    over = []
+    for seed in range(100):
+        start, cup = scene(seed)
+        operator = planned("diverse", seed, start, cup)
+        _, positions, _, phases = sampled(operator)
+        sideways = np.linalg.norm(positions[:, :2] - cup[:2], axis=1)
+        first = int(np.argmax(positions[:, 2] < GEOMETRY.above_z - 0.005)) if "lower" in phases else 0
+        missed, left = (np.linalg.norm(miss) for miss in operator.manner.misses)
+        over.append(missed)
+        assert sideways[phases.index("lower")] <= max(left, 0.0) + max(missed, 0.045)
+        assert sideways[-1] < 1e-6 and first > 0
+    assert 0.6 < np.mean(np.array(over) > 0) < 0.9
+    assert min(miss for miss in over if miss) >= 0.012 and max(over) <= 0.045
+
+
 def test_the_strategies_are_different_ways():
     assert aside("left")[0] > 0.05
     assert aside("right")[0] < -0.05
     assert aside("high")[1].max() > START[2] + 0.03
     assert aside("low")[1].min() < GEOMETRY.above_z - 0.03
-    assert abs(aside("straight")[0]) < 1e-6 and aside("straight")[1].max() < START[2] + 1e-6
+    assert abs(aside("straight")[0]) < 0.05 and aside("straight")[1].max() < START[2] + 1e-6
 
 
 def test_pauses_are_rests():

@@ -1,0 +1,43 @@
+"""Where a policy's action positions count from: the base frame's origin, or the newest observed position.
+
+A policy that predicts positions from where the tool is (as in Chi et al., "Universal Manipulation Interface", RSS 2024,
+Section III-B) needs only what the cameras show relative to the tool, which is the same everywhere in the workspace.
+The sampled chunks are moved back into the base frame at once, so decoders compare all of them in that one fixed frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.task import Task
+
+ActionReference = Literal["base", "tool"]
+ACTION_REFERENCES: Final = get_args(ActionReference)
+
+
+def action_anchor(
+    task: Task, reference: ActionReference, newest: Mapping[str, NDArray[Any]], rows: tuple[int, ...] = ()
+) -> NDArray[np.float64]:
+    """Return what is added to predicted actions: ``(*rows, D)``, task units.
+
+    Args:
+        task: layout of the actions.
+        reference: ``base``: nothing is added. ``tool``: the newest observed value of the same name is added to every
+            position; rotations and the gripper's width stay absolute.
+        newest: newest value ``(*rows, S)`` of each vector feature, raw units.
+        rows: leading shape, for many observations at once.
+    """
+    anchor = np.zeros((*rows, task.action_dim))
+    if reference == "base":
+        return anchor
+    observed = {feature.name for feature in task.vectors}
+    start = 0
+    for feature in task.action:
+        if feature.kind == "position" and feature.name in observed:
+            anchor[..., start : start + feature.size] = newest[feature.name]
+        start += feature.size
+    return anchor

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+from tiny_bundle import make_tiny_bundle
+
+from bid_ros.policy.anchor import action_anchor
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.policy import Policy
+
+NEWEST = {"tool_position": np.array([0.5, 0.1, 0.3]), "tool_rotation": np.ones(6), "gripper_width": np.array([0.04])}
+
+
+def test_only_positions_move(task):
+    np.testing.assert_array_equal(action_anchor(task, "tool", NEWEST), [0.5, 0.1, 0.3, 0, 0, 0, 0, 0, 0, 0])
+    np.testing.assert_array_equal(action_anchor(task, "base", NEWEST), np.zeros(10))
+
+
+def test_many_at_once(task):
+    newest = {name: np.stack([value, 2 * value]) for name, value in NEWEST.items()}
+    anchors = action_anchor(task, "tool", newest, (2,))
+    np.testing.assert_array_equal(anchors[1], 2 * action_anchor(task, "tool", NEWEST))
+
+
+@pytest.fixture
+def relative(task, tmp_path):
+    return Policy(load_bundle(make_tiny_bundle(tmp_path, task, action_reference="tool"), task), task, "onnx")
+
+
+def test_a_policy_that_counts_from_the_tool_answers_in_the_base_frame(policy, relative, observe):
+    observation = observe()
+    pairs = []
+    for one in (policy, relative):
+        pairs.append(one.sample(one.encode(observation), 4, 4, np.random.default_rng(0)))
+    offset = np.append(observation.values["tool_position"][-1], np.zeros(7))
+    for base, tool in zip(*pairs, strict=True):
+        np.testing.assert_allclose(tool, base + offset, atol=1e-12)
+
+
+def test_a_start_is_counted_from_the_tool_too(policy, relative, observe):
+    observation = observe()
+    encoded, plain = relative.encode(observation), policy.encode(observation)
+    row = policy.sample(plain, 1, 0, np.random.default_rng(1))[0][0, 0]
+    start = np.tile(encoded.anchor + row, (16, 1))
+    ours = relative.sample(encoded, 2, 0, np.random.default_rng(0), start, "renoise")[0]
+    base = policy.sample(plain, 2, 0, np.random.default_rng(0), start - encoded.anchor, "renoise")[0]
+    np.testing.assert_allclose(ours, base + encoded.anchor, atol=1e-12)
