@@ -7,12 +7,16 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from bid_ros.bringup import SYSTEMS, UpArguments, command_line, describe, environment, rviz_layout
+from bid_ros.bringup import SYSTEMS, NodeSpec, UpArguments, command_line, describe, environment, rviz_layout
+from bid_ros.decoding import DecoderConfig, build_decoder
 from bid_ros.evaluation.replay_video import write_run_video
+from bid_ros.policy.bundle import load_bundle
 from bid_ros.supervisor import supervise
+from bid_ros.task import load_task
 
 
 def add_parser(verbs: Any) -> None:
@@ -71,12 +75,29 @@ def run(options: argparse.Namespace) -> int:
 def start(system: str, arguments: UpArguments) -> int:
     """Start the nodes of a system and wait until the episode runner ends; return the exit status."""
     specs = describe(system, arguments)
+    _check(specs)
     out = Path(arguments.out)
     _set_aside(out)
     commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
     if arguments.rviz and shutil.which("rviz2"):
         commands["rviz"] = f"exec rviz2 -d {shlex.quote(str(rviz_layout(system)))}"
     return supervise(commands, environment(twin=not arguments.robot_ip), out / "logs", "episode")
+
+
+def _check(specs: Iterable[NodeSpec]) -> None:
+    """Hold bundle and decoder against each other and the task before any process is started.
+
+    Raises:
+        BidError: what the policy node would refuse; one of its subclasses says which part.
+    """
+    for spec in specs:
+        if spec.executable == "policy_node":
+            wanted = spec.parameters
+            bundle = load_bundle(Path(wanted["bundle"]), load_task(wanted["task"]))
+            samples = wanted["samples"]
+            weak = samples if bundle.weak else 0
+            config = DecoderConfig(samples=samples, weak_samples=weak, action_horizon=wanted["action_horizon"])
+            build_decoder(wanted["decoder"], config)
 
 
 def _set_aside(out: Path) -> None:

@@ -13,7 +13,7 @@ from bid_ros.errors import RecordingError
 from bid_ros.learning.augment import jitter, offset_vectors, shift_images
 from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.goal import episode_goals, goal_columns
-from bid_ros.learning.ranges import action_normaliser, observation_normalisers
+from bid_ros.learning.ranges import action_normaliser, goal_normaliser, observation_normalisers
 from bid_ros.learning.windows import window_rows
 from bid_ros.policy.anchor import ActionReference, action_anchor
 from bid_ros.policy.normalise import LinearNormaliser
@@ -29,7 +29,7 @@ class Batch:
         images: per camera ``(B, To, h, w, 3)`` in [-0.5, 0.5].
         vectors: per feature ``(B, To, S)`` normalised.
         actions: ``(B, H, D)`` normalised.
-        goals: ``(B, 3)`` counted and normalised as the action's position, None for a task without a goal.
+        goals: ``(B, 3)`` counted as the action's position and normalised, None for a task without a goal.
     """
 
     images: dict[str, torch.Tensor]
@@ -43,6 +43,7 @@ class TrainingData:
 
     Attributes:
         observation: normaliser per vector feature; action: of the actions, counted from ``reference``.
+        goal: of the episodes' goals, counted alike; None for a task without a goal.
         owners: ``(W,)``, episode of each window.
 
     Args:
@@ -71,9 +72,11 @@ class TrainingData:
         newest = {item.name: dataset.observations[item.name][current] for item in task.vectors}
         anchors = action_anchor(task, reference, newest, (len(current),))
         actions = dataset.actions[self._rows] - anchors[:, None]
-        self.action: LinearNormaliser = action_normaliser(actions, task)
+        self.action: LinearNormaliser = action_normaliser(actions, task, each_row=reference == "tool")
         self._actions = self.action.normalise(actions)
-        self._goals = self._normalised_goals(dataset, task, anchors)
+        goals = self._counted_goals(dataset, task, anchors)
+        self.goal: LinearNormaliser | None = None if goals is None else goal_normaliser(goals)
+        self._goals = None if goals is None or self.goal is None else self.goal.normalise(goals)
 
     def batch(
         self,
@@ -98,15 +101,13 @@ class TrainingData:
             goals=None if self._goals is None else torch.from_numpy(self._goals[windows]).to(device),
         )
 
-    def _normalised_goals(
-        self, dataset: Dataset, task: Task, anchors: NDArray[np.float64]
-    ) -> NDArray[np.float32] | None:
-        """Goal of each window, ``(W, 3)``."""
+    def _counted_goals(self, dataset: Dataset, task: Task, anchors: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Goal of each window, ``(W, 3)`` m, counted as its actions are."""
         goals, columns = episode_goals(dataset, task), goal_columns(task)
         if goals is None or columns is None:
             return None
-        counted = goals[self.owners] - anchors[:, columns]
-        return LinearNormaliser(self.action.minimum[columns], self.action.maximum[columns]).normalise(counted)
+        counted: NDArray[np.float64] = goals[self.owners] - anchors[:, columns]
+        return counted
 
 
 def _vectors(values: NDArray[np.float32], augment: AugmentConfig | None, seed: int) -> NDArray[np.float32]:

@@ -22,9 +22,25 @@ def observation_normalisers(dataset: Dataset, task: Task) -> dict[str, LinearNor
     return {feature.name: _normaliser(dataset.observations[feature.name], (feature,)) for feature in task.vectors}
 
 
-def action_normaliser(actions: NDArray[np.float64], task: Task) -> LinearNormaliser:
-    """Return the normaliser of the D action values from ``(..., D)`` of them, counted from where the policy counts."""
-    return _normaliser(actions.reshape(-1, task.action_dim), task.action)
+def action_normaliser(windows: NDArray[np.float64], task: Task, each_row: bool) -> LinearNormaliser:
+    """Return the normaliser of the D action values.
+
+    Args:
+        windows: ``(W, H, D)`` actions of the training windows, counted from where the policy counts.
+        task: layout of the actions.
+        each_row: whether each of the H rows has a range of its own.
+    """
+    if not each_row:
+        return _normaliser(windows.reshape(-1, task.action_dim), task.action)
+    rows = [_normaliser(windows[:, row], task.action) for row in range(windows.shape[1])]
+    return LinearNormaliser(np.stack([row.minimum for row in rows]), np.stack([row.maximum for row in rows]))
+
+
+def goal_normaliser(goals: NDArray[np.float64]) -> LinearNormaliser:
+    """Return the normaliser of goal positions ``(W, 3)``, m."""
+    half = np.maximum(goals.max(axis=0) - goals.min(axis=0), NARROWEST["position"]) / 2
+    centre = (goals.max(axis=0) + goals.min(axis=0)) / 2
+    return LinearNormaliser(centre - half, centre + half)
 
 
 def action_spread(dataset: Dataset, task: Task) -> NDArray[np.float64]:

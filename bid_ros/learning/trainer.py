@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from bid_ros.learning.batch import Batch, TrainingData
 from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.goal import goal_columns
 from bid_ros.learning.networks import Losses, PolicyNetworks
 from bid_ros.learning.windows import batch_windows
 from bid_ros.policy.sampler import cumulative_alphas
@@ -58,8 +57,7 @@ class Trainer:
         )
         alphas = torch.from_numpy(cumulative_alphas(config.diffusion.train_steps)).to(torch.float32).to(device)
         self._signal, self._noise = alphas.sqrt(), (1 - alphas).sqrt()
-        columns = goal_columns(task)
-        self._goal_scale = None if columns is None else 1000 * _half_range(data)[columns]
+        self._goal_scale = None if data.goal is None else 500 * (data.goal.maximum - data.goal.minimum)  # to mm
 
     @property
     def learning_rate(self) -> float:
@@ -141,11 +139,6 @@ class Trainer:
         """Exponential moving average whose memory grows with the steps (as in Diffusion Policy's code)."""
         keep = min(1 - (1 + self.step) ** -self._config.ema_power, 0.9999)
         torch._foreach_lerp_(list(self.averaged.parameters()), list(self.networks.parameters()), 1 - keep)
-
-
-def _half_range(data: TrainingData) -> NDArray[np.float64]:
-    half: NDArray[np.float64] = (data.action.maximum - data.action.minimum) / 2
-    return half
 
 
 def _evenly(count: int, most: int) -> NDArray[np.int64]:

@@ -193,16 +193,23 @@ def _normalisers(content: object, task: Task) -> tuple[dict[str, LinearNormalise
     sizes = {feature.name: feature.size for feature in task.vectors}
     ranges = _mapping(data["observation"], "normalisation.observation", tuple(sizes))
     observation = {name: _normaliser(ranges[name], name, size) for name, size in sizes.items()}
-    return observation, _normaliser(data["action"], "action", task.action_dim)
+    return observation, _normaliser(data["action"], "action", task.action_dim, task.horizon)
 
 
-def _normaliser(content: object, name: str, size: int) -> LinearNormaliser:
+def _normaliser(content: object, name: str, size: int, rows: int = 0) -> LinearNormaliser:
+    """With ``rows``, a list of so many lists of numbers is valid too: a range for each row of a chunk."""
     data = _mapping(content, f"normalisation of '{name}'", ("minimum", "maximum"))
-    low, high = (_numbers(data[key], f"normalisation of '{name}': {key}", size) for key in ("minimum", "maximum"))
+    low, high = (_range(data[key], f"normalisation of '{name}': {key}", size, rows) for key in ("minimum", "maximum"))
     try:
         return LinearNormaliser(low, high)
     except BundleError as error:
         raise BundleError(f"'{name}': {error}") from error
+
+
+def _range(content: object, where: str, size: int, rows: int) -> NDArray[np.float64]:
+    if rows and isinstance(content, list) and len(content) == rows and all(isinstance(row, list) for row in content):
+        return np.stack([_numbers(row, f"{where}, row {index}", size) for index, row in enumerate(content)])
+    return _numbers(content, where, size)
 
 
 def _spread(content: object, size: int) -> NDArray[np.float64]:

@@ -15,7 +15,10 @@ class LinearNormaliser:
     """Maps ``minimum`` to -1 and ``maximum`` to 1, value by value. Values outside are mapped on, not clipped.
 
     Attributes:
-        minimum, maximum: ``(S,)`` float64, range of the training data in its own units.
+        minimum, maximum: ``(S,)`` or ``(H, S)`` float64, range of the training data in its own units; the second form
+            has a range of its own for each of H rows. Positions that count from the tool need it: those of the next
+            row span centimetres, those of the last one decimetres, and one range for all would give the next row,
+            the one that is executed, the noise of the last.
 
     Raises:
         BundleError: if the two have different shapes, are not finite, or a minimum is not below its maximum.
@@ -29,8 +32,10 @@ class LinearNormaliser:
     def __post_init__(self) -> None:
         low = np.array(self.minimum, dtype=np.float64)
         high = np.array(self.maximum, dtype=np.float64)
-        if low.ndim != 1 or low.shape != high.shape or low.size == 0:
-            raise BundleError(f"normalisation has shapes {low.shape} and {high.shape}; valid is (S,) twice, S >= 1")
+        if low.ndim not in (1, 2) or low.shape != high.shape or low.size == 0:
+            raise BundleError(
+                f"normalisation has shapes {low.shape} and {high.shape}; valid is (S,) or (H, S) twice, S >= 1"
+            )
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
             raise BundleError(
                 f"normalisation runs from {low.tolist()} to {high.tolist()}; valid is finite and minimum < maximum"
@@ -43,7 +48,7 @@ class LinearNormaliser:
     @property
     def size(self) -> int:
         """S, number of values."""
-        return int(self.minimum.size)
+        return int(self.minimum.shape[-1])
 
     def normalise(self, values: ArrayLike) -> NDArray[np.float32]:
         """Return ``values`` ``(..., S)`` in units of the range, as the float32 the networks take."""

@@ -12,7 +12,6 @@ from bid_ros.errors import BidError
 
 Array = NDArray[np.float64]
 STYLES: Final = ("clean", "diverse")
-LATE_SHARE: Final = 0.6  # of the diverse demonstrations begin the descent a little beside the axis
 STRATEGIES: Final = ("straight", "high", "left", "right", "low")
 
 
@@ -68,6 +67,26 @@ class PlacingGeometry:
 
 
 @dataclass(frozen=True)
+class Miss:
+    """In which share of the diverse demonstrations there is a miss, and from ``low`` to ``high`` m how large it is."""
+
+    share: float
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.share <= 1 and 0 < self.low <= self.high <= 0.1):
+            raise ValueError(f"placing: a miss is {self}; valid is a share of 0 to 1 and 0 < low <= high <= 0.1 m")
+
+    def draw(self, random: np.random.Generator) -> tuple[float, float]:
+        """Return where it goes, (x, y) in m; (0, 0) if there is none."""
+        angle, radius = random.uniform(0.0, 2 * np.pi), random.uniform(self.low, self.high)
+        if random.uniform() >= self.share:
+            return 0.0, 0.0
+        return float(radius * np.cos(angle)), float(radius * np.sin(angle))
+
+
+@dataclass(frozen=True)
 class PlacingConfig:
     """How the scripted teleoperator moves.
 
@@ -76,6 +95,8 @@ class PlacingConfig:
         carry_speed, lower_speed, retreat_speed: peak speeds of a clean demonstration, m/s.
         max_speed: no peak is above it, m/s.
         acceleration, jerk: peaks, m/s^2 and m/s^3.
+        correction: factor on both in corrections over the cup. How fast these are decides how far a policy that
+            learned from them stays behind a cup that moves.
         blend: s by which the next move may begin before the one before it has come to rest.
         release: s at rest between the end of the descent and the retreat.
         release_lead: s before the end of the descent at which the gripper is told to open. An operator who waits for
@@ -84,11 +105,10 @@ class PlacingConfig:
         hold: s at rest at the end.
         speed_factors: range of the diverse style's factor on every speed.
         pauses: range of its idle pauses, s.
-        miss_share: share of the diverse demonstrations that first arrive beside the cup and correct it. Without them
-            the tool is always over the cup when it is low, and a policy has no reason to look.
-        misses: range of that distance, m.
-        late_misses: range of the distance that most of these still have where the descent begins, m; it is made up
-            for above the rim.
+        misses: how far beside the cup's axis most diverse demonstrations are, and correct it: where the way to the
+            cup ends, on the descent down to the rim, and inside the cup. Without them the tool is always over the cup
+            when it is low, and a policy has no reason to look.
+        near: range of the height of the object's end over the rim down to which the second miss is corrected, m.
         closed_width, open_width: asked of the gripper, m. 0 squeezes whatever is between the fingers.
         rotation_6d: of the tool, all the way: straight down.
         frame_id: frame of the chunks.
@@ -102,15 +122,15 @@ class PlacingConfig:
     max_speed: float = 0.24
     acceleration: float = 1.2
     jerk: float = 20.0
+    correction: float = 2.5
     blend: float = 0.35
     release: float = 0.45
     release_lead: float = 0.2
     hold: float = 0.7
     speed_factors: tuple[float, float] = (0.6, 1.6)
     pauses: tuple[float, float] = (0.2, 1.0)
-    miss_share: float = 0.75
-    misses: tuple[float, float] = (0.012, 0.045)
-    late_misses: tuple[float, float] = (0.004, 0.014)
+    misses: tuple[Miss, Miss, Miss] = (Miss(0.75, 0.012, 0.045), Miss(0.8, 0.004, 0.020), Miss(0.6, 0.001, 0.005))
+    near: tuple[float, float] = (0.012, 0.030)
     closed_width: float = 0.0
     open_width: float = 0.08
     rotation_6d: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0, -1.0, 0.0)
@@ -119,15 +139,13 @@ class PlacingConfig:
     reach_max: tuple[float, float, float] = (0.66, 0.26, 0.50)
 
     def __post_init__(self) -> None:
-        for name in ("carry_speed", "lower_speed", "retreat_speed", "max_speed", "acceleration", "jerk"):
+        for name in ("carry_speed", "lower_speed", "retreat_speed", "max_speed", "acceleration", "jerk", "correction"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"placing: {name} is {getattr(self, name)}; valid is a positive finite number")
         for name in ("blend", "release", "release_lead", "hold"):
             if not 0 <= getattr(self, name) <= 10:
                 raise ValueError(f"placing: {name} is {getattr(self, name)} s; valid is 0 to 10")
-        if not 0 <= self.miss_share <= 1:
-            raise ValueError(f"placing: miss_share is {self.miss_share}; valid is 0 to 1")
-        for name in ("speed_factors", "pauses", "misses", "late_misses"):
+        for name in ("speed_factors", "pauses", "near"):
             low, high = getattr(self, name)
             if not 0 < low <= high <= 10:
                 raise ValueError(f"placing: {name} are {low} to {high}; valid is 0 < min <= max <= 10")
@@ -145,8 +163,10 @@ class Manner:
         detour: m by which ``high``, ``left``, ``right`` and ``low`` leave the straight line.
         pauses: s of rest before the way to the cup, in the middle of it and where it ends.
         blend: s of overlap between moves without a pause between them.
-        misses: m (x, y) from the cup's axis, base frame: where the way to the cup ends, and what is left of that
-            after the correction, when the descent begins.
+        misses: m (x, y) from the cup's axis, base frame: where the way to the cup ends, on the descent down to the
+            rim, and inside the cup.
+        near: m of the object's end over the rim at which the second of them has been corrected.
+        late: share of the descent to there after which that correction begins.
     """
 
     strategy: str
@@ -154,7 +174,9 @@ class Manner:
     detour: float
     pauses: tuple[float, float, float]
     blend: float
-    misses: tuple[tuple[float, float], tuple[float, float]] = ((0.0, 0.0), (0.0, 0.0))
+    misses: tuple[tuple[float, float], tuple[float, float], tuple[float, float]] = ((0.0, 0.0),) * 3
+    near: float = 0.0
+    late: float = 0.0
 
 
 def draw_manner(style: str, seed: int, config: PlacingConfig) -> Manner:
@@ -179,17 +201,10 @@ def draw_manner(style: str, seed: int, config: PlacingConfig) -> Manner:
         detour=float(random.uniform(0.06, 0.12)),
         pauses=(float(pauses[0]), float(pauses[1]), float(pauses[2])),
         blend=float(random.uniform(0.0, config.blend)),
-        misses=_draw_misses(random, config),
+        misses=(config.misses[0].draw(random), config.misses[1].draw(random), config.misses[2].draw(random)),
+        near=float(random.uniform(*config.near)),
+        late=float(random.uniform()),
     )
-
-
-def _draw_misses(random: np.random.Generator, config: PlacingConfig) -> tuple[tuple[float, float], tuple[float, float]]:
-    places = []
-    for share, (low, high) in ((config.miss_share, config.misses), (LATE_SHARE, config.late_misses)):
-        angle = random.uniform(0.0, 2 * np.pi)
-        radius = random.uniform(low, high) if random.uniform() < share else 0.0
-        places.append((float(radius * np.cos(angle)), float(radius * np.sin(angle))))
-    return places[0], places[1]
 
 
 def carry_points(start: Array, cup: Array, manner: Manner, config: PlacingConfig) -> Array:

@@ -13,6 +13,7 @@ from bid_ros.teleop.placing import Manner, PlacingConfig, carry_points, draw_man
 from bid_ros.teleop.trajectory import ChunkSource, MotionLimits, Move, Trajectory
 
 Array = NDArray[np.float64]
+INSERT_LEAD_S = 0.1  # by which the way into the cup begins before the one to its rim has come to rest
 
 
 class ScriptedTeleoperator:
@@ -106,13 +107,11 @@ class ScriptedTeleoperator:
     def _build(self, start: Array, cup: Array) -> Trajectory:
         config, geometry = self._config, self._config.geometry
         ways, begin_s = self._arrive(start, cup)
-        over, down = np.append(cup, geometry.above_z), np.append(cup, geometry.release_z)
-        beside = over + np.append(self._manner.misses[1], 0.0)
-        slide = self._move([beside, over], config.lower_speed, begin_s)
-        lower = self._move([over, down], config.lower_speed, begin_s)
-        open_s = max(slide.end_s, lower.end_s - config.release_lead)
+        descent = self._descend(cup, begin_s)
+        down, end_s = np.append(cup, geometry.release_z), descent[-1].end_s
+        open_s = end_s - config.release_lead
         up = down + np.array([0.0, 0.0, geometry.retreat])
-        retreat = self._move([down, up], config.retreat_speed, lower.end_s + config.release)
+        retreat = self._move([down, up], config.retreat_speed, end_s + config.release)
         self._phases = [
             (0.0, "carry"),
             (begin_s, "lower"),
@@ -123,7 +122,7 @@ class ScriptedTeleoperator:
         return Trajectory(
             position=start,
             rotation_6d=np.array(config.rotation_6d),
-            moves=(*ways, slide, lower, retreat),
+            moves=(*ways, *descent, retreat),
             turns=(),
             widths=((0.0, config.closed_width), (open_s, config.open_width)),
             duration_s=retreat.end_s + config.hold,
@@ -132,7 +131,7 @@ class ScriptedTeleoperator:
     def _arrive(self, start: Array, cup: Array) -> tuple[list[Move], float]:
         """Moves to the place where the descent begins, and when that is: carry, pause, and correct a miss."""
         config, height = self._config, self._config.geometry.above_z
-        missed, left = (np.array(miss) for miss in self._manner.misses)
+        missed, left = (np.array(miss) for miss in self._manner.misses[:2])
         first = missed if missed.any() else left
         ways = self._carry(carry_points(start, cup + first, self._manner, config))
         if self._manner.strategy == "high":
@@ -145,6 +144,24 @@ class ScriptedTeleoperator:
             pause_s = 0.0
         return ways, self._after(ways[-1], pause_s)
 
+    def _descend(self, cup: Array, begin_s: float) -> list[Move]:
+        """Moves down to the release; what is beside the axis is corrected over the rim, and its rest inside the cup.
+
+        The last move is the one down into the cup.
+        """
+        config, geometry, speed = self._config, self._config.geometry, self._config.lower_speed
+        beside, inside = (np.array([*miss, 0.0]) for miss in self._manner.misses[1:])
+        over, down = np.append(cup, geometry.above_z), np.append(cup, geometry.release_z)
+        if not beside.any():
+            return [self._move([over, down], speed, begin_s)]
+        near = np.append(cup, geometry.rim_z + self._manner.near)
+        approach = self._move([over, near], speed, begin_s)
+        correct_s = begin_s + self._manner.late * (approach.end_s - begin_s)
+        correct = self._move([beside, inside], speed, correct_s, config.correction)
+        insert_s = max(approach.end_s, correct.end_s) - INSERT_LEAD_S
+        settle = self._move([inside, np.zeros(3)], speed, insert_s + INSERT_LEAD_S, config.correction)
+        return [approach, correct, settle, self._move([near, down], speed, insert_s)]
+
     def _carry(self, points: Array) -> list[Move]:
         """Moves through start, middle and end; one move passes the middle unless there is a reason to rest there."""
         speed = self._config.carry_speed
@@ -155,9 +172,10 @@ class ScriptedTeleoperator:
         first = self._move(points[:2], speed, begin)
         return [first, self._move(points[1:], speed, self._after(first, middle))]
 
-    def _move(self, points: ArrayLike, speed: float, begin_s: float) -> Move:
+    def _move(self, points: ArrayLike, speed: float, begin_s: float, haste: float = 1.0) -> Move:
         config = self._config
-        limits = MotionLimits(min(speed * self._manner.speed, config.max_speed), config.acceleration, config.jerk)
+        peak = min(speed * self._manner.speed, config.max_speed)
+        limits = MotionLimits(peak, haste * config.acceleration, haste * config.jerk)
         return Move(points, limits, begin_s, brisk=True)
 
     def _after(self, move: Move, pause_s: float) -> float:

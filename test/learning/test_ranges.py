@@ -8,7 +8,7 @@ from bid_ros.task import Task
 
 
 def test_data_spans_the_unit_range(task: Task, dataset: Dataset) -> None:
-    values = action_normaliser(dataset.actions, task).normalise(dataset.actions)
+    values = action_normaliser(dataset.actions[:, None], task, each_row=False).normalise(dataset.actions)
     np.testing.assert_allclose([values.min(axis=0), values.max(axis=0)], [[-1] * 4, [1] * 4], atol=1e-6)
     assert list(observation_normalisers(dataset, task)) == ["tool_position"]
 
@@ -17,7 +17,7 @@ def test_a_constant_value_gets_a_range_so_that_noise_stays_small(task: Task, dat
     actions = dataset.actions.copy()
     actions[:, 1] = 0.5 + np.random.default_rng(0).uniform(-1e-6, 1e-6, len(actions))
     changed = replace(dataset, actions=actions)
-    normaliser = action_normaliser(changed.actions, task)
+    normaliser = action_normaliser(changed.actions[:, None], task, each_row=False)
     np.testing.assert_allclose(normaliser.maximum[1] - normaliser.minimum[1], 0.02)
     assert np.abs(normaliser.normalise(actions)[:, 1]).max() < 1e-3
     np.testing.assert_allclose(action_spread(changed, task)[1], 0.002)
@@ -25,3 +25,12 @@ def test_a_constant_value_gets_a_range_so_that_noise_stays_small(task: Task, dat
 
 def test_spread_is_the_standard_deviation(task: Task, dataset: Dataset) -> None:
     np.testing.assert_allclose(action_spread(dataset, task), dataset.actions.std(axis=0))
+
+
+def test_each_row_of_a_window_may_have_its_own_range(task: Task, dataset: Dataset) -> None:
+    windows = np.stack([dataset.actions[start : start + 3] for start in range(4)])
+    normaliser = action_normaliser(windows, task, each_row=True)
+    assert normaliser.minimum.shape == (3, 4) and normaliser.size == 4
+    values = normaliser.normalise(windows)
+    np.testing.assert_allclose(np.abs(values).max(), 1.0, atol=1e-6)
+    np.testing.assert_allclose(normaliser.denormalise(values), windows, atol=1e-6)

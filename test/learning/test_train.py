@@ -172,9 +172,11 @@ def test_positions_counted_from_the_tool_are_relative_to_the_current_row(task, d
     # Window 14 is row 14 as the current one; its first row, 13, is the observation step before it.
     now = dataset.observations["tool_position"][14]
     expected = dataset.actions[13:21] - np.append(now, 0.0)
+    assert data.action.minimum.shape == (8, 4)
     np.testing.assert_allclose(data.action.denormalise(batch.actions[0].numpy()), expected, atol=1e-6)
     assert batch.goals is not None
-    goal = data.action.denormalise(np.append(batch.goals[0], 0))[:3] + now
+    assert data.goal is not None
+    goal = data.goal.denormalise(batch.goals[0].numpy()) + now
     np.testing.assert_allclose(goal, dataset.actions[12 + 9, :3], atol=1e-6)
 
 
@@ -189,6 +191,6 @@ def test_batches_hold_what_the_rows_say(task, dataset) -> None:
     np.testing.assert_allclose(vector, dataset.observations["tool_position"][[0, 0]], atol=1e-6)
     assert batch.goals is not None
     # The first row whose width is open, 9 of 12.
-    np.testing.assert_allclose(
-        data.action.denormalise(np.append(batch.goals[1], 0))[:3], dataset.actions[12 + 9, :3], atol=1e-6
-    )
+    assert data.goal is not None
+    goal = data.goal.denormalise(batch.goals[1].numpy())
+    np.testing.assert_allclose(goal, dataset.actions[12 + 9, :3], atol=1e-6)

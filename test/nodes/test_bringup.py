@@ -139,7 +139,7 @@ def test_the_launch_file_declares_exactly_the_arguments_it_passes_on(root):
     (table,) = [node.value for node in assigned if node.targets[0].id == "ARGUMENTS"]
     names = {key.value for key in table.keys}
     assert names == passed
-    assert {"robot_ip", "decoder", "samples", "moving", "episodes", "rviz", "record", "out"} <= names
+    assert {"robot_ip", "decoder", "samples", "moving", "episodes", "rviz", "record", "out", "bundle"} <= names
     defaults = UpArguments()
     assert names <= {item.name for item in fields(UpArguments)}
     for name, (text, description) in ast.literal_eval(table).items():

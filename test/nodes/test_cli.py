@@ -66,6 +66,7 @@ def test_bad_arguments_of_up_end_with_status_2_and_one_sentence(tmp_path, root, 
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("error: ") == 1 and word in done.stderr and "Traceback" not in done.stderr
     assert done.stdout == ""
+    assert not (tmp_path / "out").exists(), "processes were started for a run that cannot work"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from tiny_bundle import make_tiny_bundle
+import yaml
+from tiny_bundle import make_tiny_bundle, write_manifest
 
 from bid_ros.policy.anchor import action_anchor
 from bid_ros.policy.bundle import load_bundle
@@ -43,3 +44,19 @@ def test_a_start_is_counted_from_the_tool_too(policy, relative, observe):
     ours = relative.sample(encoded, 2, 0, np.random.default_rng(0), start, "renoise")[0]
     base = policy.sample(plain, 2, 0, np.random.default_rng(0), start - encoded.anchor, "renoise")[0]
     np.testing.assert_allclose(ours, base + encoded.anchor, atol=1e-12)
+
+
+def test_every_row_of_a_chunk_may_have_its_own_range(policy, observe, task, tmp_path):
+    def wide(manifest):
+        scale = manifest["normalisation"]["action"]
+        for key in scale:
+            scale[key] = [[row * value for value in scale[key]] for row in range(1, 17)]
+
+    folder = make_tiny_bundle(tmp_path, task)
+    manifest = yaml.safe_load((folder / "bundle.yaml").read_text())
+    wide(manifest)
+    write_manifest(folder, manifest)
+    rowwise = Policy(load_bundle(folder, task), task, "onnx")
+    ours = rowwise.sample(rowwise.encode(observe()), 4, 0, np.random.default_rng(0))[0]
+    plain = policy.sample(policy.encode(observe()), 4, 0, np.random.default_rng(0))[0]
+    np.testing.assert_allclose(ours, plain * np.arange(1, 17)[:, None], atol=1e-9)

@@ -106,6 +106,11 @@ def test_an_unknown_field_is_named(copy, task):
         (lambda d: d.update(action_spread=[0.1] * 9), "action_spread is .* list of 10 numbers"),
         (lambda d: d.update(action_spread=[0.1] * 9 + [-1.0]), "action_spread is .* at least 0"),
         (lambda d: d["normalisation"]["action"].update(maximum=[0.0] * 10), "'action': .*minimum < maximum"),
+        (lambda d: d["normalisation"]["action"].update(maximum=[[1.0] * 10] * 3), "maximum is .* list of 10 numbers"),
+        (
+            lambda d: d["normalisation"]["action"].update(maximum=[[1.0] * 9] * 16),
+            "maximum, row 0 is .* list of 10 numbers",
+        ),
         (lambda d: d["normalisation"]["observation"].pop("gripper_width"), "lacks the field 'gripper_width'"),
         (lambda d: d["normalisation"]["observation"].update(force=1), "unknown field 'force'"),
         (lambda d: d["diffusion"].pop("prediction"), "diffusion lacks the field 'prediction'"),

@@ -28,7 +28,7 @@ def test_arguments_are_copied():
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [([0, 1], [1, 1]), ([0], [1, 2]), ([0], [np.inf]), ([np.nan], [1]), ([], []), ([[0]], [[1]])]
+    ("low", "high"), [([0, 1], [1, 1]), ([0], [1, 2]), ([0], [np.inf]), ([np.nan], [1]), ([], []), ([[[0]]], [[[1]]])]
 )
 def test_impossible_ranges_are_refused(low, high):
     with pytest.raises(BundleError, match="valid is"):

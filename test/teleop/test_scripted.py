@@ -60,14 +60,15 @@ def test_every_chunk_of_every_demonstration_passes_the_envelope(root, style, see
 def test_the_motion_is_slow_and_smooth_and_never_hits_the_rim(style, seed):
     start, cup = scene(seed)
     _, positions, _, phases = sampled(planned(style, seed, start, cup))
-    for order, limit in ((1, 0.3), (2, 2.5)):
+    for order, limit in ((1, 0.3), (2, 3.5)):
         peak = np.linalg.norm(np.diff(positions, order, axis=0), axis=1).max() / 0.01**order
         assert peak <= limit, f"derivative {order} peaks at {peak:.3f}"
     sideways = np.linalg.norm(positions[:, :2] - cup[:2], axis=1)
     end_of_object = positions[:, 2] - GEOMETRY.object_below_tool
-    near = (sideways > 0.002) & (sideways < GEOMETRY.cup_radius + GEOMETRY.object_radius)
+    near = (sideways > 0.006) & (sideways < GEOMETRY.cup_radius + GEOMETRY.object_radius)
     assert (end_of_object[near] > GEOMETRY.cup_height + 0.01).all()
-    assert (sideways[end_of_object < GEOMETRY.cup_height + 0.005] < 1e-3).all(), "the insertion is not vertical"
+    # The cup's inner radius is a centimetre larger than the object's at the rim, and 6 mm where it is released.
+    assert (sideways[end_of_object < GEOMETRY.cup_height + 0.003] < 0.006).all(), "it touches the cup"
     assert phases[0] == "carry" and phases[-1] == "hold"
 
 
@@ -141,9 +142,9 @@ def test_most_diverse_demonstrations_arrive_beside_the_cup_and_correct_it():
         _, positions, _, phases = sampled(operator)
         sideways = np.linalg.norm(positions[:, :2] - cup[:2], axis=1)
         first = int(np.argmax(positions[:, 2] < GEOMETRY.above_z - 0.005)) if "lower" in phases else 0
-        missed, left = (np.linalg.norm(miss) for miss in operator.manner.misses)
+        missed, left = (np.linalg.norm(miss) for miss in operator.manner.misses[:2])
         over.append(missed)
-        assert sideways[phases.index("lower")] <= max(left, 0.0) + max(missed, 0.045)
+        assert sideways[phases.index("lower")] <= max(left, missed) + 1e-6
         assert sideways[-1] < 1e-6 and first > 0
     assert 0.6 < np.mean(np.array(over) > 0) < 0.9
     assert min(miss for miss in over if miss) >= 0.012 and max(over) <= 0.045
