@@ -46,6 +46,20 @@ PARAMETERS = (
 )
 
 
+def is_fresh(complete_ns: int, now_ns: int, period_ns: int) -> bool:
+    """Whether to decide on frames now instead of waiting for the next ones.
+
+    Frames that were complete more than half a period ago are sooner followed by newer ones than the time they have
+    been waiting. Deciding on them would put every decision that follows one frame behind.
+
+    Args:
+        complete_ns: steady time at which the frames were complete.
+        now_ns: steady time.
+        period_ns: of the cameras and the decisions.
+    """
+    return now_ns - complete_ns <= period_ns // 2
+
+
 class PolicyNode(BidNode):
     """Holds the decision memory and publishes one chunk a decision. See :data:`PARAMETERS`."""
 
@@ -138,7 +152,7 @@ class PolicyNode(BidNode):
             return
         self._missed += tick.skipped
         with self._lock:
-            self._lock.wait_for(self._has_news, timeout=self.value("frame_wait_ms") / 1e3)
+            self._lock.wait_for(self._has_fresh_news, timeout=self.value("frame_wait_ms") / 1e3)
             try:
                 observation = self._buffer.assemble()
             except ObservationError as error:
@@ -167,9 +181,11 @@ class PolicyNode(BidNode):
         self._decisions.publish(self._message(record, decision_ms, age_ms))
         self._sequence += 1
 
-    def _has_news(self) -> bool:
+    def _has_fresh_news(self) -> bool:
         stamp = self._buffer.stamp_ns()
-        return stamp is not None and stamp > self._last_stamp
+        if stamp is None or stamp <= self._last_stamp:
+            return False
+        return is_fresh(self._complete_ns.get(stamp, 0), time.monotonic_ns(), self._task.dt_ns)
 
     def _message(self, record: DecisionRecord, decision_ms: float, age_ms: float) -> DecisionMessage:
         choice, task = record.choice, self._task

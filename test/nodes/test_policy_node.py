@@ -17,6 +17,7 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent
 from bid_ros.cameras import encode_image
 from bid_ros.nodes.convert import pose_stamped, stamp_to_ns, time_message
+from bid_ros.nodes.policy_node import is_fresh
 from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, IMAGE, STATE
 from bid_ros.task import load_task
 
@@ -269,3 +270,13 @@ def test_neither_policy_nor_safety_subscribes_to_ground_truth(bench, root, tmp_p
     assert bench.until(lambda: {"/policy/chunk", "/heartbeat"} <= subscribed("safety"), START_S)
     for name in ("policy", "safety"):
         assert not {topic for topic in subscribed(name) if topic.startswith(("/ground_truth", "/twin"))}
+
+
+@pytest.mark.parametrize("phase_ms", range(0, 100, 5))
+def test_no_decision_is_a_frame_behind_wherever_the_cameras_phase_lies(phase_ms):
+    """A decision every 100 ms and a frame every 100 ms, ``phase_ms`` later: what the rule makes of every phase."""
+    period, decision = 100_000_000, 1_000_000_000
+    complete = decision - period + phase_ms * 1_000_000
+    fresh = is_fresh(complete, decision, period)
+    age, wait = (decision - complete, 0) if fresh else (0, complete + period - decision)
+    assert age <= period // 2 and 0 <= wait < period // 2
