@@ -108,20 +108,15 @@ class PlacingEpisode:
             cup_quaternion=_xyzw(data.mocap_quat[at.cup]),
             object_position=data.qpos[start : start + 3].copy(),
             object_quaternion=_xyzw(data.qpos[start + 3 : start + 7]),
-            tool_position=self._along_hand(TOOL_FROM_HAND),
+            tool_position=_along_hand(data, at, TOOL_FROM_HAND),
             tool_quaternion=_xyzw(data.xquat[at.hand]),
             gripper_width=self.gripper_width,
             handed_over=self._handed_over,
         )
 
-    def _along_hand(self, distance: float) -> NDArray[np.float64]:
-        point: NDArray[np.float64] = self._data.xpos[self._at.hand] + distance * self._data.xmat[self._at.hand][2::3]
-        return point
-
     def _hold_object(self) -> None:
         qpos, qvel = self._at.object_qpos, self._at.object_qvel
-        self._data.qpos[qpos : qpos + 3] = self._along_hand(_OBJECT_FROM_HAND)
-        self._data.qpos[qpos + 3 : qpos + 7] = _turned_over(self._data.xquat[self._at.hand])
+        self._data.qpos[qpos : qpos + 7] = object_in_hand(self._data, self._at)
         self._data.qvel[qvel : qvel + 6] = 0.0
 
     def _check_grip(self) -> None:
@@ -135,6 +130,16 @@ class PlacingEpisode:
     def _place_cup(self) -> None:
         assert self._scene is not None
         self._data.mocap_pos[self._at.cup, :2] = self._scene.path.position(self._path_s)
+
+
+def object_in_hand(data: mujoco.MjData, at: SceneAddresses) -> NDArray[np.float64]:
+    """Return the pose ``(7,)`` (m, quaternion wxyz) of an object that hangs upright between the fingers."""
+    return np.concatenate([_along_hand(data, at, _OBJECT_FROM_HAND), _turned_over(data.xquat[at.hand])])
+
+
+def _along_hand(data: mujoco.MjData, at: SceneAddresses, distance: float) -> NDArray[np.float64]:
+    point: NDArray[np.float64] = data.xpos[at.hand] + distance * data.xmat[at.hand][2::3]
+    return point
 
 
 def _xyzw(wxyz: NDArray[np.float64]) -> NDArray[np.float64]:

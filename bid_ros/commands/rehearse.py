@@ -1,0 +1,90 @@
+"""``bid rehearse``: a first look at a policy and a decoder, in lockstep, without ROS."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bid_ros.bringup import UpArguments
+from bid_ros.commands.learn import task_path
+from bid_ros.errors import BidError
+from bid_ros.paths import share
+from bid_ros.task import load_task
+
+SYSTEMS = ("franka_place",)
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``rehearse``."""
+    parser = verbs.add_parser(
+        "rehearse",
+        help="try a policy in lockstep, without ROS, real time or physics",
+        description="Rehearse episodes with the real cameras, policy, decoder, safety envelope and servo, but an arm "
+        "that is a pure delay and contact that is geometry. Twenty episodes take about half a minute and do not "
+        "depend on the computer's speed. Use it to choose a policy; measure with bid up.",
+    )
+    defaults = UpArguments()
+    parser.add_argument("system", choices=SYSTEMS)
+    parser.add_argument("--decoder", default=defaults.decoder, help="how chunks are chosen (default bid)")
+    parser.add_argument("--samples", type=int, default=defaults.samples, help="N (default 16)")
+    parser.add_argument("--action-horizon", type=int, default=1, help="actions a decision; 15 = open loop")
+    parser.add_argument("--moving", type=float, default=defaults.moving, help="cup speed in m/s (default 0.03)")
+    parser.add_argument("--episodes", type=int, default=20, help="how many (default 20)")
+    parser.add_argument("--seed", type=int, default=300_000, help="seed of the first episode (default 300000)")
+    parser.add_argument("--bundle", default="", help="policy bundle (default: the one shipped for the system)")
+    parser.add_argument("--out", default="", help="folder for run.json; without it nothing is written")
+    parser.add_argument("--json", action="store_true", help="print run.json on standard output")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Rehearse; return 0."""
+    from bid_ros.evaluation.episode import RunLog
+    from bid_ros.evaluation.rehearsal import Rehearsal
+    from bid_ros.evaluation.summary import format_summary, write_run
+
+    if options.episodes < 1:
+        raise BidError(f"episodes is {options.episodes}; valid is 1 or more")
+    bundle = Path(options.bundle) if options.bundle else share("models", options.system)
+    task = load_task(task_path(options.system))
+    rehearsal, log = Rehearsal(task, _maker(options, bundle, task)), RunLog()
+    for episode in range(options.episodes):
+        result = rehearsal.run(episode, options.seed + episode, options.moving, options.decoder)
+        log.results.append(result)
+        print(f"episode {episode + 1}: {result.outcome} after {result.duration_s:.1f} s", file=sys.stderr)
+    rehearsal.close()
+    summary = log.summary(
+        task=task.name,
+        decoder=options.decoder,
+        samples=options.samples,
+        action_horizon=options.action_horizon,
+        bundle=bundle,
+        moving=options.moving,
+        seed=options.seed,
+        hardware="rehearsal",
+        safety_stop="",
+    )
+    if options.out:
+        write_run(Path(options.out) / "run.json", summary)
+    print(json.dumps(summary.to_dict()) if options.json else format_summary(summary))
+    return 0
+
+
+def _maker(options: argparse.Namespace, folder: Path, task: Any) -> Any:
+    from bid_ros.decoding import DecoderConfig, build_decoder, feature_weights
+    from bid_ros.policy.bundle import load_bundle
+    from bid_ros.policy.decide import DecisionMaker
+    from bid_ros.policy.policy import Policy
+
+    bundle = load_bundle(folder, task)
+    policy = Policy(bundle, task)
+    config = DecoderConfig(
+        samples=options.samples,
+        weak_samples=options.samples if policy.has_weak else 0,
+        action_horizon=options.action_horizon,
+        weights=feature_weights(bundle.action_spread, [feature.size for feature in task.action]),
+    )
+    return DecisionMaker(policy, build_decoder(options.decoder, config), task)

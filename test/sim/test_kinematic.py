@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from bid_ros.errors import ArmError
+from bid_ros.sim.geometry import CUP_X, CUP_Y, HOME_TOOL, START_X, START_Y, START_Z
+from bid_ros.sim.kinematic import KinematicScene
+
+DOWN = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def scene():
+    scene = KinematicScene()
+    yield scene
+    scene.close()
+
+
+def test_home_is_where_the_twin_starts(scene):
+    scene.home()
+    np.testing.assert_allclose(scene.tool_position(), HOME_TOOL, atol=1e-3)
+
+
+def test_every_corner_of_the_task_is_reached_to_a_fraction_of_a_millimetre(scene):
+    corners = [(x, y, z) for x in (START_X[0], CUP_X[1]) for y in (START_Y[0], CUP_Y[1]) for z in (0.108, START_Z[1])]
+    for corner in corners:
+        scene.home()
+        scene.move(np.array(corner), DOWN)
+        np.testing.assert_allclose(scene.tool_position(), corner, atol=3e-4)
+
+
+def test_out_of_reach_is_said(scene):
+    scene.home()
+    with pytest.raises(ArmError, match="cannot put its tool"):
+        scene.move(np.array([1.5, 0.0, 0.3]), DOWN)
+    scene.home()
+
+
+def test_the_cameras_see_the_cup_and_the_object(scene):
+    scene.home()
+    scene.move(np.array(HOME_TOOL), DOWN)
+    first = {name: image.astype(int) for name, image in scene.images(0.04, True, np.array([0.5, 0.0])).items()}
+    moved = scene.images(0.04, True, np.array([0.55, 0.05]))
+    placed = scene.images(0.08, False, np.array([0.5, 0.0]))
+    for name, image in first.items():
+        assert image.shape == (96, 96, 3)
+        assert np.abs(moved[name] - image).max() > 50, f"{name} does not see the cup"
+        assert np.abs(placed[name] - image).max() > 50, f"{name} does not see the object"
