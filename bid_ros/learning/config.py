@@ -63,10 +63,9 @@ class AugmentConfig:
         noise: largest standard deviation of pixel noise, as a share of the full range.
         shift: largest shift in whole pixels, edges repeated. Off by default: a shift moves what is seen but not
             the action that goes with it, so the policy becomes as vague as the shift is wide.
-
         state: standard deviation of an offset on each vector, as a share of half its range, the same for all steps
-            of a sample, and a fifth of it independent per step. Without it a policy trusts its own position more
-            than the images and replays trajectories; the actions stay as they are.
+            of a sample, and a fifth of it independent per step. It keeps a policy from trusting its own position more
+            than the images. Off by default: positions that count from the tool need the exact one.
 
     Raises:
         BidError: for a value outside its range.
@@ -76,7 +75,7 @@ class AugmentConfig:
     contrast: float = 0.15
     noise: float = 0.02
     shift: int = 0
-    state: float = 0.03
+    state: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("brightness", "contrast", "noise", "state"):

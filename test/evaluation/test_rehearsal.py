@@ -33,7 +33,8 @@ class Operator:
 
     def decide(self, observation):
         chunk = self._plan.chunk_at(observation.stamp_ns, self._steps, self._task.dt_ns)
-        return DecisionRecord(observation.stamp_ns, chunk, np.zeros(0), None, Choice(chunk.actions, 0, None, None, 0), 0, 0, 0)
+        choice = Choice(chunk.actions, 0, None, None, 0)
+        return DecisionRecord(observation.stamp_ns, chunk, np.zeros(0), None, choice, 0, 0, 0)
 
 
 @pytest.fixture
