@@ -47,6 +47,7 @@ setup(
         "twin": ["franky-sim", "mujoco>=4"],
         "train": ["torch>=2.13", "onnx", "onnxscript"],
         "realsense": ["pyrealsense2"],
+        "bench": ["gym-pusht>=0.1.8"],
     },
     entry_points={
         "console_scripts": [

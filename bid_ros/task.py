@@ -15,10 +15,10 @@ import yaml
 from bid_ros.chunk import NANOSECONDS
 from bid_ros.errors import TaskError
 
-FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints"]
+FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints", "points"]
 KINDS: Final = get_args(FeatureKind)
 KIND_SIZES: Final = {"position": 3, "rotation_6d": 6, "gripper": 1, "joints": 7}
-UNITS: Final = {"image": "rgb8", "position": "m", "rotation_6d": "1", "gripper": "m", "joints": "rad"}
+UNITS: Final = {"image": "rgb8", "position": "m", "rotation_6d": "1", "gripper": "m", "joints": "rad", "points": "px"}
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ class Feature:
 
     Attributes:
         name: column group in data sets and chunks.
-        kind: ``image`` (rgb8), ``position`` (m), ``rotation_6d``, ``gripper`` (opening width, m) or ``joints`` (rad).
-        shape: ``(height, width, 3)`` of an image, else ``(size,)``.
+        kind: ``image`` (rgb8), ``position`` (m), ``rotation_6d``, ``gripper`` (opening width, m), ``joints`` (rad) or
+            ``points`` (x and y of points in a plane, px; for benches without a robot).
+        shape: ``(height, width, 3)`` of an image, else ``(size,)``; only ``points`` may have any even size.
         frame: frame of positions and rotations.
         rate_hz: rate at which a sensor is expected to deliver it (observations).
     """
@@ -45,6 +46,9 @@ class Feature:
         if self.kind == "image":
             if len(self.shape) != 3 or self.shape[2] != 3 or min(self.shape) < 1:
                 raise TaskError(f"image '{self.name}' has shape {self.shape}; valid is (height, width, 3)")
+        elif self.kind == "points":
+            if len(self.shape) != 1 or self.shape[0] < 2 or self.shape[0] % 2:
+                raise TaskError(f"points '{self.name}' have shape {self.shape}; valid is (2 n,), an even number")
         elif self.shape != (KIND_SIZES[self.kind],):
             expected = KIND_SIZES[self.kind]
             raise TaskError(
@@ -154,7 +158,8 @@ class Task:
                 raise TaskError(f"task '{self.name}': {group} names {names}; valid is one or more different names")
         if any(item.kind == "image" for item in self.action):
             raise TaskError(
-                f"task '{self.name}': an action has kind 'image'; valid are position, rotation_6d, gripper, joints"
+                f"task '{self.name}': an action has kind 'image'; "
+                f"valid are {', '.join(kind for kind in KINDS if kind != 'image')}"
             )
         for item in self.action:
             if item.kind in ("position", "rotation_6d") and item.frame != self.base_frame:

@@ -3,8 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 uv=$1/bin/uv
-# Style checkers that the message generators name but do not need.
-skip='^ros-(jazzy-)?ament-(cmake-)?(uncrustify|cppcheck|cpplint|flake8|pep257)(-vendor)?==|test-msgs'
+# Style checkers that the message generators name but do not need, and a second OpenCV over the headless one.
+skip='^ros-(jazzy-)?ament-(cmake-)?(uncrustify|cppcheck|cpplint|flake8|pep257)(-vendor)?==|test-msgs|^opencv-python=='
 {
   echo "# Made by scripts/lock.sh from requirements.in."
   "$uv" pip compile --quiet --no-header --no-annotate --python-version 3.11 - < <(grep -vE '^torch==' requirements.in) | grep -vE "$skip"

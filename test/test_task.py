@@ -26,6 +26,13 @@ def test_the_shipped_task_says_what_it_should(root):
     assert task.cameras[0].size == 96 * 96 * 3
 
 
+def test_the_bench_task_commands_points_in_the_plane(root):
+    task = load_task(root / "config" / "pusht.yaml")
+    assert (task.name, task.dt_ns, task.action_dim, task.horizon) == ("pusht", 100_000_000, 2, 16)
+    assert [(item.name, item.size) for item in task.vectors] == [("block_keypoints", 18), ("agent_position", 2)]
+    assert (task.cameras, task.columns("points"), task.columns("position")) == ((), slice(0, 2), None)
+
+
 def change(content, path, value):
     *parents, last = path
     for key in parents:
@@ -84,6 +91,10 @@ BAD = [
     (("observation", 0, "shape"), [96, 0, 3], ["(96, 0, 3)"]),
     (("observation", 0, "rate_hz"), 0, ["'third_person' has rate_hz 0"]),
     (("action",), [], ["action names []"]),
+    (("action", 0), {"name": "target", "kind": "points"}, ["action 'target' lacks the field 'shape'"]),
+    (("action", 0), {"name": "target", "kind": "points", "shape": [3]}, ["'target'", "(3,)", "an even number"]),
+    (("action", 0), {"name": "target", "kind": "points", "shape": [0]}, ["'target'", "(0,)"]),
+    (("action", 0), {"name": "target", "kind": "points", "shape": [2, 2]}, ["'target'", "(2, 2)"]),
     (("start", "tool_min"), [0.6, -0.15, 0.28], ["start: x runs from 0.6 to 0.55"]),
     (("start", "tool_max"), [0.55, 0.15, 0.9], ["start: z", "workspace"]),
     (("start", "tool_max"), [0.55, 0.15], ["three numbers"]),

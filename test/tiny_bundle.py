@@ -149,6 +149,9 @@ def _range(task: Task, items: tuple[Feature, ...]) -> dict[str, list[float]]:
         if item.kind == "position":
             low += task.limits.workspace_min
             high += task.limits.workspace_max
+        elif item.kind == "points":
+            low += [task.limits.workspace_min[0]] * item.size
+            high += [task.limits.workspace_max[0]] * item.size
         elif item.kind == "gripper":
             low.append(task.limits.gripper_min)
             high.append(task.limits.gripper_max)

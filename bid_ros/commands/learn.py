@@ -35,6 +35,13 @@ def add_parser(verbs: Any) -> None:
     train.add_argument("--batch", type=int, default=64)
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    widths = [32, 64, 128]
+    train.add_argument("--widths", type=int, nargs="+", default=widths, help="channels of the denoiser per level")
+    train.add_argument("--condition", type=int, default=128, help="size of the observation's encoding (default 128)")
+    train.add_argument(
+        "--state-noise", type=float, default=0.0, help="training offset on vectors, as a share of half their range"
+    )
+    train.add_argument("--action-reference", default="tool", help="where positions count from: tool or base")
     train.set_defaults(run=run_train)
 
     export = verbs.add_parser("export", help="export checkpoints to a policy bundle")
@@ -75,7 +82,7 @@ def _bags(path: Path) -> list[Path]:
 
 def run_train(options: argparse.Namespace) -> int:
     """Train."""
-    from bid_ros.learning import TrainConfig, train
+    from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, train
 
     config = TrainConfig(
         steps=options.steps,
@@ -83,6 +90,9 @@ def run_train(options: argparse.Namespace) -> int:
         batch=options.batch,
         seed=options.seed,
         device=options.device,
+        action_reference=options.action_reference,
+        network=NetworkConfig(widths=tuple(options.widths), condition=options.condition),
+        augment=AugmentConfig(state=options.state_noise),
     )
     train(config, Path(options.dataset), Path(options.out), load_task(task_path(options.task)))
     return 0

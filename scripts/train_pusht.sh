@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The Push-T policy of the bench from the human demonstrations: data set, training, bundle. Resumable: run it again.
+# Usage: train_pusht.sh pusht_cchi_v7_lowdim.npz [OUT [STEPS]]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+demonstrations=$1
+out=${2:-data/pusht}
+steps=${3:-12000}
+bid=${BID:-.venv/bin/bid}
+
+[ -f "$out/dataset.npz" ] || "$bid" bench data "$demonstrations" --out "$out/dataset.npz"
+# Actions are points on the table, so they count from its corner. No offset on the observation: it is exact here, and
+# a push fails by less than what the default takes for noise (3 % of half the table, 7 px).
+"$bid" train "$out/dataset.npz" --task pusht --out "$out/training" --steps "$steps" --batch 256 \
+  --widths 64 128 256 --condition 256 --state-noise 0 --action-reference base
+"$bid" export "$out/training" --task pusht --out models/pusht
