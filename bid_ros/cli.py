@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bid_ros.commands import data, demos, learn, rehearse, robot, up
+from bid_ros.commands import bench, data, demos, learn, rehearse, robot, up
 from bid_ros.errors import BidError
 
-VERBS = (up, demos, learn, rehearse, data, robot)
+VERBS = (up, demos, learn, rehearse, bench, data, robot)
 
 
 def build_parser() -> argparse.ArgumentParser:

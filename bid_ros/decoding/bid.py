@@ -20,6 +20,7 @@ from bid_ros.decoding.criteria import (
     smallest_sum,
     smallest_sum_of_others,
 )
+from bid_ros.decoding.prefix import prefix_weights
 from bid_ros.errors import DecodingError
 
 _USES_POSITIVE: Final = ("bid", "positive", "contrast")
@@ -173,7 +174,8 @@ def _candidates(
         chunks = chunks * scale
         others = None if others is None else others * scale
         before = None if before is None else before * scale
-    first = config.observation_steps - 1 if config.variant in ("reference_v2", "corrected") else 0
+    from_current = config.variant in ("reference_v2", "corrected") or config.delay is not None
+    first = config.observation_steps - 1 if from_current else 0
     none = np.zeros(chunks.shape[0])
     if before is None or before.shape[0] <= first:
         return _Candidates(chunks, others, none, none, coherent=False)
@@ -187,6 +189,8 @@ def _candidates(
 
 def _step_weights(count: int, config: BidConfig) -> Array:
     weights: Array = config.decay ** np.arange(count, dtype=np.float64)
+    if config.delay is not None:
+        weights = prefix_weights(config.delay, count)
     return weights if config.variant == "paper" else weights / weights.sum()
 
 
@@ -212,6 +216,11 @@ def _check_shapes(strong: Array, weak: Array | None, previous: Array | None, con
     if config.observation_steps > steps:
         raise DecodingError(
             f"observation_steps is {config.observation_steps}; valid is at most the {steps} rows of a chunk"
+        )
+    if config.delay is not None and config.delay > steps - config.observation_steps:
+        raise DecodingError(
+            f"delay is {config.delay} steps; valid is at most {steps - config.observation_steps}, "
+            f"so that a row of the chunk is still executed"
         )
     if config.weights is not None and len(config.weights) != values:
         raise DecodingError(f"there are {len(config.weights)} weights; valid is one for each of the {values} values")

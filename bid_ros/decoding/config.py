@@ -39,6 +39,8 @@ class BidConfig:
         weights: factor of each action feature, ``(D,)``, applied before any distance; None means 1.
         terms: ``bid`` is the whole criterion. Ablations: ``backward`` is B alone, ``positive`` and ``negative`` are B
             with one of the forward terms, ``contrast`` is both forward terms with B = 0 and nothing trimmed.
+        delay: q, steps that are executed before this decision arrives. None weights the overlap by ``rho^i``; a
+            number weights it from the current step on by :func:`bid_ros.decoding.prefix.prefix_weights` instead.
 
     Raises:
         DecodingError: for a value outside its range.
@@ -53,6 +55,7 @@ class BidConfig:
     trim: Trim = "previous"
     weights: tuple[float, ...] | None = None
     terms: Terms = "bid"
+    delay: int | None = None
 
     def __post_init__(self) -> None:
         check_choice("variant", self.variant, VARIANTS)
@@ -62,6 +65,8 @@ class BidConfig:
         check_count("mode_size", self.mode_size, 1)
         check_count("executed", self.executed, 0)
         check_count("observation_steps", self.observation_steps, 1)
+        if self.delay is not None:
+            check_count("delay", self.delay, 0)
         if not 0 < self.decay <= 1:
             raise DecodingError(f"decay is {self.decay}; valid is above 0 and up to 1")
         if self.trim == "nearest" and self.variant != "paper":

@@ -13,6 +13,7 @@ from bid_ros.decoding.config import BidConfig, Metric, Terms, Trim, Variant, che
 from bid_ros.errors import DecodingError
 
 WarmStart = Literal["renoise", "clean"]
+ActionHorizon = int | Literal["all"]
 WARM_STARTS: Final = get_args(WarmStart)
 DEFAULT_MODE_SIZE: Final = 3
 # A feature that spreads less than this in its own unit (m, rad, 1) did not vary in the training data.
@@ -26,12 +27,14 @@ class DecoderConfig:
     Attributes:
         samples: N, strong samples of the BID decoders; with 1 they are vanilla. The others always draw 1.
         weak_samples: ``samples``, or 0 if there is no weak policy; None means ``samples``.
-        action_horizon: actions executed before the next decision: 1 is closed loop, ``H - (To - 1)`` open loop.
+        action_horizon: actions executed before the next decision: 1 is closed loop, ``all`` (the ``H - (To - 1)``
+            executable rows) open loop.
         ema_weight: lambda, weight of the new prediction against the previous decision.
         warm_start: ``renoise`` adds noise to the previous decision, so the samples differ;
             ``clean`` starts from it as it is, as the published code does.
         mode_size: K; None means ``min(3, samples // 2)``.
         variant, decay, metric, trim, terms, weights: as in :class:`bid_ros.decoding.BidConfig`.
+        delay: q, steps that are executed before a decision arrives; only delay-aware BID reads it.
 
     Raises:
         DecodingError: for a value outside its range or a mode size that is impossible with so many samples.
@@ -39,7 +42,7 @@ class DecoderConfig:
 
     samples: int = 16
     weak_samples: int | None = None
-    action_horizon: int = 1
+    action_horizon: ActionHorizon = 1
     ema_weight: float = 0.5
     warm_start: WarmStart = "renoise"
     variant: Variant = "corrected"
@@ -49,10 +52,13 @@ class DecoderConfig:
     trim: Trim = "previous"
     terms: Terms = "bid"
     weights: tuple[float, ...] | None = None
+    delay: int = 1
 
     def __post_init__(self) -> None:
         check_count("samples", self.samples, 1)
-        check_count("action_horizon", self.action_horizon, 1)
+        if self.action_horizon != "all":
+            check_count("action_horizon", self.action_horizon, 1)
+        check_count("delay", self.delay, 0)
         check_choice("warm_start", self.warm_start, WARM_STARTS)
         if self.weak_samples not in (None, 0, self.samples):
             raise DecodingError(f"weak_samples is {self.weak_samples}; valid are 0 and samples, {self.samples}")
@@ -65,8 +71,8 @@ class DecoderConfig:
             )
         object.__setattr__(self, "weights", bid.weights)
 
-    def bid(self, executed: int, observation_steps: int) -> BidConfig:
-        """Settings of one selection, ``executed`` steps after the previous decision."""
+    def bid(self, executed: int, observation_steps: int, delay: int | None = None) -> BidConfig:
+        """Settings of one selection, ``executed`` steps after the previous decision; ``delay`` as in BidConfig."""
         return BidConfig(
             variant=self.variant,
             mode_size=max(1, min(DEFAULT_MODE_SIZE, self.samples // 2)) if self.mode_size is None else self.mode_size,
@@ -77,6 +83,7 @@ class DecoderConfig:
             trim=self.trim,
             weights=self.weights,
             terms=self.terms,
+            delay=delay,
         )
 
     @property

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from bid_ros.decoding.decoder import Decoder
+from collections.abc import Mapping
+from typing import Final
+
+from bid_ros.decoding.decoder import Decoder, DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import Overlap
-from bid_ros.decoding.receding import Array, Blend, RecedingDecoder
+from bid_ros.decoding.receding import Array, Blend, Builder, RecedingDecoder
 
 
 def moving_average(weight: float) -> Blend:
@@ -15,7 +18,7 @@ def moving_average(weight: float) -> Blend:
     executed. The decoder remembers the blend.
     """
 
-    def blend(new: Array, overlap: Overlap) -> Array:
+    def blend(new: Array, overlap: Overlap, request: DecodeRequest) -> Array:
         rows = overlap.previous.shape[0]
         blended = new.copy()
         blended[:rows] = weight * new[:rows] + (1.0 - weight) * overlap.previous
@@ -27,3 +30,6 @@ def moving_average(weight: float) -> Blend:
 def ema(name: str, config: DecoderConfig) -> Decoder:
     """One sample, blended with the previous decision."""
     return RecedingDecoder(name, config.action_horizon, blend=moving_average(config.ema_weight))
+
+
+DECODERS: Final[Mapping[str, Builder]] = {"ema": ema}

@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.decoding.bid import Selection
-from bid_ros.decoding.decoder import Choice, DecodeRequest, Proposal, StartMode
+from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest, Proposal, StartMode
+from bid_ros.decoding.decoder_config import ActionHorizon, DecoderConfig
 from bid_ros.decoding.memory import DecisionMemory, Overlap
 from bid_ros.errors import DecodingError
 
 Array = NDArray[np.float64]
 Pick = Callable[[Array, "Array | None", "Overlap | None", DecodeRequest], "tuple[int, Selection | None]"]
 """(strong (N, H, D), weak or None, overlap or None, request) -> index of the sample and the criteria."""
-Blend = Callable[[Array, Overlap], Array]
-"""(picked (H, D), overlap) -> what is executed (H, D)."""
+Blend = Callable[[Array, Overlap, DecodeRequest], Array]
+"""(picked (H, D), overlap, request) -> what is executed (H, D)."""
+Builder = Callable[[str, DecoderConfig], Decoder]
+"""(name, settings) -> a decoder with an empty memory; the registry collects those in a module's ``DECODERS``."""
 
 
 def first_sample(
@@ -31,7 +34,8 @@ class RecedingDecoder:
 
     Args:
         name: name in the registry.
-        action_horizon: actions executed before the next decision. Time decides, not the number of calls.
+        action_horizon: actions executed before the next decision, ``all`` for every executable one. Time decides, not
+            the number of calls.
         samples: strong samples per decision.
         weak_samples: weak samples per decision.
         pick: which sample is taken.
@@ -42,7 +46,7 @@ class RecedingDecoder:
     def __init__(
         self,
         name: str,
-        action_horizon: int,
+        action_horizon: ActionHorizon,
         samples: int = 1,
         weak_samples: int = 0,
         pick: Pick = first_sample,
@@ -74,14 +78,15 @@ class RecedingDecoder:
             DecodingError: if the action horizon is longer than what a prediction can execute, or the remembered
                 decision has another shape than the request.
         """
-        if self._action_horizon > request.executable:
+        horizon = request.executable if self._action_horizon == "all" else self._action_horizon
+        if horizon > request.executable:
             raise DecodingError(
-                f"action_horizon is {self._action_horizon}; valid is at most {request.executable}, "
+                f"action_horizon is {horizon}; valid is at most {request.executable}, "
                 f"the executable rows of a prediction"
             )
         overlap = self._overlap(request)
         # With a horizon of 1 every call is a decision, also one that rounds to the grid step of the last.
-        if overlap is not None and self._action_horizon > 1 and overlap.executed < self._action_horizon:
+        if overlap is not None and horizon > 1 and overlap.executed < horizon:
             return Proposal(strong=0, weak=0)
         if overlap is None or self._start_mode == "noise":
             return Proposal(self._samples, self._weak_samples)
@@ -96,7 +101,7 @@ class RecedingDecoder:
         index, selection = self._pick(candidates, others, overlap, request)
         actions = candidates[index].copy()
         if overlap is not None and self._blend is not None:
-            actions, index = self._blend(actions, overlap), -1
+            actions, index = self._blend(actions, overlap, request), -1
         self._memory.remember(request.stamp_ns, request.dt_ns, actions)
         if overlap is None:
             return Choice(actions, index, selection, None, 0)

@@ -38,8 +38,8 @@ def decide(decoder, step, seed, weak=True):
 
 
 CONFIG = DecoderConfig(samples=8)
-BLENDING = ("ema", "bid+ema")
-SELECTING = ("bid", "bid+ema", "bid+warmstart")
+BLENDING = ("ema", "bid+ema", "bid+delay")
+SELECTING = tuple(name for name in decoder_names() if name.startswith("bid"))
 WARM = ("warmstart", "bid+warmstart")
 
 
@@ -163,7 +163,13 @@ def test_the_choice_owns_its_actions(name):
 # --- Each decoder -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("plain", ["vanilla", "ema", "warmstart"])
+def test_an_open_loop_executes_every_executable_row(name):
+    decoder = build_decoder(name, DecoderConfig(samples=8, action_horizon="all"))
+    decide(decoder, 0, 1)
+    assert [decoder.propose(request_at(step)).strong > 0 for step in (1, 14, 15)] == [False, False, True]
+
+
+@pytest.mark.parametrize("plain", ["vanilla", "receding", "ema", "warmstart", "warmstart-clean"])
 def test_decoders_without_selection_draw_one_sample(plain):
     proposal = build_decoder(plain, CONFIG).propose(request_at(0))
     assert (proposal.strong, proposal.weak) == (1, 0)
@@ -243,7 +249,13 @@ def test_warm_start_is_the_shifted_decision_with_its_last_row_repeated(warm, mod
     np.testing.assert_array_equal(proposal.start[13:], np.repeat(first[15:], 3, axis=0))
 
 
-@pytest.mark.parametrize("cold", ["vanilla", "ema", "bid", "bid+ema"])
+def test_the_published_warm_start_is_clean_whatever_the_settings_say():
+    decoder = build_decoder("warmstart-clean", DecoderConfig(warm_start="renoise"))
+    decide(decoder, 0, 1)
+    assert decoder.propose(request_at(1)).start_mode == "clean"
+
+
+@pytest.mark.parametrize("cold", ["vanilla", "receding", "ema", "bid", "bid+ema", "bid+delay"])
 def test_other_decoders_start_from_noise(cold):
     decoder = build_decoder(cold, CONFIG)
     decide(decoder, 0, 1)
@@ -264,6 +276,7 @@ def test_unknown_name_lists_the_valid_ones():
         ({"samples": 0}, "samples is 0"),
         ({"weak_samples": 4}, "weak_samples is 4; valid are 0 and samples, 16"),
         ({"action_horizon": 0}, "action_horizon is 0"),
+        ({"delay": -1}, "delay is -1"),
         ({"ema_weight": 0.0}, "ema_weight is 0.0"),
         ({"ema_weight": 1.1}, "ema_weight is 1.1"),
         ({"warm_start": "cold"}, "warm_start is 'cold'; valid are renoise, clean"),

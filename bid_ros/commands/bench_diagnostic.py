@@ -1,0 +1,103 @@
+"""``bid bench diagnostic``: the one-dimensional experiment on action horizons, beside the published table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bid_ros.errors import BidError
+from bid_ros.evaluation.diagnostic import (
+    COUNTS,
+    DISTANCES,
+    HORIZONS,
+    NOISES,
+    READINGS,
+    Reading,
+    draw_histograms,
+    markdown,
+    numbers,
+    run,
+)
+
+DESCRIPTION = """\
+A demonstrator walks from s0 to s10 and pauses in s5; a forward move fails with the noise's probability. Learners copy
+its chunks and look at the state every h steps. The table says how far their idleness is from the demonstrator's: long
+horizons win without noise, short ones with much. The paper leaves open what --pause, --steps, --count and --distance
+say; --reading names a choice of all four."""
+
+
+def add_diagnostic_parser(subparsers: Any) -> None:
+    """Add ``diagnostic`` to the subparsers of ``bid bench``."""
+    parser = subparsers.add_parser(
+        "diagnostic",
+        help="one-dimensional experiment: which action horizon imitates best at which noise",
+        description=DESCRIPTION,
+    )
+    parser.add_argument("--reading", choices=list(READINGS), default="fitted", help="default fitted")
+    parser.add_argument("--pause", type=_integers, metavar="N[,N...]", help="idle actions in s5, for each noise level")
+    parser.add_argument("--steps", type=int, help="length of demonstrations and rollouts, 10 to 1000")
+    parser.add_argument("--count", choices=list(COUNTS), help="idle actions or steps without progress, all or in s5")
+    parser.add_argument("--distance", choices=list(DISTANCES), help="between two distributions")
+    parser.add_argument("--noise", type=_numbers, default=NOISES, metavar="P[,P...]", help="default 0,0.2,0.4")
+    parser.add_argument("--horizon", type=_integers, default=HORIZONS, metavar="H[,H...]", help="default 1,2,3,5,7,10")
+    parser.add_argument("--episodes", type=int, default=20_000, help="rollouts of a repeat (default 20000)")
+    parser.add_argument("--repeats", type=int, default=5, help="independent repeats for the interval (default 5)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", default="data/diagnostic", help="folder for JSON, table and histograms")
+    parser.add_argument("--json", action="store_true", help="print the JSON instead of the table")
+    parser.set_defaults(run=run_diagnostic)
+
+
+def run_diagnostic(options: argparse.Namespace) -> int:
+    """Run the experiment, write ``diagnostic.json``, ``diagnostic.md`` and the histograms, print the table."""
+    if options.seed < 0:
+        raise BidError(f"--seed is {options.seed}; valid is a whole number of at least 0")
+    reading = _reading(options)
+    result = run(
+        reading, options.noise, options.horizon, options.episodes, options.repeats, options.seed, progress=_progress
+    )
+    out = Path(options.out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"reading": _name(reading), **numbers(result)}, indent=1) + "\n"
+        (out / "diagnostic.json").write_text(text)
+        (out / "diagnostic.md").write_text(markdown(result))
+        pictures = draw_histograms(result, out)
+    except OSError as error:
+        raise BidError(f"cannot write the results to {out}: {error.strerror or error}") from error
+    print(text if options.json else markdown(result), end="")
+    print(f"written: {out / 'diagnostic.json'}, diagnostic.md and {len(pictures)} histograms", file=sys.stderr)
+    return 0
+
+
+def _reading(options: argparse.Namespace) -> Reading:
+    named = {"pauses": options.pause, "steps": options.steps, "count": options.count, "distance": options.distance}
+    return replace(READINGS[options.reading], **{name: value for name, value in named.items() if value is not None})
+
+
+def _name(reading: Reading) -> str:
+    return next((name for name, named in READINGS.items() if named == reading), "custom")
+
+
+def _progress(done: int, total: int) -> None:
+    ending = "\n" if done == total else ""
+    print(f"\r{done} of {total} cells", end=ending, file=sys.stderr, flush=True)
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    return _list(text, int, "whole numbers")
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return _list(text, float, "numbers")
+
+
+def _list(text: str, kind: type[Any], what: str) -> tuple[Any, ...]:
+    try:
+        return tuple(kind(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a comma list of {what}") from None

@@ -1,0 +1,41 @@
+"""Delay-aware BID: the steps executed while a decision is computed are fixed, and what follows them must join on.
+
+Sources: the soft mask and the frozen steps are those of Real-Time Chunking (Black, Galliker, Levine, NeurIPS 2025). Its
+published evaluation weights the backward criterion of its BID baseline by the same mask
+(github.com/Physical-Intelligence/real-time-chunking-kinetix, ``bid_action``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from bid_ros.decoding.bidirectional import bidirectional
+from bid_ros.decoding.decoder import Decoder, DecodeRequest
+from bid_ros.decoding.decoder_config import DecoderConfig
+from bid_ros.decoding.memory import Overlap
+from bid_ros.decoding.receding import Array, Blend, Builder
+
+
+def frozen(delay: int) -> Blend:
+    """Keep the previous decision up to the row before ``To - 1 + q``, the first that this decision can change.
+
+    By the time the decision arrives those steps have been executed as the previous one said. Remembering them so
+    keeps the next coherence true to what the robot did.
+    """
+
+    def blend(new: Array, overlap: Overlap, request: DecodeRequest) -> Array:
+        rows = min(request.observation_steps - 1 + delay, overlap.previous.shape[0])
+        kept = new.copy()
+        kept[:rows] = overlap.previous[:rows]
+        return kept
+
+    return blend
+
+
+def bid_delay(name: str, config: DecoderConfig) -> Decoder:
+    """BID whose backward criterion counts the ``delay`` committed steps fully, and which leaves those as they are."""
+    return bidirectional(name, config, blend=frozen(config.delay), delay=config.delay)
+
+
+DECODERS: Final[Mapping[str, Builder]] = {"bid+delay": bid_delay}

@@ -1,0 +1,28 @@
+"""How much each step of the previous decision still binds the next one while that is being computed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bid_ros.decoding.criteria import Array
+
+
+def prefix_weights(delay: int, overlap: int) -> Array:
+    """Return the soft mask W ``(overlap,)`` of Real-Time Chunking, counted from the current step.
+
+    ``W_i = 1`` for ``i < q``, the steps that are executed before the new decision arrives; after them
+    ``c_i (exp(c_i) - 1) / (exp(1) - 1)`` with ``c_i = (T - i) / (T - q + 1)``, which falls towards the end of the
+    overlap ``T = H - s``. Steps that the previous decision does not reach have weight 0 and are not returned.
+
+    Source: Black, Galliker, Levine, "Real-Time Execution of Action Chunking Flow Policies", NeurIPS 2025
+    (soft masking).
+
+    Args:
+        delay: q, steps of the grid between the observation and the first step that the new decision can change.
+        overlap: T, steps of the previous decision that have not passed, the current one included.
+    """
+    steps = np.arange(overlap, dtype=np.float64)
+    left = np.clip((overlap - steps) / max(overlap - delay + 1, 1), 0.0, 1.0)
+    weights: Array = left * np.expm1(left) / np.expm1(1.0)
+    weights[:delay] = 1.0
+    return weights

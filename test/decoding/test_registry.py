@@ -1,0 +1,45 @@
+"""The registry finds decoders by itself, and every one of them has a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bid_ros.decoding import DecodingError, decoder_names
+from bid_ros.decoding.registry import _collect
+from bid_ros.decoding.vanilla import vanilla
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILTIN = ROOT / "bid_ros" / "decoding"
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A copy of the package's decoders as links, where a test can add a file."""
+    folder = tmp_path / "more_decoders"
+    folder.mkdir()
+    for name in ("vanilla", "ema", "warmstart", "bidirectional"):
+        (folder / f"{name}.py").write_text(f"from bid_ros.decoding.{name} import DECODERS\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return folder
+
+
+def test_a_new_decoder_is_one_file(package):
+    (package / "newest.py").write_text("from bid_ros.decoding.vanilla import vanilla\nDECODERS = {'newest': vanilla}\n")
+    found = _collect(package, "more_decoders")
+    assert found["newest"] is vanilla
+    assert list(found)[:6] == ["vanilla", "ema", "warmstart", "bid", "bid+ema", "bid+warmstart"]
+
+
+def test_two_decoders_of_one_name_are_refused(package):
+    (package / "zz_again.py").write_text("DECODERS = {'ema': None}\n")
+    with pytest.raises(DecodingError, match="decoder 'ema' of module 'zz_again' is already another module's"):
+        _collect(package, "more_decoders")
+
+
+@pytest.mark.parametrize("name", decoder_names())
+def test_every_decoder_has_a_page_that_is_linked(name):
+    page = ROOT / "docs" / "decoders" / f"{name}.md"
+    assert page.read_text().startswith(f"# {name}\n")
+    assert f"](decoders/{name}.md)" in (ROOT / "docs" / "decoding.md").read_text()
