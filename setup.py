@@ -27,7 +27,7 @@ setup(
         *tree("config"),
         *tree("models"),
     ],
-    python_requires=">=3.10",
+    python_requires=">=3.11",
     install_requires=[
         "numpy",
         "scipy",

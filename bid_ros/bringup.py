@@ -56,7 +56,12 @@ class UpArguments:
     teleop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, low, high in (("samples", 1, 256), ("episodes", 1, 100000), ("moving", 0.0, 0.2), ("seed", 0, 2**31)):
+        for name, low, high in (
+            ("samples", 1, 256),
+            ("episodes", 1, 100000),
+            ("moving", 0.0, 0.1),
+            ("seed", 0, 2**31 - 1),
+        ):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise BidError(f"{name} is {value}; valid is {low} to {high}")

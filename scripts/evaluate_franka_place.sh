@@ -2,9 +2,10 @@
 # The comparison of the README: static and moving cup, four ways to execute chunks, 20 episodes each with the same
 # seeds, in the real-time twin. Seeds below 5000 were looked at while settings were chosen; 5000 on were not.
 # Resumable. An episode that safety stops counts as a failure; the run goes on with the next seed in a new process,
-# because a stop is never reset by itself. Every part is in its own folder, and the table counts them together.
+# because a stop is never reset by itself. An episode that was interrupted is run again. Every part is in its own folder, and the table counts them together.
 # Usage: evaluate_franka_place.sh OUT [EPISODES]
 set -uo pipefail
+trap 'echo "interrupted; run the same command again to go on" >&2; exit 130' INT
 cd "$(dirname "$0")/.."
 out=$1
 episodes=${2:-20}
@@ -13,7 +14,7 @@ python=$(dirname "$bid")/python
 first=5000
 
 done_in() { # FOLDER: how many episodes its parts have
-  "$python" -c 'import glob,json,sys; print(sum(len(json.load(open(f))["results"]) for f in glob.glob(sys.argv[1] + "/*/run.json")))' "$1"
+  "$python" -c 'import glob,json,sys; print(sum(not r["outcome"].startswith("aborted") for f in glob.glob(sys.argv[1] + "/*/run.json") for r in json.load(open(f))["results"]))' "$1"
 }
 
 run() { # NAME SPEED arguments...
@@ -22,6 +23,7 @@ run() { # NAME SPEED arguments...
   while have=$(done_in "$cell") && [ "$have" -lt "$episodes" ]; do
     "$bid" up franka_place --episodes $((episodes - have)) --seed $((first + have)) --moving "$speed" --no-record \
       --out "$cell/from_$((first + have))" "$@"
+    [ $? -lt 128 ] || exit 130
     [ "$(done_in "$cell")" -gt "$have" ] || { echo "$cell: no episode was run" >&2; return 1; }
   done
 }

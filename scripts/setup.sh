@@ -7,8 +7,8 @@ venv=$1
 python=${PYTHON:-python3}
 packages="libegl1 libgl1-mesa-dri libusb-1.0-0 cmake g++"
 
-"$python" -c 'import sys; sys.exit(not ((3, 10) <= sys.version_info[:2] <= (3, 12)))' \
-  || { echo "error: $("$python" --version) is not supported; valid are Python 3.10 to 3.12 (set PYTHON=...)" >&2; exit 2; }
+"$python" -c 'import sys; sys.exit(not ((3, 11) <= sys.version_info[:2] <= (3, 12)))' \
+  || { echo "error: $("$python" --version) is not supported; valid are Python 3.11 and 3.12 (set PYTHON=...)" >&2; exit 2; }
 [ "$(uname -m)" = x86_64 ] || { echo "error: the ROS 2 wheels exist for x86_64 only, not $(uname -m); use a ROS 2 Jazzy installation" >&2; exit 2; }
 
 missing=""

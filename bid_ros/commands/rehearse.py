@@ -51,11 +51,13 @@ def run(options: argparse.Namespace) -> int:
     bundle = Path(options.bundle) if options.bundle else share("models", options.system)
     task = load_task(task_path(options.system))
     rehearsal, log = Rehearsal(task, _maker(options, bundle, task)), RunLog()
-    for episode in range(options.episodes):
-        result = rehearsal.run(episode, options.seed + episode, options.moving, options.decoder)
-        log.results.append(result)
-        print(f"episode {episode + 1}: {result.outcome} after {result.duration_s:.1f} s", file=sys.stderr)
-    rehearsal.close()
+    try:
+        for episode in range(options.episodes):
+            result = rehearsal.run(episode, options.seed + episode, options.moving, options.decoder)
+            log.results.append(result)
+            print(f"episode {episode + 1}: {result.outcome} after {result.duration_s:.1f} s", file=sys.stderr)
+    finally:
+        rehearsal.close()
     summary = log.summary(
         task=task.name,
         decoder=options.decoder,

@@ -13,7 +13,9 @@ from typing import Any
 
 from bid_ros.bringup import SYSTEMS, NodeSpec, UpArguments, command_line, describe, environment, rviz_layout
 from bid_ros.decoding import DecoderConfig, build_decoder
+from bid_ros.errors import BidError
 from bid_ros.evaluation.replay_video import write_run_video
+from bid_ros.paths import share
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.supervisor import supervise
 from bid_ros.task import load_task
@@ -24,8 +26,9 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "up",
         help="start a system and run episodes",
-        description="Start a system and run its episodes. Exit status: 0 the run completed, 3 safety stopped it, "
-        "2 bad input. Writes run.json, a bag, a GIF with the candidates drawn, and one log per node to --out.",
+        description="Start a system and run its episodes. Exit status: 0 it completed, 3 safety stopped it, "
+        "2 bad input, 1 anything else that ended it early. Writes run.json, a bag, a GIF with the candidates drawn, "
+        "and one log per node to --out.",
     )
     parser.add_argument("system", choices=sorted(SYSTEMS))
     defaults = UpArguments()
@@ -64,12 +67,22 @@ def run(options: argparse.Namespace) -> int:
     status = start(options.system, arguments)
     out = Path(options.out)
     if arguments.record and (out / "bag").exists():
-        video = write_run_video(out / "bag", out / "run.gif")
-        if video is not None:
-            print(f"wrote {video}, {out / 'run.json'} and the bag {out / 'bag'}", file=sys.stderr)
+        _draw(out, options.system, twin=not options.robot_ip)
     if options.json and (out / "run.json").exists():
         print(json.dumps(json.loads((out / "run.json").read_text())))
     return status
+
+
+def _draw(out: Path, system: str, twin: bool) -> None:
+    """Draw the run; what cannot be drawn is said and changes nothing about how the run ended."""
+    cameras = share("config", f"{system}_cameras{'_twin' if twin else ''}.yaml")
+    try:
+        video = write_run_video(out / "bag", out / "run.gif", cameras=cameras)
+    except BidError as error:
+        print(f"no video: {error}", file=sys.stderr)
+        return
+    if video is not None:
+        print(f"wrote {video}, {out / 'run.json'} and the bag {out / 'bag'}", file=sys.stderr)
 
 
 def start(system: str, arguments: UpArguments) -> int:
@@ -93,8 +106,13 @@ def _check(specs: Iterable[NodeSpec]) -> None:
     for spec in specs:
         if spec.executable == "policy_node":
             wanted = spec.parameters
-            bundle = load_bundle(Path(wanted["bundle"]), load_task(wanted["task"]))
-            samples = wanted["samples"]
+            task = load_task(wanted["task"])
+            bundle = load_bundle(Path(wanted["bundle"]), task)
+            samples, rows = wanted["samples"], task.horizon - task.observation_steps + 1
+            if not 1 <= wanted["action_horizon"] <= rows:
+                raise BidError(
+                    f"action_horizon is {wanted['action_horizon']}; valid is 1 to {rows}, the actions of a chunk"
+                )
             weak = samples if bundle.weak else 0
             config = DecoderConfig(samples=samples, weak_samples=weak, action_horizon=wanted["action_horizon"])
             build_decoder(wanted["decoder"], config)

@@ -64,6 +64,8 @@ def collect(runs: Sequence[str | Path]) -> list[Cell]:
             name, moving = _name(run), float(run["moving"])
             cell = cells.setdefault((name, moving), Cell(name, moving))
             for result in run["results"]:
+                if str(result.get("outcome", "")).startswith("aborted"):
+                    continue  # it was interrupted: nobody failed
                 cell.add(int(result["seed"]), bool(result["success"]))
         except OSError as error:
             raise BidError(f"run {path} cannot be read: {error.strerror}") from error
@@ -119,7 +121,10 @@ def draw_chart(cells: Sequence[Cell], path: str | Path) -> None:
 
 def _name(run: Mapping[str, Any]) -> str:
     horizon = int(run.get("action_horizon", 1))
-    return f"{run['decoder']}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "")
+    # What was measured in one place says nothing about another, so their episodes are never added up.
+    hardware = run.get("hardware", "twin")
+    where = "" if hardware == "twin" else f", {hardware}"
+    return f"{run['decoder']}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "") + where
 
 
 def _cup(cell: Cell) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bid_ros.cameras import decode_image
 from bid_ros.cameras.config import load_cameras
+from bid_ros.errors import CameraError
 from bid_ros.evaluation.frames import DecisionPainter, decision_text
 from bid_ros.evaluation.video import compose, write_gif, write_mp4
 from bid_ros.paths import share
@@ -25,19 +26,26 @@ FRAMES_PER_SECOND = 5
 MAX_FRAMES = 300
 
 
-def write_run_video(bag: Path, out: Path, task: Task | None = None) -> Path | None:
+def write_run_video(bag: Path, out: Path, task: Task | None = None, cameras: Path | None = None) -> Path | None:
     """Write a GIF (or MP4, by the name of ``out``) of the episodes in a bag; None if it holds no decision.
 
     The first fixed, calibrated camera is drawn over; the others stand beside it.
 
+    Args:
+        bag: what was recorded.
+        out: file to write.
+        task: of the run; default: dynamic placing.
+        cameras: camera file of the run; default: that of the task's twin.
+
     Raises:
         RecordingError: the bag cannot be read.
+        CameraError: the camera file gives no camera's pose, so nothing can be drawn over its image.
     """
     task = task or load_task(share("config", "franka_place.yaml"))
     with BagReader(bag) as reader:
         if not reader.counts.get(DECISION):
             return None
-        pictures = list(_pictures(reader, task))
+        pictures = list(_pictures(reader, task, cameras or share("config", f"{task.name}_cameras_twin.yaml")))
     if not pictures:
         return None
     stride = max(1, -(-len(pictures) // MAX_FRAMES))
@@ -46,10 +54,12 @@ def write_run_video(bag: Path, out: Path, task: Task | None = None) -> Path | No
     return out
 
 
-def _pictures(reader: BagReader, task: Task) -> Iterator[Picture]:
+def _pictures(reader: BagReader, task: Task, file: Path) -> Iterator[Picture]:
     names = [camera.name for camera in task.cameras]
-    cameras = load_cameras(share("config", f"{task.name}_cameras_twin.yaml"), names)
-    drawn = next(name for name in names if cameras[name].position is not None)
+    cameras = load_cameras(file, names)
+    drawn = next((name for name in names if cameras[name].position is not None), None)
+    if drawn is None:
+        raise CameraError(f"{file} gives no camera's pose; valid is a position and a target of at least one")
     painter = DecisionPainter(cameras[drawn], task)
     side = next((name for name in names if name != drawn), None)
     topics = [camera_topic(name) for name in names] + [DECISION, EPISODE_EVENT]

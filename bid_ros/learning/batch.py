@@ -15,7 +15,7 @@ from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.goal import episode_goals, goal_columns
 from bid_ros.learning.ranges import action_normaliser, goal_normaliser, observation_normalisers
 from bid_ros.learning.windows import window_rows
-from bid_ros.policy.anchor import ActionReference, action_anchor
+from bid_ros.policy.anchor import ActionReference, action_anchor, check_reference
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.recording.dataset import Dataset
 from bid_ros.task import Task
@@ -53,10 +53,12 @@ class TrainingData:
 
     Raises:
         RecordingError: if the data set does not fit the task or has no complete window.
+        BidError: if the task has no position to count from.
     """
 
     def __init__(self, dataset: Dataset, task: Task, reference: ActionReference = "base") -> None:
         dataset.validate(task)
+        check_reference(task, reference)
         self.observation: dict[str, LinearNormaliser] = observation_normalisers(dataset, task)
         self._steps = task.observation_steps
         self._images = {item.name: dataset.observations[item.name] for item in task.cameras}

@@ -35,7 +35,8 @@ class Parameter:
 
     def descriptor(self) -> ParameterDescriptor:
         """Return the descriptor that ``ros2 param describe`` shows."""
-        descriptor = ParameterDescriptor(description=self.description)
+        # Nodes read their parameters once: a change that is accepted and ignored would be a lie.
+        descriptor = ParameterDescriptor(description=self.description, read_only=True)
         if self.minimum is None or self.maximum is None:
             return descriptor
         if isinstance(self.default, int):

@@ -23,7 +23,7 @@ from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, STATE
 from bid_ros.progress import PROGRESS
 from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.task import load_task
-from bid_ros.teleop import HomingPlan
+from bid_ros.teleop import HomingPlan, homing_within
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -52,6 +52,7 @@ class EpisodeNode(BidNode):
     def __init__(self) -> None:
         super().__init__("episode", PARAMETERS)
         self._task = load_task(self.value("task"))
+        self._homing = homing_within(self._task.limits)
         self._status: ArmStatus | None = None
         self._tool: Any = None
         self._safety: SafetyState | None = None
@@ -115,7 +116,7 @@ class EpisodeNode(BidNode):
         """Move the tool there through the safety node and hold it for ``settle_s``; blocks."""
         tool, quaternion = self._tool
         start = matrix_to_6d(matrix_from_quaternion(quaternion))
-        plan = HomingPlan(tool, start, position, rotation_6d, gripper, self.now_ns())
+        plan = HomingPlan(tool, start, position, rotation_6d, gripper, self.now_ns(), self._homing)
         self._follow(plan, plan.duration + settle_s)
 
     def hold(
@@ -160,7 +161,11 @@ class EpisodeNode(BidNode):
             self._say("waiting for the nodes")
             ready_s = self.value("ready_timeout_s")
             self.wait(lambda: self._status is not None and self._tool is not None, ready_s, "a sign of life of the arm")
-            self.wait(self._safety_ready, ready_s, "a sign of life of every required node")
+            try:
+                self.wait(self._safety_ready, ready_s, "a sign of life of every required node")
+            except EpisodeStopped as stop:
+                waiting = self._safety.reason if self._safety is not None else "the safety node says nothing"
+                raise EpisodeStopped(f"{stop}: {waiting}", stop.safety) from None
             for episode in range(self.value("episodes")):
                 self._episode(episode)
             status = 0

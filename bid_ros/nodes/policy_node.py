@@ -31,13 +31,13 @@ from bid_ros.task import load_task
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bundle", "", "folder of the policy bundle"),
-    Parameter("decoder", "bid", "registry name of the decoder: vanilla, ema, warmstart, bid, bid+ema, bid+warmstart"),
+    Parameter("decoder", "bid", "registry name of the decoder, as docs/decoding.md lists them"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
     Parameter("runtime", "auto", "network runtime: auto, openvino or onnx"),
     Parameter("threads", 1, "inference threads", 1, 64),
     Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
-    Parameter("frame_wait_ms", 50.0, "a decision waits this long for the frames of its period", 0.0, 1000.0),
+    Parameter("frame_wait_ms", 65.0, "a decision waits this long for frames; a little over half a period", 0.0, 1000.0),
     Parameter("decision_phase_ms", 5.0, "decisions start this long after each multiple of the period", 0.0, 1000.0),
     Parameter(
         "max_late_ms", 40.0, "a decision that would start later than this after its time is skipped", 0.0, 1000.0
@@ -157,6 +157,7 @@ class PolicyNode(BidNode):
                 observation = self._buffer.assemble()
             except ObservationError as error:
                 self._waiting = str(error)
+                self._missed += 1
                 return
             complete_ns = self._complete_ns.get(observation.stamp_ns, time.monotonic_ns())
         if observation.stamp_ns <= self._last_stamp:

@@ -2,11 +2,14 @@
 
 | profile | topics | why |
 |---|---|---|
-| COMMAND | chunks, safety state | reliable, depth 1: only the newest chunk matters and it must arrive |
-| STATE | joint states, tool pose, arm status, heartbeats | reliable, depth 10: small; a recorder must not lose them |
-| IMAGE | camera images, twin scene | reliable, depth 2: one host or a wired network; a slow reader drops old frames |
+| COMMAND | chunks of policy, teleop, episode, safety | reliable, depth 1: only the newest matters, and must arrive |
+| STATE | joints, tool pose, arm and safety state, heartbeats, diagnostics, truth, markers | reliable, depth 10: small |
+| IMAGE | camera images, overlay image, twin scene | reliable, depth 2: a slow reader drops old frames |
+| DRIVER_IMAGE | image topics of camera drivers | best effort, depth 2: fits every driver's publisher |
 | DECISION | decisions | reliable, depth 10: recorded for replay |
 | EVENT | episode events | reliable, transient local, depth 20: a late node still learns the phase |
+
+The recorder subscribes to all of them with a depth of 20: it may fall behind for a moment, and nothing waits for it.
 """
 
 from __future__ import annotations

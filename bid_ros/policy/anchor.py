@@ -13,10 +13,20 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.errors import BidError
 from bid_ros.task import Task
 
 ActionReference = Literal["base", "tool"]
 ACTION_REFERENCES: Final = get_args(ActionReference)
+
+
+def check_reference(task: Task, reference: ActionReference) -> None:
+    """Raise BidError if ``reference`` is ``tool`` and the task observes no position that it also commands."""
+    observed = {feature.name for feature in task.vectors}
+    if reference == "tool" and not any(item.kind == "position" and item.name in observed for item in task.action):
+        raise BidError(
+            f"action_reference is 'tool', but task '{task.name}' commands no position that it observes; valid is base"
+        )
 
 
 def action_anchor(

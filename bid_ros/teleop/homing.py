@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.chunk import ActionChunk
 from bid_ros.errors import BidError
+from bid_ros.task import Limits
 from bid_ros.teleop.trajectory import Array, ChunkSource, MotionLimits, Move, Trajectory, end_of, turn_to
 
 SIDEWAYS = 0.01  # m
+MARGIN = 0.8  # of a limit that a homing motion uses: the safety node judges differences of samples
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,25 @@ class HomingConfig:
     def __post_init__(self) -> None:
         if not 0 < self.clearance <= 1:
             raise ValueError(f"homing: clearance is {self.clearance} m; valid is above 0, up to 1")
+
+
+def homing_within(limits: Limits, config: HomingConfig | None = None) -> HomingConfig:
+    """Return ``config`` slowed down where a task's limits ask for it, so that the safety node lets the motion pass."""
+    config = config or HomingConfig()
+    linear, angular = config.linear, config.angular
+    return replace(
+        config,
+        linear=MotionLimits(
+            min(linear.speed, MARGIN * limits.max_speed),
+            min(linear.acceleration, MARGIN * limits.max_acceleration),
+            min(linear.jerk, MARGIN * limits.max_jerk),
+        ),
+        angular=MotionLimits(
+            min(angular.speed, MARGIN * limits.max_turn_rate),
+            min(angular.acceleration, MARGIN * limits.max_turn_acceleration),
+            angular.jerk,
+        ),
+    )
 
 
 class HomingPlan:

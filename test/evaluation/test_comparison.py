@@ -40,6 +40,20 @@ def test_runs_of_one_kind_are_added_up(run):
     assert rows(table)["bid, N = 16", "static"][0] == "3 of 5"
 
 
+def test_what_was_measured_elsewhere_is_a_row_of_its_own(run):
+    content = rows(success_table([run("bid", [1]), run("bid", [0, 0], hardware="rehearsal")]))
+    assert content["bid, N = 16", "static"][0] == "1 of 1"
+    assert content["bid, N = 16, rehearsal", "static"][0] == "0 of 2"
+
+
+def test_an_interrupted_episode_is_no_failure(run):
+    path = run("bid", [1, 0])
+    content = json.loads(path.read_text())
+    content["results"][1]["outcome"] = "aborted: shut down"
+    path.write_text(json.dumps(content))
+    assert rows(success_table([path]))["bid, N = 16", "static"][0] == "1 of 1"
+
+
 def test_open_loop_is_a_row_of_its_own(run):
     content = rows(success_table([run("vanilla", [1]), run("vanilla", [0], action_horizon=15)]))
     assert set(content) == {("vanilla, N = 16", "static"), ("vanilla, N = 16, h = 15", "static")}

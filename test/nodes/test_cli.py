@@ -54,8 +54,10 @@ def test_help_of_up_says_what_the_exit_status_means():
     ("arguments", "word"),
     [
         (("--samples", "0"), "samples is 0; valid is 1 to 256"),
-        (("--moving", "3"), "moving is 3.0; valid is 0.0 to 0.2"),
+        (("--moving", "0.15"), "moving is 0.15; valid is 0.0 to 0.1"),
         (("--episodes", "-1"), "episodes is -1; valid is"),
+        (("--action-horizon", "20"), "action_horizon is 20; valid is 1 to 15"),
+        (("--seed", "2147483648"), "seed is 2147483648; valid is"),
         (("--bundle", "/nonexistent"), "/nonexistent does not exist"),
         (("--decoder", "best"), "decoder 'best' is unknown; valid are"),
     ],

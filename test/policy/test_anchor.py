@@ -3,9 +3,11 @@ import pytest
 import yaml
 from tiny_bundle import make_tiny_bundle, write_manifest
 
-from bid_ros.policy.anchor import action_anchor
+from bid_ros.errors import BidError
+from bid_ros.policy.anchor import action_anchor, check_reference
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.policy import Policy
+from bid_ros.task import load_task
 
 NEWEST = {"tool_position": np.array([0.5, 0.1, 0.3]), "tool_rotation": np.ones(6), "gripper_width": np.array([0.04])}
 
@@ -19,6 +21,13 @@ def test_many_at_once(task):
     newest = {name: np.stack([value, 2 * value]) for name, value in NEWEST.items()}
     anchors = action_anchor(task, "tool", newest, (2,))
     np.testing.assert_array_equal(anchors[1], 2 * action_anchor(task, "tool", NEWEST))
+
+
+def test_a_task_without_a_position_to_count_from_is_refused(root):
+    task = load_task(root / "config" / "pusht.yaml")
+    check_reference(task, "base")
+    with pytest.raises(BidError, match="commands no position that it observes; valid is base"):
+        check_reference(task, "tool")
 
 
 @pytest.fixture

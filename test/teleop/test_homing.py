@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,7 @@ from bid_ros.errors import BidError
 from bid_ros.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d
 from bid_ros.safety import Envelope
 from bid_ros.task import load_task
-from bid_ros.teleop import HomingConfig, HomingPlan
+from bid_ros.teleop import HomingConfig, HomingPlan, homing_within
 
 NOW = 9_000 * NANOSECONDS
 DOWN = np.array([1.0, 0.0, 0.0, 0.0, -1.0, 0.0])
@@ -43,6 +45,19 @@ def test_it_ends_at_the_target_and_every_chunk_passes_the_envelope(root, start, 
     first, last = plan.chunk_at(NOW, 1, STEP_NS).actions[0], plan.chunk_at(end, 1, STEP_NS).actions[0]
     np.testing.assert_allclose(first, [*start, *rotation, 0.08], atol=1e-9)
     np.testing.assert_allclose(last, [*target, *DOWN, 0.08], atol=1e-6)
+
+
+@pytest.mark.parametrize(("start", "rotation", "target"), CASES)
+def test_it_slows_down_for_a_task_with_lower_limits(root, start, rotation, target):
+    task = load_task(root / "config" / "franka_place.yaml")
+    slow = replace(task, limits=replace(task.limits, max_speed=0.1, max_acceleration=0.5, max_turn_rate=0.3))
+    envelope = Envelope(slow)
+    plan = HomingPlan(start, rotation, target, DOWN, 0.08, NOW, homing_within(slow.limits))
+    for now in range(NOW, NOW + round(plan.duration * 1e9) + STEP_NS, STEP_NS):
+        chunk = plan.chunk_at(now, 10, STEP_NS)
+        verdict = envelope.check(chunk, now, chunk.actions[0, :3])
+        assert verdict.ok, f"{verdict.reason} at {(now - NOW) / 1e9:.2f} s"
+    assert homing_within(task.limits) == HomingConfig()
 
 
 @pytest.mark.parametrize(("start", "target"), [(LOW, HIGH), (HIGH, LOW), (LOW, [0.4, 0.2, 0.1])])
