@@ -9,8 +9,7 @@ steps=${3:-16000}
 bid=${BID:-.venv/bin/bid}
 
 [ -f "$out/dataset.npz" ] || "$bid" bench data "$demonstrations" --out "$out/dataset.npz"
-# Actions are points on the table, so they count from its corner. No offset on the observation: it is exact here, and
-# a push fails by less than what the default takes for noise (3 % of half the table, 7 px).
+# Actions are points on the table, so they count from its corner.
 "$bid" train "$out/dataset.npz" --task pusht --out "$out/training" --steps "$steps" --batch 256 \
-  --widths 32 64 128 --condition 256 --state-noise 0 --action-reference base
+  --widths 32 64 128 --condition 256 --action-reference base
 "$bid" export "$out/training" --task pusht --out models/pusht
