@@ -26,7 +26,7 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "up",
         help="start a system and run episodes",
-        description="Start a system and run its episodes. Exit status: 0 it completed, 3 safety stopped it, "
+        description="Start a system and run its episodes. Exit status: 0 the run completed, 3 safety stopped it, "
         "2 bad input, 1 anything else that ended it early. Writes run.json, a bag, a GIF with the candidates drawn, "
         "and one log per node to --out.",
     )

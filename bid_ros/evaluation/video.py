@@ -116,6 +116,7 @@ def _encode(frames: Sequence[Image], path: Path, fps: float, codec: str, options
         pix_fmt_out="pal8" if codec == "gif" else "yuv420p",
         quality=None,
         macro_block_size=1,
+        ffmpeg_log_level="error",
         output_params=options,
     )
     writer.send(None)  # starts ffmpeg

@@ -21,14 +21,17 @@ def goal_columns(task: Task) -> slice | None:
 
 
 def episode_goals(dataset: Dataset, task: Task) -> NDArray[np.float64] | None:
-    """Return ``(E, 3)``: commanded tool position, m, where each episode opens the gripper for the last time.
+    """Return ``(E, 3)``: commanded tool position, m, where each demonstration opens the gripper for the last time.
 
-    An episode that never opens it has its last position. None where :func:`goal_columns` is None.
+    One that never opens it has its last position. All episodes of a demonstration that a gap cut have the same goal.
+    None where :func:`goal_columns` is None.
     """
     position, gripper = goal_columns(task), task.columns("gripper")
     if position is None:
         return None
-    pairs = list(zip(dataset.episode_starts.tolist(), dataset.episode_ends.tolist(), strict=True))
+    owner = dataset.demonstrations
+    first, last = (np.searchsorted(owner, owner, side=side) for side in ("left", "right"))
+    pairs = list(zip(dataset.episode_starts[first].tolist(), dataset.episode_ends[last - 1].tolist(), strict=True))
     rows = [end - 1 for _, end in pairs]
     if gripper is not None:
         width = dataset.actions[:, gripper.start]

@@ -66,7 +66,9 @@ def train(
     device = _device(config)
     data_set = dataset if isinstance(dataset, Dataset) else Dataset.load(dataset)
     data = TrainingData(data_set, task, config.action_reference)
-    held = held_out_episodes(data_set.episodes, config.validation_share, config.seed)
+    # Whole demonstrations: pieces of one that a gap cut are nearly copies of each other's neighbours.
+    owner = data_set.demonstrations
+    held = held_out_episodes(int(owner[-1]) + 1, config.validation_share, config.seed)[owner]
     training, validation = (np.flatnonzero(mask) for mask in (~held[data.owners], held[data.owners]))
     if len(training) == 0:
         raise BidError("every window of the data set is held out for validation; lower validation_share")

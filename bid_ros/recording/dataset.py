@@ -87,6 +87,15 @@ class Dataset:
         return np.concatenate([[0], self.episode_ends[:-1]]).astype(np.int64)
 
     @cached_property
+    def demonstrations(self) -> NDArray[np.int64]:
+        """``(E,)``: number of the demonstration each episode belongs to; a gap in the recording cuts one in two."""
+        same = [
+            bool(self.truncated[i - 1]) and self.seeds[i] == self.seeds[i - 1] and self.labels[i] == self.labels[i - 1]
+            for i in range(1, self.episodes)
+        ]
+        return np.concatenate([[0], np.cumsum(~np.array(same, dtype=np.bool_))]).astype(np.int64)
+
+    @cached_property
     def sha256(self) -> str:
         """Hash of the whole content: names, types, shapes and values, whatever file it is in."""
         digest = hashlib.sha256()
