@@ -133,7 +133,10 @@ def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain):
     bundle = shipped if shipped.is_dir() else make_tiny_bundle(tmp_path / "bundle", task)
     out = tmp_path / "out"
     command = f"up franka_place --episodes 1 --moving 0 --decoder bid --samples 4 --json --bundle {bundle} --out {out}"
-    done = bid(*command.split(), limit_s=200)
+    done = bid(*command.split(), limit_s=100)
+    if done.returncode == 3 and not json.loads((out / "run.json").read_text())["results"]:
+        # A stutter of a busy computer while everything starts is a silent camera to safety, and rightly stops the run.
+        done = bid(*command.split(), limit_s=100)
     # What an untrained policy asks for is noise around its pose, which safety may have to stop.
     assert done.returncode in (0, 3), done.stderr
     assert "Traceback" not in done.stderr
