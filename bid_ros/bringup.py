@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from bid_ros.checks import check_range
 from bid_ros.errors import BidError
 from bid_ros.paths import share
 
@@ -62,9 +63,7 @@ class UpArguments:
             ("moving", 0.0, 0.1),
             ("seed", 0, 2**31 - 1),
         ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise BidError(f"{name} is {value}; valid is {low} to {high}")
+            check_range("", name, getattr(self, name), low, high, BidError)
 
 
 def franka_place(arguments: UpArguments) -> list[NodeSpec]:

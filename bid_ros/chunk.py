@@ -66,7 +66,3 @@ class ActionChunk:
     def position_at(self, now_ns: int) -> float:
         """Fractional row at ``now_ns``, clipped to the rows that exist."""
         return min(max((now_ns - self.stamp_ns) / self.dt_ns, 0.0), float(self.horizon - 1))
-
-    def elapsed_steps(self, now_ns: int) -> int:
-        """Number of grid steps between the chunk's stamp and ``now_ns``, rounded to the nearest, at least 0."""
-        return max(0, (2 * (now_ns - self.stamp_ns) + self.dt_ns) // (2 * self.dt_ns))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bid_ros.checks import check_positive
 from bid_ros.chunk import NANOSECONDS
 
 
@@ -48,8 +49,7 @@ class Deadlines:
         if not limits:
             raise ValueError("deadlines: no name is watched; valid is one or more")
         for name, limit in limits.items():
-            if not 0 < limit < float("inf"):
-                raise ValueError(f"deadlines: the limit of '{name}' is {limit} s; valid is a positive finite number")
+            check_positive("deadlines", f"the limit of '{name}'", limit, ValueError, "s")
         self._limits = dict(limits)
         self._last: dict[str, int] = {}
         self._armed_ns: int | None = None

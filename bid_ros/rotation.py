@@ -7,10 +7,16 @@ and an average of two neighbours is close to a rotation.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+
+# A tool that points straight down at a frame whose z axis points up: half a turn about x.
+DOWN_QUATERNION: Final = (1.0, 0.0, 0.0, 0.0)
+DOWN_6D: Final = (1.0, 0.0, 0.0, 0.0, -1.0, 0.0)
 
 
 def matrix_from_6d(six: ArrayLike) -> Array:

@@ -53,11 +53,3 @@ def test_the_position_is_a_fraction_of_rows_and_stays_on_them(offset, row):
 
 def test_nanoseconds_are_not_lost_at_the_size_of_real_stamps():
     assert chunk(dt_ns=10).position_at(STAMP + 7) == pytest.approx(0.7)
-
-
-@pytest.mark.parametrize(
-    ("offset", "steps"),
-    [(-DT, 0), (0, 0), (DT // 2 - 1, 0), (DT // 2, 1), (DT, 1), (DT + DT // 2 - 1, 1), (25 * DT, 25)],
-)
-def test_elapsed_steps_are_rounded_and_never_negative(offset, steps):
-    assert chunk(rows=4).elapsed_steps(STAMP + offset) == steps

@@ -7,10 +7,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROS = {"rclpy", "launch", "launch_ros", "ament_index_python", "builtin_interfaces", "rcl_interfaces", "std_srvs"}
-LOW_LEVEL = {"chunk", "task", "rotation", "errors", "schedule", "deadline", "paths"}
+LOW_LEVEL = {"checks", "chunk", "limits", "task", "rotation", "errors", "schedule", "stamps", "deadline", "paths"}
 MIDDLE = {"observation", "decoding", "safety", "arms", "sim", "cameras", "teleop"}
 ALLOWED = {
+    "checks": set(),
     "chunk": LOW_LEVEL,
+    "limits": {"checks", "errors"},
+    "stamps": {"chunk"},
     "task": LOW_LEVEL,
     **{name: LOW_LEVEL | {name} for name in MIDDLE},
     "policy": LOW_LEVEL | MIDDLE | {"policy"},

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from bid_ros.errors import ObservationError
+from bid_ros.limits import Limits
 from bid_ros.observation import ObservationBuffer
-from bid_ros.task import Feature, Limits, Task
+from bid_ros.task import Feature, Task
 
 DT = 100_000_000
 MS = 1_000_000

@@ -3,6 +3,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from bid_ros.rotation import (
+    DOWN_6D,
+    DOWN_QUATERNION,
     matrix_from_6d,
     matrix_from_quaternion,
     matrix_from_vector,
@@ -17,6 +19,11 @@ HALF_TURNS = Rotation.from_rotvec(
     np.pi * np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0], [0, 0.6, -0.8], [0.6, 0, 0.8]])
 )
 ALL = Rotation.concatenate([RANDOM, HALF_TURNS, Rotation.identity(1)])
+
+
+def test_both_forms_of_straight_down_are_the_same_rotation():
+    np.testing.assert_array_equal(matrix_from_quaternion(DOWN_QUATERNION), np.diag([1.0, -1.0, -1.0]))
+    np.testing.assert_array_equal(matrix_from_6d(DOWN_6D), np.diag([1.0, -1.0, -1.0]))
 
 
 @pytest.mark.parametrize("rotation", list(ALL))

@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from bid_ros.errors import TaskError
-from bid_ros.task import Feature, Limits, load_task, parse_task
+from bid_ros.limits import Limits
+from bid_ros.task import Feature, load_task, parse_task
 
 
 @pytest.fixture

@@ -98,11 +98,6 @@ def denoiser_model(task: Task, spread: float) -> onnx.ModelProto:
     """Prediction: hold + spread (sample - hold), with the images' means and a trace of the step in the first value."""
     size, extra = task.action_dim, _condition_size(task) - task.action_dim
     chunk = ["N", task.horizon, size]
-    inputs = [
-        helper.make_tensor_value_info("sample", TensorProto.FLOAT, chunk),
-        helper.make_tensor_value_info("step", TensorProto.INT64, [1]),
-        helper.make_tensor_value_info("condition", TensorProto.FLOAT, [1, size + extra]),
-    ]
     # Stored in half precision, as shipped bundles are.
     mix = np.zeros((size + extra, size), np.float16)
     mix[:size] = np.eye(size)
@@ -115,10 +110,25 @@ def denoiser_model(task: Task, spread: float) -> onnx.ModelProto:
         helper.make_node("MatMul", ["condition", "mix32"], ["still"]),
         helper.make_node("Cast", ["step"], ["step32"], to=TensorProto.FLOAT),
         helper.make_node("Mul", ["step32", "first"], ["trace"]),
-        helper.make_node("Add", ["still", "trace"], ["hold"]),
-        helper.make_node("Sub", ["sample", "hold"], ["away"]),
+        helper.make_node("Add", ["still", "trace"], ["goal"]),
+    ]
+    return denoiser_towards_goal(nodes, constants, chunk, size + extra)
+
+
+def denoiser_towards_goal(
+    nodes: list[Any], constants: dict[str, Any], chunk: list[Any], condition: int
+) -> onnx.ModelProto:
+    """Prediction: goal + spread (sample - goal); ``nodes`` make ``goal``, ``constants`` hold ``spread``."""
+    inputs = [
+        helper.make_tensor_value_info("sample", TensorProto.FLOAT, chunk),
+        helper.make_tensor_value_info("step", TensorProto.INT64, [1]),
+        helper.make_tensor_value_info("condition", TensorProto.FLOAT, [1, condition]),
+    ]
+    nodes = [
+        *nodes,
+        helper.make_node("Sub", ["sample", "goal"], ["away"]),
         helper.make_node("Mul", ["away", "spread"], ["some"]),
-        helper.make_node("Add", ["some", "hold"], ["prediction"]),
+        helper.make_node("Add", ["some", "goal"], ["prediction"]),
     ]
     return _model(nodes, inputs, ("prediction", chunk), constants)
 

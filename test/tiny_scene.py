@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 import yaml
 from numpy.typing import ArrayLike, NDArray
-from onnx import TensorProto, helper, numpy_helper
-from tiny_bundle import make_tiny_bundle, write_manifest
+from onnx import TensorProto, helper
+from tiny_bundle import denoiser_towards_goal, make_tiny_bundle, write_manifest
 
 from bid_ros.errors import BidError
 from bid_ros.evaluation.bench import Scene, Setup
@@ -110,11 +110,6 @@ def replace_denoiser(bundle: Path, strength: str, model: onnx.ModelProto) -> Non
 def denoiser(task: Task, spread: float) -> onnx.ModelProto:
     """Prediction: block + spread (sample - block), with a trace of the step."""
     chunk, size = ["N", task.horizon, task.action_dim], task.action_dim + 1
-    inputs = [
-        helper.make_tensor_value_info("sample", TensorProto.FLOAT, chunk),
-        helper.make_tensor_value_info("step", TensorProto.INT64, [1]),
-        helper.make_tensor_value_info("condition", TensorProto.FLOAT, [1, size]),
-    ]
     constants = {
         "mix": np.eye(size, task.action_dim, dtype=np.float32),
         "rows": np.array([-1, 1, task.action_dim], np.int64),
@@ -129,11 +124,5 @@ def denoiser(task: Task, spread: float) -> onnx.ModelProto:
         helper.make_node("Mul", ["number", "little"], ["small"]),
         helper.make_node("Reshape", ["small", "column"], ["trace"]),
         helper.make_node("Add", ["hold", "trace"], ["goal"]),
-        helper.make_node("Sub", ["sample", "goal"], ["away"]),
-        helper.make_node("Mul", ["away", "spread"], ["some"]),
-        helper.make_node("Add", ["some", "goal"], ["prediction"]),
     ]
-    values = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    result = helper.make_tensor_value_info("prediction", TensorProto.FLOAT, chunk)
-    graph = helper.make_graph(nodes, "tiny", inputs, [result], values)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return denoiser_towards_goal(nodes, constants, chunk, size)

@@ -6,15 +6,15 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from bid_ros.bringup import UpArguments
+from bid_ros.commands.arguments import add_run_arguments
 from bid_ros.commands.learn import task_path
 from bid_ros.errors import BidError
 from bid_ros.paths import share
 from bid_ros.task import load_task
 
-SYSTEMS = ("franka_place",)
+PLACING: Final = ("franka_place",)  # the systems that place; a rehearsal knows the geometry of no other contact
 
 
 def add_parser(verbs: Any) -> None:
@@ -26,17 +26,9 @@ def add_parser(verbs: Any) -> None:
         "that is a pure delay and contact that is geometry. Twenty episodes take about half a minute and do not "
         "depend on the computer's speed. Use it to choose a policy; measure with bid up.",
     )
-    defaults = UpArguments()
-    parser.add_argument("system", choices=SYSTEMS)
-    parser.add_argument("--decoder", default=defaults.decoder, help="how chunks are chosen (default bid)")
-    parser.add_argument("--samples", type=int, default=defaults.samples, help="N (default 16)")
-    parser.add_argument("--action-horizon", type=int, default=1, help="actions a decision; 15 = open loop")
-    parser.add_argument("--moving", type=float, default=defaults.moving, help="cup speed in m/s (default 0.03)")
-    parser.add_argument("--episodes", type=int, default=20, help="how many (default 20)")
-    parser.add_argument("--seed", type=int, default=300_000, help="seed of the first episode (default 300000)")
-    parser.add_argument("--bundle", default="", help="policy bundle (default: the one shipped for the system)")
+    parser.add_argument("system", choices=PLACING)
+    add_run_arguments(parser, episodes=20, seed=300_000)
     parser.add_argument("--out", default="", help="folder for run.json; without it nothing is written")
-    parser.add_argument("--json", action="store_true", help="print run.json on standard output")
     parser.set_defaults(run=run)
 
 
@@ -76,17 +68,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _maker(options: argparse.Namespace, folder: Path, task: Any) -> Any:
-    from bid_ros.decoding import DecoderConfig, build_decoder, feature_weights
     from bid_ros.policy.bundle import load_bundle
-    from bid_ros.policy.decide import DecisionMaker
+    from bid_ros.policy.decide import DecisionMaker, bundle_decoder
     from bid_ros.policy.policy import Policy
 
     bundle = load_bundle(folder, task)
-    policy = Policy(bundle, task)
-    config = DecoderConfig(
-        samples=options.samples,
-        weak_samples=options.samples if policy.has_weak else 0,
-        action_horizon=options.action_horizon,
-        weights=feature_weights(bundle.action_spread, [feature.size for feature in task.action]),
-    )
-    return DecisionMaker(policy, build_decoder(options.decoder, config), task)
+    decoder = bundle_decoder(options.decoder, bundle, task, options.samples, options.action_horizon)
+    return DecisionMaker(Policy(bundle, task), decoder, task)

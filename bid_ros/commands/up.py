@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.bringup import SYSTEMS, NodeSpec, UpArguments, command_line, describe, environment, rviz_layout
-from bid_ros.decoding import DecoderConfig, build_decoder
+from bid_ros.commands.arguments import add_run_arguments
 from bid_ros.errors import BidError
 from bid_ros.evaluation.replay_video import write_run_video
 from bid_ros.paths import share
 from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.decide import bundle_decoder
 from bid_ros.supervisor import supervise
 from bid_ros.task import load_task
 
@@ -33,19 +34,10 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("system", choices=sorted(SYSTEMS))
     defaults = UpArguments()
     parser.add_argument("--robot-ip", default="", help="address of the robot; without it the twin is started")
-    parser.add_argument("--decoder", default=defaults.decoder, help="how chunks are chosen (default bid)")
-    parser.add_argument(
-        "--samples", type=int, default=defaults.samples, help="N strong and N weak samples (default 16)"
-    )
-    parser.add_argument("--action-horizon", type=int, default=1, help="actions a decision; 15 = open loop")
-    parser.add_argument("--moving", type=float, default=defaults.moving, help="cup speed in m/s (default 0.03)")
-    parser.add_argument("--episodes", type=int, default=defaults.episodes, help="how many (default 3)")
-    parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of the first episode (default 0)")
-    parser.add_argument("--bundle", default="", help="policy bundle (default: the one shipped for the system)")
+    add_run_arguments(parser, defaults.episodes, defaults.seed)
     parser.add_argument("--rviz", action="store_true", help="start RViz, where it is installed, and the monitor")
     parser.add_argument("--no-record", action="store_true", help="write no bag and no GIF")
     parser.add_argument("--out", default=defaults.out, help="folder for everything the run writes (default out)")
-    parser.add_argument("--json", action="store_true", help="print run.json on standard output")
     parser.set_defaults(run=run)
 
 
@@ -108,14 +100,12 @@ def _check(specs: Iterable[NodeSpec]) -> None:
             wanted = spec.parameters
             task = load_task(wanted["task"])
             bundle = load_bundle(Path(wanted["bundle"]), task)
-            samples, rows = wanted["samples"], task.horizon - task.observation_steps + 1
+            rows = task.horizon - task.observation_steps + 1
             if not 1 <= wanted["action_horizon"] <= rows:
                 raise BidError(
                     f"action_horizon is {wanted['action_horizon']}; valid is 1 to {rows}, the actions of a chunk"
                 )
-            weak = samples if bundle.weak else 0
-            config = DecoderConfig(samples=samples, weak_samples=weak, action_horizon=wanted["action_horizon"])
-            build_decoder(wanted["decoder"], config)
+            bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
 
 
 def _set_aside(out: Path) -> None:

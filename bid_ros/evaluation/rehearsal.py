@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.arms.servo import ChunkServo, ServoConfig
+from bid_ros.checks import check_range
 from bid_ros.chunk import NANOSECONDS, ActionChunk
 from bid_ros.errors import BidError
 from bid_ros.evaluation.episode import scene_of
 from bid_ros.evaluation.summary import EpisodeResult
 from bid_ros.observation import ObservationBuffer
 from bid_ros.policy.decide import DecisionMaker
-from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.rotation import DOWN_QUATERNION, matrix_from_quaternion, matrix_to_6d
 from bid_ros.safety.envelope import Envelope
 from bid_ros.sim.cup_path import CupPath, episode_scene
 from bid_ros.sim.geometry import (
@@ -33,14 +34,15 @@ from bid_ros.sim.geometry import (
     OBJECT_RADIUS,
 )
 from bid_ros.sim.kinematic import KinematicScene
+from bid_ros.sim.scoring import ScoreConfig
 from bid_ros.task import Task
 
 Array = NDArray[np.float64]
 STEP_NS: Final = 10_000_000
 BEGIN_NS: Final = NANOSECONDS
-DOWN: Final = np.array([1.0, 0.0, 0.0, 0.0])
+DOWN: Final = np.array(DOWN_QUATERNION)
 FINGER_SPEED: Final = 0.1  # m/s of the opening
-RELEASED_M: Final = OBJECT_DIAMETER + 0.004
+RELEASED_M: Final = OBJECT_DIAMETER + ScoreConfig().release_margin
 PLAY_M: Final = CUP_RIM_RADIUS - OBJECT_RADIUS  # by which the object may be beside the axis at the rim
 TOUCH_M: Final = 0.004  # by which it may be farther: the grip gives way
 
@@ -61,8 +63,7 @@ class RehearsalConfig:
 
     def __post_init__(self) -> None:
         for name in ("latency_s", "arm_lag_s", "lookahead_s"):
-            if not 0 <= getattr(self, name) <= 0.5:
-                raise BidError(f"rehearsal: {name} is {getattr(self, name)} s; valid is 0 to 0.5")
+            check_range("rehearsal", name, getattr(self, name), 0, 0.5, BidError, "s")
 
 
 class Rehearsal:

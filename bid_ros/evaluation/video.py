@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -38,15 +39,13 @@ def write_gif(frames: Sequence[Image], path: str | Path, fps: float, max_bytes: 
     Raises:
         BidError: no frames, frames of different sizes, or a rate that is not possible.
     """
-    path = _checked(frames, path, fps)
-    part = path.with_name(f".{path.name}.part.gif")
-    for step, colors in _GIF_STEPS:
-        chain = _GIF_FILTER.format(step=step, colors=colors)
-        _encode(frames, part, fps, "gif", ["-filter_complex", chain, "-fps_mode", "passthrough", "-loop", "0"])
-        if part.stat().st_size <= max_bytes:
-            break
-    part.replace(path)
-    return path
+    with _replacing(frames, path, fps, ".gif") as part:
+        for step, colors in _GIF_STEPS:
+            chain = _GIF_FILTER.format(step=step, colors=colors)
+            _encode(frames, part, fps, "gif", ["-filter_complex", chain, "-fps_mode", "passthrough", "-loop", "0"])
+            if part.stat().st_size <= max_bytes:
+                break
+    return Path(path)
 
 
 def write_mp4(frames: Sequence[Image], path: str | Path, fps: float, quality: int = 23) -> Path:
@@ -64,12 +63,10 @@ def write_mp4(frames: Sequence[Image], path: str | Path, fps: float, quality: in
     Raises:
         BidError: no frames, frames of different sizes, or a rate that is not possible.
     """
-    path = _checked(frames, path, fps)
-    part = path.with_name(f".{path.name}.part.mp4")
     options = ["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-crf", str(quality)]
-    _encode(frames, part, fps, "libx264", [*options, "-movflags", "+faststart"])
-    part.replace(path)
-    return path
+    with _replacing(frames, path, fps, ".mp4") as part:
+        _encode(frames, part, fps, "libx264", [*options, "-movflags", "+faststart"])
+    return Path(path)
 
 
 def compose(*panels: Image, gap: int = 8) -> Image:
@@ -94,7 +91,9 @@ def compose(*panels: Image, gap: int = 8) -> Image:
     return canvas
 
 
-def _checked(frames: Sequence[Image], path: str | Path, fps: float) -> Path:
+@contextmanager
+def _replacing(frames: Sequence[Image], path: str | Path, fps: float, suffix: str) -> Iterator[Path]:
+    """Check what is to be written and give a file beside ``path``, which takes its place once it is complete."""
     path = Path(path)
     if not len(frames):
         raise BidError(f"there is no frame to write to {path}; valid is one or more")
@@ -104,7 +103,9 @@ def _checked(frames: Sequence[Image], path: str | Path, fps: float) -> Path:
     if not 0 < fps <= 240:
         raise BidError(f"frame rate of {path} is {fps}; valid is above 0 up to 240")
     path.parent.mkdir(parents=True, exist_ok=True)
-    return path
+    part = path.with_name(f".{path.name}.part{suffix}")
+    yield part
+    part.replace(path)
 
 
 def _encode(frames: Sequence[Image], path: Path, fps: float, codec: str, options: list[str]) -> None:

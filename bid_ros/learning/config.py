@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from bid_ros.checks import check_range
 from bid_ros.errors import BidError
 from bid_ros.policy.anchor import ACTION_REFERENCES, ActionReference
 from bid_ros.policy.sampler import DiffusionConfig
@@ -49,8 +50,7 @@ class NetworkConfig:
         if self.image_width % 4 or not 4 <= self.image_width <= 512:
             raise BidError(f"networks: image_width is {self.image_width}; valid is a multiple of 4 from 4 to 512")
         for name, most in (("blocks", 4), ("condition", 1024), ("keypoints", 256)):
-            if not 1 <= getattr(self, name) <= most:
-                raise BidError(f"networks: {name} is {getattr(self, name)}; valid is 1 to {most}")
+            check_range("networks", name, getattr(self, name), 1, most, BidError)
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,7 @@ class AugmentConfig:
 
     def __post_init__(self) -> None:
         for name in ("brightness", "contrast", "noise", "state"):
-            if not 0 <= getattr(self, name) <= 0.5:
-                raise BidError(f"augmentation: {name} is {getattr(self, name)}; valid is 0 to 0.5")
+            check_range("augmentation", name, getattr(self, name), 0, 0.5, BidError)
         if not 0 <= self.shift <= 8:
             raise BidError(f"augmentation: shift is {self.shift}; valid is 0 to 8 pixels")
 
@@ -151,8 +150,7 @@ class TrainConfig:
             ("goal_weight", 0.0, 100.0),
             ("validation_share", 0.0, 0.5),
         ):
-            if not least <= getattr(self, name) <= most:
-                raise BidError(f"training: {name} is {getattr(self, name)}; valid is {least} to {most}")
+            check_range("training", name, getattr(self, name), least, most, BidError)
 
     @property
     def weak_at(self) -> int:

@@ -19,7 +19,10 @@ NARROWEST_OTHER: Final = 1e-3
 
 def observation_normalisers(dataset: Dataset, task: Task) -> dict[str, LinearNormaliser]:
     """Return the normaliser of each vector feature, in the task's order."""
-    return {feature.name: _normaliser(dataset.observations[feature.name], (feature,)) for feature in task.vectors}
+    return {
+        feature.name: _normaliser(dataset.observations[feature.name], _narrowest((feature,)))
+        for feature in task.vectors
+    }
 
 
 def action_normaliser(windows: NDArray[np.float64], task: Task, each_row: bool) -> LinearNormaliser:
@@ -30,17 +33,16 @@ def action_normaliser(windows: NDArray[np.float64], task: Task, each_row: bool) 
         task: layout of the actions.
         each_row: whether each of the H rows has a range of its own.
     """
+    narrowest = _narrowest(task.action)
     if not each_row:
-        return _normaliser(windows.reshape(-1, task.action_dim), task.action)
-    rows = [_normaliser(windows[:, row], task.action) for row in range(windows.shape[1])]
+        return _normaliser(windows.reshape(-1, task.action_dim), narrowest)
+    rows = [_normaliser(windows[:, row], narrowest) for row in range(windows.shape[1])]
     return LinearNormaliser(np.stack([row.minimum for row in rows]), np.stack([row.maximum for row in rows]))
 
 
 def goal_normaliser(goals: NDArray[np.float64]) -> LinearNormaliser:
     """Return the normaliser of goal positions ``(W, 3)``, m."""
-    half = np.maximum(goals.max(axis=0) - goals.min(axis=0), NARROWEST["position"]) / 2
-    centre = (goals.max(axis=0) + goals.min(axis=0)) / 2
-    return LinearNormaliser(centre - half, centre + half)
+    return _normaliser(goals, NARROWEST["position"])
 
 
 def action_spread(dataset: Dataset, task: Task) -> NDArray[np.float64]:
@@ -49,10 +51,10 @@ def action_spread(dataset: Dataset, task: Task) -> NDArray[np.float64]:
     return spread
 
 
-def _normaliser(values: NDArray[np.float64], features: tuple[Feature, ...]) -> LinearNormaliser:
+def _normaliser(values: NDArray[np.float64], narrowest: NDArray[np.float64] | float) -> LinearNormaliser:
     flat = values.reshape(len(values), -1)
     low, high = flat.min(axis=0), flat.max(axis=0)
-    half = np.maximum(high - low, _narrowest(features)) / 2
+    half = np.maximum(high - low, narrowest) / 2
     centre = (low + high) / 2
     return LinearNormaliser(centre - half, centre + half)
 

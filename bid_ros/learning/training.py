@@ -146,9 +146,6 @@ def _device(config: TrainConfig) -> torch.device:
 def _about(
     config: TrainConfig, dataset: Dataset, data: TrainingData, task: Task, held: NDArray[np.bool_]
 ) -> dict[str, Any]:
-    def plain(normaliser: Any) -> dict[str, list[float]]:
-        return {"minimum": normaliser.minimum.tolist(), "maximum": normaliser.maximum.tolist()}
-
     return {
         "config": describe(config),
         "task": task.name,
@@ -157,8 +154,8 @@ def _about(
         "data_rows": dataset.rows,
         "data_episodes": dataset.episodes,
         "held_out_episodes": np.flatnonzero(held).tolist(),
-        "observation": {name: plain(item) for name, item in data.observation.items()},
-        "action": plain(data.action),
+        "observation": {name: item.to_dict() for name, item in data.observation.items()},
+        "action": data.action.to_dict(),
         "action_spread": action_spread(dataset, task).tolist(),
         "commit": source_commit(),
         "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),

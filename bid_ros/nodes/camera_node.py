@@ -26,8 +26,9 @@ from bid_ros.cameras import (
 )
 from bid_ros.errors import CameraError
 from bid_ros.nodes.base import BidNode, Parameter, run_node, stand_for_hardware
-from bid_ros.nodes.convert import stamp_to_ns, time_message
+from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.qos import DRIVER_IMAGE, IMAGE
+from bid_ros.stamps import stamp_ns
 from bid_ros.task import load_task
 
 PARAMETERS = (
@@ -103,9 +104,10 @@ class CameraNode(BidNode):
             thread.start()
 
     def _on_image(self, camera: CameraConfig, message: Image) -> None:
+        # An image that cannot be decoded is a problem of its own, not silence.
         self._heard_ns[camera.name] = time.monotonic_ns()
         try:
-            self._deliver(camera, stamp_to_ns(message.header.stamp), decode_image(message, camera.address))
+            self._deliver(camera, stamp_ns(message), decode_image(message, camera.address))
         except CameraError as error:
             self._report(str(error))
 
@@ -136,7 +138,7 @@ class CameraNode(BidNode):
             mocap_quat = np.array(scene.mocap_quat).reshape(-1, 4)
             images = renderer.render(np.array(scene.qpos), mocap_pos, mocap_quat)
             for camera in cameras:
-                self._deliver(camera, stamp_to_ns(scene.header.stamp), images[camera.name])
+                self._deliver(camera, stamp_ns(scene), images[camera.name])
 
     def _read(self, camera: CameraConfig) -> None:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -13,12 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_ros.chunk import NANOSECONDS, ActionChunk
 from bid_ros.errors import ChunkError
+from bid_ros.stamps import stamp_to_ns
 from bid_ros.task import Task
-
-
-def stamp_to_ns(stamp: Any) -> int:
-    """Nanoseconds of a ``builtin_interfaces`` Time or Duration."""
-    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
 def time_message(stamp_ns: int) -> Time:

@@ -11,10 +11,10 @@ from sensor_msgs.msg import Image, JointState
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.errors import BidError
-from bid_ros.nodes.convert import stamp_to_ns
 from bid_ros.nodes.qos import IMAGE, STATE
 from bid_ros.recording.features import extract
 from bid_ros.recording.topics import feature_topic, recorded_topics
+from bid_ros.stamps import stamp_ns
 from bid_ros.task import Feature, Task
 
 TYPES = {
@@ -44,6 +44,6 @@ def _handler(node: Node, feature: Feature, observe: Callable[[str, int, Any], No
         except BidError as error:
             node.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
-        observe(feature.name, stamp_to_ns(message.header.stamp), value)
+        observe(feature.name, stamp_ns(message), value)
 
     return handle

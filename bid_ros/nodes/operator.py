@@ -13,15 +13,17 @@ from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.srv import ResetEpisode
 from bid_ros.evaluation.episode import EpisodeStopped
-from bid_ros.nodes.convert import pose_arrays, stamp_to_ns
+from bid_ros.nodes.convert import pose_arrays
 from bid_ros.nodes.qos import STATE
+from bid_ros.rotation import DOWN_6D
 from bid_ros.sim.geometry import OBJECT_DIAMETER
 from bid_ros.sim.scoring import PlacementScore
+from bid_ros.stamps import stamp_ns
 
 if TYPE_CHECKING:
     from bid_ros.nodes.episode_node import EpisodeNode
 
-DOWN = np.array([1.0, 0.0, 0.0, 0.0, -1.0, 0.0])  # rotation_6d of a tool that points straight down
+DOWN = np.array(DOWN_6D)
 OPEN, CLOSED = 0.08, 0.0
 OPENED = 0.07  # a wider gripper counts as open, as it stops a little before the full width
 
@@ -98,7 +100,7 @@ class TwinOperator:
         if not self._judging or self._cup is None or self._outcome:
             return
         outcome = self._score.update(
-            stamp_to_ns(message.header.stamp),
+            stamp_ns(message),
             cup_position=self._cup[0],
             object_position=self._object[0],
             object_quaternion=self._object[1],

@@ -15,7 +15,6 @@ from std_srvs.srv import SetBool
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Decision as DecisionMessage
 from bid_msgs.msg import EpisodeEvent
-from bid_ros.decoding import DecoderConfig, build_decoder, feature_weights
 from bid_ros.errors import BidError, ObservationError
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, time_message
@@ -23,7 +22,7 @@ from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.qos import COMMAND, DECISION, EVENT
 from bid_ros.observation import ObservationBuffer
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, DecisionRecord
+from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder
 from bid_ros.policy.policy import Policy
 from bid_ros.schedule import PeriodicThread, Tick
 from bid_ros.task import load_task
@@ -68,13 +67,9 @@ class PolicyNode(BidNode):
         self._task = load_task(self.value("task"))
         self._bundle = load_bundle(Path(self.value("bundle")), self._task)
         policy = Policy(self._bundle, self._task, runtime=self.value("runtime"), threads=self.value("threads"))
-        config = DecoderConfig(
-            samples=self.value("samples"),
-            weak_samples=self.value("samples") if policy.has_weak else 0,
-            action_horizon=self.value("action_horizon"),
-            weights=feature_weights(self._bundle.action_spread, [feature.size for feature in self._task.action]),
+        self._decoder = bundle_decoder(
+            self.value("decoder"), self._bundle, self._task, self.value("samples"), self.value("action_horizon")
         )
-        self._decoder = build_decoder(self.value("decoder"), config)
         self._maker = DecisionMaker(policy, self._decoder, self._task, seed=self.value("seed"))
         policy.warm_up(self.value("samples"))
         self._buffer = ObservationBuffer(self._task)

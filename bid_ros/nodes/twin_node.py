@@ -20,7 +20,6 @@ from bid_ros.sim.franka_twin import FrankaTwin
 PARAMETERS = (
     Parameter("address", "127.0.0.1", "loopback address the twin serves"),
     Parameter("scene_rate_hz", 10, "scene states a second, which is the rate of the twin's cameras", 1, 60),
-    Parameter("truth_every", 1, "publish ground truth with every n-th scene state", 1, 60),
 )
 
 
@@ -63,7 +62,7 @@ class TwinNode(BidNode):
         if event.kind == EpisodeEvent.START:
             self._twin.start_path()
 
-    def _publish(self, tick: Tick) -> None:
+    def _publish(self, _: Tick) -> None:
         state = self._twin.scene_state()
         message = TwinScene(
             qpos=array.array("d", state.qpos.tobytes()),
@@ -72,10 +71,9 @@ class TwinNode(BidNode):
         )
         message.header.stamp = time_message(state.stamp_ns)
         self._scenes.publish(message)
-        if tick.index % self.value("truth_every") == 0:
-            truth = self._twin.ground_truth()
-            self._cup.publish(pose_stamped(state.stamp_ns, "base", truth.cup_position, truth.cup_quaternion))
-            self._object.publish(pose_stamped(state.stamp_ns, "base", truth.object_position, truth.object_quaternion))
+        truth = self._twin.ground_truth()
+        self._cup.publish(pose_stamped(state.stamp_ns, "base", truth.cup_position, truth.cup_quaternion))
+        self._object.publish(pose_stamped(state.stamp_ns, "base", truth.object_position, truth.object_quaternion))
 
 
 def main() -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.chunk import ActionChunk
-from bid_ros.decoding import Choice, Decoder, DecodeRequest
+from bid_ros.decoding import Choice, Decoder, DecoderConfig, DecodeRequest, build_decoder, feature_weights
 from bid_ros.observation import Observation
+from bid_ros.policy.bundle import Bundle
 from bid_ros.policy.policy import Policy
 from bid_ros.rotation import matrix_from_6d, matrix_to_6d
 from bid_ros.task import Task
@@ -115,6 +116,28 @@ class DecisionMaker:
             sample_ns=sampled_at - encoded_at,
             choose_ns=chosen_at - sampled_at,
         )
+
+
+def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_horizon: int) -> Decoder:
+    """Return the decoder that suits a bundle: its action weights, and weak samples if it has a weak policy.
+
+    Args:
+        name: registry name.
+        bundle: a checked bundle.
+        task: the task it was checked against.
+        samples: N, strong samples a decision; as many weak ones.
+        action_horizon: actions executed before the next decision; 1 is closed loop.
+
+    Raises:
+        DecodingError: if there is no such decoder or a value is outside its range.
+    """
+    config = DecoderConfig(
+        samples=samples,
+        weak_samples=0 if bundle.weak is None else samples,
+        action_horizon=action_horizon,
+        weights=feature_weights(bundle.action_spread, [feature.size for feature in task.action]),
+    )
+    return build_decoder(name, config)
 
 
 def publishable(actions: Array, stamp_ns: int, task: Task, sequence: int) -> ActionChunk:

@@ -46,7 +46,6 @@ def write_bundle_manifest(
         diffusion: how the policy is sampled.
         graphs: per strength (``strong``, ``weak``) the file names of ``encoder`` and ``denoiser``; weak may be None.
         provenance: plain values: commit, data_sha256, seeds, steps_strong, steps_weak, command, created.
-
         action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
 
     Returns:
@@ -56,8 +55,7 @@ def write_bundle_manifest(
         BundleError: if a file is over 10 MB, the files together over 20 MB, or the bundle is not valid. No
             ``bundle.yaml`` is left behind then.
     """
-    folder = Path(folder)
-    manifest = folder / MANIFEST
+    manifest = Path(folder) / MANIFEST
     manifest.unlink(missing_ok=True)
     content = {
         "format": FORMAT,
@@ -68,14 +66,14 @@ def write_bundle_manifest(
         "horizon": task.horizon,
         "action_dim": task.action_dim,
         "normalisation": {
-            "observation": {key: _range(value) for key, value in observation.items()},
-            "action": _range(action),
+            "observation": {key: value.to_dict() for key, value in observation.items()},
+            "action": action.to_dict(),
         },
         "action_reference": action_reference,
         "action_spread": np.asarray(action_spread, dtype=np.float64).tolist(),
         "diffusion": asdict(diffusion),
         "graphs": {strength: graphs.get(strength) for strength in STRENGTHS},
-        "files": _hashes(folder),
+        "files": _hashes(manifest.parent),
         "provenance": dict(provenance),
     }
     manifest.write_text(yaml.safe_dump(content, sort_keys=False))
@@ -84,10 +82,6 @@ def write_bundle_manifest(
     except BundleError:
         manifest.unlink()
         raise
-
-
-def _range(normaliser: LinearNormaliser) -> dict[str, list[float]]:
-    return {"minimum": normaliser.minimum.tolist(), "maximum": normaliser.maximum.tolist()}
 
 
 def _hashes(folder: Path) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +50,10 @@ class LinearNormaliser:
     def size(self) -> int:
         """S, number of values."""
         return int(self.minimum.shape[-1])
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the range as plain lists under its field names, as files hold it."""
+        return {"minimum": self.minimum.tolist(), "maximum": self.maximum.tolist()}
 
     def normalise(self, values: ArrayLike) -> NDArray[np.float32]:
         """Return ``values`` ``(..., S)`` in units of the range, as the float32 the networks take."""

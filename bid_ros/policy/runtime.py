@@ -58,13 +58,12 @@ class Runtime(Protocol):
         ...
 
 
-def build_runtime(name: str = "auto", threads: int = 1, cache: Path | None = None) -> Runtime:
+def build_runtime(name: str = "auto", threads: int = 1) -> Runtime:
     """Return the runtime of that name.
 
     Args:
         name: ``openvino`` (CPU), ``onnx`` (onnxruntime on the CPU) or ``auto``: OpenVINO where it is installed.
         threads: threads one network call may use. Calls come one at a time.
-        cache: folder in which OpenVINO keeps compiled graphs between processes; None compiles at every start.
 
     Raises:
         BidError: if the name is unknown, its library is not installed or ``threads`` is below 1.
@@ -79,7 +78,7 @@ def build_runtime(name: str = "auto", threads: int = 1, cache: Path | None = Non
         if name == "openvino":
             from bid_ros.policy.runtime_openvino import OpenVinoRuntime
 
-            return OpenVinoRuntime(threads, cache)
+            return OpenVinoRuntime(threads)
         from bid_ros.policy.runtime_onnx import OnnxRuntime
 
         return OnnxRuntime(threads)

@@ -19,11 +19,11 @@ from bid_ros.policy.runtime import TensorSpec
 
 
 class OpenVinoRuntime:
-    """Loads graphs into OpenVINO's CPU plugin with ``threads`` threads; ``cache`` keeps compiled graphs."""
+    """Loads graphs into OpenVINO's CPU plugin with ``threads`` threads."""
 
     name = "openvino"
 
-    def __init__(self, threads: int, cache: Path | None = None) -> None:
+    def __init__(self, threads: int) -> None:
         self._core = openvino.Core()
         self._options: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": "f32",
@@ -33,8 +33,6 @@ class OpenVinoRuntime:
             # Several processes share the cores; pinned to one of them a network would wait for its neighbours.
             "ENABLE_CPU_PINNING": False,
         }
-        if cache is not None:
-            self._options["CACHE_DIR"] = str(cache)
 
     def load(self, path: Path) -> OpenVinoGraph:
         """Load one ONNX file; BundleError if OpenVINO cannot read it."""

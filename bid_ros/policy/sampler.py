@@ -23,6 +23,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.checks import check_positive
 from bid_ros.decoding import StartMode
 from bid_ros.errors import BundleError, DecodingError
 
@@ -71,8 +72,7 @@ class DiffusionConfig:
                 )
         _check_count("train_steps", self.train_steps, 1, 10_000)
         _check_count("sampling_steps", self.sampling_steps, 1, self.train_steps)
-        if not 0 < self.clip < float("inf"):
-            raise BundleError(f"diffusion: clip is {self.clip}; valid is a positive finite number")
+        check_positive("diffusion", "clip", self.clip, BundleError)
         if not 0 < self.renoise_strength <= 1:
             raise BundleError(f"diffusion: renoise_strength is {self.renoise_strength}; valid is above 0 and up to 1")
 

@@ -18,12 +18,13 @@ from bid_ros.errors import ObservationError, RecordingError
 from bid_ros.observation import Observation, ObservationBuffer
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.episodes import Episode, find_episodes
-from bid_ros.recording.features import extract, stamp_ns
+from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
 from bid_ros.recording.repair import bag_files
 from bid_ros.recording.topics import ARM_STATUS, feature_topic
 from bid_ros.rotation import matrix_from_6d
+from bid_ros.stamps import stamp_ns
 from bid_ros.task import Feature, Task
 
 LAG_NS: Final = 1_000_000_000  # a message may be received this long after the END it precedes

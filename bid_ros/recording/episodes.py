@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from bid_ros.recording.features import stamp_ns
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.recording.topics import EPISODE_EVENT
+from bid_ros.stamps import stamp_ns
 
 # Constants of bid_msgs/EpisodeEvent; a test holds them to the installed message.
 PREPARE: Final = 0

@@ -10,18 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.chunk import NANOSECONDS
+from bid_ros.cameras.image import decode_image
 from bid_ros.errors import ObservationError
 from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.task import Feature
 
 ENCODINGS: Final = ("rgb8", "bgr8")
-
-
-def stamp_ns(message: Any) -> int:
-    """Return ``message.header.stamp`` in integer nanoseconds."""
-    stamp = message.header.stamp
-    return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
 def extract(feature: Feature, message: Any) -> NDArray[Any]:
@@ -81,12 +75,10 @@ def _image(feature: Feature, message: Any) -> NDArray[np.uint8]:
         raise ObservationError(
             f"image '{feature.name}' has encoding '{message.encoding}'; valid are {', '.join(ENCODINGS)}"
         )
-    data = np.frombuffer(message.data, dtype=np.uint8)
-    if message.step < width * channels or data.size != height * message.step:
+    size = len(message.data)
+    if message.step < width * channels or size != height * message.step:
         raise ObservationError(
-            f"image '{feature.name}' has {data.size} bytes in rows of {message.step}; "
+            f"image '{feature.name}' has {size} bytes in rows of {message.step}; "
             f"valid are {height} rows of at least {width * channels}"
         )
-    # Drivers may pad rows to a multiple of some bytes: cut the padding.
-    pixels = data.reshape(height, message.step)[:, : width * channels].reshape(height, width, channels)
-    return np.ascontiguousarray(pixels[:, :, ::-1] if message.encoding == "bgr8" else pixels)
+    return decode_image(message, feature.name)

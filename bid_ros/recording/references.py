@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation, Slerp
 
 from bid_ros.errors import RecordingError
-from bid_ros.recording.features import stamp_ns
 from bid_ros.rotation import matrix_to_6d
+from bid_ros.stamps import stamp_ns
 from bid_ros.task import Task
 
 KINDS: Final = ("position", "rotation_6d", "gripper")

@@ -13,6 +13,7 @@ from typing import Final, get_args
 
 import yaml
 
+from bid_ros.checks import check_range
 from bid_ros.errors import RecordingError
 from bid_ros.recording.backlog import Backlog, Pending
 from bid_ros.recording.definitions import Definition
@@ -43,12 +44,9 @@ class WriterConfig:
     compression: Compression = "zstd"
 
     def __post_init__(self) -> None:
-        if not 0.01 <= self.flush_period_s <= 1.0:
-            raise RecordingError(f"flush_period_s is {self.flush_period_s}; valid is 0.01 to 1")
-        if not 0.1 <= self.metadata_period_s <= 60.0:
-            raise RecordingError(f"metadata_period_s is {self.metadata_period_s}; valid is 0.1 to 60")
-        if not 1 << 16 <= self.queue_bytes <= 1 << 32:
-            raise RecordingError(f"queue_bytes is {self.queue_bytes}; valid is {1 << 16} to {1 << 32}")
+        check_range("", "flush_period_s", self.flush_period_s, 0.01, 1, RecordingError)
+        check_range("", "metadata_period_s", self.metadata_period_s, 0.1, 60, RecordingError)
+        check_range("", "queue_bytes", self.queue_bytes, 1 << 16, 1 << 32, RecordingError)
         if self.compression not in get_args(Compression):
             raise RecordingError(f"compression is '{self.compression}'; valid are {', '.join(get_args(Compression))}")
 

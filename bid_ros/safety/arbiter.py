@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from bid_ros.chunk import ActionChunk
@@ -21,23 +20,14 @@ class Arbiter:
 
     def __init__(self) -> None:
         self._accepted: dict[str, ActionChunk] = {}
-        self._ignored = dict.fromkeys(PRIORITY, 0)
-
-    @property
-    def ignored(self) -> Mapping[str, int]:
-        """Number of chunks that were ignored, for each source."""
-        return dict(self._ignored)
 
     def admits(self, source: str, now_ns: int) -> bool:
-        """Whether ``source`` may command at ``now_ns``; counts the chunk as ignored if not.
+        """Whether ``source`` may command at ``now_ns``.
 
         Raises:
             ChunkError: the source has no priority.
         """
-        if any(self._commands(higher, now_ns) for higher in PRIORITY[: _rank(source)]):
-            self._ignored[source] += 1
-            return False
-        return True
+        return not any(self._commands(higher, now_ns) for higher in PRIORITY[: _rank(source)])
 
     def accepted(self, chunk: ActionChunk, now_ns: int) -> None:
         """Note that ``chunk`` was forwarded at ``now_ns``; raises ChunkError as :meth:`admits`."""
@@ -46,9 +36,8 @@ class Arbiter:
             self._accepted[chunk.source] = chunk
 
     def reset(self) -> None:
-        """Forget every chunk and every count."""
+        """Forget every chunk."""
         self._accepted.clear()
-        self._ignored = dict.fromkeys(PRIORITY, 0)
 
     def _commands(self, source: str, now_ns: int) -> bool:
         chunk = self._accepted.get(source)

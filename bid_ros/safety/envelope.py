@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.checks import check_range
 from bid_ros.chunk import NANOSECONDS, ActionChunk
 from bid_ros.errors import TaskError
 from bid_ros.rotation import matrix_from_6d
@@ -40,9 +41,7 @@ class EnvelopeConfig:
             ("rotation_tolerance", 0.001, 0.5),
             ("gripper_tolerance", 0.0, 0.02),
         ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ValueError(f"envelope: {name} is {value}; valid is {low} to {high}")
+            check_range("envelope", name, getattr(self, name), low, high, ValueError)
 
 
 @dataclass(frozen=True)

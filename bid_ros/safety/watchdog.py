@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from bid_ros.checks import check_range
 from bid_ros.chunk import NANOSECONDS
 from bid_ros.deadline import Deadlines
 from bid_ros.safety.verdict import NOT_A_NUMBER, Verdict, refused
@@ -47,8 +48,7 @@ class WatchdogConfig:
         Deadlines(self.deadlines)
         if self.late_limit < 1:
             raise ValueError(f"late_limit is {self.late_limit}; valid is 1 or more")
-        if not 0 <= self.settle_s <= 60:
-            raise ValueError(f"settle_s is {self.settle_s}; valid is 0 to 60")
+        check_range("", "settle_s", self.settle_s, 0, 60, ValueError)
 
 
 class Watchdog:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.errors import TaskError
-from bid_ros.sim.geometry import CUP_X, CUP_Y, START_X, START_Y, START_Z
+from bid_ros.sim.geometry import CUP_X, CUP_Y
 
 Array = NDArray[np.float64]
 
@@ -70,13 +70,11 @@ class EpisodeScene:
 
     Attributes:
         seed: of the episode.
-        tool_start: ``(3,)`` tool position in m, base frame, to which the arm moves before the episode starts.
         cup_start: ``(2,)`` position of the cup's axis on the table, m, base frame.
         path: where the cup goes from there.
     """
 
     seed: int
-    tool_start: Array
     cup_start: Array
     path: CupPath
 
@@ -94,13 +92,13 @@ def episode_scene(seed: int, cup_speed: float = DEFAULT_SPEED) -> EpisodeScene:
     if seed < 0:
         raise TaskError(f"episode seed is {seed}; valid is 0 or more")
     rng = np.random.default_rng(seed)
-    tool_start = np.array([rng.uniform(*START_X), rng.uniform(*START_Y), rng.uniform(*START_Z)])
+    rng.random(3)  # once the start of the tool: without these draws every seed would have another cup
     while True:
         cup_start = np.array([rng.uniform(*CUP_X), rng.uniform(*CUP_Y)])
         curve = _closed_curve(cup_start, rng)
         if curve is not None:
             points, spacing = _evenly_spaced(curve)
-            return EpisodeScene(seed, tool_start, cup_start, CupPath(points, spacing, cup_speed))
+            return EpisodeScene(seed, cup_start, CupPath(points, spacing, cup_speed))
 
 
 def _closed_curve(start: Array, rng: np.random.Generator) -> Array | None:

@@ -23,17 +23,9 @@ CUP_SIDES: Final = 12
 
 CUP_X: Final = (0.45, 0.60)  # range of the cup's axis in every episode, base frame
 CUP_Y: Final = (-0.12, 0.12)
-START_X: Final = (0.40, 0.55)  # range of the tool at the start of an episode, base frame
-START_Y: Final = (-0.15, 0.15)
-START_Z: Final = (0.28, 0.36)
 
-HOME_TOOL: Final = (0.45, 0.0, 0.32)
-# Joint angles in rad that put the tool at HOME_TOOL, pointing straight down, fingers opening along base y.
+# Joint angles in rad that put the tool at (0.45, 0, 0.32) m, pointing straight down, fingers opening along base y.
 HOME_Q: Final = (0.0, -0.28278114, 0.0, -2.40004545, 0.0, 2.11726431, math.pi / 4)
-
-# Tool height over the table at which to open: the object's end is 3 cm inside the cup, and the fingertips, 9 mm
-# below the tool, are 29 mm above the rim.
-RELEASE_TOOL_HEIGHT: Final = CUP_HEIGHT - 0.030 + OBJECT_BOTTOM_BELOW_TOOL
 
 
 def cup_inner_radius(height: float) -> float:

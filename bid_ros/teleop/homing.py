@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bid_ros.chunk import ActionChunk
 from bid_ros.errors import BidError
-from bid_ros.task import Limits
+from bid_ros.limits import Limits
 from bid_ros.teleop.trajectory import Array, ChunkSource, MotionLimits, Move, Trajectory, end_of, turn_to
 
 SIDEWAYS = 0.01  # m

@@ -8,7 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.checks import check_positive, check_range
 from bid_ros.errors import BidError
+from bid_ros.rotation import DOWN_6D
 
 Array = NDArray[np.float64]
 STYLES: Final = ("clean", "diverse")
@@ -47,8 +49,7 @@ class PlacingGeometry:
             raise ValueError(
                 f"placing: release_depth is {self.release_depth} m; valid is 0 up to the cup's height {self.cup_height}"
             )
-        if not -1 <= self.table_height <= 1:
-            raise ValueError(f"placing: table_height is {self.table_height} m; valid is -1 to 1")
+        check_range("placing", "table_height", self.table_height, -1, 1, ValueError, "m")
 
     @property
     def rim_z(self) -> float:
@@ -110,7 +111,7 @@ class PlacingConfig:
             when it is low, and a policy has no reason to look.
         near: range of the height of the object's end over the rim down to which the second miss is corrected, m.
         closed_width, open_width: asked of the gripper, m. 0 squeezes whatever is between the fingers.
-        rotation_6d: of the tool, all the way: straight down.
+        rotation_6d: of the tool, all the way.
         frame_id: frame of the chunks.
         reach_min, reach_max: corners of the box that detours stay in, m.
     """
@@ -133,18 +134,16 @@ class PlacingConfig:
     near: tuple[float, float] = (0.012, 0.030)
     closed_width: float = 0.0
     open_width: float = 0.08
-    rotation_6d: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0, -1.0, 0.0)
+    rotation_6d: tuple[float, ...] = DOWN_6D
     frame_id: str = "base"
     reach_min: tuple[float, float, float] = (0.34, -0.26, 0.05)
     reach_max: tuple[float, float, float] = (0.66, 0.26, 0.50)
 
     def __post_init__(self) -> None:
         for name in ("carry_speed", "lower_speed", "retreat_speed", "max_speed", "acceleration", "jerk", "correction"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"placing: {name} is {getattr(self, name)}; valid is a positive finite number")
+            check_positive("placing", name, getattr(self, name), ValueError)
         for name in ("blend", "release", "release_lead", "hold"):
-            if not 0 <= getattr(self, name) <= 10:
-                raise ValueError(f"placing: {name} is {getattr(self, name)} s; valid is 0 to 10")
+            check_range("placing", name, getattr(self, name), 0, 10, ValueError, "s")
         for name in ("speed_factors", "pauses", "near"):
             low, high = getattr(self, name)
             if not 0 < low <= high <= 10:

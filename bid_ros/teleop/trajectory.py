@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 
+from bid_ros.checks import check_positive
 from bid_ros.chunk import NANOSECONDS, ActionChunk
 from bid_ros.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d, vector_from_matrix
 
@@ -36,8 +37,7 @@ class MotionLimits:
 
     def __post_init__(self) -> None:
         for name in ("speed", "acceleration", "jerk"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"motion limits: {name} is {getattr(self, name)}; valid is a positive finite number")
+            check_positive("motion limits", name, getattr(self, name), ValueError)
 
     def stretch(self, speed: float, acceleration: float, jerk: float) -> float:
         """Shortest time in s to which a motion of 1 s with these peaks must be stretched to keep the limits."""

@@ -48,13 +48,29 @@ def test_the_agent_goes_where_it_is_sent_and_a_block_out_of_its_way_stays():
     np.testing.assert_allclose(state.block, start.block, atol=1e-9)
 
 
+def gym_coverage(env):
+    """What gym-pusht itself measures of the present state."""
+    return type(env._gym)._get_coverage(env._gym)
+
+
+@pytest.mark.parametrize("drift", [0.0, 1.5])
+def test_coverage_after_every_step_is_the_one_gym_pusht_measures(drift):
+    env = PushTEnv(drift)
+    env.set_state([GOAL[0] + 150, GOAL[1]], [GOAL[0] - 20, GOAL[1] + 15, GOAL[2] + 0.2])
+    coverages = []
+    for _ in range(15):
+        coverages.append(env.step([GOAL[0] - 60, GOAL[1]]).coverage)
+        assert coverages[-1] == pytest.approx(gym_coverage(env), abs=1e-12)
+    assert np.ptp(coverages) > 0.1  # the block was pushed over the mark
+
+
 def test_coverage_is_one_on_the_mark_none_off_it_and_part_between():
     env = PushTEnv()
     assert env.set_state([50, 50], GOAL).coverage == pytest.approx(1)
     assert env.set_state([50, 50], [450, 100, 0]).coverage == 0
     half = env.set_state([50, 50], [GOAL[0] + 10, GOAL[1], GOAL[2]]).coverage
     assert 0.5 < half < 0.9
-    assert half == pytest.approx(env._gym._get_coverage(), abs=1e-12)
+    assert half == pytest.approx(gym_coverage(env), abs=1e-12)
     assert (score(0.0), score(0.475), score(0.95), score(1.0)) == (0, pytest.approx(0.5), 1, 1)
 
 

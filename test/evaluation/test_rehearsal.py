@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from tiny_bundle import make_tiny_bundle
 
+from bid_ros.bringup import SYSTEMS
 from bid_ros.chunk import NANOSECONDS
 from bid_ros.cli import main
+from bid_ros.commands.rehearse import PLACING
 from bid_ros.decoding import Choice
 from bid_ros.errors import BidError
 from bid_ros.evaluation.episode import scene_of
@@ -99,3 +101,7 @@ def test_the_command_writes_a_run_that_tables_understand(root, task, tmp_path, c
 def test_the_command_refuses_no_episode(capsys):
     assert main(["rehearse", "franka_place", "--episodes", "0"]) == 2
     assert "episodes is 0; valid is 1 or more" in capsys.readouterr().err
+
+
+def test_what_can_be_rehearsed_can_be_brought_up():
+    assert set(PLACING) <= set(SYSTEMS)

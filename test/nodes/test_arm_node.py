@@ -18,9 +18,10 @@ from std_srvs.srv import Trigger
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.chunk import NANOSECONDS, ActionChunk
-from bid_ros.nodes.convert import chunk_to_message, pose_arrays, stamp_to_ns
+from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.qos import COMMAND, STATE
 from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.stamps import stamp_ns
 from bid_ros.task import load_task
 
 START_S = 60.0  # twin and arm node start beside whatever else this computer does
@@ -111,7 +112,7 @@ class Harness:
 
     def first(self, since_ns: int, condition):
         """First status after an instant that meets a condition."""
-        return next(s for s in self.statuses if stamp_to_ns(s.header.stamp) > since_ns and condition(s))
+        return next(s for s in self.statuses if stamp_ns(s) > since_ns and condition(s))
 
     def hand_over_to_safety(self, root) -> subprocess.Popen[str]:
         """Start a real safety node in place of this one, and wait until the arm has heard it.
@@ -149,7 +150,7 @@ def stopping(status: ArmStatus) -> bool:
 
 
 def age_s(status: ArmStatus, since_ns: int) -> float:
-    return (stamp_to_ns(status.header.stamp) - since_ns) / NANOSECONDS
+    return (stamp_ns(status) - since_ns) / NANOSECONDS
 
 
 def test_follows_chunks_and_stops_by_itself_when_they_cease(harness):
@@ -178,7 +179,7 @@ def test_silence_of_a_required_node_latches_though_a_chunk_still_covers_now(harn
     assert harness.until_mode(ArmStatus.STOPPED)
     begun = harness.first(since, stopping)
     assert 0.15 < age_s(begun, since) <= 0.3 + MARGIN_S
-    covered = [chunk.covers(stamp_to_ns(begun.header.stamp)) for chunk in harness.sent]
+    covered = [chunk.covers(stamp_ns(begun)) for chunk in harness.sent]
     assert any(covered), "no chunk covered now, so the missing heartbeat was not what stopped the arm"
     assert silent in harness.statuses[-1].reason and "0.30 s" in harness.statuses[-1].reason
     # It stays stopped though chunks go on, and a reset needs the missing node.
@@ -205,8 +206,8 @@ def test_a_required_node_that_was_never_heard_is_not_trusted_once_work_begins(be
     assert harness.until_mode(ArmStatus.STOPPED)
     assert never in harness.statuses[-1].reason
     begun = harness.first(harness.sent[0].stamp_ns, lambda status: status.mode == ArmStatus.TRACKING)
-    ended = harness.first(stamp_to_ns(begun.header.stamp), stopping)
-    assert age_s(ended, stamp_to_ns(begun.header.stamp)) <= 0.3 + MARGIN_S
+    ended = harness.first(stamp_ns(begun), stopping)
+    assert age_s(ended, stamp_ns(begun)) <= 0.3 + MARGIN_S
 
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])

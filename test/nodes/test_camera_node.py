@@ -13,10 +13,11 @@ from sensor_msgs.msg import Image
 
 from bid_msgs.msg import Heartbeat, TwinScene
 from bid_ros.cameras import decode_image, encode_image, resize_crop
-from bid_ros.nodes.convert import stamp_to_ns, time_message
+from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.qos import IMAGE, STATE
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.sim.scene import render_model
+from bid_ros.stamps import stamp_ns
 
 START_S = 40.0
 NAMES = ("third_person", "wrist")
@@ -87,7 +88,7 @@ def test_pairs_get_one_stamp_and_the_tasks_shape(bench, root, tmp_path):
     crop = (20, 0, 120, 120)
     harness = Harness(bench, root, tmp_path, topics(crop=list(crop)))
     assert bench.until(harness.delivering, START_S)
-    stamps = {name: {stamp_to_ns(image.header.stamp) for image in harness.images[name]} for name in NAMES}
+    stamps = {name: {stamp_ns(image) for image in harness.images[name]} for name in NAMES}
     assert len(stamps["wrist"] & stamps["third_person"]) >= 2
     assert all(len(own) == len(harness.images[name]) for name, own in stamps.items()), "a stamp was used twice"
     third, wrist = (harness.images[name][-1] for name in NAMES)
@@ -152,7 +153,7 @@ def test_the_twins_cameras_show_the_scene_that_was_published(bench, root, tmp_pa
 
     def publish():
         scene.header.stamp = time_message(time.time_ns())
-        sent.append(stamp_to_ns(scene.header.stamp))
+        sent.append(stamp_ns(scene))
         scenes.publish(scene)
 
     bench.node.create_timer(0.2, publish)
@@ -162,6 +163,6 @@ def test_the_twins_cameras_show_the_scene_that_was_published(bench, root, tmp_pa
     renderer.close()
     for name in NAMES:
         image = harness.images[name][-1]
-        assert stamp_to_ns(image.header.stamp) in sent
+        assert stamp_ns(image) in sent
         np.testing.assert_array_equal(decode_image(image), expected[name])
     assert expected["wrist"].std() > 5

@@ -16,9 +16,10 @@ from tiny_bundle import SPREADS, make_tiny_bundle
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent
 from bid_ros.cameras import encode_image
-from bid_ros.nodes.convert import pose_stamped, stamp_to_ns, time_message
+from bid_ros.nodes.convert import pose_stamped, time_message
 from bid_ros.nodes.policy_node import is_fresh
 from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, IMAGE, STATE
+from bid_ros.stamps import stamp_ns
 from bid_ros.task import load_task
 
 START_S = 60.0
@@ -128,7 +129,7 @@ def test_decides_ten_times_a_second_from_the_start_of_an_episode(bench, root, tm
     assert {len(decision.total) for decision in decisions} == {SAMPLES}
     assert all(decision.previous_steps * task.action_dim == len(decision.previous) for decision in decisions)
     assert decisions[0].previous_steps == 0 and decisions[1].previous_steps > 0
-    stamps = [stamp_to_ns(decision.header.stamp) for decision in decisions]
+    stamps = [stamp_ns(decision) for decision in decisions]
     assert set(stamps) <= set(harness.image_stamps)
     assert all(after > before for before, after in pairwise(stamps))
     gaps = np.diff(stamps) / 1e9
@@ -141,9 +142,9 @@ def test_a_chunk_carries_the_stamp_of_the_newest_image_and_what_was_selected(ben
     harness.enable(True)
     assert harness.until_decisions(3)
     harness.enable(False)
-    selected = {stamp_to_ns(item.header.stamp): item.selected for item in harness.decisions}
-    chunk = next(chunk for chunk in reversed(harness.chunks) if stamp_to_ns(chunk.header.stamp) in selected)
-    stamp = stamp_to_ns(chunk.header.stamp)
+    selected = {stamp_ns(item): item.selected for item in harness.decisions}
+    chunk = next(chunk for chunk in reversed(harness.chunks) if stamp_ns(chunk) in selected)
+    stamp = stamp_ns(chunk)
     assert (chunk.steps, chunk.dims, chunk.source) == (task.horizon - 1, task.action_dim, "policy")
     assert chunk.header.frame_id == task.base_frame
     whole = np.array(selected[stamp]).reshape(task.horizon, task.action_dim)

@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.decoding import DecoderConfig, build_decoder, decoder_names
-from bid_ros.errors import ObservationError
+from bid_ros.decoding import DecoderConfig, DecodeRequest, build_decoder, decoder_names, feature_weights
+from bid_ros.errors import DecodingError, ObservationError
 from bid_ros.observation import Observation
-from bid_ros.policy.decide import DecisionMaker, publishable
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder, publishable
 from bid_ros.rotation import matrix_from_6d
 
 STEP = 100_000_000
@@ -122,3 +123,34 @@ def test_a_failed_decision_is_not_remembered(policy, task, observe):
     record = maker.decide(observe(START + STEP))
     assert record.choice.previous is None
     assert record.chunk.sequence == 0
+
+
+@pytest.mark.parametrize(("graph", "weak"), [("weak", 8), ("strong", 0)])
+def test_a_bundle_s_decoder_asks_for_weak_samples_where_there_is_a_weak_policy(tiny, task, graph, weak):
+    bundle = load_bundle(tiny, task)
+    decoder = bundle_decoder("bid", replace(bundle, weak=bundle.weak if graph == "weak" else None), task, 8, 1)
+    proposal = decoder.propose(DecodeRequest(START, STEP, 2, 16, 10))
+    assert (proposal.strong, proposal.weak) == (8, weak)
+
+
+def test_a_bundle_s_decoder_weighs_actions_by_their_spread(tiny, task):
+    bundle = load_bundle(tiny, task)
+    random = np.random.default_rng(4)
+    batches = [random.normal(size=(2, 8, 16, 10)) for _ in range(2)]
+    totals = []
+    weights = feature_weights(bundle.action_spread, [3, 6, 1])
+    for decoder in (
+        bundle_decoder("bid", bundle, task, 8, 1),
+        build_decoder("bid", DecoderConfig(samples=8, weights=weights)),
+        build_decoder("bid", DecoderConfig(samples=8)),
+    ):
+        for tick, (strong, weak) in enumerate(batches):
+            choice = decoder.choose(DecodeRequest(START + tick * STEP, STEP, 2, 16, 10), strong, weak)
+        totals.append(choice.selection.total)
+    np.testing.assert_array_equal(totals[0], totals[1])
+    assert not np.allclose(totals[0], totals[2])
+
+
+def test_a_bundle_s_decoder_that_cannot_be_is_refused(tiny, task):
+    with pytest.raises(DecodingError, match="decoder 'best' is unknown"):
+        bundle_decoder("best", load_bundle(tiny, task), task, 8, 1)

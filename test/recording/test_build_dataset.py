@@ -10,9 +10,10 @@ from bid_ros.errors import ObservationError, RecordingError, TaskError
 from bid_ros.observation import ObservationBuffer
 from bid_ros.recording.build_dataset import IDLE_ROWS, build_dataset
 from bid_ros.recording.dataset import Dataset
-from bid_ros.recording.features import extract, stamp_ns
+from bid_ros.recording.features import extract
 from bid_ros.recording.topics import ARM_STATUS, TOOL_POSE, camera_topic, feature_topic
 from bid_ros.rotation import matrix_from_vector, matrix_to_6d
+from bid_ros.stamps import stamp_ns
 from bid_ros.task import Feature
 
 START = 1_700_000_000 * NANOSECONDS

@@ -8,10 +8,11 @@ from sensor_msgs.msg import Image, JointState
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.errors import ObservationError, TaskError
-from bid_ros.recording.features import extract, stamp_ns
+from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.topics import FEATURE_TOPICS, TOPICS, camera_topic, feature_topic, recorded_topics
 from bid_ros.rotation import matrix_from_vector, matrix_to_6d
+from bid_ros.stamps import stamp_ns
 from bid_ros.task import Feature
 
 PICTURE = Feature("wrist", "image", (4, 5, 3))

@@ -3,11 +3,12 @@ import time
 
 import numpy as np
 import pytest
+from twin_layout import HOME_TOOL
 
 from bid_ros.errors import ArmError, TaskError
 from bid_ros.sim.cup_path import episode_scene
 from bid_ros.sim.franka_twin import FrankaTwin
-from bid_ros.sim.geometry import HOME_TOOL, OBJECT_LENGTH
+from bid_ros.sim.geometry import OBJECT_LENGTH
 
 HOST = "127.0.41.1"
 
@@ -56,7 +57,7 @@ def test_ground_truth_at_home(twin: FrankaTwin) -> None:
 def test_reset_lays_out_the_seed(twin: FrankaTwin) -> None:
     scene = twin.reset(11, cup_speed=0.06)
     expected = episode_scene(11, 0.06)
-    np.testing.assert_array_equal(scene.tool_start, expected.tool_start)
+    np.testing.assert_array_equal(scene.cup_start, expected.cup_start)
     wait_until(lambda: twin.ground_truth().object_position[2] > 0.2)
     truth = twin.ground_truth()
     np.testing.assert_allclose(truth.cup_position[:2], expected.cup_start)

@@ -1,9 +1,13 @@
+from itertools import product
+
 import numpy as np
 import pytest
+from twin_layout import HOME_TOOL
 
 from bid_ros.errors import ArmError
-from bid_ros.sim.geometry import CUP_X, CUP_Y, HOME_TOOL, START_X, START_Y, START_Z
+from bid_ros.sim.geometry import CUP_X, CUP_Y
 from bid_ros.sim.kinematic import KinematicScene
+from bid_ros.task import load_task
 
 DOWN = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -20,8 +24,10 @@ def test_home_is_where_the_twin_starts(scene):
     np.testing.assert_allclose(scene.tool_position(), HOME_TOOL, atol=1e-3)
 
 
-def test_every_corner_of_the_task_is_reached_to_a_fraction_of_a_millimetre(scene):
-    corners = [(x, y, z) for x in (START_X[0], CUP_X[1]) for y in (START_Y[0], CUP_Y[1]) for z in (0.108, START_Z[1])]
+def test_every_corner_of_the_task_is_reached_to_a_fraction_of_a_millimetre(scene, root):
+    start = load_task(root / "config" / "franka_place.yaml").start
+    least, most = (start["tool_min"][0], start["tool_min"][1], 0.108), (CUP_X[1], CUP_Y[1], start["tool_max"][2])
+    corners = list(product(*zip(least, most, strict=True)))
     for corner in corners:
         scene.home()
         scene.move(np.array(corner), DOWN)

@@ -8,11 +8,12 @@ import franky
 import mujoco
 import numpy as np
 import pytest
+from twin_layout import RELEASE_TOOL_HEIGHT
 
 from bid_ros.errors import ArmError
 from bid_ros.sim.cup_path import episode_scene
 from bid_ros.sim.franka_twin import FrankaTwin
-from bid_ros.sim.geometry import GRASP_BELOW_TOP, HOME_Q, OBJECT_DIAMETER, OBJECT_LENGTH, RELEASE_TOOL_HEIGHT
+from bid_ros.sim.geometry import GRASP_BELOW_TOP, HOME_Q, OBJECT_DIAMETER, OBJECT_LENGTH
 from bid_ros.sim.placing import PlacingEpisode
 from bid_ros.sim.scene import SceneAddresses, render_model
 from bid_ros.sim.scoring import PlacementScore

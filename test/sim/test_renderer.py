@@ -1,10 +1,11 @@
 import mujoco
 import numpy as np
 import pytest
+from twin_layout import HOME_TOOL
 
 from bid_ros.errors import CameraError
 from bid_ros.sim import renderer as module
-from bid_ros.sim.geometry import CUP_X, CUP_Y, GRASP_BELOW_TOP, HOME_Q, HOME_TOOL, OBJECT_LENGTH
+from bid_ros.sim.geometry import CUP_X, CUP_Y, GRASP_BELOW_TOP, HOME_Q, OBJECT_LENGTH
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.sim.scene import SceneAddresses, render_model
 

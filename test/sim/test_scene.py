@@ -1,16 +1,15 @@
 import mujoco
 import numpy as np
 import pytest
+from twin_layout import HOME_TOOL, RELEASE_TOOL_HEIGHT
 
 from bid_ros.sim.geometry import (
     CUP_HEIGHT,
     CUP_WALL,
     GRASP_BELOW_TOP,
     HOME_Q,
-    HOME_TOOL,
     OBJECT_DIAMETER,
     OBJECT_LENGTH,
-    RELEASE_TOOL_HEIGHT,
     cup_inner_radius,
 )
 from bid_ros.sim.scene import CAMERAS, TOOL_FROM_HAND, SceneAddresses, build_simulator, render_model

@@ -1,7 +1,9 @@
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+from twin_layout import RELEASE_TOOL_HEIGHT
 
 from bid_ros.chunk import NANOSECONDS
 from bid_ros.errors import BidError
@@ -14,6 +16,7 @@ from bid_ros.teleop.placing import STRATEGIES, draw_manner
 CONFIG = PlacingConfig()
 GEOMETRY = CONFIG.geometry
 START = np.array([0.45, -0.10, 0.32])
+STARTS = load_task(Path(__file__).resolve().parents[2] / "config" / "franka_place.yaml").start
 CUP = np.array([0.55, 0.05, 0.0])
 NOW = 5_000 * NANOSECONDS
 CASES = [("clean", 0), *(("diverse", seed) for seed in range(51))]
@@ -22,8 +25,7 @@ CASES = [("clean", 0), *(("diverse", seed) for seed in range(51))]
 def scene(seed):
     """Start and cup drawn from the task's ranges, as in an episode; every eighth start is straight above the cup."""
     random = np.random.default_rng([seed, 99])
-    low, high = (np.array([axis[index] for axis in (twin.START_X, twin.START_Y, twin.START_Z)]) for index in (0, 1))
-    start = random.uniform(low, high)
+    start = random.uniform(STARTS["tool_min"], STARTS["tool_max"])
     cup = np.append(random.uniform([twin.CUP_X[0], twin.CUP_Y[0]], [twin.CUP_X[1], twin.CUP_Y[1]]), 0.0)
     if seed % 8 == 7:
         start[:2] = cup[:2]
@@ -174,7 +176,7 @@ def test_the_sizes_are_the_twin_s():
     assert geometry.object_radius == twin.OBJECT_RADIUS
     assert geometry.object_below_tool == pytest.approx(twin.OBJECT_BOTTOM_BELOW_TOOL)
     assert geometry.cup_radius == pytest.approx(twin.CUP_RIM_RADIUS + twin.CUP_WALL)
-    assert geometry.release_z == pytest.approx(twin.RELEASE_TOOL_HEIGHT)
+    assert geometry.release_z == pytest.approx(RELEASE_TOOL_HEIGHT)
 
 
 def test_chunks_carry_the_source_and_the_task_s_columns(root):

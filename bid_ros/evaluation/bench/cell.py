@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final
 
+from bid_ros.checks import check_range
 from bid_ros.decoding import (
     TERMS,
     DecoderConfig,
@@ -156,8 +157,7 @@ def varying(cells: Iterable[Cell]) -> tuple[str, ...]:
 def _check(cell: Cell, task: Task) -> None:
     executable = task.horizon - (task.observation_steps - 1)
     for name in ("noise", "drift", "jump"):
-        if not 0 <= getattr(cell, name) <= 1000:
-            raise BidError(f"{name} is {getattr(cell, name)}; valid is 0 to 1000")
+        check_range("", name, getattr(cell, name), 0, 1000, BidError)
     if cell.delay < 0 or cell.horizon < 1 or cell.horizon + cell.delay > executable:
         raise BidError(
             f"horizon {cell.horizon} with delay {cell.delay} does not fit; valid is a horizon of at least 1, a delay "

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from bid_ros.checks import check_range
 from bid_ros.errors import BidError
 from bid_ros.evaluation.bench.cell import Cell, make_cell
 from bid_ros.task import Task
@@ -64,8 +65,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name, most in (("episodes", MOST_EPISODES), ("steps", 100_000), ("batch", 1024)):
-            if not 1 <= getattr(self, name) <= most:
-                raise BidError(f"{name} is {getattr(self, name)}; valid is 1 to {most}")
+            check_range("", name, getattr(self, name), 1, most, BidError)
         if (
             not self.seeds
             or len(set(self.seeds)) != len(self.seeds)

@@ -35,6 +35,8 @@ class PushTEnv:
         self._drift = drift
         simulator = _simulator()
         self._gym = simulator.PushTEnv()
+        # Its step measures the coverage, before the drift, for a reward that nobody reads, in a third of its time.
+        self._gym._get_coverage = lambda: 0.0
         self._polygons = simulator.pymunk_to_shapely
 
     def reset(self, seed: int) -> PushTState:

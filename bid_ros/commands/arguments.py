@@ -1,0 +1,28 @@
+"""Arguments that several verbs share."""
+
+from __future__ import annotations
+
+import argparse
+
+from bid_ros.bringup import UpArguments
+
+
+def add_run_arguments(parser: argparse.ArgumentParser, episodes: int, seed: int) -> None:
+    """Add what every run of a policy is told: how chunks are chosen, for which episodes, and how it is reported.
+
+    Args:
+        parser: of the verb.
+        episodes: default number of episodes.
+        seed: default seed of the first one.
+    """
+    defaults = UpArguments()
+    parser.add_argument("--decoder", default=defaults.decoder, help="how chunks are chosen (default bid)")
+    parser.add_argument(
+        "--samples", type=int, default=defaults.samples, help="N strong and N weak samples (default 16)"
+    )
+    parser.add_argument("--action-horizon", type=int, default=1, help="actions a decision; 15 = open loop")
+    parser.add_argument("--moving", type=float, default=defaults.moving, help="cup speed in m/s (default 0.03)")
+    parser.add_argument("--episodes", type=int, default=episodes, help=f"how many (default {episodes})")
+    parser.add_argument("--seed", type=int, default=seed, help=f"seed of the first episode (default {seed})")
+    parser.add_argument("--bundle", default="", help="policy bundle (default: the one shipped for the system)")
+    parser.add_argument("--json", action="store_true", help="print run.json on standard output")
