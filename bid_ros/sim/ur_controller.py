@@ -1,0 +1,274 @@
+"""The UR twin: a controller that the unmodified ur_rtde client cannot tell from a robot for what bid_ros uses.
+
+It serves RTDE (30004), the Dashboard (29999) and the script ports of one address, and steps an arm at the rate of its
+generation. ``python -m bid_ros.sim.ur_controller --address 127.0.0.2 --no-physics`` runs one alone. Give it a process
+of its own: ur_rtde's constructors hold Python's lock while they wait for the controller's answers, so a twin in the
+same process cannot give them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from bid_ros.checks import check_range
+from bid_ros.errors import ArmError
+from bid_ros.sim.ur.dashboard import DASHBOARD_PORT, DashboardSession
+from bid_ros.sim.ur.inputs import Inputs
+from bid_ros.sim.ur.kinematics import UR5E, Kinematics
+from bid_ros.sim.ur.machine import Machine
+from bid_ros.sim.ur.net import Connection, Switchboard
+from bid_ros.sim.ur.outputs import write_constants, write_outputs
+from bid_ros.sim.ur.plant import Plant
+from bid_ros.sim.ur.recipes import E_SERIES_OUTPUT, OUTPUT_TYPES, FieldTable
+from bid_ros.sim.ur.robot import Robot
+from bid_ros.sim.ur.rtde_server import RTDE_PORT, RtdeServer
+from bid_ros.sim.ur.script_port import SCRIPT_PORTS, ControlScript, ScriptSession
+from bid_ros.sim.ur.status import Status
+
+RATES: Final = {"e-series": 500, "cb3": 125}
+VERSIONS: Final = {"e-series": (5, 11, 0, 108249), "cb3": (3, 15, 0, 106331)}
+CATCH_UP_NS: Final = 10_000_000  # backlog that is made up for; what is older is left out and counted
+COMMAND_TIMEOUT_S: Final = 2.0
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class UrControllerConfig:
+    """Which controller the twin is.
+
+    Attributes:
+        address: IPv4 address of this computer to serve on; several controllers take one of 127.0.0.x each.
+        generation: ``e-series`` (500 Hz) or ``cb3`` (125 Hz).
+        version: of the controller software, four numbers; empty: a usual one of the generation.
+        remote_control: whether remote control is switched on at the pendant.
+        unlock_delay_s: s after a protective stop in which it cannot be released; a robot's is 5 s.
+
+    Raises:
+        ArmError: a value is not valid.
+    """
+
+    address: str = "127.0.0.1"
+    generation: str = "e-series"
+    version: tuple[int, ...] = ()
+    remote_control: bool = True
+    unlock_delay_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        try:
+            ipaddress.IPv4Address(self.address)
+        except ValueError as error:
+            raise ArmError(f"UR twin: address is '{self.address}'; valid is an IPv4 address") from error
+        if self.generation not in RATES:
+            raise ArmError(f"UR twin: generation is '{self.generation}'; valid are {', '.join(RATES)}")
+        if not self.version:
+            object.__setattr__(self, "version", VERSIONS[self.generation])
+        if len(self.version) != 4 or any(not 0 <= number < 1 << 32 for number in self.version):
+            raise ArmError(f"UR twin: version is {self.version}; valid are four numbers from 0 on")
+        check_range("UR twin", "unlock_delay_s", self.unlock_delay_s, 0.0, 60.0, ArmError, "s")
+
+    @property
+    def rate(self) -> int:
+        """Hz of the control cycle."""
+        return RATES[self.generation]
+
+
+class UrController:
+    """Servers, control cycle and arm of one UR, on a thread of its own.
+
+    Args:
+        config: which controller it is.
+        plant: the arm it moves; only this thread touches it from :meth:`start` on.
+        kinematics: of the arm.
+    """
+
+    def __init__(self, config: UrControllerConfig, plant: Plant, kinematics: Kinematics = UR5E) -> None:
+        self._config = config
+        self._switchboard = Switchboard(config.address)
+        types = {name: kind for name, kind in OUTPUT_TYPES.items() if self._has(name)}
+        self._inputs, self._outputs = Inputs(), FieldTable(types)
+        status = Status(config.remote_control, config.unlock_delay_s)
+        self._machine = Machine(status, Robot(plant, kinematics), self._inputs, self._outputs, 1.0 / config.rate)
+        self._rtde = RtdeServer(config.version, config.rate, self._inputs, self._outputs)
+        self._period_ns = 1_000_000_000 // config.rate
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ur-twin", daemon=True)
+        self._failure: BaseException | None = None
+        self._cycles = self._overruns = self._lost_ns = self._busy_ns = self._longest_ns = 0
+        self._marks: deque[tuple[int, int]] = deque(maxlen=6)
+        write_constants(self._outputs)
+        write_outputs(self._outputs, self._machine, 0.0)
+
+    @property
+    def hostname(self) -> str:
+        """Address a client connects to."""
+        return self._config.address
+
+    def start(self) -> None:
+        """Serve the robot and run the control cycle.
+
+        Raises:
+            ArmError: if a port is taken or the address is not one of this computer.
+        """
+        try:
+            self._switchboard.listen(RTDE_PORT, "RTDE", self._rtde.open_session)
+            self._switchboard.listen(DASHBOARD_PORT, "dashboard", self._open_dashboard)
+            for port in SCRIPT_PORTS:
+                self._switchboard.listen(port, f"script port {port}", self._open_script)
+        except ArmError:
+            self._switchboard.close()
+            raise
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the control cycle and close every connection; calling it again does nothing."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(COMMAND_TIMEOUT_S)
+        self._switchboard.close()
+
+    def protective_stop(self, reason: str) -> None:
+        """Trigger a protective stop, as a collision would; raises ArmError if the twin does not run."""
+        self.in_loop(lambda: self._machine.protective_stop(reason))
+
+    def emergency_stop(self, pressed: bool) -> None:
+        """Press or release the emergency stop; raises ArmError if the twin does not run."""
+        press, release = self._machine.emergency_stop, self._machine.status.release_emergency_stop
+        self.in_loop(press if pressed else release)
+
+    def set_local_mode(self, local: bool) -> None:
+        """Switch the pendant to local or remote control; raises ArmError if the twin does not run.
+
+        A program that runs goes on. In local mode the e-Series takes no scripts and no dashboard commands that act.
+        """
+
+        def switch() -> None:
+            self._machine.status.remote_control = not local
+
+        self.in_loop(switch)
+
+    def power_off(self) -> None:
+        """Switch the arm off; raises ArmError if the twin does not run."""
+        self.in_loop(self._machine.power_off)
+
+    def statistics(self) -> dict[str, float]:
+        """Return how well real time is kept and who is connected.
+
+        ``real_time_factor`` over the last 5 s (1 is real time), ``overruns``: times a backlog over 10 ms was left
+        out, ``lost_s``: their sum, ``cycles`` since the start, ``cycle_ms`` and ``longest_cycle_ms``: work of a
+        cycle, mean and longest, ``clients``, ``dropped``: connections ended for a client's fault, ``left_out``: data
+        packages that clients were too slow for.
+        """
+        marks = list(self._marks)
+        factor = 1.0
+        if marks:
+            (then_ns, then_cycles), cycles = marks[0], self._cycles
+            elapsed = time.monotonic_ns() - then_ns
+            factor = (cycles - then_cycles) * self._period_ns / elapsed if elapsed > 0 else 1.0
+        values = {
+            "overruns": self._overruns,
+            "lost_s": self._lost_ns / 1e9,
+            "cycles": self._cycles,
+            "cycle_ms": self._busy_ns / 1e6 / max(1, self._cycles),
+            "longest_cycle_ms": self._longest_ns / 1e6,
+            "clients": self._switchboard.clients,
+            "dropped": self._switchboard.dropped,
+            "left_out": self._rtde.left_out,
+        }
+        return {"real_time_factor": factor, **{key: float(value) for key, value in values.items()}}
+
+    def in_loop(self, work: Callable[[], Result]) -> Result:
+        """Run ``work`` between two cycles in the controller's thread and return what it returns.
+
+        Raises:
+            ArmError: if the twin does not run or does not answer in time; what ``work`` raises as it is.
+        """
+        self._check()
+        done: Future[Result] = Future()
+
+        def command() -> None:
+            try:
+                done.set_result(work())
+            except Exception as error:
+                done.set_exception(error)
+
+        self._commands.put(command)
+        try:
+            return done.result(COMMAND_TIMEOUT_S)
+        except FutureTimeout as error:
+            raise ArmError(f"the UR twin did not answer within {COMMAND_TIMEOUT_S:.0f} s") from error
+
+    def _has(self, field: str) -> bool:
+        return field != E_SERIES_OUTPUT or self._config.generation == "e-series"
+
+    def _open_dashboard(self, connection: Connection) -> DashboardSession:
+        remote = self._config.generation == "e-series"
+        return DashboardSession(self._machine, connection, self._config.version, remote)
+
+    def _open_script(self, connection: Connection) -> ScriptSession:
+        return ScriptSession(connection, self._run_script)
+
+    def _run_script(self, script: ControlScript) -> None:
+        if self._config.generation == "e-series" and not self._machine.status.remote_control:
+            self._machine.refuse("the robot is in local control")
+        else:
+            self._machine.run(script)
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise ArmError(f"the UR twin has ended: {self._failure}") from self._failure
+        if not self._thread.is_alive():
+            raise ArmError("the UR twin does not run; start it first")
+
+    def _run(self) -> None:
+        due = time.monotonic_ns()
+        try:
+            while not self._stop.is_set():
+                due = self._wait_for(due)
+                self._cycle()
+        except Exception as error:
+            self._failure = error
+            self._switchboard.close()  # nobody shall wait for a controller that is gone
+            raise
+
+    def _wait_for(self, due_ns: int) -> int:
+        """Sleep until a cycle is due and return when the next one is."""
+        now = time.monotonic_ns()
+        if now < due_ns:
+            time.sleep((due_ns - now) / 1e9)
+        elif now - due_ns > CATCH_UP_NS:
+            self._overruns += 1
+            self._lost_ns += now - due_ns
+            due_ns = now
+        return due_ns + self._period_ns
+
+    def _cycle(self) -> None:
+        begin = time.monotonic_ns()
+        if self._cycles % self._config.rate == 0:
+            self._marks.append((begin, self._cycles))
+        while not self._commands.empty():
+            self._commands.get_nowait()()
+        self._switchboard.poll()
+        self._machine.cycle()
+        write_outputs(self._outputs, self._machine, (time.monotonic_ns() - begin) / 1e9)
+        self._rtde.publish(self._switchboard)
+        self._cycles += 1
+        busy = time.monotonic_ns() - begin
+        self._busy_ns += busy
+        self._longest_ns = max(self._longest_ns, busy)
+
+
+if __name__ == "__main__":
+    from bid_ros.sim.ur.pendant import main
+
+    raise SystemExit(main())

@@ -1,0 +1,75 @@
+"""A UR twin in a process of its own: ur_rtde's constructors hold Python's lock while they wait for its answers."""
+
+import itertools
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_NUMBERS = itertools.count(1)
+START_LIMIT_S = 30.0
+
+
+def free_address() -> str:
+    """A loopback address that no other test process takes."""
+    pid = os.getpid()
+    return f"127.{64 + (pid >> 8) % 128}.{pid % 256}.{next(_NUMBERS)}"
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 5.0, what: str = "the condition") -> None:
+    """Return as soon as ``condition`` holds; fail after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} was not met within {seconds} s"
+        time.sleep(0.002)
+
+
+class TwinProcess:
+    """A running twin, its pendant and its log."""
+
+    def __init__(self, *options: str, address: str | None = None) -> None:
+        self.address = address or free_address()
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        command = [sys.executable, "-m", "bid_ros.sim.ur_controller", "--address", self.address, *options]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, bufsize=1
+        )
+        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+        assert self._answers.get(timeout=START_LIMIT_S) == f"ready {self.address}", self.log()
+
+    def pendant(self, line: str) -> str:
+        """Press a button and return the answer."""
+        assert self._process.stdin is not None
+        print(line, file=self._process.stdin, flush=True)
+        return self._answers.get(timeout=5.0)
+
+    def log(self) -> str:
+        """Everything the twin said so far."""
+        return Path(f"/proc/self/fd/{self._log.fileno()}").read_text()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def close(self) -> None:
+        """End the twin and wait for it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._answers.put(line.strip())
+        self._answers.put("")
