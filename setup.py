@@ -47,7 +47,9 @@ setup(
         "twin": ["franky-sim", "mujoco>=4"],
         "train": ["torch>=2.13", "onnx", "onnxscript"],
         "realsense": ["pyrealsense2"],
-        "bench": ["gym-pusht>=0.1.8"],
+        "ur": ["ur-rtde>=1.6.5"],
+        "bench": ["gym-pusht>=0.1.8", "pyarrow"],
+        "ray": ["ray"],
     },
     entry_points={
         "console_scripts": [

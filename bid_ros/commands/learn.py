@@ -42,6 +42,11 @@ def add_parser(verbs: Any) -> None:
         "--state-noise", type=float, default=0.0, help="training offset on vectors, as a share of half their range"
     )
     train.add_argument("--action-reference", default="tool", help="where positions count from: tool or base")
+    train.add_argument(
+        "--prediction",
+        default="sample",
+        help="what the denoiser learns to return: sample, the clean chunk, or epsilon, the noise",
+    )
     train.set_defaults(run=run_train)
 
     export = verbs.add_parser("export", help="export checkpoints to a policy bundle")
@@ -83,6 +88,7 @@ def _bags(path: Path) -> list[Path]:
 def run_train(options: argparse.Namespace) -> int:
     """Train."""
     from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, train
+    from bid_ros.policy.sampler import DiffusionConfig
 
     config = TrainConfig(
         steps=options.steps,
@@ -93,6 +99,7 @@ def run_train(options: argparse.Namespace) -> int:
         action_reference=options.action_reference,
         network=NetworkConfig(widths=tuple(options.widths), condition=options.condition),
         augment=AugmentConfig(state=options.state_noise),
+        diffusion=DiffusionConfig(prediction=options.prediction),
     )
     train(config, Path(options.dataset), Path(options.out), load_task(task_path(options.task)))
     return 0

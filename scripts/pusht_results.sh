@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Every run behind docs/results.md. Resumable: run it again. A summary of each table goes to docs/results/.
+# Usage: pusht_results.sh [OUT [TABLE ...]]; without tables all of them, on two cores the better part of a day's morning.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=${1:-runs/results}
+shift || true
+tables=${*:-published horizons samples ema variants metrics terms noise drift jump delay}
+bid=${BID:-.venv/bin/bid}
+keep=docs/results
+mkdir -p "$keep"
+
+# Cells that two tables share are run once, since all tables of one episode length have one folder.
+bench() {
+  local table=$1 folder=$2
+  shift 2
+  "$bid" bench pusht "$@" --out "$out/$folder" >"$keep/$table.md"
+  cp "$out/$folder/summary.json" "$keep/$table.json"
+  cp "$out/$folder/report.html" "$out/$table.html"
+}
+
+for table in $tables; do
+  echo "== $table" >&2
+  case $table in
+    published) bench published 300 --preset published ;;
+    horizons) bench horizons 300 --decoder vanilla,warmstart,ema,bid --horizon 8 --noise 0,1.0 ;;
+    samples) bench samples 300 --samples 1,4,8,12,16,32 --decoder bid --noise 1.0 --seeds 1 ;;
+    ema) bench ema 300 --decoder vanilla,ema --ema-weight .1,.2,.3,.4,.5,.6,.7,.8,.9 --noise 0,1.0 --seeds 1 ;;
+    variants) bench variants 300 --decoder vanilla,bid --variant paper,reference_v1,reference_v2,corrected --trim previous,nearest --noise 0,1.0 --seeds 1 ;;
+    metrics) bench metrics 300 --decoder vanilla,bid --metric l2,l1,cosine --noise 0,1.0 --seeds 1 ;;
+    terms) bench terms 300 --decoder vanilla,bid --terms backward,positive,negative,contrast,bid --noise 0,1.0 --seeds 1 ;;
+    noise) bench noise 300 --decoder vanilla,ema,bid --horizon 1,8 --noise 0,0.5,1.0,1.5 --seeds 1 ;;
+    drift) bench drift 400 --decoder vanilla,ema,bid --horizon 1,8,all --drift 0,1,2 --seeds 1 --steps 400 ;;
+    jump) bench jump 300 --decoder vanilla,ema,bid --horizon 1,8,all --jump 60 --seeds 1 ;;
+    delay) bench delay 300 --decoder vanilla,bid,bid+delay --horizon 1 --delay 0,2,4 --seeds 1 ;;
+    *) echo "error: table '$table' does not exist" >&2; exit 2 ;;
+  esac
+done
