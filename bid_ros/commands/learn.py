@@ -52,7 +52,12 @@ def add_parser(verbs: Any) -> None:
     export = verbs.add_parser("export", help="export checkpoints to a policy bundle")
     export.add_argument("training", help="folder that bid train wrote")
     export.add_argument("--task", default="franka_place")
-    export.add_argument("--out", default="models/franka_place", help="bundle folder to write")
+    export.add_argument("--out", default="", help="bundle folder to write (default models/ and the task's name)")
+    export.add_argument(
+        "--sampling-steps",
+        type=int,
+        help="denoising steps a sample; fewer decide faster (default: the training run's, 8)",
+    )
     export.set_defaults(run=run_export)
 
 
@@ -109,5 +114,8 @@ def run_export(options: argparse.Namespace) -> int:
     """Export."""
     from bid_ros.learning import export
 
-    export(Path(options.training), Path(options.out), load_task(task_path(options.task)))
+    task = load_task(task_path(options.task))
+    export(
+        Path(options.training), Path(options.out or f"models/{task.name}"), task, sampling_steps=options.sampling_steps
+    )
     return 0

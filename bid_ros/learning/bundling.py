@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ def export(
     half: bool = True,
     weak: bool = True,
     tolerance: float = 1e-4,
+    sampling_steps: int | None = None,
 ) -> Bundle:
     """Write the bundle of a complete training run, after checking that it computes what PyTorch computes.
 
@@ -49,6 +50,7 @@ def export(
             comparison with PyTorch is exact.
         weak: whether the weak policy goes into the bundle.
         tolerance: largest difference allowed between onnxruntime and PyTorch, normalised units.
+        sampling_steps: network calls a sample, by default those of the run. Training does not depend on them.
 
     Raises:
         BidError: if the run is missing, damaged, incomplete or of another task.
@@ -56,6 +58,8 @@ def export(
     """
     folder, out = RunFolder(run), Path(out)
     about, config = folder.about(), folder.config()
+    if sampling_steps is not None:
+        config = replace(config, diffusion=replace(config.diffusion, sampling_steps=sampling_steps))
     if about["task_signature"] != task.signature():
         raise BidError(f"{run} was trained for another version of task '{about.get('task')}' than '{task.name}'")
     if out.exists() and not (out / MANIFEST).is_file() and (not out.is_dir() or any(out.iterdir())):

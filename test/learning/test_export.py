@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import pytest
@@ -76,6 +78,15 @@ def test_provenance_names_data_steps_and_seeds(task, dataset, run, tmp_path) -> 
 def test_a_bundle_without_weak_policy(task, run, tmp_path) -> None:
     assert export(run, tmp_path / "bundle", task, weak=False).weak is None
     assert len(list((tmp_path / "bundle").iterdir())) == 3
+
+
+def test_sampling_steps_are_chosen_at_export(task, run, tmp_path) -> None:
+    before = export(run, tmp_path / "as_trained", task)
+    bundle = export(run, tmp_path / "bundle", task, sampling_steps=3)
+    assert bundle.diffusion == replace(before.diffusion, sampling_steps=3) != before.diffusion
+    with pytest.raises(BundleError, match=r"sampling_steps is 0; valid is 1 to \d+"):
+        export(run, tmp_path / "none", task, sampling_steps=0)
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_graph_that_differs_is_not_written(task, run, tmp_path) -> None:

@@ -32,9 +32,9 @@ from bid_ros.task import Task
 
 Array = NDArray[np.float64]
 FEW_ROWS: Final = 16
-MANY_ROWS: Final = 64
-"""Rows of a call. On one core of an AMD EPYC a row of a denoiser of widths 64, 128, 256 took OpenVINO 0.18 ms in calls
-of 16 rows, 0.15 of 32, 0.14 of 64, 0.13 of 128. Decoders of few samples would leave most of 64 empty and use 16."""
+MANY_ROWS: Final = 128
+"""Rows of a call. On one core of an AMD EPYC a row of a denoiser of widths 32, 64, 128 took OpenVINO 0.043 ms in calls
+of 16 rows, 0.053 of 64, 0.039 of 128 and 256. Decoders of few samples would leave most of 128 empty and use 16."""
 TOLERANCE: Final = 1e-3  # of the check at load time; runtimes differ by rounding only, far below
 
 
