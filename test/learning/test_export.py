@@ -84,7 +84,7 @@ def test_sampling_steps_are_chosen_at_export(task, run, tmp_path) -> None:
     before = export(run, tmp_path / "as_trained", task)
     bundle = export(run, tmp_path / "bundle", task, sampling_steps=3)
     assert bundle.diffusion == replace(before.diffusion, sampling_steps=3) != before.diffusion
-    with pytest.raises(BundleError, match=r"sampling_steps is 0; valid is 1 to \d+"):
+    with pytest.raises(BundleError, match="sampling_steps is 0; valid is a whole number from 1 to 100"):
         export(run, tmp_path / "none", task, sampling_steps=0)
     assert not (tmp_path / "none").exists()
 
