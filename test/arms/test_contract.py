@@ -1,10 +1,11 @@
 """What every arm must do, run through the real client against a simulated robot that speaks the robot's protocol."""
 
-import os
-import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from bid_ros.arms import Arm, Dynamics, Setpoint, build_arm
 from bid_ros.arms.franka_config import FrankaConfig
+from bid_ros.arms.ur_config import UrConfig
 from bid_ros.errors import ArmError
 
 PERIOD_S = 0.01
@@ -23,7 +25,7 @@ ZERO = np.zeros(3)
 FRICTION = (0.68, 0.68, 0.68, 0.68, 0.46, 0.26, 0.15)
 
 
-def franka(address):
+def franka(address, **parts):
     config = FrankaConfig(
         address,
         twin=True,
@@ -32,17 +34,45 @@ def franka(address):
         rotational_stiffness=120.0,
         friction_coulomb=FRICTION,
         friction_viscous=(0.2,) * 7,
+        **parts,
     )
     return build_arm("franka", config)
 
 
-ARMS = {"franka": franka}
+def ur(address, **parts):
+    return build_arm("ur", UrConfig(address, twin=True, lookahead_time_s=0.05, gain=500.0, **parts))
 
 
-@pytest.fixture(params=list(ARMS))
-def arm(request, server):
+@dataclass(frozen=True)
+class Case:
+    """An arm: how it is built, which simulated robot it drives, and the ports that it needs first."""
+
+    build: Callable[..., Arm]
+    server: tuple[str, ...]
+    ports: tuple[int, ...]
+
+
+CASES = {
+    "franka": Case(franka, ("franky_sim_server.py",), (1337,)),
+    "ur e-series": Case(ur, ("ur_server.py", "e-series"), (29999, 30004)),
+    "ur cb3": Case(ur, ("ur_server.py", "cb3"), (29999, 30004)),
+}
+every_arm = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+
+
+# Of module scope, so that pytest runs the tests arm by arm, with one simulated robot at a time.
+@pytest.fixture(scope="module", params=list(CASES))
+def connectable(request, module_servers):
+    case = CASES[request.param]
+    server = module_servers(*case.server)
+    yield lambda: case.build(server.address)
+    server.close()
+
+
+@pytest.fixture
+def arm(connectable):
     """A connected arm, at rest where the test before left it."""
-    built = ARMS[request.param](server.address)
+    built = connectable()
     built.connect()
     yield built
     built.close()
@@ -183,16 +213,18 @@ def test_a_stop_in_motion_comes_to_rest_and_can_be_repeated(arm):
 
 def test_homing_waits_and_leaves_control(arm):
     arm.start()
-    goal = arm.state().joint_positions + np.array([0.0, 0.1, 0.0, 0.1, 0.0, 0.0, 0.0])
+    start = arm.state().joint_positions
+    goal = start + 0.1 * np.isin(np.arange(len(start)), (1, 3))
     arm.move_to_joints(goal, Dynamics(0.5, 0.3, 0.3))
     assert arm.state().joint_positions == pytest.approx(goal, abs=0.015)
     assert not arm.state().in_control
-    with pytest.raises(ArmError, match="valid is 7 finite numbers"):
+    with pytest.raises(ArmError, match=f"valid is {len(goal)} finite numbers"):
         arm.move_to_joints(np.zeros(3))
 
 
 def test_a_stop_ends_homing_early(arm):
-    goal = arm.state().joint_positions + np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    start = arm.state().joint_positions
+    goal = start + 0.5 * (np.arange(len(start)) == 0)
     outcome = []
 
     def home():
@@ -237,9 +269,9 @@ def test_a_set_point_that_is_not_finite_is_refused(arm):
     assert arm.state().in_control
 
 
-@pytest.mark.parametrize("build", ARMS.values(), ids=list(ARMS))
-def test_an_arm_that_is_not_connected_says_so(build):
-    arm = build("127.77.250.1")
+@every_arm
+def test_an_arm_that_is_not_connected_says_so(case):
+    arm = case.build("127.77.250.1")
     arm.stop()
     arm.close()
     for call in (arm.state, arm.start, lambda: arm.command_gripper(0.05)):
@@ -247,60 +279,64 @@ def test_an_arm_that_is_not_connected_says_so(build):
             call()
 
 
-@pytest.mark.parametrize("build", ARMS.values(), ids=list(ARMS))
-def test_an_address_where_nothing_listens_is_one_sentence(build):
+@every_arm
+def test_an_address_where_nothing_listens_is_one_sentence(case):
     begin = time.monotonic()
     with pytest.raises(ArmError, match=r"127\.77\.250\.1: .* check the address") as caught:
-        build("127.77.250.1").connect()
+        case.build("127.77.250.1").connect()
     assert "\n" not in str(caught.value)
     assert time.monotonic() - begin < 2.0
 
 
-def test_a_robot_that_accepts_but_never_speaks_times_out():
-    with socket.create_server(("127.77.250.2", 1337)):
-        arm = build_arm("franka", FrankaConfig("127.77.250.2", twin=True, connect_timeout_s=0.5))
+@every_arm
+def test_a_robot_that_accepts_but_never_speaks_times_out(case):
+    with ExitStack() as listening:
+        for port in case.ports:
+            listening.enter_context(socket.create_server(("127.77.250.2", port)))
+        arm = case.build("127.77.250.2", connect_timeout_s=0.5)
         begin = time.monotonic()
         with pytest.raises(ArmError, match=r"no answer from the robot at 127\.77\.250\.2 within 0\.5 s: check"):
             arm.connect()
         assert time.monotonic() - begin < 2.0
 
 
-def test_a_real_address_demands_a_real_time_kernel(server):
+def test_a_real_address_demands_a_real_time_kernel(own_servers):
     if Path("/sys/kernel/realtime").exists():
         pytest.skip("this machine has a real-time kernel")
     with pytest.raises(ArmError, match="PREEMPT_RT"):
-        build_arm("franka", FrankaConfig(server.address)).connect()
+        build_arm("franka", FrankaConfig(own_servers("franky_sim_server.py").address)).connect()
 
 
-@pytest.mark.parametrize("name", list(ARMS))
-def test_a_silent_robot_is_a_fault_until_a_person_recovers(own_server, name):
-    arm = ARMS[name](own_server.address)
+@every_arm
+def test_a_silent_robot_is_a_fault_until_a_person_recovers(own_servers, case):
+    server = own_servers(*case.server)
+    arm = case.build(server.address)
     arm.connect()
     arm.start()
     state = arm.state()
-    os.kill(own_server.process.pid, signal.SIGSTOP)
+    server.freeze()
     wait_until(lambda: arm.state().fault, 2.0, "the fault")
-    assert own_server.address in arm.state().fault
+    assert server.address in arm.state().fault
     assert not arm.state().in_control
     begin = time.monotonic()
-    with pytest.raises(ArmError, match=own_server.address):
+    with pytest.raises(ArmError, match=server.address):
         arm.command(hold(state))
     with pytest.raises(ArmError, match="recover first"):
         arm.start()
     arm.state()
     assert time.monotonic() - begin < 0.05, "a lost robot must not block the loop"
-    os.kill(own_server.process.pid, signal.SIGCONT)
+    server.go_on()
     with pytest.raises(ArmError, match="recover first"):
         arm.start()
     arm.recover()
     arm.start()
     stream(arm, lambda t: arm.state().tool_position, 0.2)
     assert arm.state().in_control
-    own_server.process.kill()
+    server.process.kill()
     wait_until(lambda: arm.state().fault, 2.0, "the fault")
-    with pytest.raises(ArmError, match=own_server.address):
+    with pytest.raises(ArmError, match=server.address):
         arm.recover()
-    assert own_server.address in arm.state().fault, "the state stays readable when recovery fails"
+    assert server.address in arm.state().fault, "the state stays readable when recovery fails"
     arm.stop()
     arm.close()
     arm.close()

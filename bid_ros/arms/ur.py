@@ -1,0 +1,307 @@
+"""UR arms over ur_rtde: set-points become a smooth stream at the controller's rate, sent by a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import threading
+import time
+from typing import Final
+
+import numpy as np
+
+from bid_ros.arms.base import ArmInfo, ArmState, Array, Dynamics, Setpoint
+from bid_ros.arms.gripper import GripperThread
+from bid_ros.arms.robotiq import MAX_WIDTH, RobotiqGripper
+from bid_ros.arms.ur_config import JOINTS, UrConfig
+from bid_ros.arms.ur_follower import TimedSetpoint
+from bid_ros.arms.ur_link import UrLink
+from bid_ros.arms.ur_protocol import CLEAR, MOVE, START, STOP, Mode, Outcome, PeriodStatistics, UrState
+from bid_ros.arms.ur_reach import Reach
+from bid_ros.errors import ArmError
+
+if importlib.util.find_spec("rtde_control") is None:
+    # Only the process imports it, but nobody should learn that after the start of a robot.
+    raise ImportError("No module named 'rtde_control'")
+
+JOINT_NAMES: Final = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
+FULL_SPEED: Final = 3.14  # rad/s, what the joints of a UR5 reach and ur_rtde lets pass
+FULL_ACCELERATION: Final = 10.0  # rad/s^2; UR names no limit of its own
+STOP_S: Final = 2.0
+POLL_S: Final = 0.002
+
+
+class UrArm:
+    """A UR5 (CB3) or UR5e (e-Series), or its twin, as an :class:`bid_ros.arms.Arm`.
+
+    A process of its own (:mod:`bid_ros.arms.ur_process`) holds the connection and runs the servo loop; this object
+    shares memory with it, so neither :meth:`state` nor :meth:`command` ever waits. Between set-points the arm goes on
+    with the last one's velocity; a silence while it moves stops it and is a fault. At rest it holds its pose.
+
+    Args:
+        config: where the robot is and how to treat it.
+    """
+
+    def __init__(self, config: UrConfig) -> None:
+        self._config = config
+        self._reach = Reach(config)
+        self._link: UrLink | None = None
+        self._gripper: GripperThread | None = None
+        self._fingers: RobotiqGripper | None = None
+        self._last: UrState | None = None
+        self._fault = ""
+        self._gripper_lost = False
+        # Orders the blocking calls; a stop comes in beside them.
+        self._lifecycle = threading.RLock()
+
+    @property
+    def info(self) -> ArmInfo:
+        """What the arm is."""
+        prefix, gripper = self._config.joint_prefix, self._config.gripper is not None
+        joints = tuple(f"{prefix}{name}_joint" for name in JOINT_NAMES)
+        fingers = (f"{prefix}left_finger_joint", f"{prefix}right_finger_joint") if gripper else ()
+        return ArmInfo("ur", self._config.address, joints, fingers, MAX_WIDTH if gripper else 0.0)
+
+    def connect(self) -> None:
+        """Connect robot and gripper and start our program on the controller, without moving either.
+
+        Raises:
+            ArmError: nothing answers in time, or the robot is of an unknown version, in local mode, not ready, or
+                runs another program.
+        """
+        with self._lifecycle:
+            if self._link is None:
+                self._connect(release=False)
+
+    def state(self) -> ArmState:
+        """Return the newest state without waiting; its stamp stands still while the robot is silent.
+
+        Raises:
+            ArmError: not connected.
+        """
+        state, gripper = self._look(), self._gripper
+        if state is None:
+            raise ArmError(f"robot at {self._config.address} is not connected; connect first")
+        return ArmState(
+            stamp_ns=state.stamp_ns,
+            joint_positions=np.array(state.joints),
+            joint_velocities=np.array(state.joint_speeds),
+            tool_position=np.array(state.position),
+            tool_quaternion=np.array(state.quaternion),
+            gripper_width=math.nan if gripper is None else gripper.width,
+            gripper_busy=gripper is not None and gripper.busy,
+            in_control=state.mode is Mode.FOLLOWING and not self._fault,
+            fault=self._fault,
+        )
+
+    def statistics(self) -> PeriodStatistics:
+        """Return how evenly set-points went to the robot over the last minute of following; waits up to 1 s.
+
+        Raises:
+            ArmError: not connected, or the process does not answer.
+        """
+        return self._connected().statistics()
+
+    def start(self) -> None:
+        """Follow set-points from the present pose on.
+
+        Raises:
+            ArmError: not connected, a fault is pending, or the robot refuses.
+        """
+        with self._lifecycle:
+            link = self._ready()
+            if link.state().mode is not Mode.FOLLOWING:
+                self._demand(link.ask(START))
+
+    def command(self, setpoint: Setpoint) -> None:
+        """Hand the newest set-point to the servo loop; returns at once.
+
+        A set-point that the arm cannot reach, or beyond which it could not come to rest, stops it and is a fault.
+
+        Raises:
+            ArmError: not in control, a fault is pending, a value is not finite, or the pose cannot be reached.
+        """
+        state, link = self._look(), self._link
+        if self._fault or state is None or link is None or state.mode is not Mode.FOLLOWING:
+            raise ArmError(self._fault or f"robot at {self._config.address} is not in control; start first")
+        timed = _timed(setpoint)
+        refusal = self._reach.refusal(timed, state.joints)
+        if refusal:
+            self._fail(refusal)
+            link.brake()
+            raise ArmError(refusal)
+        link.send(timed)
+
+    def command_gripper(self, width: float) -> None:
+        """Ask the gripper to open or close; returns at once. Its first command activates it.
+
+        Raises:
+            ArmError: not connected, no gripper, or ``width`` is not finite.
+        """
+        if not math.isfinite(width):
+            raise ArmError(f"gripper width is {width}; valid is a finite number of metres")
+        if self._gripper is None:
+            raise ArmError(
+                f"robot at {self._config.address} has no connected gripper; check `gripper` and connect first"
+            )
+        self._gripper.request(width)
+
+    def stop(self) -> None:
+        """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
+        link = self._link
+        if link is None or link.trouble(link.state()) or link.ask(STOP):
+            return
+        end = time.monotonic() + STOP_S
+        while link.state().mode is not Mode.IDLE and not link.trouble(link.state()):
+            if time.monotonic() > end:
+                # The robot does not come to rest by command: its watchdog does it without us.
+                link.kill()
+                self._fail(f"robot at {self._config.address} did not stop within {STOP_S:g} s: look at it, then reset")
+                return
+            time.sleep(POLL_S)
+
+    def recover(self) -> None:
+        """Clear a fault; where the robot itself has one or is lost, release it and connect anew.
+
+        A protective stop is released, and a program that runs on the robot is ended. Power, brakes, emergency stops
+        and remote control stay the work of whoever stands at the robot.
+
+        Raises:
+            ArmError: the fault remains.
+        """
+        with self._lifecycle:
+            self.stop()
+            link = self._link
+            if link is not None and not self._gripper_lost and not link.trouble(link.state()) and not link.ask(CLEAR):
+                self._fault = ""
+                return
+            self._disconnect()
+            try:
+                self._connect(release=True)
+            except ArmError as error:
+                self._fault = str(error)
+                raise
+
+    def move_to_joints(self, positions: Array, dynamics: Dynamics | None = None) -> None:
+        """Move to joint positions ``(6,)`` in rad and wait. Leaves control before and after.
+
+        Args:
+            positions: rad, base to wrist 3.
+            dynamics: share of 3.14 rad/s and 10 rad/s^2; the jerk is the controller's. Default is the configuration's.
+
+        Raises:
+            ArmError: wrong shape, outside the limits, not connected, a fault is pending, or the motion failed or was
+                stopped.
+        """
+        target = np.asarray(positions, dtype=np.float64)
+        if target.shape != (JOINTS,) or not np.isfinite(target).all():
+            raise ArmError(f"joint positions are {target.tolist()}; valid is {JOINTS} finite numbers in rad")
+        refusal = self._reach.outside(target.tolist())
+        if refusal:
+            raise ArmError(refusal)
+        share = dynamics or self._config.dynamics
+        speed, acceleration = share.velocity * FULL_SPEED, share.acceleration * FULL_ACCELERATION
+        with self._lifecycle:
+            link = self._ready()
+            self.stop()
+            self._demand(link.ask(MOVE, tuple(target.tolist()), speed, acceleration))
+            self._await_motion(link, target)
+
+    def close(self) -> None:
+        """Stop, end our program on the robot, disconnect and end the process. May be called twice; takes up to 4 s."""
+        with self._lifecycle:
+            self._disconnect()
+            self._last = None
+
+    def _connect(self, release: bool) -> None:
+        link = UrLink(self._config, release)
+        try:
+            if self._config.gripper is not None:
+                self._fingers = RobotiqGripper(self._config.gripper, self._config.address)
+                self._gripper = GripperThread(
+                    self._fingers,
+                    self._config.gripper_thresholds,
+                    (ArmError,),
+                    self._lose_gripper,
+                )
+                self._gripper.start()
+        except ArmError:
+            link.close()
+            raise
+        self._fault, self._link, self._gripper_lost = "", link, False
+
+    def _disconnect(self) -> None:
+        """End the process and the gripper's thread, keeping the last state and the fault for whoever still asks."""
+        self._look()
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+        if self._gripper is not None:
+            self._gripper.stop()
+        if self._fingers is not None:
+            self._fingers.close()
+        self._gripper = self._fingers = None
+
+    def _look(self) -> UrState | None:
+        """Return the newest state and latch whatever fault it tells of."""
+        link = self._link
+        if link is not None:
+            state = link.state()
+            self._last = state
+            reason = state.fault or link.trouble(state)
+            if reason:
+                self._fail(reason)
+        return self._last
+
+    def _connected(self) -> UrLink:
+        if self._link is None:
+            raise ArmError(f"robot at {self._config.address} is not connected; connect first")
+        return self._link
+
+    def _ready(self) -> UrLink:
+        link = self._connected()
+        self._look()
+        if self._fault:
+            raise ArmError(f"{self._fault}; recover first")
+        return link
+
+    def _await_motion(self, link: UrLink, target: Array) -> None:
+        while (state := link.state()).mode is Mode.MOVING and not link.trouble(state):
+            time.sleep(POLL_S)
+        self._look()
+        if self._fault:
+            raise ArmError(self._fault)
+        if state.outcome is Outcome.STOPPED:
+            raise ArmError(f"robot at {self._config.address} did not reach the goal: it was stopped")
+        if state.outcome is not Outcome.ARRIVED:
+            missed = float(np.abs(np.array(state.joints) - target).max())
+            raise ArmError(
+                f"robot at {self._config.address} ended {missed:.2f} rad from the goal: look at what holds it"
+            )
+
+    def _demand(self, refusal: str) -> None:
+        if refusal:
+            raise ArmError(refusal)
+
+    def _lose_gripper(self, error: Exception) -> None:
+        self._gripper_lost = True
+        self._fail(str(error))
+
+    def _fail(self, reason: str) -> None:
+        if not self._fault:
+            self._fault = reason
+
+
+def _timed(setpoint: Setpoint) -> TimedSetpoint:
+    """Return the set-point as given now; raise ArmError if a value is not finite or the quaternion no rotation."""
+    x, y, z = setpoint.position.tolist()
+    a, b, c, d = setpoint.quaternion.tolist()
+    u, v, w = setpoint.linear_velocity.tolist()
+    p, q, r = setpoint.angular_velocity.tolist()
+    if not all(map(math.isfinite, (x, y, z, a, b, c, d, u, v, w, p, q, r))):
+        raise ArmError("a set-point has a value that is not finite; valid are finite numbers")
+    length = math.sqrt(a * a + b * b + c * c + d * d)
+    if not 0.99 < length < 1.01:
+        raise ArmError(f"a set-point's quaternion has the length {length:.3f}; valid is 1")
+    turn = (a / length, b / length, c / length, d / length)
+    return TimedSetpoint(time.monotonic_ns(), (x, y, z), turn, (u, v, w), (p, q, r))

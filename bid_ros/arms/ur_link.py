@@ -1,0 +1,185 @@
+"""The arm's side of the process that owns a UR's connection: starting it, asking it, noticing its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Final
+
+from bid_ros.arms.ur_channel import shared_memory
+from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_follower import TimedSetpoint
+from bid_ros.arms.ur_protocol import (
+    CLOSE,
+    EXIT_LOST,
+    EXIT_STUCK,
+    MEMORY_SIZE,
+    STATISTICS,
+    PeriodStatistics,
+    UrMemory,
+    UrState,
+)
+from bid_ros.errors import ArmError
+
+PORTS: Final = ((29999, "Dashboard"), (30004, "RTDE"))
+ANSWER_S: Final = 1.0
+CLOSE_S: Final = 2.5
+# The process itself knows best why the robot is silent; only when it says nothing this side speaks.
+GRACE_S: Final = 0.15
+
+
+class UrLink:
+    """A process connected to a robot. Every method may be called from any thread, and none waits longer than it says.
+
+    Args:
+        config: of the arm.
+        release: a person asked for it: release a protective stop and end whatever program runs on the robot.
+
+    Raises:
+        ArmError: nothing answers in time, or the robot cannot be used.
+    """
+
+    def __init__(self, config: UrConfig, release: bool = False) -> None:
+        self._config = config
+        self._asking = threading.Lock()
+        _demand_answer(config)
+        descriptor = shared_memory(MEMORY_SIZE)
+        self._requests, theirs = Pipe()
+        try:
+            self._process = _spawn(descriptor, theirs.fileno())
+        finally:
+            theirs.close()
+        self._memory = UrMemory(descriptor)
+        try:
+            self._open(release)
+        except ArmError:
+            self.kill()
+            raise
+
+    def state(self) -> UrState:
+        """Return the newest state without waiting.
+
+        Raises:
+            ArmError: there is none, which cannot be after the construction.
+        """
+        state = self._memory.read_state()
+        if state is None:
+            raise ArmError(f"robot at {self._config.address} has not sent a state yet")
+        return state
+
+    def send(self, setpoint: TimedSetpoint) -> None:
+        """Hand over the newest set-point without waiting."""
+        self._memory.write_setpoint(setpoint)
+
+    def brake(self) -> None:
+        """Let the arm come to rest, without waiting for it."""
+        self._memory.write_setpoint(None)
+
+    def trouble(self, state: UrState) -> str:
+        """Return one sentence if the process is gone or hangs, empty if not."""
+        code = self._process.poll()
+        if code is None:
+            silence = (time.monotonic_ns() - state.steady_ns) / 1e9
+            if silence < self._config.state_timeout_s + GRACE_S:
+                return ""
+            where = f"robot at {self._config.address}"
+            return f"{where} has been silent for {silence:.1f} s: check cable and power, then reset"
+        if code == EXIT_LOST:
+            return self.state().fault  # written after the state that the caller has
+        if code == EXIT_STUCK:
+            return f"robot at {self._config.address} answered a command no more: check cable and power, then reset"
+        how = f"by signal {-code}" if code < 0 else f"with status {code}"
+        return (
+            f"the process that drives the robot at {self._config.address} was ended {how}: damaged data can make "
+            "ur_rtde crash; reset to start it again"
+        )
+
+    def ask(self, name: str, *arguments: object) -> str:
+        """Ask the process for something; return one sentence why not, empty if it was done. Waits up to 1 s."""
+        answer = self._ask(name, *arguments)
+        return answer if isinstance(answer, str) else ""
+
+    def statistics(self) -> PeriodStatistics:
+        """Return how evenly set-points go to the robot; waits up to 1 s.
+
+        Raises:
+            ArmError: the process does not answer.
+        """
+        answer = self._ask(STATISTICS)
+        if not isinstance(answer, PeriodStatistics):
+            raise ArmError(str(answer))
+        return answer
+
+    def close(self) -> None:
+        """Bring the arm to rest, end our program on the robot and the process; waits up to 3.5 s."""
+        if self._ask(CLOSE) == "":
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(CLOSE_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process at once; the robot's watchdog stops the arm if it moves."""
+        self._process.kill()
+        self._process.wait()
+        with self._asking:
+            self._requests.close()
+
+    def _open(self, release: bool) -> None:
+        self._requests.send((self._config, release))
+        limit = self._config.connect_timeout_s
+        try:
+            if not self._requests.poll(limit):
+                raise ArmError(
+                    f"no answer from the robot at {self._config.address} within {limit:g} s: check its power, the "
+                    "cable and the address"
+                )
+            answer = self._requests.recv()
+        except (EOFError, OSError) as error:
+            code = self._process.wait()
+            raise ArmError(
+                f"the process that drives the robot at {self._config.address} ended while it connected ({code})"
+            ) from error
+        if answer:
+            raise ArmError(answer)
+
+    def _ask(self, name: str, *arguments: object) -> object:
+        with self._asking:
+            try:
+                self._requests.send((name, *arguments))
+                if self._requests.poll(ANSWER_S):
+                    return self._requests.recv()
+            except (EOFError, OSError):
+                pass
+        return f"the process that drives the robot at {self._config.address} does not answer; reset to start it again"
+
+
+def _demand_answer(config: UrConfig) -> None:
+    """Raise ArmError if nothing listens: the process, and ur_rtde, would take seconds to find that out."""
+    for port, name in PORTS:
+        try:
+            socket.create_connection((config.address, port), config.connect_timeout_s).close()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ArmError(
+                f"robot at {config.address}: {reason} on port {port} ({name}): check the address, power and cable"
+            ) from error
+
+
+def _spawn(memory: int, requests: int) -> subprocess.Popen[bytes]:
+    root = str(Path(__file__).resolve().parents[2])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    # The library prints to standard output, which may be somebody's data: it goes where errors go.
+    return subprocess.Popen(
+        [sys.executable, "-m", "bid_ros.arms.ur_process", str(memory), str(requests)],
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        pass_fds=(memory, requests),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )

@@ -1,0 +1,286 @@
+"""The servo loop of a UR: at the robot's rate it sends a set-point, looks at the robot and answers its arm.
+
+It runs in a process of its own, see :mod:`bid_ros.arms.ur_process`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+from bid_ros.arms.follower import Motion
+from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_follower import UrFollower
+from bid_ros.arms.ur_joint_motion import JointMotion
+from bid_ros.arms.ur_periods import Periods
+from bid_ros.arms.ur_protocol import (
+    CLEAR,
+    CLOSE,
+    EXIT_LOST,
+    EXIT_STUCK,
+    MOVE,
+    START,
+    STATISTICS,
+    STOP,
+    Mode,
+    Outcome,
+    UrMemory,
+    UrState,
+)
+from bid_ros.arms.ur_robot import UrRobot
+from bid_ros.arms.ur_watch import UrWatch
+from bid_ros.schedule import AbsoluteSchedule
+
+# The servo lags, so it goes on until the arm stands, rad/s, or for this long after its last set-point came to rest.
+STILL: Final = 0.01
+SETTLE_S: Final = 0.4
+KEEP_ALIVE_S: Final = 0.02
+# A call of ur_rtde that takes longer than this has lost the robot, whose watchdog has stopped it by then.
+STUCK_S: Final = 0.5
+# Refusals in a row before they count: one may fall into the moment in which the robot's state changes.
+REFUSALS: Final = 5
+LONGEST_TEXT: Final = 80
+LAST_WORD_S: Final = 0.02
+# The owner of this process is gone and the arm does not come to rest: end without it.
+ORPHAN_S: Final = 1.5
+
+
+class UrLoop:
+    """Runs the loop: send a set-point, look at the robot, answer requests, publish the state.
+
+    Args:
+        config: of the arm.
+        robot: open.
+        memory: set-points in, states out.
+        requests: from the arm; its end is this process's end.
+    """
+
+    def __init__(self, config: UrConfig, robot: UrRobot, memory: UrMemory, requests: Connection) -> None:
+        self._config = config
+        self._robot = robot
+        self._memory = memory
+        self._requests = requests
+        linear = Motion(config.max_speed, config.max_acceleration)
+        angular = Motion(config.max_turn_rate, config.max_turn_acceleration)
+        self._follower = UrFollower(linear, angular, config.silence_timeout_s)
+        self._periods = Periods(robot.rate_hz)
+        self._motion: JointMotion | None = None
+        self._mode = Mode.IDLE
+        self._outcome = Outcome.NONE
+        self._fault = ""
+        self._usable = True
+        self._ending = False
+        self._refused = 0
+        self._taken = 0
+        self._rest_ns = self._kept_ns = self._ending_ns = 0
+        self._where = f"robot at {config.address}"
+        self._beat_ns = time.monotonic_ns()
+        self._watch = UrWatch(config, robot, self._beat_ns)
+        self._publish()
+
+    def run(self) -> None:
+        """Run until the arm asks for the end or is gone, then leave the robot at rest without a program."""
+        gc.freeze()
+        threading.Thread(target=self._guard, name="guard", daemon=True).start()
+        period = round(1e9 / self._robot.rate_hz)
+        schedule = AbsoluteSchedule(period, time.monotonic_ns(), period)
+        while not (self._ending and self._finished()):
+            wait = schedule.due_ns - time.monotonic_ns()
+            if wait > 0:
+                time.sleep(wait / 1e9)
+            now = time.monotonic_ns()
+            tick = schedule.take(now)
+            if tick is not None:
+                self._beat_ns = now
+                self._periods.skipped = schedule.skipped
+                self._guarded(now)
+        if self._usable:
+            self._robot.end_program()
+
+    def _guarded(self, now_ns: int) -> None:
+        try:
+            self._tick(now_ns)
+        except (RuntimeError, ValueError) as error:
+            # What the C++ library's exceptions become in Python: it is in a state that nobody knows.
+            text = " ".join(str(error).split())[:LONGEST_TEXT].rstrip(" .!")
+            self._lose(f"{self._where} is lost to ur_rtde ({text}): check the network, look at the pendant, then reset")
+
+    def _tick(self, now_ns: int) -> None:
+        if self._usable:
+            self._drive(now_ns)
+        self._look(now_ns)
+        self._publish()
+        if not self._ending and self._requests.poll():
+            self._serve(now_ns)
+
+    def _finished(self) -> bool:
+        late = self._beat_ns - self._ending_ns > ORPHAN_S * 1e9
+        return self._mode is Mode.IDLE or not self._usable or late
+
+    def _drive(self, now_ns: int) -> None:
+        if self._mode in (Mode.FOLLOWING, Mode.STOPPING):
+            self._follow(now_ns)
+        elif now_ns - self._kept_ns > KEEP_ALIVE_S * 1e9:
+            self._kept_ns = now_ns
+            self._robot.keep_alive()
+        if self._motion is not None:
+            self._watch_motion(self._motion, now_ns)
+
+    def _follow(self, now_ns: int) -> None:
+        record = self._memory.read_setpoint()
+        if record is not None and record[0] != self._taken:
+            self._taken = record[0]
+            if record[1] is None:
+                self._stop()
+            else:
+                self._follower.accept(record[1])
+        pose = self._follower.step(now_ns)
+        self._periods.sent(time.monotonic_ns())
+        self._refused = 0 if self._robot.servo(pose) else self._refused + 1
+        if self._refused >= REFUSALS:
+            self._disable(f"{self._where} refuses set-points: look at the pendant, then reset")
+        elif self._follower.silent and not self._fault:
+            self._fault = (
+                f"no set-point for {self._config.silence_timeout_s:g} s while the {self._where} moved: it was stopped; "
+                "find what held them up, then reset"
+            )
+            self._stop()
+        if self._mode is Mode.STOPPING:
+            self._settle(now_ns)
+
+    def _settle(self, now_ns: int) -> None:
+        """Leave the servo once the arm has followed the stream to rest."""
+        if not self._follower.at_rest:
+            self._rest_ns = now_ns
+        still = max(map(abs, self._watch.reading.joint_speeds)) < STILL
+        waited = now_ns - self._rest_ns
+        if waited > SETTLE_S * 1e9 or (still and waited > 2 * self._config.lookahead_time_s * 1e9):
+            self._mode = Mode.IDLE
+            self._periods.pause()
+            if not self._robot.end_servo():
+                self._disable(f"{self._where} refused to end the servo: look at the pendant, then reset")
+
+    def _watch_motion(self, motion: JointMotion, now_ns: int) -> None:
+        outcome = motion.outcome(self._watch.reading, now_ns)
+        if outcome is not Outcome.NONE:
+            self._outcome, self._motion, self._mode = outcome, None, Mode.IDLE
+
+    def _look(self, now_ns: int) -> None:
+        finding = self._watch.look(now_ns)
+        if finding is not None and finding.lost:
+            if finding.silent and self._usable and self._mode is not Mode.IDLE:
+                self._ask_to_stop()
+            self._lose(finding.reason)
+        if self._usable:
+            reason = self._watch.why_stopped() if finding is None else finding.reason
+            if reason:
+                self._disable(reason)
+
+    def _disable(self, reason: str) -> None:
+        """Latch a fault of the robot and command nothing any more, so that its own watchdog stops what still runs."""
+        self._fault = self._fault or reason
+        self._usable = False
+        self._mode, self._motion = Mode.IDLE, None
+        self._periods.pause()
+
+    def _lose(self, reason: str) -> None:
+        """Latch that the robot is lost, and end at once, before ur_rtde connects by itself."""
+        self._disable(reason)
+        self._publish()
+        os._exit(EXIT_LOST)
+
+    def _ask_to_stop(self) -> None:
+        """Ask a robot that says nothing more to stop, as it may still hear us, and wait for no answer."""
+        call = self._robot.end_servo if self._motion is None else self._robot.end_move
+
+        def ask() -> None:
+            with contextlib.suppress(RuntimeError, ValueError):
+                call()
+
+        threading.Thread(target=ask, daemon=True).start()
+        time.sleep(LAST_WORD_S)
+
+    def _stop(self) -> None:
+        if self._mode is Mode.FOLLOWING:
+            self._follower.brake()
+            self._mode = Mode.STOPPING
+        elif self._motion is not None and not self._motion.stopped:
+            self._motion.stopped = True
+            self._robot.end_move()
+
+    def _serve(self, now_ns: int) -> None:
+        try:
+            name, *arguments = self._requests.recv()
+            answer = self._answer(now_ns, name, *arguments)
+            self._publish()
+            self._requests.send(answer)
+        except (EOFError, OSError):
+            self._end(now_ns)
+
+    def _answer(self, now_ns: int, name: str, *arguments: Any) -> object:
+        if name == STATISTICS:
+            return self._periods.statistics()
+        if name == CLEAR:
+            return self._cleared()
+        if name == CLOSE:
+            self._end(now_ns)
+        elif name == STOP:
+            self._stop()
+        elif self._fault or self._mode is not Mode.IDLE:
+            return self._fault or f"{self._where} is busy; stop it first"
+        elif name == START:
+            self._begin_servo(now_ns)
+        elif name == MOVE:
+            return self._begin_motion(now_ns, *arguments)
+        return ""
+
+    def _end(self, now_ns: int) -> None:
+        self._ending, self._ending_ns = True, now_ns
+        self._stop()
+
+    def _cleared(self) -> str:
+        if self._usable and self._mode is Mode.IDLE:
+            self._fault = ""
+        return self._fault
+
+    def _begin_servo(self, now_ns: int) -> None:
+        record = self._memory.read_setpoint()
+        self._taken = 0 if record is None else record[0]
+        # The commanded pose: the arm hangs a little below it, and would sink at every start from the measured one.
+        self._follower.start(self._watch.reading.target_pose, now_ns)
+        self._refused, self._mode = 0, Mode.FOLLOWING
+
+    def _begin_motion(self, now_ns: int, joints: tuple[float, ...], speed: float, acceleration: float) -> str:
+        if not self._robot.allows(joints):
+            return f"{self._where}: the goal lies outside the robot's own safety limits; valid is inside them"
+        if not self._robot.move(joints, speed, acceleration):
+            return f"{self._where} refused the motion: look at the pendant, then reset"
+        self._motion, self._outcome, self._mode = JointMotion(joints, now_ns), Outcome.NONE, Mode.MOVING
+        return ""
+
+    def _publish(self) -> None:
+        reading = self._watch.reading
+        self._memory.write_state(
+            UrState(
+                self._watch.stamp_ns,
+                self._watch.steady_ns,
+                self._mode,
+                self._outcome,
+                reading.joints,
+                reading.joint_speeds,
+                reading.pose.position,
+                reading.pose.quaternion,
+                self._fault,
+            )
+        )
+
+    def _guard(self) -> None:
+        """End the process when the loop hangs in the library."""
+        while time.monotonic_ns() - self._beat_ns < STUCK_S * 1e9:
+            time.sleep(0.05)
+        os._exit(EXIT_STUCK)

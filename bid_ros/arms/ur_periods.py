@@ -1,0 +1,47 @@
+"""Statistics of the periods at which set-points go to the robot."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from bid_ros.arms.ur_protocol import PeriodStatistics
+
+WINDOW_S: Final = 60
+
+
+class Periods:
+    """Keeps the periods of the last minute of following; a pause between two followings is none.
+
+    Args:
+        rate_hz: nominal rate.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        self._nominal_ms = 1000.0 / rate_hz
+        self._periods_ns = np.zeros(WINDOW_S * rate_hz, dtype=np.int64)
+        self._count = 0
+        self._last_ns: int | None = None
+        self.skipped = 0
+
+    def sent(self, now_ns: int) -> None:
+        """Note a set-point sent at ``now_ns`` of a steady clock."""
+        if self._last_ns is not None:
+            self._periods_ns[self._count % self._periods_ns.size] = now_ns - self._last_ns
+            self._count += 1
+        self._last_ns = now_ns
+
+    def pause(self) -> None:
+        """Note that following ended."""
+        self._last_ns = None
+
+    def statistics(self) -> PeriodStatistics:
+        """Return what was measured."""
+        count = min(self._count, self._periods_ns.size)
+        if count == 0:
+            return PeriodStatistics(0, self.skipped, self._nominal_ms, math.nan, math.nan, math.nan)
+        measured = self._periods_ns[:count] / 1e6
+        p50, p99 = np.percentile(measured, (50, 99))
+        return PeriodStatistics(count, self.skipped, self._nominal_ms, float(p50), float(p99), float(measured.max()))

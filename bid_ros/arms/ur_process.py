@@ -1,0 +1,50 @@
+"""The process that owns a UR's connection and runs its servo loop: ``python -m bid_ros.arms.ur_process``.
+
+Why a process: ur_rtde's constructors hold Python's lock while they wait for the robot, its calls may wait for minutes
+when the network dies, it connects and restarts the robot's program by itself, and damaged data can make it crash. Here
+all that can stop nobody but this process, which ends instead; the controller's own watchdog then stops the arm. The
+loop also shares no interpreter with ROS, which is what keeps its period.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import Final
+
+from bid_ros.arms.ur_loop import UrLoop
+from bid_ros.arms.ur_open import open_ur
+from bid_ros.arms.ur_protocol import UrMemory
+from bid_ros.errors import ArmError
+
+# Where the user may have it (`rtprio` in /etc/security/limits.conf, as for a Franka), the loop goes before everything
+# that is not real-time. Round robin, because ur_rtde waits for some answers with a core to itself.
+PRIORITY: Final = 10
+
+
+def main() -> None:
+    """Open the robot that the first message describes, say how that went, and run."""
+    # Both are for the arm's process, which then ends this one in order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
+    memory, requests = UrMemory(int(sys.argv[1])), Connection(int(sys.argv[2]))
+    config, release = requests.recv()
+    try:
+        robot = open_ur(config, release)
+    except ArmError as error:
+        requests.send(str(error))
+        os._exit(0)
+    loop = UrLoop(config, robot, memory, requests)
+    requests.send("")
+    loop.run()
+    # Not sys.exit: the destructors of ur_rtde wait for the robot.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""A network between a robot and its client that a test can damage: TCP proxies in front of the robot's ports."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+UP, DOWN = "up", "down"  # to the robot, from the robot
+CHUNK = 65536
+UR_PORTS = (29999, 30001, 30002, 30003, 30004, 63352)
+
+Damage = Callable[[bytes], bytes]
+
+
+def drop(data: bytes) -> bytes:
+    """Lose the third byte of every piece."""
+    return data[:2] + data[3:]
+
+
+def duplicate(data: bytes) -> bytes:
+    """Send the first five bytes of every piece twice."""
+    return data[:5] + data
+
+
+def reorder(data: bytes) -> bytes:
+    """Send the second half of every piece before the first."""
+    half = len(data) // 2
+    return data[half:] + data[:half]
+
+
+def corrupt(data: bytes) -> bytes:
+    """Turn every third byte over."""
+    return bytes(byte ^ 0xFF if i % 3 == 2 else byte for i, byte in enumerate(data))
+
+
+class Network:
+    """Proxies on ``address`` in front of ``robot``, one a port.
+
+    Args:
+        address: loopback address to serve.
+        robot: address behind it.
+        ports: to serve.
+    """
+
+    def __init__(self, address: str, robot: str, ports: Sequence[int] = UR_PORTS) -> None:
+        self.address = address
+        self._robot = robot
+        self._lock = threading.Lock()
+        self._open: list[socket.socket] = []
+        self._running = True
+        self.heal()
+        self._listening = [socket.create_server((address, port)) for port in ports]
+        for server in self._listening:
+            threading.Thread(target=self._serve, args=(server,), daemon=True).start()
+
+    def damage(self, direction: str, how: Damage, port: int = 30004) -> None:
+        """Change the bytes that go up or down on a port."""
+        self._damage[(direction, port)] = how
+
+    def delay(self, direction: str, seconds: float, port: int = 30004) -> None:
+        """Hold back every byte for a while."""
+        self._delays[(direction, port)] = seconds
+
+    def freeze(self, *directions: str) -> None:
+        """Pass nothing more in these directions and leave the connections open, as an unplugged cable does."""
+        for direction in directions:
+            self._passing[direction].clear()
+
+    def cut(self) -> None:
+        """Close every connection."""
+        with self._lock:
+            for end in self._open:
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+                end.close()
+            self._open.clear()
+
+    def heal(self) -> None:
+        """Pass everything unchanged from here on; connections that were damaged are closed."""
+        self._damage: dict[tuple[str, int], Damage] = {}
+        self._delays: dict[tuple[str, int], float] = {}
+        self.cut()
+        self._passing = {UP: threading.Event(), DOWN: threading.Event()}
+        for event in self._passing.values():
+            event.set()
+
+    def close(self) -> None:
+        self._running = False
+        for server in self._listening:
+            server.close()
+        self.heal()
+
+    def _serve(self, server: socket.socket) -> None:
+        port = server.getsockname()[1]
+        while self._running:
+            try:
+                client, _ = server.accept()
+                robot = socket.create_connection((self._robot, port), 2.0)
+                robot.settimeout(None)
+                for end in (client, robot):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except OSError:
+                continue
+            with self._lock:
+                self._open += [client, robot]
+            for direction, source, sink in ((UP, client, robot), (DOWN, robot, client)):
+                threading.Thread(target=self._pump, args=(direction, port, source, sink), daemon=True).start()
+
+    def _pump(self, direction: str, port: int, source: socket.socket, sink: socket.socket) -> None:
+        passing = self._passing[direction]
+        with contextlib.suppress(OSError):
+            while data := source.recv(CHUNK):
+                came = time.monotonic()
+                data = self._damage.get((direction, port), bytes)(data)
+                delay = self._delays.get((direction, port), 0.0)
+                time.sleep(max(0.0, came + delay - time.monotonic()))
+                passing.wait()
+                sink.sendall(data)
+        # Shut down rather than closed: the other direction's thread still waits in one of them.
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)

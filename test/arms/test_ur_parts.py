@@ -1,0 +1,354 @@
+"""The parts of the UR driver that need no robot: kinematics, the stream, shared memory, states as sentences."""
+
+import math
+import mmap
+import os
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bid_ros.arms.follower import Motion
+from bid_ros.arms.spatial import ZERO, norm, turn_between
+from bid_ros.arms.ur_channel import Channel, shared_memory
+from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_follower import Pose, TimedSetpoint, UrFollower
+from bid_ros.arms.ur_kinematics import MODELS, ur_kinematics
+from bid_ros.arms.ur_periods import Periods
+from bid_ros.arms.ur_protocol import MEMORY_SIZE, Mode, Outcome, UrMemory, UrState
+from bid_ros.arms.ur_reach import Reach
+from bid_ros.arms.ur_status import UrReading, pose_from_numbers, possible, trouble
+from bid_ros.errors import ArmError
+from bid_ros.sim.ur.kinematics import UR5E
+from bid_ros.sim.ur.pendant import INITIAL_Q
+
+MS = 1_000_000
+NO_TURN = (0.0, 0.0, 0.0, 1.0)
+LINEAR, ANGULAR = Motion(0.5, 5.0), Motion(1.5, 15.0)
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_the_inverse_gives_back_the_posture(model):
+    tool = (0.1, 0.2, 0.3, math.sqrt(0.86))
+    kinematics = ur_kinematics(model, (0.01, -0.02, 0.17), tool)
+    random = np.random.default_rng(1)
+    for _ in range(200):
+        joints = random.uniform(-3.0, 3.0, 6)
+        found = kinematics.inverse(kinematics.forward(joints), (joints + 1e-4).tolist())
+        assert found == pytest.approx(joints.tolist(), abs=1e-6)
+
+
+def test_the_nominal_kinematics_are_those_that_the_twin_has_apart_from_this():
+    kinematics = ur_kinematics("ur5e", (0.0, 0.0, 0.0), NO_TURN)
+    for joints in np.random.default_rng(2).uniform(-3.0, 3.0, (50, 6)):
+        assert kinematics.forward(joints)[:3, 3] == pytest.approx(UR5E.forward(joints)[:3], abs=1e-9)
+
+
+@pytest.mark.parametrize("place", [(1.1, 0.0, 0.2), (0.0, 0.0, 0.5), (0.05, 0.0, 0.3), (0.0, 0.0, 3.0)])
+def test_a_pose_out_of_reach_has_no_posture(place):
+    pose = np.eye(4)
+    pose[:3, 3] = place
+    assert ur_kinematics("ur5e", (0.0, 0.0, 0.0), NO_TURN).inverse(pose, INITIAL_Q) is None
+
+
+def at(pose, stamp_ns=0, velocity=ZERO, turn_rate=ZERO):
+    return TimedSetpoint(stamp_ns, pose.position, pose.quaternion, velocity, turn_rate)
+
+
+def initial(config):
+    kinematics = ur_kinematics(config.model, config.tool_offset, config.tool_quaternion)
+    return pose_from_numbers(UR5E.forward(INITIAL_Q)), kinematics
+
+
+def test_reach_refuses_what_the_arm_cannot_follow_to_rest():
+    config = UrConfig("a")
+    reach, (pose, _) = Reach(config), initial(config)
+    assert reach.refusal(at(pose), INITIAL_Q) == ""
+    assert reach.refusal(at(pose, velocity=(0.0, 0.3, 0.0)), INITIAL_Q) == ""
+    away = replace(pose, position=(-1.5, 0.0, 0.5))
+    assert "a set-point at [-1.500, 0.000, 0.500] m has no inverse" in reach.refusal(at(away), INITIAL_Q)
+    fast = at(pose, turn_rate=(0.0, 0.0, 9.0))
+    assert "rad/s of joint" in reach.refusal(fast, INITIAL_Q)
+    # The pose itself lies within reach, the stop from half a metre a second does not.
+    edge = UR5E.forward([0.0, -0.06, 0.12, -0.06, -1.5708, 0.0])
+    outwards = tuple(0.5 * edge[:3] / np.linalg.norm(edge[:3]))
+    joints = [0.0, -0.06, 0.12, -0.06, -1.5708, 0.0]
+    assert reach.refusal(at(pose_from_numbers(edge)), joints) == ""
+    assert "the stop after a set-point" in reach.refusal(at(pose_from_numbers(edge), velocity=outwards), joints)
+
+
+def test_reach_keeps_the_joint_limits():
+    low = [-6.28] * 6
+    low[1] = -1.5
+    config = UrConfig("robot", joint_min=tuple(low))
+    pose, _ = initial(config)
+    assert Reach(config).refusal(at(pose), INITIAL_Q) == (
+        "joint 2 of the robot at robot would be at -1.571 rad; valid is -1.500 to 6.283"
+    )
+
+
+def follower(silence_s=0.1):
+    built = UrFollower(LINEAR, ANGULAR, silence_s)
+    built.start(Pose(ZERO, NO_TURN), 0)
+    return built
+
+
+class Watch:
+    """Steps a follower and checks its limits from the poses it gives."""
+
+    def __init__(self, built, period_ns):
+        self.built, self.period, self.now = built, period_ns, 0
+        self.pose, self.velocity, self.turn_rate = built.step(0), np.zeros(3), np.zeros(3)
+
+    def step(self):
+        self.now += self.period
+        dt = self.period / 1e9
+        pose = self.built.step(self.now)
+        velocity = (np.array(pose.position) - self.pose.position) / dt
+        turn_rate = np.array(turn_between(self.pose.quaternion, pose.quaternion)) / dt
+        assert np.linalg.norm(velocity) <= LINEAR.speed + 1e-6
+        assert np.linalg.norm(turn_rate) <= ANGULAR.speed + 1e-5
+        assert np.linalg.norm(velocity - self.velocity) <= LINEAR.acceleration * dt + 1e-6
+        assert np.linalg.norm(turn_rate - self.turn_rate) <= ANGULAR.acceleration * dt + 1e-4
+        self.pose, self.velocity, self.turn_rate = pose, velocity, turn_rate
+        return pose
+
+
+@pytest.mark.parametrize("period", [2 * MS, 8 * MS])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_set_points_break_a_limit(seed, period):
+    """Jumps, late ones, gaps and stops."""
+    random = np.random.default_rng(seed)
+    built = follower()
+    watch = Watch(built, period)
+    for _ in range(60):
+        turn = random.normal(size=4)
+        velocity, rate = random.normal(0, 0.3, 3), random.normal(0, 1.0, 3)
+        stamp = watch.now - int(random.integers(0, 20)) * MS
+        place = tuple(random.normal(0, 0.2, 3).tolist())
+        quaternion = tuple((turn / np.linalg.norm(turn)).tolist())
+        built.accept(TimedSetpoint(stamp, place, quaternion, tuple(velocity.tolist()), tuple(rate.tolist())))
+        for _ in range(int(random.integers(1, 40))):
+            watch.step()
+        if built.silent:
+            built.start(watch.pose, watch.now)
+            watch.velocity = watch.turn_rate = np.zeros(3)
+
+
+def test_a_steady_motion_is_followed_between_the_set_points_without_lag():
+    built = follower()
+    watch = Watch(built, 2 * MS)
+    worst = 0.0
+    for k in range(400):
+        t = watch.now / 1e9
+        if k % 5 == 0:
+            built.accept(TimedSetpoint(watch.now, (0.2 * t, 0.0, 0.0), NO_TURN, (0.2, 0.0, 0.0), ZERO))
+        x = watch.step().position[0]
+        if t > 0.5:
+            worst = max(worst, abs(x - 0.2 * watch.now / 1e9))
+    assert worst < 2e-4
+
+
+def test_silence_in_motion_brakes_and_ignores_what_comes_later():
+    built = follower(0.1)
+    watch = Watch(built, 8 * MS)
+    while watch.now < 400 * MS:
+        t = watch.now / 1e9
+        built.accept(TimedSetpoint(watch.now, (0.3 * t, 0.0, 0.0), NO_TURN, (0.3, 0.0, 0.0), ZERO))
+        watch.step()
+    last = watch.now
+    while not built.at_rest:
+        watch.step()
+        assert watch.now - last < 500 * MS
+    assert built.silent
+    assert (watch.now - last) / 1e9 == pytest.approx(0.1 + 0.3 / LINEAR.acceleration, abs=0.03)
+    place = watch.pose.position[0]
+    assert place - 0.3 * last / 1e9 == pytest.approx(0.03 + 0.3**2 / 2 / LINEAR.acceleration, abs=0.006)
+    built.accept(TimedSetpoint(watch.now, (0.0, 0.0, 0.0), NO_TURN, (0.3, 0.0, 0.0), ZERO))
+    assert watch.step().position[0] == place
+
+
+def test_silence_at_rest_holds_the_pose():
+    built = follower(0.1)
+    watch = Watch(built, 8 * MS)
+    built.accept(TimedSetpoint(0, (0.05, 0.0, 0.0), NO_TURN, ZERO, ZERO))
+    for _ in range(12):
+        watch.step()
+    assert not built.silent
+    built.accept(TimedSetpoint(watch.now, watch.pose.position, NO_TURN, ZERO, ZERO))
+    for _ in range(5):
+        built.accept(TimedSetpoint(watch.now, (0.05, 0.0, 0.0), NO_TURN, ZERO, ZERO))
+        for _ in range(10):
+            watch.step()
+    for _ in range(100):
+        watch.step()
+    assert not built.silent
+    assert watch.pose.position[0] == pytest.approx(0.05, abs=1e-3)
+
+
+def test_a_brake_stops_on_a_line_and_stays():
+    built = follower()
+    watch = Watch(built, 8 * MS)
+    for _ in range(30):
+        built.accept(TimedSetpoint(watch.now, (1.0, 0.0, 0.0), NO_TURN, ZERO, (0.0, 0.0, 1.0)))
+        watch.step()
+    built.brake()
+    while not built.at_rest:
+        watch.step()
+    assert not built.silent
+    assert norm(watch.step().position) == pytest.approx(watch.pose.position[0])
+
+
+def memory_of(size=MEMORY_SIZE):
+    descriptor = shared_memory(size)
+    return mmap.mmap(descriptor, size), descriptor
+
+
+def test_a_record_that_is_being_written_is_never_taken():
+    memory, descriptor = memory_of()
+    writer, reader = Channel(memory, 16, "2d"), Channel(memory, 16, "2d")
+    assert reader.read() is None
+    writer.write(1.0, 2.0)
+    assert reader.read() == (1, 1.0, 2.0)
+    memory[30] ^= 0xFF
+    assert reader.read() == (1, 1.0, 2.0), "the last whole one"
+    writer.write(3.0, 4.0)
+    assert reader.read() == (2, 3.0, 4.0)
+    os.close(descriptor)
+
+
+def test_records_are_whole_while_both_sides_are_busy():
+    memory, descriptor = memory_of()
+    writer, reader = Channel(memory, 0, "40d"), Channel(memory, 0, "40d")
+    done = threading.Event()
+
+    def write():
+        for k in range(20_000):
+            writer.write(*[float(k)] * 40)
+        done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    seen = 0
+    while not done.is_set():
+        record = reader.read()
+        if record is not None:
+            assert len(set(record[1:])) == 1
+            assert record[0] >= seen
+            seen = record[0]
+    thread.join()
+    assert reader.read()[0] == 20_000
+    os.close(descriptor)
+
+
+def test_set_points_and_states_pass_through_memory_unchanged():
+    descriptor = shared_memory(MEMORY_SIZE)
+    ours, theirs = UrMemory(os.dup(descriptor)), UrMemory(descriptor)
+    assert theirs.read_setpoint() is None
+    assert ours.read_state() is None
+    setpoint = TimedSetpoint(7, (1.0, 2.0, 3.0), (0.0, 0.6, 0.0, 0.8), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0))
+    ours.write_setpoint(setpoint)
+    assert theirs.read_setpoint() == (1, setpoint)
+    ours.write_setpoint(None)
+    assert theirs.read_setpoint() == (2, None)
+    joints = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+    state = UrState(1, 2, Mode.MOVING, Outcome.MISSED, joints, joints, (1.0, 2.0, 3.0), NO_TURN, "größer")
+    theirs.write_state(state)
+    assert ours.read_state() == state
+    theirs.write_state(replace(state, fault="é" * 1000))
+    assert set(ours.read_state().fault) == {"é"}
+
+
+def reading(**parts):
+    pose = Pose((0.1, 0.2, 0.3), NO_TURN)
+    good = UrReading(10.0, (0.0,) * 6, (0.0,) * 6, pose, pose, 7, 1, 2)
+    return replace(good, **parts)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({}, ""),
+        ({"safety_bits": 0b10}, ""),
+        ({"safety_bits": 1 << 2}, "protective stop"),
+        ({"safety_bits": 1 << 4}, "safeguard stop"),
+        ({"safety_bits": 1 << 6 | 1 << 7 | 1 << 10}, "emergency stop by its own button"),
+        ({"safety_bits": 1 << 5 | 1 << 7}, "emergency stop by the system's input"),
+        ({"safety_bits": 1 << 8}, "violated a safety limit"),
+        ({"safety_bits": 1 << 9}, "safety fault"),
+        ({"robot_mode": 3}, "is powered off"),
+        ({"robot_mode": 5}, "has its brakes engaged"),
+        ({"robot_mode": 77}, "is in the unknown mode 77"),
+    ],
+)
+def test_states_become_sentences(parts, said):
+    sentence = trouble("1.2.3.4", reading(**parts))
+    assert said in sentence
+    assert bool(sentence) == bool(said)
+    if said:
+        assert sentence.startswith("robot at 1.2.3.4 ")
+        assert sentence.endswith("then reset")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"joints": (0.0, math.nan, 0.0, 0.0, 0.0, 0.0)},
+        {"joints": (0.0, 1e300, 0.0, 0.0, 0.0, 0.0)},
+        {"joint_speeds": (0.0, 0.0, 0.0, 0.0, 0.0, math.inf)},
+        {"pose": Pose((0.0, 0.0, 9.0), NO_TURN)},
+        {"pose": Pose(ZERO, (math.nan, 0.0, 0.0, 1.0))},
+        {"robot_s": 9.0},
+        {"robot_s": 1e9},
+        {"robot_s": math.nan},
+    ],
+)
+def test_a_state_that_cannot_be_is_recognised(parts):
+    assert possible(reading(), reading(robot_s=9.992))
+    assert not possible(reading(**parts), reading(robot_s=9.992))
+
+
+def test_random_bytes_are_no_healthy_robot_and_never_raise():
+    random = np.random.default_rng(3)
+    for _ in range(2000):
+        numbers = np.frombuffer(random.bytes(8 * 20), dtype=np.float64).tolist()
+        pose = Pose(tuple(numbers[12:15]), tuple(numbers[15:19]))
+        mode, bits, runtime = (int(value) for value in random.integers(-(2**31), 2**31, 3))
+        joints, speeds = tuple(numbers[:6]), tuple(numbers[6:12])
+        damaged = UrReading(numbers[19], joints, speeds, pose, pose, mode, bits, runtime)
+        assert not possible(damaged, reading())
+        assert trouble("a", damaged)
+
+
+def test_periods_are_measured_within_a_following_only():
+    periods = Periods(125)
+    assert math.isnan(periods.statistics().p50_ms)
+    for k in range(100):
+        periods.sent(k * 8 * MS)
+    periods.pause()
+    periods.sent(10_000 * MS)
+    periods.sent(10_020 * MS)
+    statistics = periods.statistics()
+    assert (statistics.count, statistics.p50_ms, statistics.max_ms) == (100, 8.0, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"address": ""}, "address is empty"),
+        ({"model": "ur20"}, "model is 'ur20'; valid are ur5e, ur5"),
+        ({"rate_hz": 250}, "rate_hz is 250; valid are 125, 500 and 0"),
+        ({"lookahead_time_s": 0.3}, r"lookahead_time_s is 0\.3; valid is 0\.03 to 0\.2"),
+        ({"gain": 50.0}, r"gain is 50\.0; valid is 100\.0 to 2000\.0"),
+        ({"silence_timeout_s": 0.5}, r"valid is 0\.02 to 0\.2"),
+        ({"watchdog_hz": 1.0}, r"valid is 5\.0 to 50\.0"),
+        ({"max_acceleration": float("nan")}, "max_acceleration is nan"),
+        ({"joint_min": (0.0,) * 5}, "valid is 6 finite numbers"),
+        ({"joint_max": (-7.0,) * 6}, "a joint's limits are"),
+        ({"tool_quaternion": (1.0, 1.0, 0.0, 0.0)}, "valid is a unit quaternion"),
+    ],
+)
+def test_impossible_configurations_are_refused(parts, said):
+    with pytest.raises(ArmError, match=said):
+        UrConfig(**{"address": "a", **parts})
