@@ -1,4 +1,4 @@
-"""Offscreen rendering of the placing scene from a state of the twin, in any process."""
+"""Offscreen rendering of a twin's scene from a state of the twin, in any process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.errors import CameraError
-from bid_ros.sim.scene import CAMERAS, render_model
+from bid_ros.sim.scenes import PLACING, scene_model
 
 BACKENDS: Final = ("egl", "osmesa")
 MAX_SIZE: Final = 640  # pixels, the offscreen buffer of the scene
@@ -33,19 +33,28 @@ class SceneRenderer:
 
     Args:
         width, height: of the images in pixels, 8 to 640.
-        cameras: names of the scene's cameras to render.
+        cameras: names of the scene's cameras to render; None for all of them.
+        model: of the scene; None for the placing scene.
 
     Raises:
         CameraError: if the size or a camera name is not valid, or no offscreen OpenGL works here.
     """
 
-    def __init__(self, width: int = 96, height: int = 96, cameras: Sequence[str] = CAMERAS) -> None:
+    def __init__(
+        self,
+        width: int = 96,
+        height: int = 96,
+        cameras: Sequence[str] | None = None,
+        model: mujoco.MjModel | None = None,
+    ) -> None:
         if not (8 <= width <= MAX_SIZE and 8 <= height <= MAX_SIZE):
             raise CameraError(f"image size is {width} x {height}; valid is 8 to {MAX_SIZE} pixels")
-        unknown = [name for name in cameras if name not in CAMERAS]
+        self._model = scene_model(PLACING) if model is None else model
+        valid = [self._model.camera(index).name for index in range(self._model.ncam)]
+        wanted = valid if cameras is None else cameras
+        unknown = [name for name in wanted if name not in valid]
         if unknown:
-            raise CameraError(f"the twin has no camera '{unknown[0]}'; valid are {', '.join(CAMERAS)}")
-        self._model = render_model()
+            raise CameraError(f"the twin has no camera '{unknown[0]}'; valid are {', '.join(valid)}")
         self._data = mujoco.MjData(self._model)
         self._gl = _open_context(width, height)
         self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100)
@@ -55,7 +64,7 @@ class SceneRenderer:
             self._scene.flags[flag] = 0
         self._option = mujoco.MjvOption()
         self._rect = mujoco.MjrRect(0, 0, width, height)
-        self._views = {name: self._view(name) for name in cameras}
+        self._views = {name: self._view(name) for name in wanted}
 
     def render(
         self, qpos: NDArray[np.float64], mocap_pos: NDArray[np.float64], mocap_quat: NDArray[np.float64]

@@ -1,0 +1,55 @@
+"""Small pieces of MuJoCo's MJCF that scenes are made of."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+
+def geom(parent: ET.Element, kind: str, **attributes: str) -> None:
+    """Add a geom of a type such as ``box`` to a body."""
+    ET.SubElement(parent, "geom", {"type": kind, **attributes})
+
+
+def text(values: Sequence[float]) -> str:
+    """Numbers as MJCF writes them."""
+    return " ".join(str(float(value)) for value in values)
+
+
+def look(position: Sequence[float], target: Sequence[float], up: Sequence[float] = (0.0, 0.0, 1.0)) -> str:
+    """MJCF ``xyaxes`` of a camera at ``position`` that looks at ``target`` with ``up`` towards the image's top."""
+    back = _unit([p - t for p, t in zip(position, target, strict=True)])
+    right = _unit(_cross(up, back))
+    return text([*right, *_cross(back, right)])
+
+
+def plain_visuals(scene: ET.Element, centre: Sequence[float]) -> None:
+    """Make a scene cheap to render: one headlight, no shadows, no multisampling, coarse curves.
+
+    Args:
+        scene: the ``mujoco`` element.
+        centre: ``(3,)`` m, middle of what is to be seen.
+    """
+    visual = ET.SubElement(scene, "visual")
+    ET.SubElement(visual, "headlight", ambient="0.45 0.45 0.45", diffuse="0.25 0.25 0.25", specular="0 0 0")
+    ET.SubElement(visual, "quality", shadowsize="0", offsamples="0", numslices="16", numstacks="6", numquads="1")
+    ET.SubElement(visual, "global", offwidth="640", offheight="640")
+    ET.SubElement(visual, "map", znear="0.02", zfar="4")
+    ET.SubElement(scene, "statistic", extent="1", center=text(centre))
+
+
+def lamp(worldbody: ET.Element, position: Sequence[float], direction: Sequence[float]) -> None:
+    """Add a lamp far away that gives surfaces their shape and casts no shadow."""
+    where = {"name": "lamp", "pos": text(position), "dir": text(direction), "directional": "true"}
+    ET.SubElement(
+        worldbody, "light", {**where, "castshadow": "false", "diffuse": "0.55 0.55 0.55", "specular": "0 0 0"}
+    )
+
+
+def _cross(a: Sequence[float], b: Sequence[float]) -> list[float]:
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+
+
+def _unit(vector: Sequence[float]) -> list[float]:
+    return [value / math.hypot(*vector) for value in vector]

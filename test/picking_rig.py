@@ -1,0 +1,68 @@
+"""A scripted demonstrator in the picking scene, in lockstep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bid_ros.evaluation.episode import scene_of
+from bid_ros.paths import share
+from bid_ros.sim.picking import PickingTruth
+from bid_ros.sim.picking_lockstep import PickingLockstep
+from bid_ros.sim.picking_scoring import PickingScore
+from bid_ros.sim.string_path import picking_layout
+from bid_ros.task import load_task
+from bid_ros.teleop.picker import ScriptedPicker
+from bid_ros.teleop.trajectory import minimum_jerk
+
+
+def tool_start(seed: int) -> np.ndarray:
+    """Where the tool starts in the episode of a seed, m."""
+    return scene_of(load_task(share("config", "ur5_pick.yaml")), seed)
+
+
+def rig(seed: int, speed: float) -> PickingLockstep:
+    """The episode of a seed at its start."""
+    return PickingLockstep(picking_layout(seed, speed), tool_start(seed))
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What a demonstration was: its outcome, and phase and state at the end of each cycle."""
+
+    outcome: str
+    samples: tuple[tuple[str, PickingTruth], ...]
+
+    def of(self, *phases: str) -> list[PickingTruth]:
+        """States of some phases."""
+        return [truth for phase, truth in self.samples if phase in phases]
+
+
+def demonstrate(
+    scene: PickingLockstep, picker: ScriptedPicker, knows: bool = True, lag_s: float = 0.0
+) -> Demonstration:
+    """Drive a whole demonstration, up to its outcome.
+
+    Args:
+        scene: at the start of its episode.
+        picker: without a plan.
+        knows: where the cup is now, not only where it was at the start; the plan is shifted accordingly.
+        lag_s: by which the arm is behind the gripper, as a real servo is.
+    """
+    layout, begin_s = scene.layout, scene.now_s
+    picker.plan(scene.truth.tool_position, layout.cup_start, layout.saucer, 0)
+    carry_s, lower_s = picker.begin_of("carry"), picker.begin_of("lower")
+    scene.start_path()
+    score, samples, shift = PickingScore(), [], np.zeros(3)
+    while (now_s := scene.now_s - begin_s) < picker.duration and score.outcome == "pending":
+        tool, _, _, _ = picker.pose_at(max(now_s - lag_s, 0.0))
+        _, _, width, phase = picker.pose_at(now_s)
+        if knows and not scene.truth.grasped:
+            shift[:2] = scene.truth.cup_position[:2] - layout.cup_start
+        left = 1.0 - minimum_jerk(np.array([now_s - lag_s]), carry_s, lower_s)[0]
+        truth = scene.cycle(tool + left * shift, width)
+        samples.append((phase, truth))
+        at = (truth.saucer_position, truth.cup_position, truth.cup_quaternion, truth.tool_position)
+        score.update(truth.stamp_ns, *at, truth.gripper_width)
+    return Demonstration(score.outcome, tuple(samples))
