@@ -7,11 +7,24 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROS = {"rclpy", "launch", "launch_ros", "ament_index_python", "builtin_interfaces", "rcl_interfaces", "std_srvs"}
-LOW_LEVEL = {"checks", "chunk", "limits", "task", "rotation", "errors", "schedule", "stamps", "deadline", "paths"}
+LOW_LEVEL = {
+    "checks",
+    "chunk",
+    "deadline",
+    "errors",
+    "kinematics",
+    "limits",
+    "paths",
+    "rotation",
+    "schedule",
+    "stamps",
+    "task",
+}
 MIDDLE = {"observation", "decoding", "safety", "arms", "sim", "cameras", "teleop"}
 ALLOWED = {
     "checks": set(),
     "chunk": LOW_LEVEL,
+    "kinematics": {"errors", "kinematics"},
     "limits": {"checks", "errors"},
     "stamps": {"chunk"},
     "task": LOW_LEVEL,
@@ -43,9 +56,9 @@ def is_ros(name: str) -> bool:
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_nodes_bringup_and_launch_import_ros(path):
+def test_only_nodes_and_what_starts_them_import_ros(path):
     relative = path.relative_to(ROOT / "bid_ros")
-    if relative.parts[0] == "nodes" or str(relative) == "bringup.py":
+    if relative.parts[0] == "nodes" or str(relative) in ("bringup.py", "launching.py"):
         return
     assert not {name for name in imported(path) if is_ros(name)}
 

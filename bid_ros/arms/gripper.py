@@ -77,7 +77,7 @@ class GripperThread:
         device: the gripper.
         thresholds: when to open and close.
         errors: exception types by which the device says that it is lost.
-        on_error: called once with the exception that ended the thread.
+        on_error: called once with the exception that ended the thread, unless :meth:`stop` did.
     """
 
     def __init__(
@@ -141,7 +141,9 @@ class GripperThread:
                 self._wake.wait(POLL_S)
                 self._wake.clear()
         except self._errors as error:
-            self._on_error(error)
+            # Whoever ended the thread also closes the device under it; that is no fault.
+            if not self._stop.is_set():
+                self._on_error(error)
 
     def _carry_out(self, wanted: bool) -> None:
         self._busy = True

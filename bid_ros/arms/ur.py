@@ -14,10 +14,9 @@ from bid_ros.arms.base import ArmInfo, ArmState, Array, Dynamics, Setpoint
 from bid_ros.arms.gripper import GripperThread
 from bid_ros.arms.robotiq import MAX_WIDTH, RobotiqGripper
 from bid_ros.arms.ur_config import JOINTS, UrConfig
-from bid_ros.arms.ur_follower import TimedSetpoint
 from bid_ros.arms.ur_link import UrLink
 from bid_ros.arms.ur_protocol import CLEAR, MOVE, START, STOP, Mode, Outcome, PeriodStatistics, UrState
-from bid_ros.arms.ur_reach import Reach
+from bid_ros.arms.ur_reach import Reach, timed
 from bid_ros.errors import ArmError
 
 if importlib.util.find_spec("rtde_control") is None:
@@ -29,6 +28,7 @@ FULL_SPEED: Final = 3.14  # rad/s, what the joints of a UR5 reach and ur_rtde le
 FULL_ACCELERATION: Final = 10.0  # rad/s^2; UR names no limit of its own
 STOP_S: Final = 2.0
 POLL_S: Final = 0.002
+CLOSE_POLL_S: Final = 0.1
 
 
 class UrArm:
@@ -50,7 +50,9 @@ class UrArm:
         self._fingers: RobotiqGripper | None = None
         self._last: UrState | None = None
         self._fault = ""
-        self._gripper_lost = False
+        self._gripper_fault = ""
+        # A fault is seen and latched, or cleared, in one piece; nothing waits in there.
+        self._latch = threading.RLock()
         # Orders the blocking calls; a stop comes in beside them.
         self._lifecycle = threading.RLock()
 
@@ -124,13 +126,13 @@ class UrArm:
         state, link = self._look(), self._link
         if self._fault or state is None or link is None or state.mode is not Mode.FOLLOWING:
             raise ArmError(self._fault or f"robot at {self._config.address} is not in control; start first")
-        timed = _timed(setpoint)
-        refusal = self._reach.refusal(timed, state.joints)
+        given = timed(setpoint, time.monotonic_ns())
+        refusal = self._reach.refusal(given, state.joints)
         if refusal:
             self._fail(refusal)
             link.brake()
             raise ArmError(refusal)
-        link.send(timed)
+        link.send(given)
 
     def command_gripper(self, width: float) -> None:
         """Ask the gripper to open or close; returns at once. Its first command activates it.
@@ -140,11 +142,12 @@ class UrArm:
         """
         if not math.isfinite(width):
             raise ArmError(f"gripper width is {width}; valid is a finite number of metres")
-        if self._gripper is None:
+        gripper = self._gripper
+        if gripper is None:
             raise ArmError(
                 f"robot at {self._config.address} has no connected gripper; check `gripper` and connect first"
             )
-        self._gripper.request(width)
+        gripper.request(width)
 
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
@@ -172,8 +175,9 @@ class UrArm:
         with self._lifecycle:
             self.stop()
             link = self._link
-            if link is not None and not self._gripper_lost and not link.trouble(link.state()) and not link.ask(CLEAR):
-                self._fault = ""
+            if link is not None and not self._gripper_fault and not link.trouble(link.state()) and not link.ask(CLEAR):
+                with self._latch:
+                    self._fault = ""
                 return
             self._disconnect()
             try:
@@ -208,55 +212,72 @@ class UrArm:
             self._await_motion(link, target)
 
     def close(self) -> None:
-        """Stop, end our program on the robot, disconnect and end the process. May be called twice; takes up to 4 s."""
-        with self._lifecycle:
+        """Stop, end our program on the robot, disconnect and end the process. May be called twice.
+
+        Takes up to 8 s where nothing answers. A joint motion is ended early; a connection that is being made is waited
+        for.
+        """
+        self.stop()
+        while not self._lifecycle.acquire(timeout=CLOSE_POLL_S):
+            self.stop()  # another thread's joint motion began only now
+        try:
             self._disconnect()
-            self._last = None
+            with self._latch:
+                self._last = None
+        finally:
+            self._lifecycle.release()
 
     def _connect(self, release: bool) -> None:
         link = UrLink(self._config, release)
+        self._gripper_fault = ""
         try:
-            if self._config.gripper is not None:
-                self._fingers = RobotiqGripper(self._config.gripper, self._config.address)
-                self._gripper = GripperThread(
-                    self._fingers,
-                    self._config.gripper_thresholds,
-                    (ArmError,),
-                    self._lose_gripper,
-                )
-                self._gripper.start()
+            self._begin_gripper()
         except ArmError:
+            self._end_gripper()
             link.close()
             raise
-        self._fault, self._link, self._gripper_lost = "", link, False
+        with self._latch:
+            self._link, self._fault = link, self._gripper_fault
 
     def _disconnect(self) -> None:
         """End the process and the gripper's thread, keeping the last state and the fault for whoever still asks."""
-        self._look()
-        link, self._link = self._link, None
+        with self._latch:
+            self._look()
+            link, self._link = self._link, None
         if link is not None:
             link.close()
-        if self._gripper is not None:
-            self._gripper.stop()
-        if self._fingers is not None:
-            self._fingers.close()
+        self._end_gripper()
+
+    def _begin_gripper(self) -> None:
+        config = self._config
+        if config.gripper is not None:
+            self._fingers = RobotiqGripper(config.gripper, config.address)
+            self._gripper = GripperThread(self._fingers, config.gripper_thresholds, (ArmError,), self._lose_gripper)
+            self._gripper.start()
+
+    def _end_gripper(self) -> None:
+        gripper, fingers = self._gripper, self._fingers
         self._gripper = self._fingers = None
+        if gripper is not None:
+            gripper.stop()
+        if fingers is not None:
+            fingers.close()
 
     def _look(self) -> UrState | None:
         """Return the newest state and latch whatever fault it tells of."""
-        link = self._link
-        if link is not None:
-            state = link.state()
-            self._last = state
-            reason = state.fault or link.trouble(state)
-            if reason:
-                self._fail(reason)
-        return self._last
+        with self._latch:
+            if self._link is not None:
+                self._last = state = self._link.state()
+                reason = state.fault or self._link.trouble(state)
+                if reason:
+                    self._fail(reason)
+            return self._last
 
     def _connected(self) -> UrLink:
-        if self._link is None:
+        link = self._link
+        if link is None:
             raise ArmError(f"robot at {self._config.address} is not connected; connect first")
-        return self._link
+        return link
 
     def _ready(self) -> UrLink:
         link = self._connected()
@@ -284,24 +305,9 @@ class UrArm:
             raise ArmError(refusal)
 
     def _lose_gripper(self, error: Exception) -> None:
-        self._gripper_lost = True
+        self._gripper_fault = str(error)
         self._fail(str(error))
 
     def _fail(self, reason: str) -> None:
-        if not self._fault:
-            self._fault = reason
-
-
-def _timed(setpoint: Setpoint) -> TimedSetpoint:
-    """Return the set-point as given now; raise ArmError if a value is not finite or the quaternion no rotation."""
-    x, y, z = setpoint.position.tolist()
-    a, b, c, d = setpoint.quaternion.tolist()
-    u, v, w = setpoint.linear_velocity.tolist()
-    p, q, r = setpoint.angular_velocity.tolist()
-    if not all(map(math.isfinite, (x, y, z, a, b, c, d, u, v, w, p, q, r))):
-        raise ArmError("a set-point has a value that is not finite; valid are finite numbers")
-    length = math.sqrt(a * a + b * b + c * c + d * d)
-    if not 0.99 < length < 1.01:
-        raise ArmError(f"a set-point's quaternion has the length {length:.3f}; valid is 1")
-    turn = (a / length, b / length, c / length, d / length)
-    return TimedSetpoint(time.monotonic_ns(), (x, y, z), turn, (u, v, w), (p, q, r))
+        with self._latch:
+            self._fault = self._fault or reason

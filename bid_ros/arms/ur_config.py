@@ -12,9 +12,10 @@ import numpy as np
 from bid_ros.arms.base import Dynamics
 from bid_ros.arms.gripper import GripperThresholds
 from bid_ros.arms.robotiq import RobotiqConfig
-from bid_ros.arms.ur_kinematics import MODELS
+from bid_ros.arms.spatial import turn_between
 from bid_ros.checks import check_range
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.ur import MODELS
 
 JOINTS: Final = 6
 RATES: Final = (0, 125, 500)
@@ -29,7 +30,8 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "max_joint_speed": (0.1, math.pi),
     "joint_deceleration": (1.0, 20.0),
     "silence_timeout_s": (0.02, 0.2),
-    "watchdog_hz": (5.0, 50.0),
+    # Between two of its commands the robot is not heard from for up to 40 ms at 125 Hz.
+    "watchdog_hz": (5.0, 20.0),
     "payload_mass": (0.0, 5.0),
     "connect_timeout_s": (0.5, 30.0),
     "state_timeout_s": (0.05, 0.5),
@@ -63,7 +65,7 @@ class UrConfig:
         dynamics: share of 3.14 rad/s and of 10 rad/s^2 that joint motions use; a UR takes no jerk, it is ignored.
         silence_timeout_s: s without a new set-point, during which the last one is carried on with its velocity, until
             a moving arm is stopped. A set-point at rest may stay as long as it likes.
-        watchdog_hz: the controller stops its program when it hears from us less often than this.
+        watchdog_hz: the controller stops its program when it hears from us less often than this, 5 to 20.
         payload_mass: kg at the flange, gripper included; payload_center: m from the flange.
         tool_offset, tool_quaternion: pose of the tool frame in the flange's, m and xyzw.
         gripper: of a Robotiq 2F-85, or None without one; gripper_thresholds: widths that mean open and closed.
@@ -100,6 +102,12 @@ class UrConfig:
     gripper_thresholds: GripperThresholds = field(default_factory=lambda: GripperThresholds(0.045, 0.06))
     connect_timeout_s: float = 10.0
     state_timeout_s: float = 0.15
+
+    @property
+    def tool(self) -> tuple[float, ...]:
+        """Pose of the tool frame in the flange's as UR writes it, ``(6,)``: x y z in m and a rotation vector in rad."""
+        x, y, z, w = self.tool_quaternion
+        return (*self.tool_offset, *turn_between((0.0, 0.0, 0.0, 1.0), (x, y, z, w)))
 
     def __post_init__(self) -> None:
         if not self.address:

@@ -49,6 +49,7 @@ class UrLink:
     def __init__(self, config: UrConfig, release: bool = False) -> None:
         self._config = config
         self._asking = threading.Lock()
+        self._mute = ""
         _demand_answer(config)
         descriptor = shared_memory(MEMORY_SIZE)
         self._requests, theirs = Pipe()
@@ -59,7 +60,7 @@ class UrLink:
         self._memory = UrMemory(descriptor)
         try:
             self._open(release)
-        except ArmError:
+        except BaseException:  # whatever it was: nobody else could end the process
             self.kill()
             raise
 
@@ -84,6 +85,8 @@ class UrLink:
 
     def trouble(self, state: UrState) -> str:
         """Return one sentence if the process is gone or hangs, empty if not."""
+        if self._mute:
+            return self._mute
         code = self._process.poll()
         if code is None:
             silence = (time.monotonic_ns() - state.steady_ns) / 1e9
@@ -150,14 +153,18 @@ class UrLink:
             raise ArmError(answer)
 
     def _ask(self, name: str, *arguments: object) -> object:
+        mute = f"the process that drives the robot at {self._config.address} does not answer; reset to start it again"
         with self._asking:
             try:
                 self._requests.send((name, *arguments))
                 if self._requests.poll(ANSWER_S):
                     return self._requests.recv()
             except (EOFError, OSError):
-                pass
-        return f"the process that drives the robot at {self._config.address} does not answer; reset to start it again"
+                return mute
+            # An answer that still came would be taken for that of the next question, and the arm may move.
+            self._mute = mute
+            self._process.kill()
+        return mute
 
 
 def _demand_answer(config: UrConfig) -> None:

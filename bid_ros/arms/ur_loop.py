@@ -32,7 +32,7 @@ from bid_ros.arms.ur_protocol import (
     UrMemory,
     UrState,
 )
-from bid_ros.arms.ur_robot import UrRobot
+from bid_ros.arms.ur_robot import LIBRARY_ERRORS, UrRobot
 from bid_ros.arms.ur_watch import UrWatch
 from bid_ros.schedule import AbsoluteSchedule
 
@@ -105,8 +105,8 @@ class UrLoop:
     def _guarded(self, now_ns: int) -> None:
         try:
             self._tick(now_ns)
-        except (RuntimeError, ValueError) as error:
-            # What the C++ library's exceptions become in Python: it is in a state that nobody knows.
+        except LIBRARY_ERRORS as error:
+            # It is in a state that nobody knows.
             text = " ".join(str(error).split())[:LONGEST_TEXT].rstrip(" .!")
             self._lose(f"{self._where} is lost to ur_rtde ({text}): check the network, look at the pendant, then reset")
 
@@ -199,7 +199,7 @@ class UrLoop:
         call = self._robot.end_servo if self._motion is None else self._robot.end_move
 
         def ask() -> None:
-            with contextlib.suppress(RuntimeError, ValueError):
+            with contextlib.suppress(*LIBRARY_ERRORS):
                 call()
 
         threading.Thread(target=ask, daemon=True).start()

@@ -11,11 +11,10 @@ from dashboard_client import DashboardClient
 from rtde_control import RTDEControlInterface
 from rtde_receive import RTDEReceiveInterface
 
-from bid_ros.arms.spatial import turn_between
 from bid_ros.arms.ur_config import UrConfig
-from bid_ros.arms.ur_kinematics import ur_kinematics
-from bid_ros.arms.ur_robot import IDENTITY, VARIABLES, UrRobot
+from bid_ros.arms.ur_robot import LIBRARY_ERRORS, VARIABLES, UrRobot
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.ur import MODELS
 
 OWN_RATES: Final = {3: 125, 5: 500}  # Hz by major version: CB3 and e-Series
 OLDEST: Final = {3: (3, 10), 5: (5, 4)}  # software in which everything used here exists
@@ -50,8 +49,7 @@ def open_ur(config: UrConfig, release: bool) -> UrRobot:
         receive = RTDEReceiveInterface(config.address, float(rate), list(VARIABLES))
         robot = UrRobot(config, rate, receive, RTDEControlInterface(config.address, float(rate)))
         _configure(config, robot)
-    except (RuntimeError, ValueError) as error:
-        # These two are what the C++ library's exceptions become in Python.
+    except LIBRARY_ERRORS as error:
         raise ArmError(f"robot at {config.address}: {_explained(str(error))}") from error
     return robot
 
@@ -69,7 +67,7 @@ def in_local_mode(address: str) -> bool:
     try:
         dashboard = _dashboard(address)
         return _version(dashboard.polyscopeVersion()) >= KNOWS_REMOTE and not dashboard.isInRemoteControl()
-    except (RuntimeError, ValueError):
+    except LIBRARY_ERRORS:
         return False
 
 
@@ -114,7 +112,7 @@ def _release(address: str, dashboard: DashboardClient) -> None:
         dashboard.closeSafetyPopup()
         try:
             dashboard.unlockProtectiveStop()
-        except (RuntimeError, ValueError) as error:
+        except LIBRARY_ERRORS as error:
             if time.monotonic() > end:
                 raise ArmError(f"robot at {address} stays in its protective stop: {error}") from error
         time.sleep(PAUSE_S)
@@ -141,12 +139,11 @@ def _configure(config: UrConfig, robot: UrRobot) -> None:
 
 
 def _set_up(config: UrConfig, robot: UrRobot) -> None:
-    x, y, z, w = config.tool_quaternion
-    tool = (*config.tool_offset, *turn_between(IDENTITY, (x, y, z, w)))
-    if not robot.set_tool(tool) or not robot.set_payload(config.payload_mass, config.payload_center):
+    if not robot.set_tool(config.tool) or not robot.set_payload(config.payload_mass, config.payload_center):
         raise ArmError(f"robot at {config.address} refused its tool or payload: look at the pendant, then reset")
     end = time.monotonic() + SETTLE_S
-    while (missed := _tool_error(config, robot)) > MODEL_TOLERANCE_M:
+    # Not `>`, which a damaged state, NaN, would pass.
+    while not (missed := _tool_error(config, robot)) <= MODEL_TOLERANCE_M:
         if time.monotonic() > end:
             raise ArmError(
                 f"robot at {config.address} has its tool {1000 * missed:.0f} mm from where a {config.model} would have "
@@ -161,6 +158,5 @@ def _set_up(config: UrConfig, robot: UrRobot) -> None:
 def _tool_error(config: UrConfig, robot: UrRobot) -> float:
     """Return how far in m the robot's tool is from where the nominal kinematics have it."""
     reading = robot.read()
-    kinematics = ur_kinematics(config.model, config.tool_offset, config.tool_quaternion)
-    nominal = kinematics.forward(reading.joints)[:3, 3]
+    nominal = MODELS[config.model].forward(reading.joints, config.tool)[:3]
     return float(np.linalg.norm(nominal - np.array(reading.pose.position)))

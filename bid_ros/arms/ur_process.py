@@ -23,6 +23,8 @@ from bid_ros.errors import ArmError
 # Where the user may have it (`rtprio` in /etc/security/limits.conf, as for a Franka), the loop goes before everything
 # that is not real-time. Round robin, because ur_rtde waits for some answers with a core to itself.
 PRIORITY: Final = 10
+# While ur_rtde connects, no Python runs here, so the system ends this process if its owner could not.
+SPARE_S: Final = 1.0
 
 
 def main() -> None:
@@ -34,13 +36,18 @@ def main() -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     memory, requests = UrMemory(int(sys.argv[1])), Connection(int(sys.argv[2]))
     config, release = requests.recv()
+    signal.setitimer(signal.ITIMER_REAL, config.connect_timeout_s + SPARE_S)
     try:
         robot = open_ur(config, release)
     except ArmError as error:
-        requests.send(str(error))
+        with contextlib.suppress(OSError):
+            requests.send(str(error))
         os._exit(0)
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
     loop = UrLoop(config, robot, memory, requests)
-    requests.send("")
+    # An owner that is gone is found by the loop, which leaves the robot in order.
+    with contextlib.suppress(OSError):
+        requests.send("")
     loop.run()
     # Not sys.exit: the destructors of ur_rtde wait for the robot.
     os._exit(0)

@@ -28,6 +28,8 @@ VARIABLES: Final = (
 # The program on the controller is ready for the next command this many cycles after it has answered one. ur_rtde waits
 # for that without sleeping, which at a real-time priority takes a core from everybody; so it is waited for here.
 READY_CYCLES: Final = 4
+# What exceptions of a C++ library become in Python.
+LIBRARY_ERRORS: Final = (RuntimeError, ValueError, IndexError, OverflowError, MemoryError)
 SERVO_STOP: Final = 10.0  # m/s^2; the arm already stands when the servo is ended
 IDENTITY: Final[Quaternion] = (0.0, 0.0, 0.0, 1.0)
 

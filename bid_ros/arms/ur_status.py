@@ -39,7 +39,9 @@ SAFETY: Final = (
 MOST_RAD: Final = 2 * math.pi + 0.2
 MOST_RAD_S: Final = 12.0
 MOST_M: Final = 5.0
+MOST_NUMBER: Final = 1e3
 LONGEST_STEP_S: Final = 2.0
+NO_POSE: Final = Pose((math.nan, math.nan, math.nan), (math.nan, math.nan, math.nan, math.nan))
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,10 @@ class UrReading:
 
 
 def pose_from_numbers(numbers: Sequence[float]) -> Pose:
-    """Return the pose that UR writes as x y z in m and a rotation vector in rad."""
+    """Return the pose that UR writes as x y z in m and a rotation vector in rad; NaN if that cannot be."""
     x, y, z, u, v, w = numbers
+    if not _within(numbers, MOST_NUMBER):
+        return NO_POSE
     return Pose((x, y, z), turned((0.0, 0.0, 0.0, 1.0), (u, v, w)))
 
 

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.kinematics.ur import UR5E
 from bid_ros.rotation import DOWN_QUATERNION, matrix_from_quaternion, vector_from_matrix
 from bid_ros.sim.picking import PickingEpisode, PickingTruth
 from bid_ros.sim.picking_geometry import HOME_Q
@@ -15,7 +16,6 @@ from bid_ros.sim.picking_scene import picking_model
 from bid_ros.sim.scene_state import SceneState
 from bid_ros.sim.string_path import PickingLayout
 from bid_ros.sim.ur.gripper_model import TOOL_FROM_FLANGE, FingerDrive
-from bid_ros.sim.ur.kinematics import UR5E
 from bid_ros.sim.ur.mujoco_plant import MujocoPlant
 
 Array = NDArray[np.float64]

@@ -21,9 +21,9 @@ from typing import Final, TypeVar
 
 from bid_ros.checks import check_range
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.ur import UR5E, Kinematics
 from bid_ros.sim.ur.dashboard import DASHBOARD_PORT, DashboardSession
 from bid_ros.sim.ur.inputs import Inputs
-from bid_ros.sim.ur.kinematics import UR5E, Kinematics
 from bid_ros.sim.ur.machine import Machine
 from bid_ros.sim.ur.net import Connection, Switchboard
 from bid_ros.sim.ur.outputs import write_constants, write_outputs

@@ -51,6 +51,7 @@ class Network:
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
         self._running = True
+        self._passing: dict[str, threading.Event] = {}
         self.heal()
         self._listening = [socket.create_server((address, port)) for port in ports]
         for server in self._listening:
@@ -83,6 +84,9 @@ class Network:
         self._damage: dict[tuple[str, int], Damage] = {}
         self._delays: dict[tuple[str, int], float] = {}
         self.cut()
+        # New ones, and the old ones set only for their threads to end: what a frozen cable holds must not pass.
+        for event in self._passing.values():
+            event.set()
         self._passing = {UP: threading.Event(), DOWN: threading.Event()}
         for event in self._passing.values():
             event.set()

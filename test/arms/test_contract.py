@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -55,7 +56,7 @@ class Case:
 CASES = {
     "franka": Case(franka, ("franky_sim_server.py",), (1337,)),
     "ur e-series": Case(ur, ("ur_server.py", "e-series"), (29999, 30004)),
-    "ur cb3": Case(ur, ("ur_server.py", "cb3"), (29999, 30004)),
+    "ur cb3": Case(partial(ur, model="ur5"), ("ur_server.py", "cb3"), (29999, 30004)),
 }
 every_arm = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 

@@ -111,6 +111,23 @@ def test_a_lost_hand_is_reported_once_and_ends_the_thread(rig):
     assert [str(error) for error in errors] == ["gone"]
 
 
+def test_a_device_that_is_closed_under_a_stopped_thread_is_no_fault(rig):
+    hand, thread, errors = rig
+    reading, closed = threading.Event(), threading.Event()
+
+    def width():
+        reading.set()
+        closed.wait()
+        raise ConnectionError("closed")
+
+    hand.width = width
+    assert reading.wait(2.0)
+    thread.stop(0.01)
+    closed.set()
+    thread.stop()
+    assert errors == []
+
+
 def test_stopping_does_not_wait_for_a_command(rig):
     hand, thread, _ = rig
     hand.release.clear()

@@ -8,11 +8,13 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bid_ros.arms import Dynamics, Setpoint, build_arm
+from bid_ros.arms.robotiq import RobotiqConfig
 from bid_ros.arms.ur_config import UrConfig
 from bid_ros.errors import ArmError
 from bid_ros.sim.ur.pendant import INITIAL_Q
@@ -103,9 +105,11 @@ def test_an_emergency_stop_and_the_power_stay_the_work_of_a_person_at_the_robot(
     arm = ur(robot.address)
     arm.connect()
     arm.start()
+    stream(arm, [0.0, 0.1, 0.0], 0.4)
     assert robot.ask("emergency stop") == "ok"
-    wait_until(lambda: arm.state().fault, 1.0, "the fault")
-    assert "is in an emergency stop" in arm.state().fault
+    with pytest.raises(ArmError, match="is in an emergency stop"):
+        stream(arm, [0.0, 0.1, 0.0], 1.0)
+    wait_until(lambda: at_rest(arm), 0.5, "rest")
     with pytest.raises(ArmError, match="EMERGENCY_STOP: clear that at the robot"):
         arm.recover()
     assert robot.ask("release emergency stop") == "ok"
@@ -332,10 +336,11 @@ def test_an_owner_that_is_killed_leaves_no_motion_no_program_and_no_process(own_
 
 
 class Garbage:
-    """Ports of a robot that answer whatever they are told, and then random bytes."""
+    """Ports of a robot whose Dashboard is in order, and whose RTDE answers random bytes, or nothing without a seed."""
 
-    def __init__(self, address, seed):
-        self._random = np.random.default_rng(seed)
+    def __init__(self, address, seed=None):
+        self._random = None if seed is None else np.random.default_rng(seed)
+        self.asked = threading.Event()
         self._ports = ExitStack()
         for port in (29999, 30004):
             server = self._ports.enter_context(socket.create_server((address, port)))
@@ -367,7 +372,9 @@ class Garbage:
             while data := client.recv(4096):
                 if port == 29999:
                     client.sendall(answers.get(data.decode().strip(), "?").encode() + b"\n")
-                else:
+                    continue
+                self.asked.set()
+                if self._random is not None:
                     client.sendall(self._random.bytes(int(self._random.integers(1, 200))))
         except OSError:
             pass
@@ -383,3 +390,79 @@ def test_garbage_from_the_robots_port_is_one_sentence_and_no_crash(seed):
     assert "\n" not in str(caught.value)
     assert time.monotonic() - begin < 4.0
     ports.close()
+
+
+def running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_an_owner_that_is_killed_while_it_connects_leaves_no_process():
+    """ur_rtde waits for ever for a robot that says nothing, and no Python runs meanwhile."""
+    ports = Garbage("127.80.101.1")
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER.replace("twin=True", "connect_timeout_s=2.0"), "127.80.101.1"]
+    )
+    assert ports.asked.wait(10.0)
+    (child,) = map(int, Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split())
+    assert running(child)
+    owner.kill()
+    owner.wait()
+    wait_until(lambda: not running(child), 5.0, "the end of the process")
+    ports.close()
+
+
+def test_a_process_that_does_not_answer_is_ended(arm):
+    pid = arm._link._process.pid
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(ArmError, match="does not answer; reset to start it again"):
+        arm.statistics()
+    assert "does not answer" in arm.state().fault
+    assert not running(pid), "else its late answer would be taken for another one's"
+    arm.recover()
+    arm.start()
+    assert arm.state().in_control
+
+
+def test_closing_ends_a_joint_motion_of_another_thread(robot):
+    arm = ur(robot.address)
+    arm.connect()
+    goal = arm.state().joint_positions + np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    errors = []
+
+    def home():
+        try:
+            arm.move_to_joints(goal, Dynamics(0.05, 0.1, 0.1))
+        except ArmError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=home)
+    thread.start()
+    wait_until(lambda: not at_rest(arm), 2.0, "the motion to begin")
+    begin = time.monotonic()
+    arm.close()
+    assert time.monotonic() - begin < 3.0, "the motion itself would take six seconds"
+    thread.join(1.0)
+    assert "it was stopped" in errors[0]
+    with pytest.raises(ArmError, match="not connected"):
+        arm.state()
+
+
+def test_a_gripper_that_is_off_leaves_nothing_connected(robot):
+    def refuse(server):
+        client, _ = server.accept()
+        while client.recv(100):
+            client.sendall(b"POS ?\n")
+
+    with socket.create_server(("127.80.102.1", 63352)) as server:
+        threading.Thread(target=refuse, args=(server,), daemon=True).start()
+        arm = ur(robot.address, gripper=RobotiqConfig("127.80.102.1"))
+        with pytest.raises(ArmError, match="has no value of POS: check its power"):
+            arm.connect()
+    with pytest.raises(ArmError, match="has no connected gripper"):
+        arm.command_gripper(0.05)
+    with pytest.raises(ArmError, match="not connected"):
+        arm.state()
+    assert dashboard(robot.address, "running") == "Program running: false"

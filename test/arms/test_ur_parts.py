@@ -1,4 +1,4 @@
-"""The parts of the UR driver that need no robot: kinematics, the stream, shared memory, states as sentences."""
+"""The parts of the UR driver that need no robot: its reach, the stream, shared memory, states as sentences."""
 
 import math
 import mmap
@@ -9,18 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bid_ros.arms import Setpoint
 from bid_ros.arms.follower import Motion
 from bid_ros.arms.spatial import ZERO, norm, turn_between
 from bid_ros.arms.ur_channel import Channel, shared_memory
 from bid_ros.arms.ur_config import UrConfig
 from bid_ros.arms.ur_follower import Pose, TimedSetpoint, UrFollower
-from bid_ros.arms.ur_kinematics import MODELS, ur_kinematics
 from bid_ros.arms.ur_periods import Periods
 from bid_ros.arms.ur_protocol import MEMORY_SIZE, Mode, Outcome, UrMemory, UrState
-from bid_ros.arms.ur_reach import Reach
+from bid_ros.arms.ur_reach import Reach, timed
 from bid_ros.arms.ur_status import UrReading, pose_from_numbers, possible, trouble
 from bid_ros.errors import ArmError
-from bid_ros.sim.ur.kinematics import UR5E
+from bid_ros.kinematics.ur import UR5E
 from bid_ros.sim.ur.pendant import INITIAL_Q
 
 MS = 1_000_000
@@ -28,42 +28,29 @@ NO_TURN = (0.0, 0.0, 0.0, 1.0)
 LINEAR, ANGULAR = Motion(0.5, 5.0), Motion(1.5, 15.0)
 
 
-@pytest.mark.parametrize("model", list(MODELS))
-def test_the_inverse_gives_back_the_posture(model):
-    tool = (0.1, 0.2, 0.3, math.sqrt(0.86))
-    kinematics = ur_kinematics(model, (0.01, -0.02, 0.17), tool)
-    random = np.random.default_rng(1)
-    for _ in range(200):
-        joints = random.uniform(-3.0, 3.0, 6)
-        found = kinematics.inverse(kinematics.forward(joints), (joints + 1e-4).tolist())
-        assert found == pytest.approx(joints.tolist(), abs=1e-6)
-
-
-def test_the_nominal_kinematics_are_those_that_the_twin_has_apart_from_this():
-    kinematics = ur_kinematics("ur5e", (0.0, 0.0, 0.0), NO_TURN)
-    for joints in np.random.default_rng(2).uniform(-3.0, 3.0, (50, 6)):
-        assert kinematics.forward(joints)[:3, 3] == pytest.approx(UR5E.forward(joints)[:3], abs=1e-9)
-
-
-@pytest.mark.parametrize("place", [(1.1, 0.0, 0.2), (0.0, 0.0, 0.5), (0.05, 0.0, 0.3), (0.0, 0.0, 3.0)])
-def test_a_pose_out_of_reach_has_no_posture(place):
-    pose = np.eye(4)
-    pose[:3, 3] = place
-    assert ur_kinematics("ur5e", (0.0, 0.0, 0.0), NO_TURN).inverse(pose, INITIAL_Q) is None
-
-
 def at(pose, stamp_ns=0, velocity=ZERO, turn_rate=ZERO):
     return TimedSetpoint(stamp_ns, pose.position, pose.quaternion, velocity, turn_rate)
 
 
-def initial(config):
-    kinematics = ur_kinematics(config.model, config.tool_offset, config.tool_quaternion)
-    return pose_from_numbers(UR5E.forward(INITIAL_Q)), kinematics
+INITIAL = pose_from_numbers(UR5E.forward(INITIAL_Q))
+
+
+def test_a_set_point_is_timed_and_checked():
+    place, turn = np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 0.6, 0.8])
+    assert timed(Setpoint(place, 1.005 * turn, place, place), 7) == TimedSetpoint(
+        7, (1.0, 2.0, 3.0), pytest.approx((0.0, 0.0, 0.6, 0.8)), (1.0, 2.0, 3.0), (1.0, 2.0, 3.0)
+    )
+    for name in ("position", "quaternion", "linear_velocity", "angular_velocity"):
+        for value in (math.nan, math.inf, -1e200):
+            good = Setpoint(place, turn, place, place)
+            bad = replace(good, **{name: np.append(getattr(good, name)[:-1], value)})
+            with pytest.raises(ArmError, match="has a value that is not finite"):
+                timed(bad, 7)
 
 
 def test_reach_refuses_what_the_arm_cannot_follow_to_rest():
     config = UrConfig("a")
-    reach, (pose, _) = Reach(config), initial(config)
+    reach, pose = Reach(config), INITIAL
     assert reach.refusal(at(pose), INITIAL_Q) == ""
     assert reach.refusal(at(pose, velocity=(0.0, 0.3, 0.0)), INITIAL_Q) == ""
     away = replace(pose, position=(-1.5, 0.0, 0.5))
@@ -81,11 +68,34 @@ def test_reach_refuses_what_the_arm_cannot_follow_to_rest():
 def test_reach_keeps_the_joint_limits():
     low = [-6.28] * 6
     low[1] = -1.5
-    config = UrConfig("robot", joint_min=tuple(low))
-    pose, _ = initial(config)
-    assert Reach(config).refusal(at(pose), INITIAL_Q) == (
+    assert Reach(UrConfig("robot", joint_min=tuple(low))).refusal(at(INITIAL), INITIAL_Q) == (
         "joint 2 of the robot at robot would be at -1.571 rad; valid is -1.500 to 6.283"
     )
+
+
+def test_reach_keeps_room_to_brake_before_a_joint_limit():
+    rate = 1.5
+    stop = 0.5 * rate / UrConfig("a").max_turn_acceleration * rate
+    for room, refused in ((0.9 * stop, True), (1.1 * stop, False)):
+        high = [6.28] * 6
+        high[5] = INITIAL_Q[5] + room
+        # The flange looks straight down, so joint 6 turns about the base's z axis, the other way round.
+        reason = Reach(UrConfig("a", joint_max=tuple(high))).refusal(
+            at(INITIAL, turn_rate=(0.0, 0.0, -rate)), INITIAL_Q
+        )
+        assert reason.startswith("joint 6 of the robot at a would be at") == refused, reason
+
+
+@pytest.mark.parametrize("joint", [0, 5])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_joint_at_its_end_does_not_count_as_one_a_whole_turn_away(joint, sign):
+    """The controller would have to turn back the whole way, or to pass the limit."""
+    joints = list(INITIAL_Q)
+    joints[joint] = sign * 6.27
+    beyond = list(joints)
+    beyond[joint] = sign * 6.31
+    reason = Reach(UrConfig("a")).refusal(at(pose_from_numbers(UR5E.forward(beyond))), joints)
+    assert reason == f"joint {joint + 1} of the robot at a would be at {sign * 6.31:.3f} rad; valid is -6.283 to 6.283"
 
 
 def follower(silence_s=0.1):
@@ -299,6 +309,7 @@ def test_states_become_sentences(parts, said):
         {"joint_speeds": (0.0, 0.0, 0.0, 0.0, 0.0, math.inf)},
         {"pose": Pose((0.0, 0.0, 9.0), NO_TURN)},
         {"pose": Pose(ZERO, (math.nan, 0.0, 0.0, 1.0))},
+        {"pose": pose_from_numbers((0.0, 0.0, 0.0, 0.0, math.inf, 0.0))},
         {"robot_s": 9.0},
         {"robot_s": 1e9},
         {"robot_s": math.nan},
@@ -313,7 +324,7 @@ def test_random_bytes_are_no_healthy_robot_and_never_raise():
     random = np.random.default_rng(3)
     for _ in range(2000):
         numbers = np.frombuffer(random.bytes(8 * 20), dtype=np.float64).tolist()
-        pose = Pose(tuple(numbers[12:15]), tuple(numbers[15:19]))
+        pose = pose_from_numbers(numbers[12:18])
         mode, bits, runtime = (int(value) for value in random.integers(-(2**31), 2**31, 3))
         joints, speeds = tuple(numbers[:6]), tuple(numbers[6:12])
         damaged = UrReading(numbers[19], joints, speeds, pose, pose, mode, bits, runtime)
@@ -342,7 +353,7 @@ def test_periods_are_measured_within_a_following_only():
         ({"lookahead_time_s": 0.3}, r"lookahead_time_s is 0\.3; valid is 0\.03 to 0\.2"),
         ({"gain": 50.0}, r"gain is 50\.0; valid is 100\.0 to 2000\.0"),
         ({"silence_timeout_s": 0.5}, r"valid is 0\.02 to 0\.2"),
-        ({"watchdog_hz": 1.0}, r"valid is 5\.0 to 50\.0"),
+        ({"watchdog_hz": 1.0}, r"valid is 5\.0 to 20\.0"),
         ({"max_acceleration": float("nan")}, "max_acceleration is nan"),
         ({"joint_min": (0.0,) * 5}, "valid is 6 finite numbers"),
         ({"joint_max": (-7.0,) * 6}, "a joint's limits are"),

@@ -1,4 +1,4 @@
-"""Serves one simulated UR with a gripper on a free loopback address and prints the address.
+"""Serves one simulated UR5e or, as a ``cb3``, UR5 with a gripper on a free loopback address and prints the address.
 
 Arguments: ``e-series`` or ``cb3``, and a software version such as ``5.11.0.0`` if it matters. It then obeys the
 commands of the pendant (:mod:`bid_ros.sim.ur.pendant`) on its standard input, and ``last motion``, which is answered
@@ -13,6 +13,7 @@ import time
 import numpy as np
 
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.ur import UR5, UR5E
 from bid_ros.sim.robotiq import RobotiqTwin
 from bid_ros.sim.ur.pendant import INITIAL_Q, operate
 from bid_ros.sim.ur.plant import KinematicPlant
@@ -21,6 +22,7 @@ from bid_ros.sim.ur_controller import UrController, UrControllerConfig
 # Not 127.0.0.x, where a twin of somebody's running system may be.
 CANDIDATES = [f"127.78.{i}.1" for i in range(1, 250)]
 MOVES = 0.01  # rad/s
+ARMS = {"e-series": UR5E, "cb3": UR5}
 
 
 class WatchedPlant(KinematicPlant):
@@ -39,7 +41,8 @@ class WatchedPlant(KinematicPlant):
 def served(generation, version=()):
     for address in CANDIDATES:
         plant = WatchedPlant()
-        twin = UrController(UrControllerConfig(address, generation, version, unlock_delay_s=0.5), plant)
+        config = UrControllerConfig(address, generation, version, unlock_delay_s=0.5)
+        twin = UrController(config, plant, ARMS[generation])
         try:
             twin.start()
         except ArmError:

@@ -7,6 +7,7 @@ import yaml
 
 from bid_ros.cameras.model import CameraModel
 from bid_ros.errors import CameraError
+from bid_ros.kinematics.ur import UR5E
 from bid_ros.rotation import matrix_from_quaternion
 from bid_ros.sim.picking_geometry import (
     CUP_RADIUS,
@@ -25,7 +26,6 @@ from bid_ros.sim.picking_scoring import lean
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.sim.scenes import PICKING, PLACING, scene_model
 from bid_ros.sim.ur.gripper_model import MAX_OPENING, PADS, TOOL_FROM_FLANGE
-from bid_ros.sim.ur.kinematics import UR5E
 from bid_ros.sim.ur.model import JOINT_NAMES
 
 TCP = (0.0, 0.0, TOOL_FROM_FLANGE, 0.0, 0.0, 0.0)

@@ -13,7 +13,7 @@ import rtde_io
 import rtde_receive
 from ur_twin import TwinProcess, wait_until
 
-from bid_ros.sim.ur.kinematics import UR5E
+from bid_ros.kinematics.ur import UR5E
 
 # Far from every singularity, tool down in front of the arm.
 HOME = [0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0]

@@ -9,9 +9,9 @@ import pytest
 from ur_twin import TwinProcess, free_address, wait_until
 
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.ur import UR5E
 from bid_ros.sim.ur.commands import COMMANDS
 from bid_ros.sim.ur.inputs import Inputs
-from bid_ros.sim.ur.kinematics import UR5E
 from bid_ros.sim.ur.machine import Machine
 from bid_ros.sim.ur.mujoco_plant import standing_arm
 from bid_ros.sim.ur.outputs import write_outputs

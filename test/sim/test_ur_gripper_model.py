@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.ur import UR5E
 from bid_ros.rotation import matrix_from_vector
 from bid_ros.sim.mjcf import geom, text
 from bid_ros.sim.ur.gripper_model import (
@@ -18,7 +19,6 @@ from bid_ros.sim.ur.gripper_model import (
     FingerStatus,
     add_gripper,
 )
-from bid_ros.sim.ur.kinematics import UR5E
 from bid_ros.sim.ur.model import OBJECT_BITS, add_ur5e, compile_scene, empty_scene, worldbody_of
 from bid_ros.sim.ur.motions import MoveL
 from bid_ros.sim.ur.mujoco_plant import MujocoPlant

@@ -4,8 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 
+from bid_ros.kinematics.ur import UR5E
 from bid_ros.rotation import matrix_from_vector
-from bid_ros.sim.ur.kinematics import UR5E
 from bid_ros.sim.ur.model import (
     FLANGE,
     JOINT_NAMES,

@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from bid_ros.errors import ArmError
-from bid_ros.sim.ur.kinematics import JOINT_LIMIT, UR5E
+from bid_ros.kinematics.ur import JOINT_LIMIT, UR5E
 from bid_ros.sim.ur.motions import (
     LIMITS,
     Hold,

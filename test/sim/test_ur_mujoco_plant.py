@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.ur import UR5E
 from bid_ros.sim.ur.gripper_model import TOOL_FROM_FLANGE, add_gripper
-from bid_ros.sim.ur.kinematics import UR5E
 from bid_ros.sim.ur.model import TORQUE_LIMITS, add_ur5e, compile_scene, empty_scene, worldbody_of
 from bid_ros.sim.ur.motions import MoveL
 from bid_ros.sim.ur.mujoco_plant import MujocoPlant, standing_arm

@@ -19,8 +19,8 @@ import numpy as np
 
 from bid_ros.checks import check_positive, check_range
 from bid_ros.errors import ArmError
-from bid_ros.sim.ur.kinematics import JOINT_LIMIT, UR5E, Kinematics
-from bid_ros.sim.ur.pose import Array, Numbers, floats
+from bid_ros.kinematics.pose import Array, Numbers, floats
+from bid_ros.kinematics.ur import JOINT_LIMIT, UR5E, Kinematics
 
 JOINTS: Final = ("base", "shoulder", "elbow", "wrist 1", "wrist 2", "wrist 3")
 LOOKAHEAD: Final = (0.03, 0.2)  # s, what servoj takes

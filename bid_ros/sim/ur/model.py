@@ -2,7 +2,7 @@
 
 Every moving body lies in the frame its joint turns: body ``i`` is Denavit-Hartenberg frame ``i - 1``, so the robot's
 base body has the controller's base frame and ``tool0`` its flange frame, with no turn between them and
-:mod:`bid_ros.sim.ur.kinematics`. The joints have no actuators: :class:`~bid_ros.sim.ur.mujoco_plant.MujocoPlant`
+:mod:`bid_ros.kinematics.ur`. The joints have no actuators: :class:`~bid_ros.sim.ur.mujoco_plant.MujocoPlant`
 computes the torques.
 
 Sources: Universal Robots, "DH parameters for calculations of kinematics and dynamics" (kinematics, masses, centres of
@@ -22,8 +22,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.kinematics.ur import UR5E
 from bid_ros.sim.mjcf import geom, text
-from bid_ros.sim.ur.kinematics import UR5E
 
 JOINT_NAMES: Final = (
     "shoulder_pan_joint",

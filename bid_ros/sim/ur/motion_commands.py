@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bid_ros.kinematics.pose import Numbers, pose_trans
 from bid_ros.sim.ur.motions import Motion, MoveJ, MoveL, ServoJ, ServoL, SpeedJ, SpeedL, StopJ, StopL
-from bid_ros.sim.ur.pose import Numbers, pose_trans
 from bid_ros.sim.ur.script_port import Waypoint
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 
 from bid_ros.checks import check_positive
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.pose import Array, Numbers, Vector, product, rotation_of, transpose, vector_of
+from bid_ros.kinematics.ur import UR5E, Kinematics
 from bid_ros.sim.ur.joint_motions import JOINTS, LIMITS, JointLimits, StopJ, six_finite
-from bid_ros.sim.ur.kinematics import UR5E, Kinematics
-from bid_ros.sim.ur.pose import Array, Numbers, Vector, product, rotation_of, transpose, vector_of
 
 _STEP_SLACK = 1.001  # of the joints' limits, for rounding and for the mean over a cycle of a path that bends
 

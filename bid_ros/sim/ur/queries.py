@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bid_ros.errors import ArmError
-from bid_ros.sim.ur.kinematics import JOINT_LIMIT
-from bid_ros.sim.ur.pose import Numbers, pose_trans
+from bid_ros.kinematics.pose import Numbers, pose_trans
+from bid_ros.kinematics.ur import JOINT_LIMIT
 
 if TYPE_CHECKING:
     from bid_ros.sim.ur.program import ControlProgram

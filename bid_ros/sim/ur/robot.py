@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from bid_ros.errors import ArmError
-from bid_ros.sim.ur.kinematics import Kinematics
+from bid_ros.kinematics.pose import Array, Numbers
+from bid_ros.kinematics.ur import Kinematics
 from bid_ros.sim.ur.motions import Hold, Motion, StopJ
 from bid_ros.sim.ur.plant import Plant
-from bid_ros.sim.ur.pose import Array, Numbers
 
 STOP_DECELERATION: Final = 15.0  # rad/s^2, when a program ends or a protective stop is triggered
 SCALE_RATE: Final = 4.0  # 1/s, how fast the speed slider and a pause take hold

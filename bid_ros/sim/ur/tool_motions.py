@@ -9,9 +9,9 @@ import numpy as np
 
 from bid_ros.checks import check_positive
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.pose import Array, Numbers
+from bid_ros.kinematics.ur import UR5E, Kinematics
 from bid_ros.sim.ur.joint_motions import LIMITS, REST, Countdown, JointLimits, moved, scaled, six_finite, towards
-from bid_ros.sim.ur.kinematics import UR5E, Kinematics
-from bid_ros.sim.ur.pose import Array, Numbers
 
 # Share of the square of a singular value, m or rad, below which a direction of the tool counts as lost. At the usual
 # postures, whose smallest singular value is about 0.1, it costs a ten-thousandth of the speed.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from bid_ros.sim.ur.pose import pose_inv, pose_trans, product, rotation_of, transpose, turned, vector_of
+from bid_ros.kinematics.pose import pose_inv, pose_trans, product, rotation_of, transpose, turned, vector_of
 
 RNG = np.random.default_rng(0)
 VECTORS = [*RNG.normal(size=(300, 3)), *(RNG.normal(size=(50, 3)) * 1e-8), np.zeros(3)]

@@ -11,14 +11,14 @@ Robots UR-5/UR-10 arms" (Georgia Tech, 2013) does.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from bid_ros.errors import ArmError
-from bid_ros.sim.ur.pose import Array, Numbers, Rotation, Vector, floats, product, rotation_of, turned, vector_of
+from bid_ros.kinematics.pose import Array, Numbers, Rotation, Vector, floats, product, rotation_of, turned, vector_of
 
 JOINT_LIMIT: Final = 2 * math.pi  # rad either way, every joint
 
@@ -89,11 +89,18 @@ class Kinematics:
             columns.append((y * w - z * v, z * u - x * w, x * v - y * u, x, y, z))
         return np.array(columns).T
 
-    def inverse(self, pose: Numbers, q_near: Numbers, tcp: Numbers | None = None) -> Array:
+    def inverse(self, pose: Numbers, q_near: Numbers, tcp: Numbers | None = None, limit: float = JOINT_LIMIT) -> Array:
         """Return the joint angles ``(6,)`` rad nearest to ``q_near`` that put the tool at ``pose`` ``(6,)``.
 
-        Of the up to eight postures, each joint turned by whole turns towards ``q_near`` within +-2 pi, the one with
-        the smallest sum of squared differences. Where wrist 3 is free (wrist 2 at 0 or pi) it stays at ``q_near``.
+        Of the up to eight postures, each joint turned by whole turns towards ``q_near``, the one with the smallest sum
+        of squared differences. Where wrist 3 is free (wrist 2 at 0 or pi) it stays at ``q_near``.
+
+        Args:
+            pose: of the tool, or of the flange without ``tcp``.
+            q_near: ``(6,)`` rad.
+            tcp: pose of the tool in the flange's frame.
+            limit: rad either way, at least pi. A joint that would pass it takes a whole turn back; with an infinite one
+                none does, and the caller compares the angles with the joints' limits.
 
         Raises:
             ArmError: if no posture reaches the pose, or it is not six finite numbers.
@@ -105,11 +112,12 @@ class Kinematics:
         best: tuple[float, ...] | None = None
         smallest = math.inf
         # Nearest wrist first: most often no other can win, and its elbow need not be solved.
-        for distance, o1, o5, o6, pitch, ahead, above in sorted(self._wrists(numbers, n1, n5, n6, tcp)):
+        for distance, o1, o5, o6, pitch, ahead, above in sorted(self._wrists(numbers, (n1, n5, n6), tcp, limit)):
             if distance >= smallest:
                 break
             for q2, q3 in self._elbow(ahead, above):
-                o2, o3, o4 = _offset(q2, n2), _offset(q3, n3), _offset(pitch - q2 - q3, n4)
+                o2, o3 = _offset(q2, n2, limit), _offset(q3, n3, limit)
+                o4 = _offset(pitch - q2 - q3, n4, limit)
                 total = distance + o2 * o2 + o3 * o3 + o4 * o4
                 if total < smallest:
                     best, smallest = (n1 + o1, n2 + o2, n3 + o3, n4 + o4, n5 + o5, n6 + o6), total
@@ -153,13 +161,14 @@ class Kinematics:
         return _Chain((s1, -c1, 0.0), z4, z6, o2, o3, o4, o5, tip, rotation)
 
     def _wrists(
-        self, pose: Numbers, near_q1: float, near_q5: float, near_q6: float, tcp: Numbers | None
+        self, pose: Numbers, near: tuple[float, float, float], tcp: Numbers | None, limit: float
     ) -> Iterator[tuple[float, float, float, float, float, float, float]]:
         """Yield the up to four ways to solve base, wrist 2 and wrist 3 for the pose.
 
-        Each is the squared distance of these three from the near angles, their offsets from them, the sum of the other
-        three joints' angles and where those have to put wrist 1: ahead of and above the shoulder.
+        Each is the squared distance of these three from their near angles, their offsets from them, the sum of the
+        other three joints' angles and where those have to put wrist 1: ahead of and above the shoulder.
         """
+        near_q1, near_q5, near_q6 = near
         rotation, (x, y, z) = _flange(pose, tcp)
         xx, xy, xz, yx, yy, yz, zx, zy, zz = rotation
         x, y, z = x - self.d6 * xz, y - self.d6 * yz, z - self.d6 * zz  # where the axes of wrist 2 and 3 meet
@@ -169,7 +178,7 @@ class Kinematics:
         direction, aside = math.atan2(y, x), math.asin(min(1.0, self.d4 / reach))
         for q1 in (direction + aside, direction + math.pi - aside):
             c1, s1 = math.cos(q1), math.sin(q1)
-            o1 = _offset(q1, near_q1)
+            o1 = _offset(q1, near_q1, limit)
             # The axis of the elbow, seen from the flange.
             u, v, w = xx * s1 - yx * c1, xy * s1 - yy * c1, xz * s1 - yz * c1
             sine = math.hypot(u, v)
@@ -181,7 +190,7 @@ class Kinematics:
                     )
                 else:
                     q6 = math.atan2(-sign * v, sign * u)
-                o5, o6 = _offset(sign * bend, near_q5), _offset(q6, near_q6)
+                o5, o6 = _offset(sign * bend, near_q5, limit), _offset(q6, near_q6, limit)
                 c6, s6 = math.cos(q6), math.sin(q6)
                 ax, ay, az = s6 * xx + c6 * xy, s6 * yx + c6 * yy, s6 * zx + c6 * zy  # from wrist 2 back to wrist 1
                 pitch = math.atan2(-ax * c1 - ay * s1, az)
@@ -237,14 +246,16 @@ def _flange(pose: Numbers, tcp: Numbers | None) -> tuple[Rotation, Vector]:
     return rotation, (x - u, y - v, z - w)
 
 
-def _offset(angle: float, centre: float) -> float:
-    """Return what to add to ``centre`` to get ``angle`` to within whole turns, inside the limits and nearest."""
+def _offset(angle: float, centre: float, limit: float) -> float:
+    """Return what to add to ``centre`` to get ``angle`` to within whole turns, inside +-``limit`` and nearest."""
     offset = math.remainder(angle - centre, 2 * math.pi)
-    if centre + offset > JOINT_LIMIT + _LIMIT_SLACK:
+    if centre + offset > limit + _LIMIT_SLACK:
         return offset - 2 * math.pi
-    if centre + offset < -JOINT_LIMIT - _LIMIT_SLACK:
+    if centre + offset < -limit - _LIMIT_SLACK:
         return offset + 2 * math.pi
     return offset
 
 
 UR5E: Final = Kinematics(d1=0.1625, a2=-0.425, a3=-0.3922, d4=0.1333, d5=0.0997, d6=0.0996)
+UR5: Final = Kinematics(d1=0.089159, a2=-0.425, a3=-0.39225, d4=0.10915, d5=0.09465, d6=0.0823)
+MODELS: Final[Mapping[str, Kinematics]] = {"ur5e": UR5E, "ur5": UR5}

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from bid_ros.errors import ArmError
+from bid_ros.kinematics.ur import JOINT_LIMIT, MODELS, UR5, UR5E
 from bid_ros.rotation import matrix_from_vector
-from bid_ros.sim.ur.kinematics import JOINT_LIMIT, UR5E
 
 TCP = np.array([0.01, -0.02, 0.17, 0.2, -0.3, 0.5])
 
@@ -15,6 +15,19 @@ def transform(pose: np.ndarray) -> np.ndarray:
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = matrix_from_vector(pose[3:]), pose[:3]
     return matrix
+
+
+def test_ur5_differs_from_ur5e_in_the_published_lengths() -> None:
+    """UR5 of the CB3 series, from the same page of the manufacturer."""
+    assert [(a, d) for a, d, _ in UR5.table] == [
+        (0, 0.089159),
+        (-0.425, 0),
+        (-0.39225, 0),
+        (0, 0.10915),
+        (0, 0.09465),
+        (0, 0.0823),
+    ]
+    assert MODELS == {"ur5e": UR5E, "ur5": UR5}
 
 
 def by_denavit_hartenberg(q: np.ndarray) -> np.ndarray:
@@ -73,9 +86,11 @@ def test_jacobian_is_the_derivative_of_forward() -> None:
         np.testing.assert_allclose(UR5E.jacobian(q, TCP), numeric, atol=1e-7)
 
 
-def test_inverse_finds_the_posture_it_came_from() -> None:
-    for q in random_angles(3000, 3):
-        np.testing.assert_allclose(UR5E.inverse(UR5E.forward(q, TCP), q, TCP), q, atol=1e-6)
+@pytest.mark.parametrize("model", MODELS)
+def test_inverse_finds_the_posture_it_came_from(model: str) -> None:
+    arm = MODELS[model]
+    for q in random_angles(1500, 3):
+        np.testing.assert_allclose(arm.inverse(arm.forward(q, TCP), q, TCP), q, atol=1e-6)
 
 
 def test_inverse_reaches_the_pose_from_any_posture() -> None:
@@ -122,6 +137,15 @@ def test_inverse_does_not_wind_beyond_a_limit() -> None:
     found = UR5E.inverse(UR5E.forward(q), near)
     assert np.abs(found).max() <= JOINT_LIMIT
     np.testing.assert_allclose(transform(UR5E.forward(found)), by_denavit_hartenberg(q), atol=1e-9)
+
+
+def test_inverse_without_a_limit_stays_within_half_a_turn() -> None:
+    for q in random_angles(300, 11):
+        for joint, end in itertools.product((0, 3, 5), (-JOINT_LIMIT, JOINT_LIMIT)):
+            near, beyond = q.copy(), q.copy()
+            near[joint], beyond[joint] = 0.999 * end, 1.001 * end
+            found = UR5E.inverse(UR5E.forward(beyond, TCP), near, TCP, limit=math.inf)
+            assert found[joint] == pytest.approx(beyond[joint], abs=0.02)  # 0.02, as the elbow may flip beside it
 
 
 @pytest.mark.parametrize("bend", [0.0, math.pi, -math.pi, 1e-9, 3e-8])

@@ -1,0 +1,1 @@
+"""Kinematics of robots, without the robots: what drivers and twins share."""
