@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bid_ros.errors import RecordingError
 from bid_ros.learning.augment import jitter, offset_vectors, shift_images
 from bid_ros.learning.config import AugmentConfig
-from bid_ros.learning.goal import episode_goals, goal_columns
+from bid_ros.learning.goal import goal_columns, row_goals
 from bid_ros.learning.ranges import action_normaliser, goal_normaliser, observation_normalisers
 from bid_ros.learning.windows import window_rows
 from bid_ros.policy.anchor import ActionReference, action_anchor, check_reference
@@ -43,7 +43,7 @@ class TrainingData:
 
     Attributes:
         observation: normaliser per vector feature; action: of the actions, counted from ``reference``.
-        goal: of the episodes' goals, counted alike; None for a task without a goal.
+        goal: of the goals, counted alike; None for a task without a goal.
         owners: ``(W,)``, episode of each window.
 
     Args:
@@ -105,10 +105,11 @@ class TrainingData:
 
     def _counted_goals(self, dataset: Dataset, task: Task, anchors: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Goal of each window, ``(W, 3)`` m, counted as its actions are."""
-        goals, columns = episode_goals(dataset, task), goal_columns(task)
+        goals, columns = row_goals(dataset, task), goal_columns(task)
         if goals is None or columns is None:
             return None
-        counted: NDArray[np.float64] = goals[self.owners] - anchors[:, columns]
+        current = self._rows[:, task.observation_steps - 1]
+        counted: NDArray[np.float64] = goals[current] - anchors[:, columns]
         return counted
 
 

@@ -99,7 +99,7 @@ class TrainConfig:
         weight_decay: of AdamW.
         ema_power: the averaged weights keep ``1 - (1 + step) ** -ema_power`` of their past, at most 0.9999.
         action_reference: where the policy's positions count from, see :mod:`bid_ros.policy.anchor`.
-        goal_weight: weight of the auxiliary loss on the episode's goal (see :mod:`bid_ros.learning.goal`).
+        goal_weight: weight of the auxiliary loss on the goal (see :mod:`bid_ros.learning.goal`).
         validation_share: share of the episodes held out, at least one if there are two or more; 0 holds none out.
         validate_every, checkpoint_every, log_every: steps between validations, checkpoints and log lines.
         network, augment, diffusion: see there.
