@@ -7,11 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bid_ros.commands.learn import task_path
+from bid_ros.task import load_task
+
 
 def add_parser(verbs: Any) -> None:
     """Add the three verbs."""
     video = verbs.add_parser("video", help="draw the decisions of a bag over its images")
     video.add_argument("bag")
+    video.add_argument("--task", default="franka_place", help="name or path of the task file (default franka_place)")
     video.add_argument("--out", default="run.gif", help="GIF or MP4 file to write (default run.gif)")
     video.set_defaults(run=run_video)
 
@@ -29,7 +33,7 @@ def run_video(options: argparse.Namespace) -> int:
     """Draw."""
     from bid_ros.evaluation.replay_video import write_run_video
 
-    written = write_run_video(Path(options.bag), Path(options.out))
+    written = write_run_video(Path(options.bag), Path(options.out), load_task(task_path(options.task)))
     print(f"wrote {written}" if written else "the bag holds no decision to draw", file=sys.stderr)
     return 0 if written else 1
 

@@ -6,27 +6,26 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from bid_ros.commands.arguments import add_run_arguments
 from bid_ros.commands.learn import task_path
 from bid_ros.errors import BidError
+from bid_ros.evaluation.stage import STAGES
 from bid_ros.paths import share
 from bid_ros.task import load_task
-
-PLACING: Final = ("franka_place",)  # the systems that place; a rehearsal knows the geometry of no other contact
 
 
 def add_parser(verbs: Any) -> None:
     """Add ``rehearse``."""
     parser = verbs.add_parser(
         "rehearse",
-        help="try a policy in lockstep, without ROS, real time or physics",
+        help="try a policy in lockstep, without ROS or real time",
         description="Rehearse episodes with the real cameras, policy, decoder, safety envelope and servo, but an arm "
-        "that is a pure delay and contact that is geometry. Twenty episodes take about half a minute and do not "
-        "depend on the computer's speed. Use it to choose a policy; measure with bid up.",
+        "that is a pure delay, and contact that is geometry (placing) or the twin's physics (picking). What comes out "
+        "does not depend on the computer's speed. Use it to choose a policy; measure with bid up.",
     )
-    parser.add_argument("system", choices=PLACING)
+    parser.add_argument("system", choices=sorted(STAGES))
     add_run_arguments(parser, episodes=20, seed=300_000)
     parser.add_argument("--out", default="", help="folder for run.json; without it nothing is written")
     parser.set_defaults(run=run)

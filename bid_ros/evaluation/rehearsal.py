@@ -1,50 +1,34 @@
-"""Rehearsal: a policy and a decoder place the object in lockstep, without ROS, real time or physics.
+"""Rehearsal: a policy and a decoder act in lockstep, without ROS or real time.
 
 Everything that decides is the real thing: cameras, observation history, policy, decoder, safety envelope and servo.
-Only the arm is a pure delay and contact is geometry. So twenty episodes take half a minute, the same on any computer,
-and what they say about a policy is worth looking at before the twin is started; what counts is measured there.
+Only the arm is a pure delay, and contact is what the task's stage makes of it (:mod:`bid_ros.evaluation.stage`). So
+twenty episodes take a minute at most, the same on any computer, and what they say about a policy is worth looking at
+before the twin is started; what counts is measured there.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bid_ros.arms.servo import ChunkServo, ServoConfig
 from bid_ros.checks import check_range
 from bid_ros.chunk import NANOSECONDS, ActionChunk
 from bid_ros.errors import BidError
 from bid_ros.evaluation.episode import scene_of
+from bid_ros.evaluation.stage import STEP_NS, Array, Stage, build_stage
 from bid_ros.evaluation.summary import EpisodeResult
 from bid_ros.observation import ObservationBuffer
 from bid_ros.policy.decide import DecisionMaker
 from bid_ros.rotation import DOWN_QUATERNION, matrix_from_quaternion, matrix_to_6d
 from bid_ros.safety.envelope import Envelope
-from bid_ros.sim.cup_path import CupPath, episode_scene
-from bid_ros.sim.geometry import (
-    CUP_HEIGHT,
-    CUP_RIM_RADIUS,
-    OBJECT_BOTTOM_BELOW_TOOL,
-    OBJECT_DIAMETER,
-    OBJECT_RADIUS,
-)
-from bid_ros.sim.kinematic import KinematicScene
-from bid_ros.sim.scoring import ScoreConfig
 from bid_ros.task import Task
 
-Array = NDArray[np.float64]
-STEP_NS: Final = 10_000_000
 BEGIN_NS: Final = NANOSECONDS
 DOWN: Final = np.array(DOWN_QUATERNION)
-FINGER_SPEED: Final = 0.1  # m/s of the opening
-RELEASED_M: Final = OBJECT_DIAMETER + ScoreConfig().release_margin
-PLAY_M: Final = CUP_RIM_RADIUS - OBJECT_RADIUS  # by which the object may be beside the axis at the rim
-TOUCH_M: Final = 0.004  # by which it may be farther: the grip gives way
 
 
 @dataclass(frozen=True)
@@ -70,120 +54,94 @@ class Rehearsal:
     """Rehearses episodes of one task, one after the other. One thread only.
 
     Args:
-        task: a placing task with the twin's two cameras.
+        task: one that has a stage, with the twin's cameras.
         maker: policy and decoder.
         config: delays.
 
     Raises:
+        TaskError: if the task cannot be rehearsed.
         CameraError: if no offscreen rendering works here.
     """
 
     def __init__(self, task: Task, maker: DecisionMaker, config: RehearsalConfig | None = None) -> None:
         self._task, self._maker = task, maker
         self._config = config or RehearsalConfig()
-        height, width = task.cameras[0].shape[:2]
-        self._scene = KinematicScene(width, height, [camera.name for camera in task.cameras])
+        self._stage = build_stage(task)
         self._envelope = Envelope(task)
 
     def run(self, episode: int, seed: int, cup_speed: float, label: str = "") -> EpisodeResult:
         """Rehearse the episode of a seed, with the start and the cup's path it has in the twin.
 
-        The outcome is ``success``, ``timeout``, ``dropped`` (released beside or above the cup), ``touched`` (went down
-        on the rim) or ``stopped: <reason>`` (the safety envelope refused a chunk).
+        The outcome is one of the stage's, ``timeout``, or ``stopped: <reason>`` (the safety envelope refused a chunk).
         """
-        trial = _Trial(self._task, self._config, scene_of(self._task, seed), episode_scene(seed, cup_speed).path)
+        start = scene_of(self._task, seed)
+        self._stage.begin(seed, start, cup_speed)
+        trial = _Trial(self._task, self._config, self._stage, start)
         self._maker.reset(seed)
-        self._scene.home()
+        outcome = self._play(trial) or self._stage.give_up()
+        return EpisodeResult(episode, seed, outcome == "success", outcome, trial.elapsed_s, label)
+
+    def close(self) -> None:
+        """Free the renderer."""
+        self._stage.close()
+
+    def _play(self, trial: _Trial) -> str:
+        """Return the outcome of an episode, nothing if its time is over before there is one."""
         every = self._task.dt_ns // STEP_NS
         for step in range(round(self._task.episode_timeout * NANOSECONDS) // STEP_NS):
             trial.observe()
             if step % every == 0:
                 refusal = self._decide(trial)
                 if refusal:
-                    return trial.result(episode, seed, f"stopped: {refusal}", label)
+                    return f"stopped: {refusal}"
             outcome = trial.advance()
             if outcome:
-                return trial.result(episode, seed, outcome, label)
-        return trial.result(episode, seed, "timeout", label)
-
-    def close(self) -> None:
-        """Free the renderer."""
-        self._scene.close()
+                return outcome
+        return ""
 
     def _decide(self, trial: _Trial) -> str:
         """Look, decide and hand the chunk over; return why it was refused, or nothing."""
-        self._scene.move(*trial.measured)
-        for name, image in self._scene.images(trial.width, trial.held, trial.cup).items():
+        for name, image in self._stage.images().items():
             trial.buffer.add(name, trial.now_ns, image)
         record = self._maker.decide(trial.buffer.assemble(trial.now_ns))
         if record is None:
             return ""
-        verdict = self._envelope.check(record.chunk, trial.now_ns, trial.measured[0])
+        verdict = self._envelope.check(record.chunk, trial.now_ns, self._stage.measured[0])
         trial.pending.append((trial.now_ns + round(self._config.latency_s * NANOSECONDS), record.chunk))
         return "" if verdict.ok else verdict.reason
 
 
 class _Trial:
-    """State of one episode."""
+    """One episode between the decisions and the stage: the latency of chunks, the servo, and the lag of the arm."""
 
-    def __init__(self, task: Task, config: RehearsalConfig, start: Array, path: CupPath) -> None:
-        self._path = path
+    def __init__(self, task: Task, config: RehearsalConfig, stage: Stage, start: Array) -> None:
+        self._stage = stage
         self._servo = ChunkServo(task, ServoConfig(lookahead_s=config.lookahead_s))
         self._servo.start(start, DOWN, BEGIN_NS)
         lag = round(config.arm_lag_s * NANOSECONDS) // STEP_NS
-        self._poses = deque([(start, DOWN)] * (lag + 1), maxlen=lag + 1)
-        self._opening = False
-        self._touched = False
+        self._setpoints = deque([(start, DOWN)] * (lag + 1), maxlen=lag + 1)
+        self._gripper: float | None = None
         self.now_ns = BEGIN_NS
         self.buffer = ObservationBuffer(task)
         self.pending: deque[tuple[int, ActionChunk]] = deque()
-        self.width, self.held = OBJECT_DIAMETER, True
 
     @property
     def elapsed_s(self) -> float:
         return (self.now_ns - BEGIN_NS) / NANOSECONDS
 
-    @property
-    def measured(self) -> tuple[Array, Array]:
-        return self._poses[0]
-
-    @property
-    def cup(self) -> Array:
-        return self._path.position(self.elapsed_s)
-
     def observe(self) -> None:
-        position, quaternion = self.measured
+        position, quaternion = self._stage.measured
         self.buffer.add("tool_position", self.now_ns, position)
         self.buffer.add("tool_rotation", self.now_ns, matrix_to_6d(matrix_from_quaternion(quaternion)))
-        self.buffer.add("gripper_width", self.now_ns, np.array([self.width]))
+        self.buffer.add("gripper_width", self.now_ns, np.array([self._stage.width]))
 
     def advance(self) -> str:
         """Go on by one step; return the outcome if there is one."""
         while self.pending and self.pending[0][0] <= self.now_ns:
             self._servo.accept(self.pending.popleft()[1])
         output = self._servo.step(self.now_ns)
-        self._poses.append((output.setpoint.position, output.setpoint.quaternion))
+        self._setpoints.append((output.setpoint.position, output.setpoint.quaternion))
         if output.gripper_width is not None:
-            self._opening = output.gripper_width > OBJECT_DIAMETER
-        change = FINGER_SPEED * STEP_NS / NANOSECONDS * (1 if self._opening else -1)
-        self.width = min(max(self.width + change, OBJECT_DIAMETER), 0.08)
+            self._gripper = output.gripper_width
         self.now_ns += STEP_NS
-        return self._judge()
-
-    def _judge(self) -> str:
-        position = self.measured[0]
-        beside = math.hypot(*(position[:2] - self.cup))
-        depth = CUP_HEIGHT - (position[2] - OBJECT_BOTTOM_BELOW_TOOL)
-        if depth > 0 and beside > PLAY_M + TOUCH_M:
-            self._touched = True
-        if self.width <= RELEASED_M:
-            return ""
-        self.held = False
-        if self._touched:
-            return "touched"
-        return "success" if beside <= PLAY_M and depth > -0.01 else "dropped"
-
-    def result(self, episode: int, seed: int, outcome: str, label: str) -> EpisodeResult:
-        if outcome == "timeout" and self._touched:
-            outcome = "touched"
-        return EpisodeResult(episode, seed, outcome == "success", outcome, self.elapsed_s, label)
+        return self._stage.step(*self._setpoints[0], self._gripper)

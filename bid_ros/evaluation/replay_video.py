@@ -19,14 +19,14 @@ from bid_ros.paths import share
 from bid_ros.recording.episodes import END, START
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.topics import DECISION, EPISODE_EVENT, camera_topic
-from bid_ros.task import Task, load_task
+from bid_ros.task import Task
 
 Picture = NDArray[np.uint8]
 FRAMES_PER_SECOND = 5
 MAX_FRAMES = 300
 
 
-def write_run_video(bag: Path, out: Path, task: Task | None = None, cameras: Path | None = None) -> Path | None:
+def write_run_video(bag: Path, out: Path, task: Task, cameras: Path | None = None) -> Path | None:
     """Write a GIF (or MP4, by the name of ``out``) of the episodes in a bag; None if it holds no decision.
 
     The first fixed, calibrated camera is drawn over; the others stand beside it.
@@ -34,14 +34,13 @@ def write_run_video(bag: Path, out: Path, task: Task | None = None, cameras: Pat
     Args:
         bag: what was recorded.
         out: file to write.
-        task: of the run; default: dynamic placing.
+        task: of the run.
         cameras: camera file of the run; default: that of the task's twin.
 
     Raises:
         RecordingError: the bag cannot be read.
         CameraError: the camera file gives no camera's pose, so nothing can be drawn over its image.
     """
-    task = task or load_task(share("config", "franka_place.yaml"))
     with BagReader(bag) as reader:
         if not reader.counts.get(DECISION):
             return None

@@ -20,6 +20,7 @@ SAFETY_STATE: Final = "/safety/state"
 EPISODE_EVENT: Final = "/episode/event"
 CUP_POSE: Final = "/ground_truth/cup_pose"
 OBJECT_POSE: Final = "/ground_truth/object_pose"
+SAUCER_POSE: Final = "/ground_truth/saucer_pose"
 DIAGNOSTICS: Final = "/diagnostics"
 
 IMAGE_TYPE: Final = "sensor_msgs/msg/Image"
@@ -37,6 +38,7 @@ TOPICS: Final[dict[str, str]] = {
     EPISODE_EVENT: "bid_msgs/msg/EpisodeEvent",
     CUP_POSE: "geometry_msgs/msg/PoseStamped",
     OBJECT_POSE: "geometry_msgs/msg/PoseStamped",
+    SAUCER_POSE: "geometry_msgs/msg/PoseStamped",
     DIAGNOSTICS: "diagnostic_msgs/msg/DiagnosticArray",
 }
 """Type of each recorded topic that is not a camera."""

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from bid_ros.errors import TaskError
 from bid_ros.sim.geometry import CUP_X, CUP_Y
+from bid_ros.sim.soft_start import travelled
 
 Array = NDArray[np.float64]
 
 MAX_SPEED: Final = 0.10  # m/s, the fastest path offered
 DEFAULT_SPEED: Final = 0.03
-SOFT_START_S: Final = 0.5  # s until the full speed
 MIN_TURN_RADIUS: Final = 0.015  # m, the sharpest turn of a path
 
 _SPACING: Final = 1e-4  # m between the tabulated points; chords of it deviate from the curve by less than 0.1 um
@@ -47,16 +47,9 @@ class CupPath:
         """Arc length of the closed curve, m."""
         return float(len(self._points) * self._spacing)
 
-    def travelled(self, t_s: float) -> float:
-        """Arc length in m covered ``t_s`` seconds after the start; 0 before it."""
-        t = max(t_s, 0.0)
-        x = min(t / SOFT_START_S, 1.0)
-        # Integral of the smooth step 3 x^2 - 2 x^3, then constant speed: velocity and acceleration have no jump.
-        return self.speed * (SOFT_START_S * (x**3 - x**4 / 2) + max(t - SOFT_START_S, 0.0))
-
     def position(self, t_s: float) -> Array:
         """Position ``(2,)`` in m, base frame, ``t_s`` seconds after the start of the path."""
-        place = self.travelled(t_s) / self._spacing
+        place = travelled(self.speed, t_s) / self._spacing
         row = int(place)
         share = place - row
         count = len(self._points)

@@ -9,18 +9,16 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
-import numpy as np
 from franky_sim import SimulationServer
-from numpy.typing import NDArray
 
 from bid_ros.errors import ArmError
 from bid_ros.sim.cup_path import DEFAULT_SPEED, EpisodeScene, episode_scene
 from bid_ros.sim.geometry import HOME_Q
 from bid_ros.sim.placing import GroundTruth, PlacingEpisode
 from bid_ros.sim.scene import build_simulator
+from bid_ros.sim.scene_state import SceneState
 
 STEP_NS: Final = 1_000_000
 CATCH_UP_NS: Final = 5_000_000  # backlog that is made up for; what is older is left out and counted
@@ -29,28 +27,18 @@ COMMAND_TIMEOUT_S: Final = 2.0
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
-class SceneState:
-    """Everything a renderer needs, from one instant.
-
-    Attributes:
-        stamp_ns: wall time.
-        qpos: ``(nq,)``; mocap_pos: ``(bodies, 3)`` m; mocap_quat: ``(bodies, 4)`` wxyz.
-    """
-
-    stamp_ns: int
-    qpos: NDArray[np.float64]
-    mocap_pos: NDArray[np.float64]
-    mocap_quat: NDArray[np.float64]
-
-
 class FrankaTwin:
     """A robot, a table, an object and a cup that a libfranka client cannot tell from the real thing.
 
     Args:
         hostnames: loopback addresses to serve; the first free one is taken.
         initial_q: the arm's seven joint angles at the start, rad.
+
+    Attributes:
+        bodies: names of what the ground truth has the pose of.
     """
+
+    bodies: tuple[str, ...] = ("cup", "object")
 
     def __init__(self, hostnames: Sequence[str] = ("127.0.0.1",), initial_q: Sequence[float] = HOME_Q) -> None:
         self._hostnames = list(hostnames)

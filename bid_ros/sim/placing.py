@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,6 +44,12 @@ class GroundTruth:
     tool_quaternion: NDArray[np.float64]
     gripper_width: float
     handed_over: bool
+
+    @property
+    def bodies(self) -> Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Pose (position m, quaternion xyzw) of what lies in the scene, by name."""
+        cup = (self.cup_position, self.cup_quaternion)
+        return {"cup": cup, "object": (self.object_position, self.object_quaternion)}
 
 
 class PlacingEpisode:

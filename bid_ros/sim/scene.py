@@ -28,6 +28,7 @@ from bid_ros.sim.geometry import (
     OBJECT_MASS,
     OBJECT_RADIUS,
 )
+from bid_ros.sim.mjcf import geom, lamp, look, plain_visuals, text
 
 CAMERAS: Final = ("third_person", "wrist")
 ROBOT: Final = "robot0_"
@@ -108,7 +109,7 @@ def build_simulator(initial_q: Sequence[float] = HOME_Q) -> MujocoSimulator:
     for child in list(simulator.worldbody):
         simulator.worldbody.remove(child)  # the checkered floor and its three lights
     simulator.add_robot(initial_q=initial_q, initial_hand_width=OPEN_WIDTH)
-    _plain_visuals(simulator.scene)
+    _plain_scene(simulator.scene)
     _plain_robot(simulator.worldbody)
     _add_table(simulator.worldbody)
     _add_cup(simulator.worldbody)
@@ -122,7 +123,7 @@ def render_model() -> mujoco.MjModel:
     return mujoco.MjModel.from_xml_string(ET.tostring(build_simulator().scene, encoding="unicode"))
 
 
-def _plain_visuals(scene: ET.Element) -> None:
+def _plain_scene(scene: ET.Element) -> None:
     asset = scene.find("asset")
     assert asset is not None
     for child in list(asset):
@@ -133,34 +134,28 @@ def _plain_visuals(scene: ET.Element) -> None:
     option.attrib.update(cone="elliptic", impratio="20")
     visual = scene.find("visual")
     assert visual is not None
-    for child in list(visual):
-        visual.remove(child)
-    ET.SubElement(visual, "headlight", ambient="0.45 0.45 0.45", diffuse="0.25 0.25 0.25", specular="0 0 0")
-    ET.SubElement(visual, "quality", shadowsize="0", offsamples="0", numslices="16", numstacks="6", numquads="1")
-    ET.SubElement(visual, "global", offwidth="640", offheight="640")
-    ET.SubElement(visual, "map", znear="0.02", zfar="4")
-    ET.SubElement(scene, "statistic", extent="1", center="0.5 0 0.2")
+    scene.remove(visual)
+    plain_visuals(scene, (0.5, 0.0, 0.2))
 
 
 def _plain_robot(worldbody: ET.Element) -> None:
     for body in worldbody.iter("body"):
-        for geom in body.findall("geom"):
-            body.remove(geom)
+        for mesh in body.findall("geom"):
+            body.remove(mesh)
     for name, ends, radius in _LINKS:
-        _geom(_body(worldbody, name), "capsule", size=str(radius), fromto=ends, rgba=_WHITE, **_NO_BITS)
+        geom(_body(worldbody, name), "capsule", size=str(radius), fromto=ends, rgba=_WHITE, **_NO_BITS)
     hand = _body(worldbody, "hand")
-    _geom(hand, "box", size="0.03 0.10 0.033", pos="0 0 0.033", rgba=_WHITE, **_HAND_BITS)
+    geom(hand, "box", size="0.03 0.10 0.033", pos="0 0 0.033", rgba=_WHITE, **_HAND_BITS)
     for side in ("left_finger", "right_finger"):
         finger = _body(worldbody, side)
-        _geom(finger, "box", size="0.0105 0.0065 0.019", pos="0 0.0145 0.018", rgba=_DARK, **_HAND_BITS)
+        geom(finger, "box", size="0.0105 0.0065 0.019", pos="0 0.0145 0.018", rgba=_DARK, **_HAND_BITS)
         # A flat pad, 21 x 18 mm, in place of franky-sim's five boxes: four firm contacts on a cylinder.
-        _geom(finger, "box", size="0.0105 0.005 0.009", pos="0 0.005 0.045", rgba=_DARK, **_GRIP, **_HAND_BITS)
+        geom(finger, "box", size="0.0105 0.005 0.009", pos="0 0.005 0.045", rgba=_DARK, **_GRIP, **_HAND_BITS)
 
 
 def _add_table(worldbody: ET.Element) -> None:
-    lamp = {"name": "lamp", "pos": "1 -0.6 2", "dir": "-0.4 0.35 -1", "directional": "true", "castshadow": "false"}
-    ET.SubElement(worldbody, "light", {**lamp, "diffuse": "0.55 0.55 0.55", "specular": "0 0 0"})
-    _geom(worldbody, "box", name="table", size="0.6 0.6 0.02", pos="0.4 0 -0.02", rgba=_TABLE, **_WORLD_BITS)
+    lamp(worldbody, (1.0, -0.6, 2.0), (-0.4, 0.35, -1.0))
+    geom(worldbody, "box", name="table", size="0.6 0.6 0.02", pos="0.4 0 -0.02", rgba=_TABLE, **_WORLD_BITS)
 
 
 def _add_cup(worldbody: ET.Element) -> None:
@@ -170,7 +165,7 @@ def _add_cup(worldbody: ET.Element) -> None:
     # The cup's own friction, paper on wood, holds whatever it touches: priority overrides the object's.
     paper = {"friction": "0.3 0.005 0.0001", "priority": "1", **_WORLD_BITS}
     floor = f"{CUP_BOTTOM_RADIUS + CUP_WALL} {CUP_WALL / 2}"
-    _geom(cup, "cylinder", size=floor, pos=f"0 0 {CUP_WALL / 2}", rgba=_CUP_FLOOR, **paper)
+    geom(cup, "cylinder", size=floor, pos=f"0 0 {CUP_WALL / 2}", rgba=_CUP_FLOOR, **paper)
     lean = math.atan2(CUP_RIM_RADIUS - CUP_BOTTOM_RADIUS, CUP_HEIGHT)
     radius = (CUP_BOTTOM_RADIUS + CUP_RIM_RADIUS) / 2 + CUP_WALL / 2 / math.cos(lean)
     half_width = (CUP_RIM_RADIUS + CUP_WALL) * math.tan(math.pi / CUP_SIDES)
@@ -180,7 +175,7 @@ def _add_cup(worldbody: ET.Element) -> None:
         x, y = radius * math.cos(turn), radius * math.sin(turn)
         size = f"{CUP_WALL / 2} {half_width} {half_height}"
         place = f"{x} {y} {CUP_HEIGHT / 2}"
-        _geom(cup, "box", size=size, pos=place, quat=_quaternion_z_then_y(turn, lean), rgba=_CUP, **paper)
+        geom(cup, "box", size=size, pos=place, quat=_quaternion_z_then_y(turn, lean), rgba=_CUP, **paper)
 
 
 def _quaternion_z_then_y(turn: float, lean: float) -> str:
@@ -193,46 +188,23 @@ def _add_object(worldbody: ET.Element) -> None:
     body = ET.SubElement(worldbody, "body", name="object", pos=f"0.25 -0.4 {OBJECT_LENGTH / 2}")
     ET.SubElement(body, "freejoint", name="object_joint")
     size = f"{OBJECT_RADIUS} {OBJECT_LENGTH / 2}"
-    _geom(body, "cylinder", name="object", size=size, mass=str(OBJECT_MASS), rgba=_OBJECT, **_GRIP, **_OBJECT_BITS)
+    geom(body, "cylinder", name="object", size=size, mass=str(OBJECT_MASS), rgba=_OBJECT, **_GRIP, **_OBJECT_BITS)
 
 
 def _add_cameras(worldbody: ET.Element) -> None:
     third_person, wrist = CAMERAS
     # As near as the cup's range and the held object's lower end at every start allow.
     eye = (1.26, 0.37, 0.67)
-    axes = _look(eye, (0.56, 0.03, 0.18))
-    ET.SubElement(worldbody, "camera", name=third_person, mode="fixed", fovy="27", pos=_text(eye), xyaxes=axes)
+    axes = look(eye, (0.56, 0.03, 0.18))
+    ET.SubElement(worldbody, "camera", name=third_person, mode="fixed", fovy="27", pos=text(eye), xyaxes=axes)
     # Beside the fingers, where wrist cameras are mounted; the palm stays just out of the picture.
     eye = (0.09, 0.0, 0.055)
-    axes = _look(eye, (0.03, 0.0, 0.20), up=(1.0, 0.0, 0.0))
+    axes = look(eye, (0.03, 0.0, 0.20), up=(1.0, 0.0, 0.0))
     hand = _body(worldbody, "hand")
-    ET.SubElement(hand, "camera", name=wrist, mode="fixed", fovy="75", pos=_text(eye), xyaxes=axes)
-
-
-def _look(position: Sequence[float], target: Sequence[float], up: Sequence[float] = (0.0, 0.0, 1.0)) -> str:
-    """MJCF ``xyaxes`` of a camera at ``position`` that looks at ``target`` with ``up`` towards the image's top."""
-    back = _unit([p - t for p, t in zip(position, target, strict=True)])
-    right = _unit(_cross(up, back))
-    return f"{_text(right)} {_text(_cross(back, right))}"
-
-
-def _cross(a: Sequence[float], b: Sequence[float]) -> list[float]:
-    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-
-
-def _unit(vector: Sequence[float]) -> list[float]:
-    return [value / math.hypot(*vector) for value in vector]
-
-
-def _text(values: Sequence[float]) -> str:
-    return " ".join(str(value) for value in values)
+    ET.SubElement(hand, "camera", name=wrist, mode="fixed", fovy="75", pos=text(eye), xyaxes=axes)
 
 
 def _body(worldbody: ET.Element, name: str) -> ET.Element:
     body = worldbody.find(f".//body[@name='{ROBOT}{name}']")
     assert body is not None, name
     return body
-
-
-def _geom(parent: ET.Element, kind: str, **attributes: str) -> None:
-    ET.SubElement(parent, "geom", {"type": kind, **attributes})

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.chunk import ActionChunk
 from bid_ros.errors import BidError
 from bid_ros.teleop.placing import Manner, PlacingConfig, carry_points, draw_manner
-from bid_ros.teleop.trajectory import ChunkSource, MotionLimits, Move, Trajectory
+from bid_ros.teleop.planned import PlannedTeleoperator
+from bid_ros.teleop.trajectory import MotionLimits, Move, Trajectory
 
 Array = NDArray[np.float64]
 INSERT_LEAD_S = 0.1  # by which the way into the cup begins before the one to its rim has come to rest
 
 
-class ScriptedTeleoperator:
+class ScriptedTeleoperator(PlannedTeleoperator):
     """Carries the held object over the cup, lowers it straight in, opens, retreats upwards and holds.
 
     ``clean`` demonstrations all do the same: straight to the cup, one speed, no pauses. ``diverse`` ones differ by
     seed in speed, in idle pauses, in how moves are joined, and in the way to the cup: straight, high over it, around
     the left or the right, or low beside it and then over (the paper's clean and diverse data). Most of them first
-    arrive beside the cup and correct it, so that the data show how to get back from there.
+    arrive beside the cup and correct it, so that the data show how to get back from there. The phases are ``carry``,
+    ``lower``, ``release``, ``retreat`` and ``hold``.
 
     Args:
         style: ``clean`` or ``diverse``.
@@ -34,21 +33,14 @@ class ScriptedTeleoperator:
     """
 
     def __init__(self, style: str, seed: int, config: PlacingConfig | None = None) -> None:
+        super().__init__()
         self._config = config or PlacingConfig()
         self._manner = draw_manner(style, seed, self._config)
-        self._trajectory: Trajectory | None = None
-        self._source: ChunkSource | None = None
-        self._phases: list[tuple[float, str]] = []
 
     @property
     def manner(self) -> Manner:
         """What this demonstration does."""
         return self._manner
-
-    @property
-    def duration(self) -> float:
-        """Time in s from the start of the plan to its end, the final hold included; raises BidError without a plan."""
-        return self._planned().duration_s
 
     def plan(self, start_position: ArrayLike, cup_position: ArrayLike, now_ns: int) -> None:
         """Plan a demonstration that begins at ``now_ns``; an earlier plan is forgotten.
@@ -70,41 +62,10 @@ class ScriptedTeleoperator:
                 f"demonstration starts with the tool at {start[2]:.3f} m; "
                 f"valid is at least {self._config.geometry.rim_z:.3f} m, where the object is over the rim"
             )
-        self._trajectory = self._build(start, cup)
-        self._source = ChunkSource(self._trajectory, now_ns, "teleop", self._config.frame_id)
+        trajectory, phases = self._build(start, cup)
+        self._follow(trajectory, phases, now_ns, self._config.frame_id)
 
-    def pose_at(self, t_s: float) -> tuple[Array, Array, float, str]:
-        """Return what is asked for ``t_s`` s after the start of the plan; raises BidError without a plan.
-
-        Returns:
-            position (3,) in m, rotation_6d (6,), gripper width in m, and the phase: ``carry``, ``lower``,
-            ``release``, ``retreat`` or ``hold``.
-        """
-        row = self._planned().actions_at([t_s])[0]
-        index = bisect_right([begin for begin, _ in self._phases], t_s) - 1
-        return row[:3], row[3:9], float(row[9]), self._phases[max(index, 0)][1]
-
-    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
-        """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart, with the source ``teleop``.
-
-        Raises:
-            BidError: nothing is planned.
-        """
-        if self._source is None:
-            raise BidError("the teleoperator has no plan; call plan() first")
-        return self._source.chunk_at(now_ns, steps, dt_ns)
-
-    def reset(self) -> None:
-        """Forget the plan."""
-        self._trajectory = self._source = None
-        self._phases = []
-
-    def _planned(self) -> Trajectory:
-        if self._trajectory is None:
-            raise BidError("the teleoperator has no plan; call plan() first")
-        return self._trajectory
-
-    def _build(self, start: Array, cup: Array) -> Trajectory:
+    def _build(self, start: Array, cup: Array) -> tuple[Trajectory, list[tuple[float, str]]]:
         config, geometry = self._config, self._config.geometry
         ways, begin_s = self._arrive(start, cup)
         descent = self._descend(cup, begin_s)
@@ -112,14 +73,7 @@ class ScriptedTeleoperator:
         open_s = end_s - config.release_lead
         up = down + np.array([0.0, 0.0, geometry.retreat])
         retreat = self._move([down, up], config.retreat_speed, end_s + config.release)
-        self._phases = [
-            (0.0, "carry"),
-            (begin_s, "lower"),
-            (open_s, "release"),
-            (retreat.begin_s, "retreat"),
-            (retreat.end_s, "hold"),
-        ]
-        return Trajectory(
+        trajectory = Trajectory(
             position=start,
             rotation_6d=np.array(config.rotation_6d),
             moves=(*ways, *descent, retreat),
@@ -127,6 +81,14 @@ class ScriptedTeleoperator:
             widths=((0.0, config.closed_width), (open_s, config.open_width)),
             duration_s=retreat.end_s + config.hold,
         )
+        phases = [
+            (0.0, "carry"),
+            (begin_s, "lower"),
+            (open_s, "release"),
+            (retreat.begin_s, "retreat"),
+            (retreat.end_s, "hold"),
+        ]
+        return trajectory, phases
 
     def _arrive(self, start: Array, cup: Array) -> tuple[list[Move], float]:
         """Moves to the place where the descent begins, and when that is: carry, pause, and correct a miss."""

@@ -6,18 +6,21 @@ import numpy as np
 import pytest
 from tiny_bundle import make_tiny_bundle
 
+from bid_ros.arms import load_arm_config
 from bid_ros.bringup import SYSTEMS
 from bid_ros.chunk import NANOSECONDS
 from bid_ros.cli import main
-from bid_ros.commands.rehearse import PLACING
 from bid_ros.decoding import Choice
-from bid_ros.errors import BidError
+from bid_ros.errors import BidError, TaskError
 from bid_ros.evaluation.episode import scene_of
+from bid_ros.evaluation.picking_stage import THRESHOLDS
 from bid_ros.evaluation.rehearsal import Rehearsal, RehearsalConfig
+from bid_ros.evaluation.stage import STAGES
 from bid_ros.policy.decide import DecisionRecord
 from bid_ros.sim.cup_path import episode_scene
+from bid_ros.sim.string_path import picking_layout
 from bid_ros.task import load_task
-from bid_ros.teleop import ScriptedTeleoperator
+from bid_ros.teleop import find_demonstrator
 
 SEED = 300_000
 
@@ -25,18 +28,29 @@ SEED = 300_000
 class Operator:
     """Stands in for policy and decoder: a clean demonstration towards the cup, or beside it."""
 
-    def __init__(self, task, beside=0.0, steps=15, speed=0.0):
-        self._task, self._beside, self._steps, self._speed = task, np.array([beside, 0.0]), steps, speed
+    def __init__(self, task, beside=0.0, steps=15):
+        self.task, self._beside, self._steps = task, np.array([beside, 0.0, 0.0]), steps
 
     def reset(self, seed):
-        self._plan = ScriptedTeleoperator("clean", 0)
-        cup = episode_scene(seed, self._speed).cup_start + self._beside
-        self._plan.plan(scene_of(self._task, seed), cup, NANOSECONDS)
+        plan, places = find_demonstrator(self.task.name).plan, PLACES[self.task.name](seed)
+        bodies = {name: np.append(place, 0.0) + self._beside for name, place in places.items()}
+        self._plan = plan("clean", 0, scene_of(self.task, seed), bodies, NANOSECONDS)
 
     def decide(self, observation):
-        chunk = self._plan.chunk_at(observation.stamp_ns, self._steps, self._task.dt_ns)
+        chunk = self._plan.chunk_at(observation.stamp_ns, self._steps, self.task.dt_ns)
         choice = Choice(chunk.actions, 0, None, None, 0)
         return DecisionRecord(observation.stamp_ns, chunk, np.zeros(0), None, choice, 0, 0, 0)
+
+
+PLACES = {
+    "franka_place": lambda seed: {"cup": episode_scene(seed, 0.0).cup_start},
+    "ur5_pick": lambda seed: {"cup": picking_layout(seed).cup_start, "saucer": picking_layout(seed).saucer},
+}
+
+
+@pytest.fixture
+def picking(root):
+    return load_task(root / "config" / "ur5_pick.yaml")
 
 
 @pytest.fixture
@@ -45,11 +59,11 @@ def task(root):
 
 
 @pytest.fixture
-def rehearse(task):
+def rehearse():
     made = []
 
     def run(operator, speed=0.0):
-        made.append(Rehearsal(task, operator))
+        made.append(Rehearsal(operator.task, operator))
         return made[-1].run(0, SEED, speed)
 
     yield run
@@ -68,6 +82,34 @@ def test_who_goes_beside_the_cup_touches_it(task, rehearse):
 
 def test_who_is_blind_misses_a_moving_cup(task, rehearse):
     assert rehearse(Operator(task), speed=0.03).outcome in ("touched", "dropped")
+
+
+def test_who_knows_cup_and_saucer_picks_and_puts(picking, rehearse):
+    result = rehearse(Operator(picking))
+    assert result.outcome == "success" and 4.0 < result.duration_s < 10.0
+
+
+def test_who_goes_beside_the_cup_does_not_pick_it(picking, rehearse):
+    assert rehearse(Operator(picking, beside=0.06)).outcome in ("timeout", "dropped")
+
+
+def test_a_cup_that_is_pulled_away_is_not_picked_by_who_is_blind(picking, rehearse):
+    assert not rehearse(Operator(picking), speed=0.03).success
+
+
+def test_one_rehearsal_does_not_change_the_next(picking):
+    rehearsal = Rehearsal(picking, Operator(picking))
+    try:
+        first = rehearsal.run(0, SEED, 0.0)
+        assert rehearsal.run(0, SEED + 1, 0.0).duration_s != first.duration_s
+        assert rehearsal.run(0, SEED, 0.0) == first
+    finally:
+        rehearsal.close()
+
+
+def test_the_gripper_of_a_rehearsal_listens_as_the_arm_s_does(root):
+    config = load_arm_config(root / "config" / "ur_arm.yaml", "127.0.0.1", twin=True, name="ur")
+    assert config.gripper_thresholds == THRESHOLDS
 
 
 def test_who_stops_sending_runs_out_of_time(task, rehearse):
@@ -103,5 +145,7 @@ def test_the_command_refuses_no_episode(capsys):
     assert "episodes is 0; valid is 1 or more" in capsys.readouterr().err
 
 
-def test_what_can_be_rehearsed_can_be_brought_up():
-    assert set(PLACING) <= set(SYSTEMS)
+def test_every_system_can_be_rehearsed_and_nothing_else(root):
+    assert set(STAGES) == set(SYSTEMS)
+    with pytest.raises(TaskError, match=r"the task 'pusht' cannot be rehearsed; valid are franka_place, ur5_pick"):
+        Rehearsal(load_task(root / "config" / "pusht.yaml"), None)

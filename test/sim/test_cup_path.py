@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from bid_ros.errors import TaskError
-from bid_ros.sim.cup_path import MIN_TURN_RADIUS, SOFT_START_S, _closed_curve, episode_scene
+from bid_ros.sim.cup_path import MIN_TURN_RADIUS, _closed_curve, episode_scene
 from bid_ros.sim.geometry import CUP_X, CUP_Y
+from bid_ros.sim.soft_start import SOFT_START_S
 
 SEEDS = range(12)
 
