@@ -6,7 +6,7 @@ import os
 import shlex
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,8 @@ from bid_ros.errors import BidError
 from bid_ros.paths import share
 
 FRANKA_PORTS: Final = (1337, 1338)  # robot and gripper, fixed by the libfranka protocol
+# Scripts, RTDE, Dashboard and the gripper's URCap: fixed by the controller.
+UR_PORTS: Final = (30001, 30002, 30003, 30004, 29999, 63352)
 
 
 @dataclass(frozen=True)
@@ -66,54 +68,82 @@ class UpArguments:
             check_range("", name, getattr(self, name), low, high, BidError)
 
 
-def franka_place(arguments: UpArguments) -> list[NodeSpec]:
-    """Dynamic placing on a Franka arm or its twin."""
+@dataclass(frozen=True)
+class System:
+    """What sets one system apart from another; its files in ``config`` and ``models`` carry its name.
+
+    Attributes:
+        name: of the system and of its task.
+        arm: driver.
+        arm_config: file in ``config``.
+        ports: TCP ports that its twin serves.
+    """
+
+    name: str
+    arm: str
+    arm_config: str
+    ports: tuple[int, ...]
+
+    def config(self, ending: str) -> str:
+        """Path of the system's configuration file with this ending, such as ``_cameras.yaml``."""
+        return str(share("config", f"{self.name}{ending}"))
+
+
+SYSTEMS: Final[Mapping[str, System]] = {
+    system.name: system
+    for system in (
+        System("franka_place", "franka", "franka_arm.yaml", FRANKA_PORTS),
+        System("ur5_pick", "ur", "ur_arm.yaml", UR_PORTS),
+    )
+}
+
+
+def describe(system: str, arguments: UpArguments) -> list[NodeSpec]:
+    """Return the nodes of a system.
+
+    Raises:
+        BidError: no such system, no policy bundle is shipped for it, or no address is free for its twin.
+    """
+    if system not in SYSTEMS:
+        raise BidError(f"system '{system}' does not exist; valid are {', '.join(SYSTEMS)}")
+    found = SYSTEMS[system]
+    content = yaml.safe_load(Path(found.config("_nodes.yaml")).read_text())
+    return [_with_file(spec, content) for spec in _nodes(found, arguments)]
+
+
+def _nodes(system: System, arguments: UpArguments) -> list[NodeSpec]:
     twin = not arguments.robot_ip
-    task = str(share("config", "franka_place.yaml"))
-    cameras = "franka_place_cameras_twin.yaml" if twin else "franka_place_cameras.yaml"
-    bundle = arguments.bundle or ("" if arguments.teleop else str(share("models", "franka_place")))
+    task, cameras = system.config(".yaml"), system.config("_cameras_twin.yaml" if twin else "_cameras.yaml")
+    bundle = "" if arguments.teleop else arguments.bundle or _shipped_bundle(system.name)
     out = Path(arguments.out).resolve()
     acting = "teleop" if arguments.teleop else "policy"
-    specs = []
-    address = arguments.robot_ip or free_twin_address()
-    if twin:
-        specs.append(NodeSpec("twin", "twin_node", {"address": address}))
+    address = arguments.robot_ip or free_twin_address(system.ports)
+    specs = [NodeSpec("twin", "twin_node", {"task": task, "address": address})] if twin else []
     arm = {
         "task": task,
-        "arm": "franka",
-        "arm_config": str(share("config", "franka_arm.yaml")),
+        "arm": system.arm,
+        "arm_config": str(share("config", system.arm_config)),
         "robot_ip": address,
         "twin": twin,
         "connect_wait_s": 30.0 if twin else 0.0,
         "required": [acting, "safety"],
     }
     specs += [
-        NodeSpec("camera", "camera_node", {"task": task, "cameras": str(share("config", cameras))}),
+        NodeSpec("camera", "camera_node", {"task": task, "cameras": cameras}),
         NodeSpec("safety", "safety_node", {"task": task, "required": ["camera", acting, "arm"]}),
         NodeSpec("arm", "arm_node", arm),
+        NodeSpec(acting, f"{acting}_node", {"task": task} if arguments.teleop else _policy(arguments, task, bundle)),
     ]
-    if arguments.teleop:
-        specs.append(NodeSpec("teleop", "teleop_node", {"task": task}))
-    else:
-        policy = {
-            "task": task,
-            "bundle": bundle,
-            "decoder": arguments.decoder,
-            "samples": arguments.samples,
-            "action_horizon": arguments.action_horizon,
-            "seed": arguments.seed,
-        }
-        specs.append(NodeSpec("policy", "policy_node", policy))
     if arguments.record:
         specs.append(NodeSpec("recorder", "recorder_node", {"task": task, "bag": str(out / "bag")}))
     if arguments.rviz:
-        specs.append(NodeSpec("monitor", "monitor_node", {"task": task, "cameras": str(share("config", cameras))}))
+        specs.append(NodeSpec("monitor", "monitor_node", {"task": task, "cameras": cameras}))
     specs.append(NodeSpec("episode", "episode_node", _episode(arguments, task, bundle, out, twin)))
-    return [_with_file(spec) for spec in specs]
+    return specs
 
 
-def free_twin_address() -> str:
-    """Return a loopback address on which nobody serves a Franka yet, so that twins can run side by side.
+def free_twin_address(ports: Sequence[int]) -> str:
+    """Return a loopback address at which nobody serves one of ``ports`` yet, so that twins can run side by side.
 
     Raises:
         BidError: the first hundred are all taken.
@@ -121,13 +151,34 @@ def free_twin_address() -> str:
     for last in range(1, 101):
         address = f"127.0.0.{last}"
         try:
-            for port in FRANKA_PORTS:
+            for port in ports:
                 with socket.create_server((address, port)):
                     pass
         except OSError:
             continue
         return address
     raise BidError("127.0.0.1 to 127.0.0.100 all serve a robot already; end another twin first")
+
+
+def _shipped_bundle(name: str) -> str:
+    try:
+        return str(share("models", name))
+    except BidError as error:
+        raise BidError(
+            f"no policy is shipped for the system '{name}': name one with bundle, or train one (bid demos {name}, "
+            f"bid dataset, bid train, bid export)"
+        ) from error
+
+
+def _policy(arguments: UpArguments, task: str, bundle: str) -> dict[str, Any]:
+    return {
+        "task": task,
+        "bundle": bundle,
+        "decoder": arguments.decoder,
+        "samples": arguments.samples,
+        "action_horizon": arguments.action_horizon,
+        "seed": arguments.seed,
+    }
 
 
 def _episode(arguments: UpArguments, task: str, bundle: str, out: Path, twin: bool) -> dict[str, Any]:
@@ -147,25 +198,10 @@ def _episode(arguments: UpArguments, task: str, bundle: str, out: Path, twin: bo
     }
 
 
-def _with_file(spec: NodeSpec) -> NodeSpec:
-    """Lay the system's parameter file under the parameters that the arguments set."""
-    content = yaml.safe_load(share("config", "franka_place_nodes.yaml").read_text())
+def _with_file(spec: NodeSpec, content: Mapping[str, Any]) -> NodeSpec:
+    """Lay the content of the system's parameter file under the parameters that the arguments set."""
     from_file = content.get(spec.name, {}).get("ros__parameters", {})
     return NodeSpec(spec.name, spec.executable, {**from_file, **spec.parameters})
-
-
-SYSTEMS: Final[Mapping[str, Callable[[UpArguments], list[NodeSpec]]]] = {"franka_place": franka_place}
-
-
-def describe(system: str, arguments: UpArguments) -> list[NodeSpec]:
-    """Return the nodes of a system.
-
-    Raises:
-        BidError: no such system.
-    """
-    if system not in SYSTEMS:
-        raise BidError(f"system '{system}' does not exist; valid are {', '.join(SYSTEMS)}")
-    return SYSTEMS[system](arguments)
 
 
 def rviz_layout(system: str) -> Path:

@@ -27,13 +27,13 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("system", choices=sorted(SYSTEMS))
     parser.add_argument("--clean", type=int, default=50, help="clean, consistent demonstrations (default 50)")
     parser.add_argument("--diverse", type=int, default=100, help="diverse in speed, pauses and path (default 100)")
-    parser.add_argument("--out", default="data/demos", help="folder of the bags (default data/demos)")
+    parser.add_argument("--out", default="", help="folder of the bags (default data/demos/SYSTEM)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Record what is missing; return 0 when complete."""
-    out = Path(options.out)
+    out = Path(options.out or f"data/demos/{options.system}")
     for label, wanted in (("clean", options.clean), ("diverse", options.diverse)):
         done, attempted = _count(out, label)
         attempts_left = 3

@@ -20,6 +20,7 @@ from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import bundle_decoder
 from bid_ros.supervisor import supervise
 from bid_ros.task import load_task
+from bid_ros.teleop import STYLES
 
 
 def add_parser(verbs: Any) -> None:
@@ -35,6 +36,13 @@ def add_parser(verbs: Any) -> None:
     defaults = UpArguments()
     parser.add_argument("--robot-ip", default="", help="address of the robot; without it the twin is started")
     add_run_arguments(parser, defaults.episodes, defaults.seed)
+    parser.add_argument(
+        "--teleop",
+        nargs="+",
+        choices=STYLES,
+        default=(),
+        help="demonstrate instead of running a policy, the episodes in these styles in turn; twin only",
+    )
     parser.add_argument("--rviz", action="store_true", help="start RViz, where it is installed, and the monitor")
     parser.add_argument("--no-record", action="store_true", help="write no bag and no GIF")
     parser.add_argument("--out", default=defaults.out, help="folder for everything the run writes (default out)")
@@ -43,6 +51,11 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the system; return its exit status."""
+    if options.teleop and options.robot_ip:
+        raise BidError(
+            "--teleop and --robot-ip were both given; valid is one of them: the scripted teleoperator is told by the "
+            "twin where everything is, and nobody tells it on a robot"
+        )
     arguments = UpArguments(
         robot_ip=options.robot_ip,
         decoder=options.decoder,
@@ -55,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
         record=not options.no_record,
         out=options.out,
         bundle=options.bundle,
+        teleop=tuple(options.teleop),
     )
     status = start(options.system, arguments)
     out = Path(options.out)
@@ -69,7 +83,8 @@ def _draw(out: Path, system: str, twin: bool) -> None:
     """Draw the run; what cannot be drawn is said and changes nothing about how the run ended."""
     cameras = share("config", f"{system}_cameras{'_twin' if twin else ''}.yaml")
     try:
-        video = write_run_video(out / "bag", out / "run.gif", cameras=cameras)
+        task = load_task(share("config", f"{system}.yaml"))
+        video = write_run_video(out / "bag", out / "run.gif", task, cameras)
     except BidError as error:
         print(f"no video: {error}", file=sys.stderr)
         return

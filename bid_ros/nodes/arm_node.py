@@ -18,9 +18,10 @@ from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.arms import ArmState, ChunkServo, ServoConfig, ServoMode, ServoOutput, build_arm, load_arm_config
 from bid_ros.deadline import Deadlines
 from bid_ros.errors import ArmError, ChunkError
-from bid_ros.nodes.base import HEARTBEAT_PERIOD_S, BidNode, Parameter, run_node
+from bid_ros.nodes.base import COMMAND_PRIORITY, HEARTBEAT_PERIOD_S, BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_from_message, pose_message, pose_stamped, time_message
 from bid_ros.nodes.qos import COMMAND, STATE
+from bid_ros.priority import raise_priority
 from bid_ros.schedule import PeriodicThread, Tick
 from bid_ros.task import load_task
 
@@ -50,12 +51,13 @@ class ArmNode(BidNode):
 
     def __init__(self) -> None:
         super().__init__("arm", PARAMETERS, heartbeat=False)
+        raise_priority(COMMAND_PRIORITY)
         self._task = load_task(self.value("task"))
         address = self.value("robot_ip")
         if not address:
             raise ArmError("robot_ip is empty; valid is the address of the robot, or start the system in its twin")
-        config = load_arm_config(Path(self.value("arm_config")), address, twin=self.value("twin"))
-        self._arm = build_arm(self.value("arm"), config)
+        name = self.value("arm")
+        self._arm = build_arm(name, load_arm_config(Path(self.value("arm_config")), address, self.value("twin"), name))
         self._servo = ChunkServo(self._task, ServoConfig(lookahead_s=self.value("lookahead_s")))
         self._watched = frozenset(self.value("required"))
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
@@ -79,7 +81,7 @@ class ArmNode(BidNode):
         )
         self._thread.start()
         what = "its twin" if self.value("twin") else "the robot"
-        self.get_logger().info(f"in control of {self.value('arm')}: {what} at {address}")
+        self.get_logger().info(f"in control of {name}: {what} at {address}")
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Mode, fault and schedule."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +18,12 @@ from rclpy.node import Node
 from bid_msgs.msg import Heartbeat
 from bid_ros.errors import BidError
 from bid_ros.nodes.qos import STATE
+from bid_ros.priority import raise_priority
 
 HEARTBEAT_PERIOD_S = 0.1
+# Steps of niceness: what set-points pass through on their way to the robot must not wait for what computes, and must
+# not take its own delay for the silence of others. A twin's parts stand for hardware, which no load slows down.
+COMMAND_PRIORITY, HARDWARE_PRIORITY = 10, 5
 
 
 @dataclass(frozen=True)
@@ -134,14 +137,9 @@ class BidNode(Node):
         self._diagnostics_publisher.publish(message)
 
 
-def stand_for_hardware() -> None:
-    """Give this process some priority where that is allowed: a twin's parts must not slow down when others are busy."""
-    with suppress(PermissionError):
-        os.nice(-5)
-
-
 def run_node(factory: Callable[[], BidNode]) -> int:
     """Run one node until it is shut down; return the exit status: 0, the node's own, or 2 for bad input."""
+    raise_priority(0)
     rclpy.init()
     node: BidNode | None = None
     status = 0

@@ -25,9 +25,10 @@ from bid_ros.cameras import (
     open_camera,
 )
 from bid_ros.errors import CameraError
-from bid_ros.nodes.base import BidNode, Parameter, run_node, stand_for_hardware
+from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter, run_node
 from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.qos import DRIVER_IMAGE, IMAGE
+from bid_ros.priority import raise_priority
 from bid_ros.stamps import stamp_ns
 from bid_ros.task import load_task
 
@@ -91,7 +92,7 @@ class CameraNode(BidNode):
     def _start_sources(self) -> None:
         twins = [camera for camera in self._cameras.values() if camera.source == "twin"]
         if twins:
-            stand_for_hardware()
+            raise_priority(HARDWARE_PRIORITY)
             self.create_subscription(TwinScene, "/twin/scene", self._on_scene, IMAGE)
             self._threads.append(threading.Thread(target=self._render, args=(twins,), name="render", daemon=True))
         for camera in self._cameras.values():
@@ -120,11 +121,14 @@ class CameraNode(BidNode):
 
     def _render(self, cameras: list[CameraConfig]) -> None:
         """Render in the one thread that owns the GL context; only the newest scene is worth rendering."""
-        from bid_ros.sim.renderer import SceneRenderer  # imports MuJoCo's GL, which only the twin needs
+        # Import MuJoCo and its GL, which only a twin needs.
+        from bid_ros.sim.renderer import SceneRenderer
+        from bid_ros.sim.scenes import scene_model
 
         height, width, _ = self._features[cameras[0].name].shape
         try:
-            renderer = SceneRenderer(width, height, [camera.name for camera in cameras])
+            names = [camera.name for camera in cameras]
+            renderer = SceneRenderer(width, height, names, scene_model(self._task.name))
         except CameraError as error:
             self._report(str(error))
             return

@@ -39,10 +39,10 @@ def operate() -> int:
     node = rclpy.create_node("bid_operator")
     try:
         while True:
-            if input("object between the fingers? [enter] starts the episode, q ends: ").strip() == "q":
+            if input("scene set up as the run asks? [enter] starts the episode, q ends: ").strip() == "q":
                 return 0
             _call(node, Trigger, "/episode/start", Trigger.Request())
-            answer = input("placed? y = success, n = failure: ").strip().lower()
+            answer = input("did it succeed? y = success, n = failure: ").strip().lower()
             _call(node, SetBool, "/episode/outcome", SetBool.Request(data=answer == "y"))
     except EOFError:
         return 0

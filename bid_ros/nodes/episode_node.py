@@ -9,13 +9,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped
+from numpy.typing import NDArray
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
 from bid_msgs.msg import Decision as DecisionMessage
 from bid_ros.evaluation.episode import EpisodeStopped, RunLog, scene_of
 from bid_ros.evaluation.summary import EpisodeResult, format_summary, write_run
+from bid_ros.evaluation.trial import build_trial
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.operator import RobotOperator, TwinOperator
@@ -67,7 +70,8 @@ class EpisodeNode(BidNode):
         self.create_subscription(PoseStamped, "/arm/tool_pose", self._on_tool, STATE)
         self.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
         self.create_subscription(DecisionMessage, "/policy/decision", self._on_decision, DECISION)
-        self._operator = TwinOperator(self) if self.value("twin") else RobotOperator(self)
+        trial = build_trial(self._task.name)
+        self._operator = TwinOperator(self, trial) if self.value("twin") else RobotOperator(self, trial)
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
         self._closing = threading.Event()
         self._finished = threading.Event()
@@ -89,6 +93,11 @@ class EpisodeNode(BidNode):
         """Newest arm status; only called once the arm is ready."""
         assert self._status is not None
         return self._status
+
+    def tool_position(self) -> NDArray[np.float64]:
+        """Newest tool position ``(3,)`` in m, base frame; only called once the arm is ready."""
+        position: NDArray[np.float64] = self._tool[0]
+        return position
 
     def wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
         """Block the sequence until a condition holds.
@@ -120,13 +129,13 @@ class EpisodeNode(BidNode):
         self._follow(plan, plan.duration + settle_s)
 
     def hold(
-        self, position: Any, rotation_6d: Any, gripper: float, until: Callable[[], bool], timeout_s: float
+        self, position: Any, rotation_6d: Any, gripper: float, until: Callable[[], bool], timeout_s: float, what: str
     ) -> None:
         """Hold the tool at a pose until a condition holds; raises EpisodeStopped as :meth:`wait`."""
         plan = HomingPlan(position, rotation_6d, position, rotation_6d, gripper, self.now_ns())
         self._follow(plan, timeout_s, until)
         if not until():
-            raise EpisodeStopped(f"aborted: the gripper did not reach its width within {timeout_s:g} s", safety=False)
+            raise EpisodeStopped(f"aborted: {what} did not happen within {timeout_s:g} s", safety=False)
 
     def _follow(self, plan: HomingPlan, duration_s: float, until: Callable[[], bool] | None = None) -> None:
         end = time.monotonic() + duration_s

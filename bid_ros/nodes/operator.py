@@ -1,10 +1,11 @@
-"""Who prepares and judges an episode: physics in the twin, a person at a robot."""
+"""Who prepares and judges an episode, by the rules of its task: physics in the twin, a person at a robot."""
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -13,26 +14,31 @@ from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.srv import ResetEpisode
 from bid_ros.evaluation.episode import EpisodeStopped
+from bid_ros.evaluation.trial import PENDING, Trial
 from bid_ros.nodes.convert import pose_arrays
 from bid_ros.nodes.qos import STATE
 from bid_ros.rotation import DOWN_6D
-from bid_ros.sim.geometry import OBJECT_DIAMETER
-from bid_ros.sim.scoring import PlacementScore
+from bid_ros.sim.twins import Pose
 from bid_ros.stamps import stamp_ns
 
 if TYPE_CHECKING:
     from bid_ros.nodes.episode_node import EpisodeNode
 
 DOWN = np.array(DOWN_6D)
-OPEN, CLOSED = 0.08, 0.0
-OPENED = 0.07  # a wider gripper counts as open, as it stops a little before the full width
+CLOSED = 0.0  # m, asked for to squeeze whatever is between the fingers
+OPENING_S = 10.0  # to open the gripper; the first time in its life it may have to be activated before
+GRASPING_S = 5.0
+PERSON_S = 3600.0
+SHOWING_S = 5.0
+# After a reset, until the frames that a policy looks at, the older ones included, show the new scene.
+SHOWN_NS = 300_000_000
 
 
 class Operator(Protocol):
     """Prepares the scene of an episode, then says how the episode ended."""
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
-        """Bring tool, object and cup to the start of the episode; blocks."""
+        """Bring tool and scene to the start of the episode; blocks."""
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
         """Block until the episode is over; return its outcome: success, timeout or dropped."""
@@ -41,28 +47,41 @@ class Operator(Protocol):
 class TwinOperator:
     """Homes the arm through the safety node, lets the twin lay out the scene, and scores from ground truth."""
 
-    def __init__(self, node: EpisodeNode) -> None:
+    def __init__(self, node: EpisodeNode, trial: Trial) -> None:
         self._node = node
+        self._trial = trial
         self._reset = node.create_client(ResetEpisode, "/twin/reset")
-        self._score = PlacementScore()
-        self._cup: Any = None
-        self._object: Any = None
-        node.create_subscription(PoseStamped, "/ground_truth/cup_pose", self._on_cup, STATE)
-        node.create_subscription(PoseStamped, "/ground_truth/object_pose", self._on_object, STATE)
+        self._stamps: dict[str, int] = {}
+        self._bodies: dict[str, Pose] = {}
+        for name in trial.bodies:
+            topic = f"/ground_truth/{name}_pose"
+            node.create_subscription(PoseStamped, topic, partial(self._on_body, name), STATE)
         self._outcome = ""
         self._judging = False
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
-        """Open, go to the start, take the object. ``start`` (3,) is the tool position in m, base frame."""
-        node = self._node
-        node.move_to(start, DOWN, OPEN)
-        node.hold(start, DOWN, OPEN, lambda: node.status().gripper_width > OPENED, 3.0)
+        """Open, go to the start, lay out the scene, take what belongs into the gripper, and let everyone see it.
+
+        Args:
+            start: ``(3,)`` tool position, m, base frame.
+            seed: of the scene.
+            moving: speed of the cup, m/s.
+        """
+        node, setup = self._node, self._trial.setup
+        node.move_to(start, DOWN, setup.open_width)
+        node.hold(start, DOWN, setup.open_width, self._open, OPENING_S, "the opening")
         self._call_reset(seed, moving)
-        node.hold(start, DOWN, CLOSED, self._grasped, 4.0)
+        shown_ns, width = node.now_ns() + SHOWN_NS, setup.open_width
+        if setup.held is not None:
+            low, high = setup.held
+            width = CLOSED
+            node.hold(start, DOWN, width, lambda: low < self._settled_width() < high, GRASPING_S, "the grasp")
+        seen = "a sign of life of the twin's scene"
+        node.hold(start, DOWN, width, lambda: min(self._stamps.values(), default=0) > shown_ns, SHOWING_S, seen)
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
         """Score from physics while the policy acts."""
-        self._score.reset()
+        self._trial.reset()
         self._outcome, self._judging = "", True
         try:
             while True:
@@ -72,14 +91,18 @@ class TwinOperator:
                     return self._outcome
                 if elapsed > timeout_s:
                     return "timeout"
-                self._node.progress(episode, elapsed, self._distance())
+                self._node.progress(episode, elapsed, self._trial.progress(self._bodies) if self._complete() else "")
                 time.sleep(0.1)
         finally:
             self._judging = False
 
-    def _grasped(self) -> bool:
+    def _open(self) -> bool:
+        return bool(self._node.status().gripper_width > self._trial.setup.opened)
+
+    def _settled_width(self) -> float:
+        """Opening in m of a gripper at rest; NaN, which is no width, while it moves."""
         status = self._node.status()
-        return 0.6 * OBJECT_DIAMETER < status.gripper_width < 1.25 * OBJECT_DIAMETER and not status.gripper_busy
+        return float("nan") if status.gripper_busy else float(status.gripper_width)
 
     def _call_reset(self, seed: int, moving: float) -> None:
         done = threading.Event()
@@ -92,46 +115,40 @@ class TwinOperator:
         if not response.success:
             raise EpisodeStopped(f"aborted: the twin was not reset: {response.message}", safety=False)
 
-    def _on_cup(self, message: PoseStamped) -> None:
-        self._cup = pose_arrays(message.pose)
-
-    def _on_object(self, message: PoseStamped) -> None:
-        self._object = pose_arrays(message.pose)
-        if not self._judging or self._cup is None or self._outcome:
+    def _on_body(self, name: str, message: PoseStamped) -> None:
+        self._stamps[name], self._bodies[name] = stamp_ns(message), pose_arrays(message.pose)
+        if not self._judging or self._outcome or not self._complete():
             return
-        outcome = self._score.update(
-            stamp_ns(message),
-            cup_position=self._cup[0],
-            object_position=self._object[0],
-            object_quaternion=self._object[1],
-            gripper_width=float(self._node.status().gripper_width),
+        outcome = self._trial.update(
+            self._stamps[name], self._bodies, self._node.tool_position(), float(self._node.status().gripper_width)
         )
-        self._outcome = "" if outcome == "pending" else outcome
+        self._outcome = "" if outcome == PENDING else outcome
 
-    def _distance(self) -> str:
-        if self._cup is None or self._object is None:
-            return ""
-        return f"object to cup {1e3 * float(np.linalg.norm((self._object[0] - self._cup[0])[:2])):4.0f} mm"
+    def _complete(self) -> bool:
+        """Whether the poses of all bodies have arrived, of one instant."""
+        return len(self._stamps) == len(self._trial.bodies) and len(set(self._stamps.values())) == 1
 
 
 class RobotOperator:
     """Homes the arm and asks a person, by services that ``bid operator`` calls, for start and outcome."""
 
-    def __init__(self, node: EpisodeNode) -> None:
+    def __init__(self, node: EpisodeNode, trial: Trial) -> None:
         self._node = node
+        self._setup = trial.setup
         self._started = threading.Event()
         self._outcome = ""
         node.create_service(Trigger, "/episode/start", self._on_start)
         node.create_service(SetBool, "/episode/outcome", self._on_outcome)
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
-        """Open, go to the start, wait for the person to insert the object and start; then grasp."""
-        node = self._node
-        node.move_to(start, DOWN, OPEN)
+        """Open, go to the start, wait until the person has set up the scene; then grasp what they gave."""
+        node, setup = self._node, self._setup
+        node.move_to(start, DOWN, setup.open_width)
         self._started.clear()
-        print("put the object between the fingers, then start the episode with: bid operator", flush=True)
-        node.hold(start, DOWN, OPEN, self._started.is_set, 3600.0)
-        node.hold(start, DOWN, CLOSED, self._grasped, 5.0)
+        print(f"{setup.request}, then start the episode with: bid operator", flush=True)
+        node.hold(start, DOWN, setup.open_width, self._started.is_set, PERSON_S, "the start")
+        if setup.held is not None:
+            node.hold(start, DOWN, CLOSED, self._grasped, GRASPING_S, "the grasp")
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
         """Wait for the person's verdict; without one the episode times out."""
@@ -146,8 +163,9 @@ class RobotOperator:
         return self._outcome
 
     def _grasped(self) -> bool:
+        # How wide what a person brought is, nobody knows.
         status = self._node.status()
-        return status.gripper_width < OPENED and not status.gripper_busy
+        return status.gripper_width < self._setup.opened and not status.gripper_busy
 
     def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._started.set()

@@ -15,9 +15,10 @@ from std_srvs.srv import Trigger
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.errors import ChunkError
-from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_from_message, pose_arrays
 from bid_ros.nodes.qos import COMMAND, STATE
+from bid_ros.priority import raise_priority
 from bid_ros.safety import PRIORITY, Arbiter, Envelope, State, Verdict, Watchdog, WatchdogConfig, refused
 from bid_ros.task import load_task
 
@@ -41,6 +42,7 @@ class SafetyNode(BidNode):
 
     def __init__(self) -> None:
         super().__init__("safety", PARAMETERS)
+        raise_priority(COMMAND_PRIORITY)
         self._task = load_task(self.value("task"))
         self._envelope = Envelope(self._task)
         self._arbiter = Arbiter()

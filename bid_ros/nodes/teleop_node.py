@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -15,7 +16,7 @@ from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.qos import COMMAND, EVENT, STATE
 from bid_ros.task import load_task
-from bid_ros.teleop import ScriptedTeleoperator
+from bid_ros.teleop import PlannedTeleoperator, find_demonstrator
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -26,17 +27,20 @@ PARAMETERS = (
 
 
 class TeleopNode(BidNode):
-    """At the start of an episode looks where the cup is, then places the object into it."""
+    """At the start of an episode looks where everything is, plans once, and then drives."""
 
     def __init__(self) -> None:
         super().__init__("teleop", PARAMETERS)
         self._task = load_task(self.value("task"))
-        self._operator: ScriptedTeleoperator | None = None
-        self._cup: NDArray[np.float64] | None = None
+        self._demonstrator = find_demonstrator(self._task.name)
+        self._operator: PlannedTeleoperator | None = None
+        self._bodies: dict[str, NDArray[np.float64]] = {}
         self._tool: NDArray[np.float64] | None = None
         self._chunks = self.create_publisher(ChunkMessage, "/teleop/chunk", COMMAND)
         self.create_subscription(PoseStamped, "/arm/tool_pose", self._on_tool, STATE)
-        self.create_subscription(PoseStamped, "/ground_truth/cup_pose", self._on_cup, STATE)
+        for name in self._demonstrator.bodies:
+            topic = f"/ground_truth/{name}_pose"
+            self.create_subscription(PoseStamped, topic, partial(self._on_body, name), STATE)
         self.create_subscription(EpisodeEvent, "/episode/event", self._on_event, EVENT)
         self.create_timer(1.0 / self.value("rate_hz"), self._publish)
 
@@ -47,19 +51,19 @@ class TeleopNode(BidNode):
     def _on_tool(self, message: PoseStamped) -> None:
         self._tool = pose_arrays(message.pose)[0]
 
-    def _on_cup(self, message: PoseStamped) -> None:
-        self._cup = pose_arrays(message.pose)[0]
+    def _on_body(self, name: str, message: PoseStamped) -> None:
+        self._bodies[name] = pose_arrays(message.pose)[0]
 
     def _on_event(self, event: EpisodeEvent) -> None:
         self._operator = None
         if event.kind != EpisodeEvent.START:
             return
-        if self._tool is None or self._cup is None:
-            self.get_logger().error("no tool or cup pose has arrived, so the episode is not driven")
+        missing = [name for name in self._demonstrator.bodies if name not in self._bodies]
+        if self._tool is None or missing:
+            what = ", ".join(missing if self._tool is not None else ["tool", *missing])
+            self.get_logger().error(f"no pose of {what} has arrived, so the episode is not driven")
             return
-        operator = ScriptedTeleoperator(event.label, int(event.seed))
-        operator.plan(self._tool, self._cup, self.now_ns())
-        self._operator = operator
+        self._operator = self._demonstrator.plan(event.label, int(event.seed), self._tool, self._bodies, self.now_ns())
 
     def _publish(self) -> None:
         if self._operator is None:

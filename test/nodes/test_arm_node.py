@@ -68,7 +68,8 @@ class Harness:
         self._reset = node.create_client(Trigger, "/arm/reset")
         # An address of this process's own: other twins may run on this computer.
         self.address = f"127.1.{os.getpid() % 250}.{1 + os.getpid() // 250 % 250}"
-        bench.start("twin", {"address": self.address})
+        task = str(root / "config" / "franka_place.yaml")
+        bench.start("twin", {"task": task, "address": self.address})
         bench.start("arm", arm_parameters(root, self.address))
 
     def _on_pose(self, message):

@@ -8,16 +8,34 @@ import importlib.util
 import ipaddress
 import socket
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import yaml
 
-from bid_ros.bringup import FRANKA_PORTS, UpArguments, command_line, describe, environment, free_twin_address
+from bid_ros import bringup
+from bid_ros.arms import load_arm_config
+from bid_ros.arms.robotiq import PORT as GRIPPER_PORT
+from bid_ros.bringup import (
+    FRANKA_PORTS,
+    SYSTEMS,
+    UR_PORTS,
+    UpArguments,
+    command_line,
+    describe,
+    environment,
+    free_twin_address,
+    rviz_layout,
+)
 from bid_ros.errors import BidError
+from bid_ros.evaluation.trial import build_trial
 from bid_ros.nodes.base import Parameter
+from bid_ros.sim.ur.dashboard import DASHBOARD_PORT
+from bid_ros.sim.ur.rtde_server import RTDE_PORT
+from bid_ros.sim.ur.script_port import SCRIPT_PORTS
+from bid_ros.task import load_task
 
 EVERY_NODE = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin")
-LAUNCH = ("launch", "franka_place.launch.py")
 
 
 @pytest.fixture
@@ -25,8 +43,15 @@ def bundle(tmp_path):
     return str(tmp_path / "bundle")
 
 
-def system(**arguments) -> dict:
-    return {spec.name: spec for spec in describe("franka_place", UpArguments(**arguments))}
+@pytest.fixture(params=sorted(SYSTEMS))
+def name(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def system(name):
+    """The nodes of a system by their name."""
+    return lambda **arguments: {spec.name: spec for spec in describe(name, UpArguments(**arguments))}
 
 
 def declared(name: str) -> dict[str, Parameter]:
@@ -34,7 +59,7 @@ def declared(name: str) -> dict[str, Parameter]:
     return {parameter.name: parameter for parameter in module.PARAMETERS}
 
 
-def test_without_an_address_the_twin_is_served_on_loopback_only(bundle):
+def test_without_an_address_the_twin_is_served_on_loopback_only(system, bundle):
     specs = system(bundle=bundle)
     address = specs["twin"].parameters["address"]
     assert ipaddress.ip_address(address).is_loopback
@@ -44,7 +69,7 @@ def test_without_an_address_the_twin_is_served_on_loopback_only(bundle):
     assert environment(twin=True)["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
 
 
-def test_with_an_address_there_is_no_twin_in_any_part(bundle):
+def test_with_an_address_there_is_no_twin_in_any_part(system, bundle):
     specs = system(robot_ip="172.16.0.2", bundle=bundle)
     assert "twin" not in specs
     assert specs["arm"].parameters["robot_ip"] == "172.16.0.2" and specs["arm"].parameters["twin"] is False
@@ -54,7 +79,7 @@ def test_with_an_address_there_is_no_twin_in_any_part(bundle):
 
 
 @pytest.mark.parametrize(("teleop", "acting"), [((), "policy"), (("clean",), "teleop")])
-def test_heartbeats_of_everything_in_the_loop_are_required(bundle, teleop, acting):
+def test_heartbeats_of_everything_in_the_loop_are_required(system, bundle, teleop, acting):
     specs = system(bundle=bundle, teleop=teleop)
     assert set(specs["safety"].parameters["required"]) == {"camera", acting, "arm"}
     assert set(specs["arm"].parameters["required"]) == {acting, "safety"}
@@ -62,7 +87,7 @@ def test_heartbeats_of_everything_in_the_loop_are_required(bundle, teleop, actin
     assert {"policy", "teleop"} & set(specs) == {acting}
 
 
-def test_record_and_rviz_decide_which_nodes_there_are(bundle):
+def test_record_and_rviz_decide_which_nodes_there_are(system, bundle):
     assert "recorder" in system(bundle=bundle) and "monitor" not in system(bundle=bundle)
     specs = system(bundle=bundle, record=False, rviz=True)
     assert "recorder" not in specs and "monitor" in specs
@@ -70,7 +95,7 @@ def test_record_and_rviz_decide_which_nodes_there_are(bundle):
 
 @pytest.mark.parametrize("robot_ip", ["", "172.16.0.2"])
 @pytest.mark.parametrize("teleop", [(), ("clean", "diverse")])
-def test_every_parameter_is_declared_with_its_type_and_range(bundle, robot_ip, teleop):
+def test_every_parameter_is_declared_with_its_type_and_range(system, bundle, robot_ip, teleop):
     for spec in system(bundle=bundle, robot_ip=robot_ip, teleop=teleop, rviz=True).values():
         assert spec.executable == f"{spec.name}_node"
         known = declared(spec.name)
@@ -82,18 +107,43 @@ def test_every_parameter_is_declared_with_its_type_and_range(bundle, robot_ip, t
                 assert parameter.minimum <= value <= parameter.maximum
 
 
-def test_the_parameter_file_names_declared_parameters_and_reaches_the_nodes(root, bundle):
-    content = yaml.safe_load((root / "config" / "franka_place_nodes.yaml").read_text())
+def test_the_parameter_file_names_declared_parameters_and_reaches_the_nodes(root, name, system, bundle):
+    content = yaml.safe_load((root / "config" / f"{name}_nodes.yaml").read_text())
     specs = system(bundle=bundle)
-    for name, section in content.items():
+    for node, section in content.items():
         for parameter, value in section["ros__parameters"].items():
-            assert parameter in declared(name), f"{name}: {parameter}"
-            assert specs[name].parameters[parameter] == value
+            assert parameter in declared(node), f"{node}: {parameter}"
+            assert specs[node].parameters[parameter] == value
 
 
-@pytest.mark.parametrize("name", EVERY_NODE)
-def test_every_parameter_is_described_and_its_default_is_in_its_range(name):
-    for parameter in declared(name).values():
+def test_everything_a_system_names_is_its_own_and_there(name, system, bundle):
+    for robot_ip in ("", "172.16.0.2"):
+        specs = system(bundle=bundle, robot_ip=robot_ip, rviz=True)
+        tasks = {spec.parameters["task"] for spec in specs.values()}
+        assert {load_task(task).name for task in tasks} == {name}
+        files = [specs[node].parameters["cameras"] for node in ("camera", "monitor")]
+        files += [specs["arm"].parameters["arm_config"], str(rviz_layout(name))]
+        assert all(Path(file).is_file() for file in files)
+        config = load_arm_config(files[2], "127.0.0.1", twin=not robot_ip, name=specs["arm"].parameters["arm"])
+        assert config.twin == (not robot_ip)
+
+
+def test_the_gripper_of_an_arm_opens_and_closes_where_its_task_s_episodes_need_it(name, system, bundle):
+    setup, task = build_trial(name).setup, load_task(system(bundle=bundle)["arm"].parameters["task"])
+    arm = system(bundle=bundle)["arm"].parameters
+    thresholds = load_arm_config(arm["arm_config"], "127.0.0.1", twin=True, name=arm["arm"]).gripper_thresholds
+    assert thresholds.open_above < setup.opened < setup.open_width == task.limits.gripper_max
+    assert thresholds.close_below > task.limits.gripper_min
+
+
+def test_a_system_without_a_shipped_policy_says_how_to_get_one():
+    with pytest.raises(BidError, match=r"no policy is shipped for the system 'missing': name one with bundle"):
+        bringup._shipped_bundle("missing")
+
+
+@pytest.mark.parametrize("node", EVERY_NODE)
+def test_every_parameter_is_described_and_its_default_is_in_its_range(node):
+    for parameter in declared(node).values():
         assert len(parameter.description) > 5
         if parameter.minimum is not None:
             assert parameter.minimum <= parameter.default <= parameter.maximum
@@ -102,27 +152,33 @@ def test_every_parameter_is_described_and_its_default_is_in_its_range(name):
 
 
 def test_an_unknown_system_is_refused():
-    with pytest.raises(BidError, match="'pour_tea' does not exist; valid are franka_place"):
+    with pytest.raises(BidError, match="'pour_tea' does not exist; valid are franka_place, ur5_pick"):
         describe("pour_tea", UpArguments())
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("argument", "value"),
     [("samples", 0), ("samples", 1000), ("episodes", 0), ("moving", -0.1), ("moving", float("nan")), ("seed", -1)],
 )
-def test_arguments_outside_their_range_are_refused_by_name(name, value):
-    with pytest.raises(BidError, match=f"{name} is {value}; valid is"):
-        UpArguments(**{name: value})
+def test_arguments_outside_their_range_are_refused_by_name(argument, value):
+    with pytest.raises(BidError, match=f"{argument} is {value}; valid is"):
+        UpArguments(**{argument: value})
 
 
-def test_twins_side_by_side_get_different_addresses():
-    first = free_twin_address()
-    with socket.create_server((first, FRANKA_PORTS[0])):
-        second = free_twin_address()
+@pytest.mark.parametrize("ports", [FRANKA_PORTS, UR_PORTS])
+@pytest.mark.parametrize("taken", [0, -1])
+def test_twins_side_by_side_get_different_addresses(ports, taken):
+    first = free_twin_address(ports)
+    with socket.create_server((first, ports[taken])):
+        second = free_twin_address(ports)
     assert second != first and ipaddress.ip_address(second).is_loopback
 
 
-def test_the_command_line_runs_the_node_with_its_parameter_file(bundle, tmp_path):
+def test_the_ports_of_a_ur_are_those_that_its_twin_serves():
+    assert set(UR_PORTS) == {RTDE_PORT, DASHBOARD_PORT, GRIPPER_PORT, *SCRIPT_PORTS}
+
+
+def test_the_command_line_runs_the_node_with_its_parameter_file(system, bundle, tmp_path):
     spec = system(bundle=bundle)["safety"]
     line = command_line(spec, tmp_path / "with a space")
     assert "bid_ros.nodes.safety_node" in line and f"'{tmp_path}/with a space/safety.yaml'" in line
@@ -130,37 +186,64 @@ def test_the_command_line_runs_the_node_with_its_parameter_file(bundle, tmp_path
     assert written == {"safety": {"ros__parameters": dict(spec.parameters)}}
 
 
-def test_the_launch_file_declares_exactly_the_arguments_it_passes_on(root):
-    tree = ast.parse(root.joinpath(*LAUNCH).read_text())
+def test_every_system_has_a_launch_file_of_its_own(root, name):
+    tree = ast.parse((root / "launch" / f"{name}.launch.py").read_text())
+    (function,) = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert function.name == "generate_launch_description"
+    (call,) = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    assert call.func.id == "launch_description" and [argument.value for argument in call.args] == [name]
+    assert {file.name.split(".")[0] for file in (root / "launch").glob("*.launch.py")} == set(SYSTEMS)
+
+
+def test_launching_declares_exactly_the_arguments_it_passes_on(root):
+    tree = ast.parse((root / "bid_ros" / "launching.py").read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     (call,) = [node for node in calls if node.func.id == "UpArguments"]
     passed = {keyword.arg for keyword in call.keywords}
-    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
-    (table,) = [node.value for node in assigned if node.targets[0].id == "ARGUMENTS"]
+    assigned = [node for node in tree.body if isinstance(node, ast.AnnAssign)]
+    (table,) = [node.value for node in assigned if node.target.id == "ARGUMENTS"]
     names = {key.value for key in table.keys}
     assert names == passed
     assert {"robot_ip", "decoder", "samples", "moving", "episodes", "rviz", "record", "out", "bundle"} <= names
     defaults = UpArguments()
     assert names <= {item.name for item in fields(UpArguments)}
-    for name, (text, description) in ast.literal_eval(table).items():
-        assert text.lower() == str(getattr(defaults, name)).lower(), f"default of {name} differs from bid up"
+    for argument, (text, description) in ast.literal_eval(table).items():
+        assert text.lower() == str(getattr(defaults, argument)).lower(), f"default of {argument} differs from bid up"
         assert len(description) > 5
 
 
-@pytest.mark.skipif(importlib.util.find_spec("launch_ros") is None, reason="ROS's launch is not installed")
-def test_the_launch_file_makes_the_described_nodes(root):
+@pytest.fixture
+def launched(root, name, bundle):
+    """Start a launch file's actions with these arguments, without running them."""
+    if importlib.util.find_spec("launch_ros") is None:
+        pytest.skip("ROS's launch is not installed")
     from launch import LaunchContext
 
-    spec = importlib.util.spec_from_file_location("franka_place_launch", root.joinpath(*LAUNCH))
+    spec = importlib.util.spec_from_file_location(f"{name}_launch", root / "launch" / f"{name}.launch.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    description = module.generate_launch_description()
-    assert {item.name for item in description.get_launch_arguments()} == set(module.ARGUMENTS)
-    context = LaunchContext()
-    for name, (value, _) in module.ARGUMENTS.items():
-        context.launch_configurations[name] = value
-    actions = module._nodes(context)
-    made = [action for action in actions if hasattr(action, "node_executable")]
-    assert {node.node_executable for node in made} == {
-        spec.executable for spec in describe("franka_place", UpArguments())
-    }
+
+    def start(**arguments):
+        context = LaunchContext()
+        *declared_first, start_nodes = module.generate_launch_description().entities
+        for argument in declared_first:
+            argument.execute(context)
+        context.launch_configurations.update({"bundle": bundle, **arguments})
+        return start_nodes.execute(context)
+
+    return start
+
+
+def test_the_launch_file_makes_the_described_nodes(launched, system, bundle):
+    made = [action for action in launched(rviz="true") if hasattr(action, "node_executable")]
+    wanted = {spec.executable for spec in system(bundle=bundle, rviz=True).values()}
+    assert {node.node_executable for node in made} == {*wanted, "rviz2"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "text", "word"),
+    [("samples", "many", "a whole number"), ("moving", "fast", "a number"), ("rviz", "1", "true and false")],
+)
+def test_the_launch_file_refuses_what_is_no_value(launched, argument, text, word):
+    with pytest.raises(BidError, match=f"{argument} is '{text}'; valid (is|are) {word}"):
+        launched(**{argument: text})

@@ -14,8 +14,10 @@ from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, SafetyState
+from bid_msgs.srv import ResetEpisode
 from bid_ros.nodes.convert import pose_stamped
 from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, STATE
+from bid_ros.stamps import stamp_ns
 
 START_S = 60.0
 REQUIRED_KEYS = {
@@ -27,7 +29,7 @@ REQUIRED_KEYS = {
 class Harness:
     """Plays arm, safety node, policy and the person beside the robot."""
 
-    def __init__(self, bench, root, tmp_path, **parameters):
+    def __init__(self, bench, root, tmp_path, task="franka_place", **parameters):
         self.bench = bench
         self.out = tmp_path / "out"
         self.events: list[EpisodeEvent] = []
@@ -45,9 +47,9 @@ class Harness:
         node.create_timer(0.05, self._publish)
         self._start = node.create_client(Trigger, "/episode/start")
         self._outcome = node.create_client(SetBool, "/episode/outcome")
-        task = yaml.safe_load((root / "config" / "franka_place.yaml").read_text())
+        content = yaml.safe_load((root / "config" / f"{task}.yaml").read_text())
         file = tmp_path / "task.yaml"
-        file.write_text(yaml.safe_dump({**task, "episode_timeout": 3.0}))
+        file.write_text(yaml.safe_dump({**content, "episode_timeout": 3.0}))
         given = {"task": str(file), "twin": False, "episodes": 1, "out": str(self.out), "labels": ["bid"]}
         bench.start("episode", {**given, **parameters})
 
@@ -93,12 +95,82 @@ class Harness:
         return status, json.loads((self.out / "run.json").read_text()), output
 
 
+class Scene:
+    """Plays the twin of picking: its reset and where cup and saucer are."""
+
+    def __init__(self, harness):
+        self.harness = harness
+        self.resets: list[tuple[int, float]] = []
+        self.answer = ResetEpisode.Response(success=True)
+        self.cup = [0.50, -0.10, 0.0]
+        node = harness.bench.node
+        self._cup = node.create_publisher(PoseStamped, "/ground_truth/cup_pose", STATE)
+        self._saucer = node.create_publisher(PoseStamped, "/ground_truth/saucer_pose", STATE)
+        node.create_service(ResetEpisode, "/twin/reset", self._on_reset)
+        node.create_timer(0.1, self._publish)
+        self.reset_ns, self.width_at_reset = 0, 0.0
+
+    def _on_reset(self, request, response):
+        self.resets.append((request.seed, request.cup_speed))
+        self.width_at_reset, self.reset_ns = self.harness.width, time.time_ns()
+        response.success, response.message = self.answer.success, self.answer.message
+        return response
+
+    def _publish(self):
+        stamp = time.time_ns()
+        self._cup.publish(pose_stamped(stamp, "base", self.cup, [0.0, 0.0, 0.0, 1.0]))
+        self._saucer.publish(pose_stamped(stamp, "base", [0.50, 0.20, 0.0], [0.0, 0.0, 0.0, 1.0]))
+
+
+def picking(bench, root, tmp_path, **parameters) -> tuple[Harness, Scene]:
+    harness = Harness(bench, root, tmp_path, task="ur5_pick", twin=True, **parameters)
+    return harness, Scene(harness)
+
+
+def test_picking_in_the_twin_begins_with_an_open_gripper_once_the_new_scene_was_seen(bench, root, tmp_path):
+    harness, scene = picking(bench, root, tmp_path, seed=7, moving=0.02)
+    widths = []
+    started = bench.until(
+        lambda: EpisodeEvent.START in harness.kinds(), START_S, each=lambda: widths.append(harness.width)
+    )
+    assert started
+    assert scene.resets == [(7, pytest.approx(0.02))]
+    assert scene.width_at_reset == pytest.approx(0.085)
+    assert set(widths[-5:]) == {0.085}, "the gripper was asked to close before the policy acts"
+    assert stamp_ns(harness.events[-1]) - scene.reset_ns > 200_000_000
+    # The cup stands on the saucer and the tool is away.
+    scene.cup = [0.50, 0.20, 0.008]
+    status, run, output = harness.finish()
+    assert (status, run["successes"]) == (0, 1)
+    assert "cup to saucer" in output and "episode 1: success" in output
+
+
+def test_a_scene_that_the_twin_cannot_lay_out_aborts_the_run_with_its_reason(bench, root, tmp_path):
+    harness, scene = picking(bench, root, tmp_path)
+    scene.answer = ResetEpisode.Response(success=False, message="the tool is 20 mm over the table")
+    status, run, output = harness.finish()
+    assert (status, run["episodes"]) == (1, 0)
+    assert "aborted: the twin was not reset: the tool is 20 mm over the table" in output
+
+
+def test_a_task_without_rules_is_refused_in_one_sentence(bench, root, tmp_path):
+    content = yaml.safe_load((root / "config" / "ur5_pick.yaml").read_text())
+    (tmp_path / "pour.yaml").write_text(yaml.safe_dump({**content, "name": "pour_tea"}))
+    bench.start("episode", {"task": str(tmp_path / "pour.yaml")})
+    status, output = bench.finish("episode", START_S)
+    assert status == 2 and "Traceback" not in output
+    assert "error: no rules say when an episode of the task 'pour_tea' succeeds; valid are" in output
+
+
+@pytest.mark.parametrize(
+    ("task", "width", "asked"), [("franka_place", 0.0, "put the object"), ("ur5_pick", 0.085, "put cup and saucer")]
+)
 @pytest.mark.parametrize("success", [True, False])
-def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, success):
-    harness = Harness(bench, root, tmp_path, decoder="bid", samples=16)
+def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, task, width, asked, success):
+    harness = Harness(bench, root, tmp_path, task=task, decoder="bid", samples=16)
     harness.begin()
-    assert harness.width < 0.01, "the gripper was not asked to close on the object"
-    assert 0.40 <= harness.position[0] <= 0.55 and 0.28 <= harness.position[2] <= 0.36, "not at a start of the task"
+    assert harness.width == pytest.approx(width, abs=1e-6), "the gripper does not begin the episode as the task needs"
+    assert 0.40 <= harness.position[0] <= 0.55 and 0.24 <= harness.position[2] <= 0.36, "not at a start of the task"
     harness.judge(success)
     status, run, output = harness.finish()
     assert status == 0
@@ -107,7 +179,7 @@ def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, success):
     assert run["decisions"] > 3 and run["decision_ms"]["p50"] == 20.0 and run["missed"] == 0
     assert harness.kinds() == [EpisodeEvent.PREPARE, EpisodeEvent.START, EpisodeEvent.END]
     assert harness.events[-1].success is success
-    assert "episode 1: " in output
+    assert "episode 1: " in output and asked in output
 
 
 def test_an_episode_without_a_verdict_times_out_and_the_next_one_follows(bench, root, tmp_path):
