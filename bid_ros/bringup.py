@@ -15,6 +15,7 @@ import yaml
 
 from bid_ros.checks import check_range
 from bid_ros.errors import BidError
+from bid_ros.middleware import middleware_environment
 from bid_ros.paths import share
 
 FRANKA_PORTS: Final = (1337, 1338)  # robot and gripper, fixed by the libfranka protocol
@@ -222,7 +223,4 @@ def command_line(spec: NodeSpec, parameter_folder: Path) -> str:
 def environment(twin: bool) -> dict[str, str]:
     """Environment of the nodes: a twin never talks beyond this host."""
     values = {"BID_SUPERVISOR": str(os.getpid()), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
-    values["OPENBLAS_NUM_THREADS"] = "1"
-    if twin:
-        values["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    return values
+    return {**values, "OPENBLAS_NUM_THREADS": "1", **middleware_environment(twin)}

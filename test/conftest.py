@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bid_ros.middleware import middleware_environment
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -23,5 +25,6 @@ def ros_domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
     domain = 20 + (os.getpid() + 7 * worker) % 80
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    for name, value in middleware_environment(twin=True).items():
+        monkeypatch.setenv(name, value)
     yield domain

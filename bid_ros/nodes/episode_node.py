@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
+from rclpy.duration import Duration
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
@@ -47,6 +48,7 @@ PARAMETERS = (
 )
 CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000
+ACKNOWLEDGED_S = 0.5  # within which everybody who listens has the end of an episode
 
 
 class EpisodeNode(BidNode):
@@ -219,6 +221,8 @@ class EpisodeNode(BidNode):
         )
         if self.context.ok():  # else this process was asked to end, and the publishers went first
             self._publish(event, EpisodeEvent.END)
+            # This process may end next, and nobody sends again for it what the recorder missed.
+            self._events.wait_for_all_acked(Duration(seconds=ACKNOWLEDGED_S))
         print(f"episode {event.episode + 1}: {outcome} after {duration_s:.1f} s", flush=True)
 
     def progress(self, episode: int, elapsed_s: float, extra: str) -> None:

@@ -66,7 +66,7 @@ def test_without_an_address_the_twin_is_served_on_loopback_only(system, bundle):
     assert specs["arm"].parameters["robot_ip"] == address and specs["arm"].parameters["twin"] is True
     assert specs["episode"].parameters["twin"] is True
     assert specs["camera"].parameters["cameras"].endswith("_twin.yaml")
-    assert environment(twin=True)["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+    assert environment(twin=True)["FASTRTPS_DEFAULT_PROFILES_FILE"].endswith("fastdds_twin.xml")
 
 
 def test_with_an_address_there_is_no_twin_in_any_part(system, bundle):
@@ -75,7 +75,7 @@ def test_with_an_address_there_is_no_twin_in_any_part(system, bundle):
     assert specs["arm"].parameters["robot_ip"] == "172.16.0.2" and specs["arm"].parameters["twin"] is False
     assert specs["episode"].parameters["twin"] is False
     assert "twin" not in specs["camera"].parameters["cameras"]
-    assert "ROS_AUTOMATIC_DISCOVERY_RANGE" not in environment(twin=False)
+    assert environment(twin=False)["FASTRTPS_DEFAULT_PROFILES_FILE"].endswith("fastdds_robot.xml")
 
 
 @pytest.mark.parametrize(("teleop", "acting"), [((), "policy"), (("clean",), "teleop")])
