@@ -58,6 +58,9 @@ def add_parser(verbs: Any) -> None:
         type=int,
         help="denoising steps a sample; fewer decide faster (default: the training run's, 8)",
     )
+    export.add_argument(
+        "--no-weak", action="store_true", help="leave the weak policy out: half the size, and BID without negatives"
+    )
     export.set_defaults(run=run_export)
 
 
@@ -115,7 +118,6 @@ def run_export(options: argparse.Namespace) -> int:
     from bid_ros.learning import export
 
     task = load_task(task_path(options.task))
-    export(
-        Path(options.training), Path(options.out or f"models/{task.name}"), task, sampling_steps=options.sampling_steps
-    )
+    out = Path(options.out or f"models/{task.name}")
+    export(Path(options.training), out, task, weak=not options.no_weak, sampling_steps=options.sampling_steps)
     return 0

@@ -106,6 +106,9 @@ def test_lay_out_forgets_the_episode_before() -> None:
     np.testing.assert_allclose(truth.cup_position[:2], scene.cup_start, atol=1e-12)
 
 
+HELD_UP_S = 0.1  # a twin that lost more than this was not the robot that the test is about
+
+
 class Placer:
     """Carries the object to the cup and lets go, with the real franky client and knowledge of the ground truth."""
 
@@ -118,32 +121,34 @@ class Placer:
         assert self.gripper.grasp(0.0, 0.1, 40.0, epsilon_inner=0.05, epsilon_outer=0.05)
         assert self.twin.ground_truth().handed_over
 
-    def place(self, seconds: float = 8.0) -> tuple[str, float]:
+    def place(self, seconds: float = 20.0) -> tuple[str, float]:
         """Returns the outcome and the slip in m at the release."""
         score, slip, opening = PlacementScore(), float("nan"), None
         pose = self.robot.current_pose.end_effector_pose
         target, lowering = np.array(pose.translation), False
-        seen: deque[np.ndarray] = deque(maxlen=10)
+        seen: deque[tuple[int, np.ndarray]] = deque(maxlen=10)
         tracker = franky.CartesianImpedanceTracker(self.robot)
-        due = time.monotonic()
-        deadline = due + seconds
-        while score.outcome == "pending" and due < deadline:
-            due += PERIOD
-            time.sleep(max(0.0, due - time.monotonic()))
+        at = time.monotonic()
+        deadline = at + seconds
+        while score.outcome == "pending" and at < deadline:
+            # By the clock, not by counting: a busy computer wakes it late.
+            time.sleep(PERIOD)
+            elapsed, at = time.monotonic() - at, time.monotonic()
             truth = self.twin.ground_truth()
-            seen.append(truth.cup_position)
-            ahead = (seen[-1] - seen[0]) / (PERIOD * seen.maxlen) * LAG
+            seen.append((truth.stamp_ns, truth.cup_position))
+            (since, first), (until, last) = seen[0], seen[-1]
+            ahead = (last - first) / max((until - since) / 1e9, PERIOD) * LAG
             above = np.array([0, 0, RELEASE_TOOL_HEIGHT if lowering else HOVER])
             lowering = lowering or bool(np.hypot(*(truth.tool_position - truth.cup_position)[:2]) < 0.005)
             step = truth.cup_position + ahead + above - target
-            target = target + step * min(1.0, 0.2 * PERIOD / max(float(np.linalg.norm(step)), 1e-9))
+            target = target + step * min(1.0, 0.2 * elapsed / max(float(np.linalg.norm(step)), 1e-9))
             tracker.set_target(franky.Affine(target, pose.quaternion))
             if lowering and opening is None and truth.tool_position[2] < RELEASE_TOOL_HEIGHT + 0.004:
                 slip = truth.tool_position[2] - truth.object_position[2] - GRIP
                 opening = threading.Thread(target=self.gripper.move, args=(0.08, 0.1))
                 opening.start()
-            now, at = truth.stamp_ns, (truth.cup_position, truth.object_position, truth.object_quaternion)
-            score.update(now, *at, truth.gripper_width)
+            scene = (truth.cup_position, truth.object_position, truth.object_quaternion)
+            score.update(truth.stamp_ns, *scene, truth.gripper_width)
         tracker.stop()
         if opening is not None:
             opening.join(3.0)
@@ -160,10 +165,14 @@ def placer():
 
 @pytest.mark.parametrize(("seed", "speed"), [(3, 0.0), (4, 0.03)])
 def test_franky_client_places_the_object(placer: Placer, seed: int, speed: float) -> None:
-    scene = placer.twin.reset(seed, speed)
-    placer.take()
-    placer.twin.start_path()
-    outcome, slip = placer.place()
+    for _ in range(3):
+        lost = placer.twin.statistics()["lost_s"]
+        scene = placer.twin.reset(seed, speed)
+        placer.take()
+        placer.twin.start_path()
+        outcome, slip = placer.place()
+        if outcome == "success" or placer.twin.statistics()["lost_s"] - lost < HELD_UP_S:
+            break  # else a busy computer held up the twin, and with it the robot: once more
     assert outcome == "success"
     assert abs(slip) < 0.003
     moved = np.linalg.norm(placer.twin.ground_truth().cup_position[:2] - scene.cup_start)
