@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from bid_ros.arms.base import ArmInfo, ArmState, Array, Dynamics, Setpoint
-from bid_ros.arms.gripper import GripperThread
-from bid_ros.arms.robotiq import MAX_WIDTH, RobotiqGripper
+from bid_ros.arms.robotiq import MAX_WIDTH
 from bid_ros.arms.ur_config import JOINTS, UrConfig
+from bid_ros.arms.ur_hand import UrHand
 from bid_ros.arms.ur_link import UrLink
 from bid_ros.arms.ur_protocol import CLEAR, MOVE, START, STOP, Mode, Outcome, PeriodStatistics, UrState
 from bid_ros.arms.ur_reach import Reach, timed
@@ -46,11 +46,9 @@ class UrArm:
         self._config = config
         self._reach = Reach(config)
         self._link: UrLink | None = None
-        self._gripper: GripperThread | None = None
-        self._fingers: RobotiqGripper | None = None
+        self._hand: UrHand | None = None
         self._last: UrState | None = None
         self._fault = ""
-        self._gripper_fault = ""
         # A fault is seen and latched, or cleared, in one piece; nothing waits in there.
         self._latch = threading.RLock()
         # Orders the blocking calls; a stop comes in beside them.
@@ -81,7 +79,7 @@ class UrArm:
         Raises:
             ArmError: not connected.
         """
-        state, gripper = self._look(), self._gripper
+        state, hand = self._look(), self._hand
         if state is None:
             raise ArmError(f"robot at {self._config.address} is not connected; connect first")
         return ArmState(
@@ -90,8 +88,8 @@ class UrArm:
             joint_velocities=np.array(state.joint_speeds),
             tool_position=np.array(state.position),
             tool_quaternion=np.array(state.quaternion),
-            gripper_width=math.nan if gripper is None else gripper.width,
-            gripper_busy=gripper is not None and gripper.busy,
+            gripper_width=math.nan if hand is None else hand.width,
+            gripper_busy=hand is not None and hand.busy,
             in_control=state.mode is Mode.FOLLOWING and not self._fault,
             fault=self._fault,
         )
@@ -142,12 +140,12 @@ class UrArm:
         """
         if not math.isfinite(width):
             raise ArmError(f"gripper width is {width}; valid is a finite number of metres")
-        gripper = self._gripper
-        if gripper is None:
+        hand = self._hand
+        if hand is None:
             raise ArmError(
                 f"robot at {self._config.address} has no connected gripper; check `gripper` and connect first"
             )
-        gripper.request(width)
+        hand.request(width)
 
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
@@ -174,8 +172,9 @@ class UrArm:
         """
         with self._lifecycle:
             self.stop()
-            link = self._link
-            if link is not None and not self._gripper_fault and not link.trouble(link.state()) and not link.ask(CLEAR):
+            link, hand = self._link, self._hand
+            grips = hand is None or not hand.fault
+            if link is not None and grips and not link.trouble(link.state()) and not link.ask(CLEAR):
                 with self._latch:
                     self._fault = ""
                 return
@@ -229,15 +228,15 @@ class UrArm:
 
     def _connect(self, release: bool) -> None:
         link = UrLink(self._config, release)
-        self._gripper_fault = ""
         try:
-            self._begin_gripper()
+            gripper = self._config.gripper
+            hand = None if gripper is None else UrHand(self._config, gripper, self._fail)
         except ArmError:
-            self._end_gripper()
             link.close()
             raise
         with self._latch:
-            self._link, self._fault = link, self._gripper_fault
+            self._link, self._hand = link, hand
+            self._fault = "" if hand is None else hand.fault
 
     def _disconnect(self) -> None:
         """End the process and the gripper's thread, keeping the last state and the fault for whoever still asks."""
@@ -246,22 +245,9 @@ class UrArm:
             link, self._link = self._link, None
         if link is not None:
             link.close()
-        self._end_gripper()
-
-    def _begin_gripper(self) -> None:
-        config = self._config
-        if config.gripper is not None:
-            self._fingers = RobotiqGripper(config.gripper, config.address)
-            self._gripper = GripperThread(self._fingers, config.gripper_thresholds, (ArmError,), self._lose_gripper)
-            self._gripper.start()
-
-    def _end_gripper(self) -> None:
-        gripper, fingers = self._gripper, self._fingers
-        self._gripper = self._fingers = None
-        if gripper is not None:
-            gripper.stop()
-        if fingers is not None:
-            fingers.close()
+        hand, self._hand = self._hand, None
+        if hand is not None:
+            hand.close()
 
     def _look(self) -> UrState | None:
         """Return the newest state and latch whatever fault it tells of."""
@@ -303,10 +289,6 @@ class UrArm:
     def _demand(self, refusal: str) -> None:
         if refusal:
             raise ArmError(refusal)
-
-    def _lose_gripper(self, error: Exception) -> None:
-        self._gripper_fault = str(error)
-        self._fail(str(error))
 
     def _fail(self, reason: str) -> None:
         with self._latch:

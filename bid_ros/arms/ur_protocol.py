@@ -80,7 +80,8 @@ class PeriodStatistics:
 
     Attributes:
         count: periods measured; skipped: set-points left out because their time had passed.
-        nominal_ms, p50_ms, p99_ms, max_ms: the period asked for and the measured ones, NaN while there are none.
+        nominal_ms, p50_ms, p99_ms, max_ms: the period asked for and the measured ones, NaN while there are none. The
+            percentiles are rounded to 0.01 ms.
     """
 
     count: int

@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
-from bid_ros.arms import ArmState, ChunkServo, ServoConfig, ServoMode, ServoOutput, build_arm, load_arm_config
+from bid_ros.arms import ArmInfo, ArmState, ChunkServo, ServoConfig, ServoMode, ServoOutput, build_arm, load_arm_config
 from bid_ros.deadline import Deadlines
 from bid_ros.errors import ArmError, ChunkError
 from bid_ros.nodes.base import COMMAND_PRIORITY, HEARTBEAT_PERIOD_S, BidNode, Parameter, run_node
@@ -131,7 +131,8 @@ class ArmNode(BidNode):
                 self._deadlines.beat(message.node, time.monotonic_ns())
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        expired = self._deadlines.expired(time.monotonic_ns())
+        with self._lock:
+            expired = self._deadlines.expired(time.monotonic_ns())
         if expired is not None:
             response.message = f"not reset: no sign of life from '{expired.name}' for {expired.age_s:.2f} s"
             return response
@@ -153,6 +154,10 @@ class ArmNode(BidNode):
             with self._lock:
                 self._begin(self._arm.state())
                 self._fault = ""
+                # It took up to 20 s of this thread, in which no heartbeat was taken: each silence counts from here on,
+                # and a node that ended meanwhile is found out one deadline later.
+                for name in self._watched:
+                    self._deadlines.beat(name, time.monotonic_ns())
         except ArmError as error:
             self._fault = str(error)
 
@@ -188,7 +193,7 @@ class ArmNode(BidNode):
             self.get_logger().error(self._fault)
         frame, stamp = self._task.base_frame, state.stamp_ns
         self._tool_poses.publish(pose_stamped(stamp, frame, state.tool_position, state.tool_quaternion))
-        self._joint_states.publish(self._joint_message(state))
+        self._joint_states.publish(joint_message(self._arm.info, state, frame))
         setpoint = output.setpoint
         message = ArmStatus(
             mode=ArmStatus.FAULT if self._fault else MODES[output.mode],
@@ -206,23 +211,25 @@ class ArmNode(BidNode):
         message.header.frame_id = frame
         self._statuses.publish(message)
 
-    def _joint_message(self, state: ArmState) -> JointState:
-        finger = state.gripper_width / 2
-        message = JointState(
-            name=list(self._arm.info.joint_names) + list(self._arm.info.finger_names),
-            position=[*state.joint_positions.tolist(), finger, finger],
-            velocity=[*state.joint_velocities.tolist(), 0.0, 0.0],
-        )
-        message.header.stamp = time_message(state.stamp_ns)
-        message.header.frame_id = self._task.base_frame
-        return message
-
     def _fail(self, error: BaseException) -> None:
         """The control thread ended: stop the robot first, say why, then end the node."""
         self._arm.stop()
         if not self.context.ok():
             return  # shutting down: the publishers went first
         self.fail(f"the control thread ended: {error!r}")
+
+
+def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:
+    """Return the joints of an arm, and of its fingers if it has a gripper: each has half of the opening."""
+    fingers = [state.gripper_width / 2] * len(info.finger_names)
+    message = JointState(
+        name=[*info.joint_names, *info.finger_names],
+        position=[*state.joint_positions.tolist(), *fingers],
+        velocity=[*state.joint_velocities.tolist(), *(0.0 for _ in fingers)],
+    )
+    message.header.stamp = time_message(state.stamp_ns)
+    message.header.frame_id = frame
+    return message
 
 
 def main() -> None:

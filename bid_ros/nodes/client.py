@@ -11,6 +11,7 @@ from std_srvs.srv import SetBool, Trigger
 from bid_ros.errors import BidError
 
 WAIT_S = 5.0
+ANSWER_S = 30.0  # a robot may take 20 s to recover
 
 
 def reset_stop() -> int:
@@ -56,7 +57,7 @@ def _call(node: Node, service_type: Any, name: str, request: Any) -> Any:
     if not client.wait_for_service(timeout_sec=WAIT_S):
         raise BidError(f"no running system offers {name}; start one with: bid up")
     future = client.call_async(request)
-    rclpy.spin_until_future_complete(node, future, timeout_sec=WAIT_S)
+    rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_S)
     if not future.done():
-        raise BidError(f"{name} did not answer within {WAIT_S:g} s")
+        raise BidError(f"{name} did not answer within {ANSWER_S:g} s")
     return future.result()

@@ -344,6 +344,31 @@ def test_periods_are_measured_within_a_following_only():
     assert (statistics.count, statistics.p50_ms, statistics.max_ms) == (100, 8.0, 20.0)
 
 
+def test_periods_of_the_last_minute_are_measured_without_sorting_them():
+    random = np.random.default_rng(5)
+    periods = Periods(500)
+    now, measured = 0, []
+    # The first ones are far longer, and fall out of the window.
+    for k in range(2 * 60 * 500):
+        measured.append(int((100 if k < 9000 else 2 + random.exponential(0.2)) * MS))
+        periods.sent(now)
+        now += measured[-1]
+    periods.sent(now)
+    kept = np.array(measured[-60 * 500 :]) / MS
+    statistics = periods.statistics()
+    assert statistics.count == kept.size
+    assert statistics.p50_ms == pytest.approx(np.percentile(kept, 50), abs=0.011)
+    assert statistics.p99_ms == pytest.approx(np.percentile(kept, 99), abs=0.011)
+    assert statistics.max_ms == kept.max()
+
+
+def test_a_period_that_is_too_long_for_the_counts_is_still_told():
+    periods = Periods(125)
+    for now in (0, 8, 16, 400):
+        periods.sent(now * MS)
+    assert (periods.statistics().p50_ms, periods.statistics().p99_ms) == (8.0, 384.0)
+
+
 @pytest.mark.parametrize(
     ("parts", "said"),
     [

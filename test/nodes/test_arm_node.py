@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,12 +11,20 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
+from ur_twin import free_address
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
+from bid_ros.arms import ArmState, build_arm
+from bid_ros.arms.franka_config import FrankaConfig
+from bid_ros.arms.robotiq import RobotiqConfig
+from bid_ros.arms.ur_config import UrConfig
+from bid_ros.bringup import SYSTEMS
 from bid_ros.chunk import NANOSECONDS, ActionChunk
+from bid_ros.nodes.arm_node import joint_message
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.qos import COMMAND, STATE
 from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
@@ -31,10 +38,12 @@ MARGIN_S = 0.1
 SPEED = 0.03  # m/s of the chunks that are streamed
 
 
-def arm_parameters(root, address: str, **changes):
+def arm_parameters(root, address: str, name: str = "franka_place", **changes):
+    system = SYSTEMS[name]
     return {
-        "task": str(root / "config" / "franka_place.yaml"),
-        "arm_config": str(root / "config" / "franka_arm.yaml"),
+        "task": system.config(".yaml"),
+        "arm": system.arm,
+        "arm_config": str(root / "config" / system.arm_config),
         "robot_ip": address,
         "twin": True,
         "connect_wait_s": START_S,
@@ -45,9 +54,10 @@ def arm_parameters(root, address: str, **changes):
 class Harness:
     """Plays policy and safety: heartbeats, chunks, and what the arm node says to them."""
 
-    def __init__(self, bench, root):
+    def __init__(self, bench, root, name: str = "franka_place", **changes):
         self.bench = bench
-        self.task = load_task(root / "config" / "franka_place.yaml")
+        task = SYSTEMS[name].config(".yaml")
+        self.task = load_task(task)
         self.alive = {"policy", "safety"}
         self.statuses: list[ArmStatus] = []
         self.tool = None
@@ -66,11 +76,9 @@ class Harness:
         node.create_timer(0.05, self._beat)
         node.create_timer(0.1, self._stream)
         self._reset = node.create_client(Trigger, "/arm/reset")
-        # An address of this process's own: other twins may run on this computer.
-        self.address = f"127.1.{os.getpid() % 250}.{1 + os.getpid() // 250 % 250}"
-        task = str(root / "config" / "franka_place.yaml")
+        self.address = free_address()
         bench.start("twin", {"task": task, "address": self.address})
-        bench.start("arm", arm_parameters(root, self.address))
+        bench.start("arm", arm_parameters(root, self.address, name, **changes))
 
     def _on_pose(self, message):
         self.tool = pose_arrays(message.pose)
@@ -130,16 +138,23 @@ class Harness:
         return process
 
     def reset(self) -> Trigger.Response:
-        future = self._reset.call_async(Trigger.Request())
+        future = self.ask_reset()
         assert self.bench.until(future.done, 20.0)
         return future.result()
+
+    def ask_reset(self) -> Future:
+        return self._reset.call_async(Trigger.Request())
+
+
+def up(bench, root, name: str, **changes) -> Harness:
+    harness = Harness(bench, root, name, **changes)
+    assert bench.until(lambda: harness.statuses and harness.tool is not None, START_S), "the arm node did not come up"
+    return harness
 
 
 @pytest.fixture
 def harness(bench, root):
-    harness = Harness(bench, root)
-    assert bench.until(lambda: harness.statuses and harness.tool is not None, START_S), "the arm node did not come up"
-    return harness
+    return up(bench, root, "franka_place")
 
 
 def speed(status: ArmStatus) -> float:
@@ -268,6 +283,35 @@ def test_a_twin_that_ends_is_a_fault_and_the_node_lives_on(harness):
     assert not harness.reset().success, "a reset succeeded without a robot"
 
 
+@pytest.mark.parametrize("died", [False, True])
+def test_a_recovery_that_takes_long_is_no_silence_but_a_node_that_died_in_it_is(bench, root, died):
+    """The node takes no heartbeats while it recovers the robot, and looks at once, the sooner the higher its rate."""
+    harness = up(bench, root, "ur5_pick", rate_hz=1000)
+    twin = harness.bench.processes["twin"]
+    harness.track(steps=15)
+    harness.streaming = False
+    twin.send_signal(signal.SIGSTOP)
+    assert harness.until_mode(ArmStatus.FAULT)
+    answer = harness.ask_reset()
+    assert not harness.bench.until(answer.done, 1.0), "the robot was recovered at once, so this test shows nothing"
+    if died:
+        harness.alive.remove("policy")
+    twin.send_signal(signal.SIGCONT)
+    assert harness.bench.until(answer.done, 30.0)
+    recovered = time.time_ns()
+    assert answer.result().success, answer.result().message
+    newest = lambda: age_s(harness.statuses[-1], recovered)  # noqa: E731
+    assert harness.bench.until(lambda: newest() > 0.3 + 3 * MARGIN_S)
+    modes = {status.mode for status in harness.statuses if age_s(status, recovered) > MARGIN_S}
+    if died:
+        assert harness.mode() == ArmStatus.STOPPED
+        assert "no sign of life from 'policy'" in harness.statuses[-1].reason
+    else:
+        assert modes == {ArmStatus.HOLDING}, harness.statuses[-1].reason
+        harness.start = None
+        harness.track()
+
+
 def test_ending_the_node_leaves_the_robot_at_rest(harness, root):
     harness.track(steps=15)
     arm = harness.bench.processes["arm"]
@@ -294,3 +338,20 @@ def test_a_robot_that_does_not_answer_ends_the_node_with_one_sentence(bench, roo
     status, output = bench.finish("arm", START_S)
     assert status == 2
     assert output.count("error: ") == 1 and "127.77.77.77" in output and "Traceback" not in output
+
+
+@pytest.mark.parametrize("fingers", [0, 2])
+@pytest.mark.parametrize("name", ["franka", "ur"])
+def test_every_joint_has_a_name_with_and_without_a_gripper(name, fingers):
+    configs = {
+        "franka": FrankaConfig("robot", gripper=bool(fingers)),
+        "ur": UrConfig("robot", gripper=RobotiqConfig() if fingers else None),
+    }
+    info = build_arm(name, configs[name]).info
+    count = len(info.joint_names)
+    joints, width = np.arange(count) / 10, 0.05 if fingers else float("nan")
+    state = ArmState(5, joints, 2 * joints, np.zeros(3), np.zeros(4), width, False, True, "")
+    message = joint_message(info, state, "base")
+    assert len(message.name) == len(set(message.name)) == count + fingers
+    assert list(message.position) == [*joints, *[0.025] * fingers]
+    assert list(message.velocity) == [*(2 * joints), *[0.0] * fingers]

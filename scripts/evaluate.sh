@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # The comparison of the README: static and moving cup, four ways to execute chunks, 20 episodes each with the same
 # seeds, in the real-time twin. Seeds below 5000 were looked at while settings were chosen; 5000 on were not.
+# BID takes its negatives from the bundle: ur5_pick has no weak policy, so there it is backward coherence and positives.
 # Resumable. An episode that safety stops counts as a failure; the run goes on with the next seed in a new process,
-# because a stop is never reset by itself. An episode that was interrupted is run again. Every part is in its own folder, and the table counts them together.
-# Usage: evaluate_franka_place.sh OUT [EPISODES]
+# because a stop is never reset by itself. An episode that was interrupted is run again. Every part is in its own
+# folder, and the table counts them together.
+# Usage: evaluate.sh SYSTEM OUT [EPISODES]; SYSTEM is franka_place or ur5_pick
 set -uo pipefail
 trap 'echo "interrupted; run the same command again to go on" >&2; exit 130' INT
 cd "$(dirname "$0")/.."
-out=$1
-episodes=${2:-20}
+[ $# -ge 2 ] || { echo "usage: evaluate.sh SYSTEM OUT [EPISODES]" >&2; exit 2; }
+system=$1
+out=$2
+episodes=${3:-20}
 bid=${BID:-.venv/bin/bid}
 python=$(dirname "$bid")/python
 first=5000
@@ -21,7 +25,7 @@ run() { # NAME SPEED arguments...
   local cell=$out/$1 speed=$2 have
   shift 2
   while have=$(done_in "$cell") && [ "$have" -lt "$episodes" ]; do
-    "$bid" up franka_place --episodes $((episodes - have)) --seed $((first + have)) --moving "$speed" --no-record \
+    "$bid" up "$system" --episodes $((episodes - have)) --seed $((first + have)) --moving "$speed" --no-record \
       --out "$cell/from_$((first + have))" "$@"
     [ $? -lt 128 ] || exit 130
     [ "$(done_in "$cell")" -gt "$have" ] || { echo "$cell: no episode was run" >&2; return 1; }
