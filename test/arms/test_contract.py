@@ -91,20 +91,27 @@ def hold(state):
 
 
 def stream(arm, place, seconds):
-    """Stream positions ``place(t)`` at 100 Hz; return rows of time, error in m and longest call in s."""
+    """Stream positions ``place(t)`` at 100 Hz; return rows (time, measured, wanted) and the calls' times in s."""
     quaternion = arm.state().tool_quaternion
     begin = time.monotonic()
-    rows, longest = [], 0.0
+    rows, calls = [], []
     for k in range(round(seconds / PERIOD_S)):
         t = time.monotonic() - begin
         velocity = (place(t + 1e-4) - place(t)) / 1e-4
         called = time.monotonic()
         arm.command(Setpoint(place(t), quaternion, velocity, ZERO))
         state = arm.state()
-        longest = max(longest, time.monotonic() - called)
+        calls.append(time.monotonic() - called)
         rows.append((t, state.tool_position, place(t)))
         time.sleep(max(0.0, begin + (k + 1) * PERIOD_S - time.monotonic()))
-    return rows, longest
+    return rows, calls
+
+
+def assert_prompt(calls, when):
+    """Calls return without waiting: 5 ms, but for a few that a busy computer held up; none waits for the robot."""
+    p90, longest = 1000 * np.quantile(calls, 0.9), 1000 * max(calls)
+    assert p90 < 5.0, f"one in ten calls took {p90:.1f} ms {when}"
+    assert longest < 50.0, f"a call took {longest:.1f} ms {when}"
 
 
 def smooth(start, offset, seconds):
@@ -155,11 +162,11 @@ def test_a_streamed_move_is_tracked(arm):
     arm.start()
     start = arm.state().tool_position
     offset = np.array([-0.03, 0.03, -0.025])
-    rows, longest = stream(arm, smooth(start, offset, 1.0), 1.4)
+    rows, calls = stream(arm, smooth(start, offset, 1.0), 1.4)
     errors = [np.linalg.norm(measured - wanted) for _, measured, wanted in rows]
     assert max(errors) < 0.010, f"worst {1000 * max(errors):.1f} mm"
     assert errors[-1] < 0.002, f"at the end {1000 * errors[-1]:.1f} mm"
-    assert longest < 0.005, f"a command and a state took {1000 * longest:.1f} ms"
+    assert_prompt(calls, "for a command and a state")
     speeds = [np.linalg.norm(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(rows[::5])]
     peak = 1.875 * np.linalg.norm(offset)
     assert max(speeds) < 1.3 * peak, f"measured {max(speeds):.3f} m/s, commanded at most {peak:.3f}"
@@ -175,8 +182,8 @@ def test_the_gripper_does_not_block_the_arm_and_the_newest_request_wins(arm):
     arm.command_gripper(0.01)
     arm.command_gripper(arm.info.gripper_max)
     assert time.monotonic() - stamp < 0.01
-    _, longest = stream(arm, lambda t: state.tool_position, 0.5)
-    assert longest < 0.005, f"a command took {1000 * longest:.1f} ms while the gripper moved"
+    _, calls = stream(arm, lambda t: state.tool_position, 0.5)
+    assert_prompt(calls, "while the gripper moved")
     wait_until(lambda: arm.state().gripper_width < 0.07, 3.0, "the gripper to close")
     wait_until(lambda: arm.state().gripper_width > 0.075 and not arm.state().gripper_busy, 5.0, "the last request")
 
