@@ -1,7 +1,8 @@
-"""Put the summaries of docs/results/*.json as tables into docs/results.md, between its markers.
+"""Put the summaries of docs/results/*.json as tables into the pages, between their markers, and draw the pictures.
 
-A marker pair is ``<!-- table NAME -->`` and ``<!-- end -->``; what stands between is replaced. With --check nothing is
-written, and the exit status is 1 if a table is not what its summary says.
+``<!-- table NAME [KEY=VALUE ...] -->`` and ``<!-- end -->`` are a marker pair. What stands between is replaced by the
+cells of docs/results/NAME.json whose settings have these values; ``pairs`` takes docs/results/pairs.md as it is. With
+--check nothing is written, and the exit status is 1 if a page does not say what its summaries say.
 """
 
 from __future__ import annotations
@@ -13,31 +14,76 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bid_ros.evaluation.bench import plots
+from bid_ros.evaluation.bench.cell import Cell
+from bid_ros.evaluation.bench.summary import CellSummary
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-HEAD = "| decoder | episodes | score, 95 % | minus vanilla, paired 95 % | switches/s | jerk /s^3 | ms | published |\n"
-RULE = "|---|---|---|---|---|---|---|---|\n"
+TABLE = re.compile(r"(<!-- table (\w+)((?: \w+=\S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
+HEAD = [
+    "decoder",
+    "episodes",
+    "score, 95 %",
+    "minus vanilla, paired 95 %",
+    "switches/s",
+    "jerk /s^3",
+    "ms",
+    "published",
+]
+REACTION = ["reaction s"]
+PAIRS = "pairs"
 
 
-def table(name: str) -> str:
-    """Return the table of a summary, a row a cell."""
+def load(name: str) -> list[CellSummary]:
+    """Read a summary."""
     cells = json.loads((DOCS / "results" / f"{name}.json").read_text())["cells"]
-    reacted = any(cell["reaction_s"] is not None for cell in cells)
-    head, rule = (HEAD.replace("| ms |", "| reaction s | ms |"), RULE + "") if reacted else (HEAD, RULE)
-    rule = rule.replace("\n", "---|\n") if reacted else rule
-    return head + rule + "".join(_row(cell, reacted) for cell in cells)
+    return [CellSummary(**{**cell, "cell": Cell(**cell["cell"])}) for cell in cells]
 
 
-def _row(cell: dict[str, Any], reacted: bool) -> str:
-    values = [cell["label"], str(cell["episodes"]), _interval(cell["score"]), _interval(cell["against"], "+")]
-    values += [f"{cell['switches_per_s']:.2f}", f"{cell['jerk']:.2g}"]
+def table(name: str, wanted: dict[str, str]) -> str:
+    """Return the table of a summary, a row a cell that has the wanted settings."""
+    if name == PAIRS:
+        return (DOCS / "results" / f"{name}.md").read_text()
+    cells = [item for item in load(name) if all(str(getattr(item.cell, key)) == wanted[key] for key in wanted)]
+    if not cells:
+        raise SystemExit(f"error: docs/results/{name}.json has no cell with {wanted}")
+    reacted = any(item.reaction_s is not None for item in cells)
+    head = HEAD[:-2] + REACTION * reacted + HEAD[-2:]
+    lines = [head, ["---"] * len(head), *(_row(item, reacted) for item in cells)]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def page(text: str) -> str:
+    """Return a page with its tables filled in."""
+
+    def fill(match: re.Match[str]) -> str:
+        wanted = dict(item.split("=", 1) for item in match[3].split())
+        return match[1] + table(match[2], wanted) + match[4]
+
+    return TABLE.sub(fill, text)
+
+
+def pictures() -> dict[str, bytes | None]:
+    """Draw what docs/results.md shows, by file name."""
+    samples = load("samples")
+    return {
+        "pusht_published_tradeoff.png": plots.trade_off(load("published")),
+        "pusht_jump_tradeoff.png": plots.trade_off([item for item in load("jump") if item.cell.jump]),
+        "pusht_samples.png": plots.score_curve(samples, "samples", "samples N"),
+        "pusht_samples_ms.png": plots.latency_curve(samples, "samples", "samples N"),
+        "pusht_lambda.png": plots.score_curve(load("ema"), "ema_weight", "lambda, weight of the new prediction"),
+    }
+
+
+def _row(item: CellSummary, reacted: bool) -> list[str]:
+    values = [item.label, str(item.episodes), _interval(item.score), _interval(item.against, "+")]
+    values += ["-" if item.switches_per_s is None else f"{item.switches_per_s:.2f}", f"{item.jerk:.2g}"]
     if reacted:
-        values.append("-" if cell["reaction_s"] is None else f"{cell['reaction_s']:.1f}")
-    values += ["-" if cell["latency_ms"] is None else f"{cell['latency_ms']:.1f}", cell["published"] or "-"]
-    return "| " + " | ".join(values) + " |\n"
+        values.append("-" if item.reaction_s is None else f"{item.reaction_s:.2f}")
+    return [*values, "-" if item.latency_ms is None else f"{item.latency_ms:.1f}", item.published or "-"]
 
 
-def _interval(value: list[float] | None, sign: str = "") -> str:
+def _interval(value: Any, sign: str = "") -> str:
     if value is None:
         return "-"
     mean, low, high = (f"{number:{sign}.3f}" for number in value)
@@ -45,15 +91,24 @@ def _interval(value: list[float] | None, sign: str = "") -> str:
 
 
 def main() -> int:
-    """Write or check the page."""
+    """Write or check the pages."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only compare")
-    page = DOCS / "results.md"
-    before = page.read_text()
-    after = TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], before)
-    if parser.parse_args().check:
-        return int(after != before)
-    page.write_text(after)
+    parser.add_argument("--check", action="store_true", help="only compare the tables")
+    check = parser.parse_args().check
+    different = False
+    for path in (DOCS / "results.md", *sorted((DOCS / "decoders").glob("*.md"))):
+        before = path.read_text()
+        after = page(before)
+        if after != before:
+            different = True
+            print(path.relative_to(DOCS), file=sys.stderr)
+            if not check:
+                path.write_text(after)
+    if check:
+        return int(different)
+    for name, image in pictures().items():
+        if image is not None:
+            (DOCS / "images" / name).write_bytes(image)
     return 0
 
 

@@ -1,8 +1,9 @@
-"""``bid video``, ``bid repair`` and ``bid table``: what became of a run."""
+"""``bid video``, ``bid repair``, ``bid table`` and ``bid motion``: what became of a run."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from bid_ros.task import load_task
 
 
 def add_parser(verbs: Any) -> None:
-    """Add the three verbs."""
+    """Add the four verbs."""
     video = verbs.add_parser("video", help="draw the decisions of a bag over its images")
     video.add_argument("bag")
     video.add_argument("--task", default="franka_place", help="name or path of the task file (default franka_place)")
@@ -27,6 +28,18 @@ def add_parser(verbs: Any) -> None:
     table.add_argument("runs", nargs="+", help="run.json files or folders that hold one")
     table.add_argument("--plot", default="", help="PNG file to write")
     table.set_defaults(run=run_table)
+
+    motion = verbs.add_parser(
+        "motion",
+        help="hold the motion that a run commanded against the limits, at changes of chunk and elsewhere",
+        description="Speed and acceleration of every recorded set-point beside the task's limits. Exit status 1 if one "
+        "is above a limit.",
+    )
+    motion.add_argument("bag")
+    motion.add_argument("--task", default="franka_place", help="name or path of the task file (default franka_place)")
+    motion.add_argument("--plot", default="", help="PNG file to write")
+    motion.add_argument("--json", action="store_true", help="print the report as JSON")
+    motion.set_defaults(run=run_motion)
 
 
 def run_video(options: argparse.Namespace) -> int:
@@ -58,3 +71,16 @@ def run_table(options: argparse.Namespace) -> int:
     files = [path / "run.json" if path.is_dir() else path for path in map(Path, options.runs)]
     print(success_table(files, Path(options.plot) if options.plot else None))
     return 0
+
+
+def run_motion(options: argparse.Namespace) -> int:
+    """Hold a run's commanded motion against the limits."""
+    from bid_ros.evaluation.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
+
+    limits = load_task(task_path(options.task)).limits
+    motion = read_commanded(Path(options.bag))
+    report = commanded_report(motion, limits)
+    print(json.dumps(report) if options.json else commanded_table(report))
+    if options.plot:
+        draw_commanded(motion, limits, Path(options.plot))
+    return 1 if any(row["above"] for row in report["quantities"].values()) else 0

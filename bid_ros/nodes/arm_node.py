@@ -174,7 +174,7 @@ class ArmNode(BidNode):
         if tick.index % self._beat_every == 0:
             self.send_heartbeat()
         if tick.index % self.value("publish_every") == 0:
-            self._publish(output)
+            self._publish(output, now)
 
     def _stream(self, output: ServoOutput) -> None:
         try:
@@ -186,7 +186,7 @@ class ArmNode(BidNode):
             self._fault = str(error)
             self.get_logger().error(self._fault)
 
-    def _publish(self, output: ServoOutput) -> None:
+    def _publish(self, output: ServoOutput, now_ns: int) -> None:
         state = self._arm.state()
         if state.fault and not self._fault:
             self._fault = state.fault
@@ -204,6 +204,7 @@ class ArmNode(BidNode):
             gripper_width=state.gripper_width,
             gripper_busy=state.gripper_busy,
             reference=pose_message(setpoint.position, setpoint.quaternion),
+            reference_stamp=time_message(now_ns),
             reference_twist=np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity]),
             reference_gripper=self._last_gripper,
         )

@@ -140,6 +140,12 @@ def test_reset_without_a_system_says_how_to_start_one(ros_domain):
     assert done.stderr.count("error: ") == 1 and "bid up" in done.stderr
 
 
+def assert_moved_inside_the_limits(bag, task):
+    done = bid("motion", str(bag), "--task", task, "--json")
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert json.loads(done.stdout)["changes_of_chunk"] > 0
+
+
 @pytest.mark.timeout(300)
 def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_domain):
     out = tmp_path / "out"
@@ -158,6 +164,7 @@ def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_
     assert data.labels[0] == "clean" and widths[0] == widths[-1] == 0.085 and widths.min() == 0.0
     with BagReader(out / "bag") as reader:
         counts = reader.counts
+    assert_moved_inside_the_limits(out / "bag", "ur5_pick")
     assert counts["/ground_truth/saucer_pose"] > 10 and counts["/ground_truth/object_pose"] == 0
     assert not [log for log in (out / "logs").glob("*.log") if "Traceback" in log.read_text()]
 
@@ -189,6 +196,7 @@ def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain):
         kinds = [item.message.kind for item in reader.messages(["/episode/event"])]
     assert kinds == [0, 1, 2]
     assert counts["/policy/decision"] >= run["decisions"] - 2 and counts["/joint_states"] > 100
+    assert_moved_inside_the_limits(out / "bag", "franka_place")
     assert (out / "run.gif").stat().st_size > 1000
     names = {"twin", "camera", "safety", "arm", "policy", "recorder", "episode"}
     assert {file.stem for file in (out / "logs").glob("*.log")} >= names

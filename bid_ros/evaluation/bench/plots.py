@@ -15,9 +15,12 @@ from bid_ros.evaluation.bench.summary import CellSummary, Interval, conditions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLORS: Final = ("#2f6fdb", "#f08a24", "#3aa76d", "#b05ad6", "#c8433f", "#6b7280", "#0e9aa7", "#a67c2d")
-_MOST_NAMED: Final = 12  # points with their name beside them; more would cover each other
+_PUBLISHED: Final = ("vanilla", "warmstart", "ema", "bid", "bid+ema", "bid+warmstart")
+_MOST_NAMED: Final = 16  # points with their name beside them; more would cover each other
+_NAME_WIDTH, _NAME_HEIGHT = 0.22, 0.036  # of the plot
 
 
 def score_bars(summaries: Sequence[CellSummary]) -> bytes | None:
@@ -96,27 +99,63 @@ def _lines(summaries: Sequence[CellSummary], name: str) -> list[list[CellSummary
 
 
 def trade_off(summaries: Sequence[CellSummary]) -> bytes | None:
-    """Score over changes of strategy a second, every cell a point whose area grows with its jerk."""
+    """Score over changes of strategy a second, every cell a point whose area grows with its jerk.
+
+    Cells whose decisions never overlap have no changes and are left out. Where the block jumped, a second panel has
+    the time to react to it in place of the score.
+    """
+    summaries = [item for item in summaries if item.switches_per_s is not None]
     if len(summaries) < 2:
         return None
+    reacting = [item for item in summaries if item.reaction_s is not None]
+    panels: list[tuple[Sequence[CellSummary], str, Callable[[CellSummary], float]]] = [
+        (summaries, "score", lambda item: item.score[0])
+    ]
+    if len(reacting) > 1:
+        panels.append((reacting, "reaction to the jump, s", lambda item: item.reaction_s or 0.0))
 
-    def draw(axes: Axes) -> None:
-        largest = max(item.jerk for item in summaries) or 1.0
-        for decoder, color in _color_of([item.cell.decoder for item in summaries]).items():
-            own = [item for item in summaries if item.cell.decoder == decoder]
-            x, y = [item.switches_per_s for item in own], [item.score[0] for item in own]
-            sizes = [25 + 160 * item.jerk / largest for item in own]
-            axes.scatter(x, y, sizes, color=color, alpha=0.7, label=decoder)
-        if len(summaries) <= _MOST_NAMED:
-            for item in summaries:
-                place = (item.switches_per_s, item.score[0])
-                axes.annotate(item.label, place, (6, 3), textcoords="offset points", fontsize=6)
-        axes.set_xlabel("changes of strategy a second (area: jerk)")
-        axes.set_ylabel("score")
-        axes.grid(color="#dddddd")
-        axes.legend(fontsize=7, markerscale=0.6)
+    def draw(figure: Figure) -> None:
+        for axes, (shown, label, value) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            _points(axes, shown, value)
+            axes.set_ylabel(label)
 
-    return _png(draw, (7.5, 4.6))
+    return _figure(draw, (7.5 * len(panels), 4.6))
+
+
+def _points(axes: Axes, summaries: Sequence[CellSummary], value: Callable[[CellSummary], float]) -> None:
+    largest = max(item.jerk for item in summaries) or 1.0
+    colors = _color_of([item.cell.decoder for item in summaries])
+    for decoder, color in colors.items():
+        own = [item for item in summaries if item.cell.decoder == decoder]
+        sizes = [25 + 160 * item.jerk / largest for item in own]
+        x, y = [item.switches_per_s or 0.0 for item in own], [value(item) for item in own]
+        axes.scatter(x, y, sizes, color=color, alpha=0.7, label=decoder)
+    axes.margins(0.14)  # room for the names
+    if len(summaries) <= _MOST_NAMED:
+        _name(
+            axes,
+            [(item.switches_per_s or 0.0, value(item), item.label, colors[item.cell.decoder]) for item in summaries],
+        )
+    axes.set_xlabel("changes of strategy a second (area: jerk)")
+    axes.grid(color="#dddddd")
+    axes.set_axisbelow(True)
+    axes.legend(fontsize=7, markerscale=0.6)
+
+
+def _name(axes: Axes, points: Sequence[tuple[float, float, str, str]]) -> None:
+    """Write the names beside their points, from the lowest up, each above those that it would cover."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    placed: list[tuple[float, float]] = []
+    for x, y, text, color in sorted(points, key=lambda point: (point[1], point[0])):
+        across, up = (x - left) / (right - left), (y - low) / (high - low)
+        while any(abs(across - other) < _NAME_WIDTH and abs(up - at) < _NAME_HEIGHT for other, at in placed):
+            up += _NAME_HEIGHT / 8
+        placed.append((across, up))
+        inside = across < 1 - _NAME_WIDTH
+        axes.annotate(
+            text, (across, up), (8 if inside else -8, -2), "axes fraction", "offset points", fontsize=7,
+            ha="left" if inside else "right", color=color,
+        )  # fmt: skip
 
 
 def paths(traces: Sequence[tuple[str, Trace]], title: str) -> bytes | None:
@@ -151,14 +190,21 @@ def _without(label: str, cell: Cell, name: str) -> str:
 
 
 def _color_of(names: Sequence[str]) -> dict[str, str]:
-    return {name: COLORS[index % 8] for index, name in enumerate(dict.fromkeys(names))}
+    """The decoders of the published comparison have the same colour in every picture."""
+    own = [name for name in dict.fromkeys(names) if name not in _PUBLISHED]
+    order = [*_PUBLISHED, *own]
+    return {name: COLORS[order.index(name) % 8] for name in dict.fromkeys(names)}
 
 
 def _png(draw: Callable[[Axes], None], size: tuple[float, float]) -> bytes:
+    return _figure(lambda figure: draw(figure.add_subplot()), size)
+
+
+def _figure(draw: Callable[[Figure], None], size: tuple[float, float]) -> bytes:
     from matplotlib.figure import Figure  # takes half a second to import, and only a report needs it
 
     figure = Figure(figsize=size, dpi=110, layout="constrained")
-    draw(figure.add_subplot())
+    draw(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     return buffer.getvalue()

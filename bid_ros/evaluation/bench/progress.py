@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TextIO
 
+_ESTIMATED_FROM: Final = 0.01  # share of the work below which an estimate is off by hours
 _PERIOD_S: Final = {True: 0.5, False: 15.0}  # between two lines, on a terminal and elsewhere
 
 
@@ -43,7 +44,7 @@ class Progress:
         """Return the line without its ending."""
         share = self.done / self.total if self.total else 1.0
         spent = now_s - self.began_s
-        left = clock(spent * (1 / share - 1)) if share > 0 else "?"
+        left = clock(spent * (1 / share - 1)) if share >= _ESTIMATED_FROM else "?"
         return f"{share:4.0%}  {self.episodes} episodes done  {clock(spent)} spent  {left} left   "
 
 

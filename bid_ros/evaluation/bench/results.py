@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import json
 import os
+import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -137,8 +138,11 @@ def load_trace(folder: str | Path, row: Mapping[str, Any]) -> Trace:
             first, last = int(steps[index]), int(steps[index + 1])
             states = slice(first + index, last + index + 1)
             return Trace(content["commands"][first:last], content["agents"][states], content["blocks"][states])
-    except (OSError, ValueError, KeyError, IndexError, EOFError, zlib.error) as error:
-        raise BidError(f"path {path} cannot be read: {error}") from error
+    except (OSError, ValueError, KeyError, IndexError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        reason = " ".join(str(error).split())
+        raise BidError(
+            f"path {path} cannot be read ({reason}); remove it and its episodes' lines, or choose another --out"
+        ) from error
 
 
 def write_parquet(folder: str | Path, rows: Mapping[Key, Mapping[str, Any]]) -> Path | None:

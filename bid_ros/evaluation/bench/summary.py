@@ -33,9 +33,9 @@ class CellSummary:
         full: episodes that reached full score; their rate with the Wilson interval in ``rate``.
         against: score minus that of vanilla, paired over the same episodes; None for vanilla itself or without it.
         overlap_px: distance of consecutive decisions; None if none overlap.
-        switches_per_s: changes of strategy.
+        switches_per_s: changes of strategy; None if no decisions overlap.
         jerk: of the executed actions, units/s^3.
-        reaction_s: median time to react to the jump, None without one or if most did not react.
+        reaction_s: mean time to react to the jump, None without one or if fewer than half reacted.
         reacted: share of the jumps that were reacted to, None without one.
         batch_ms: time of a decision in the bench, shared calls divided by decisions.
         latency_ms: time of a decision on its own, as on a robot; None if it was not measured.
@@ -51,7 +51,7 @@ class CellSummary:
     rate: Interval
     against: Interval | None
     overlap_px: float | None
-    switches_per_s: float
+    switches_per_s: float | None
     jerk: float
     reaction_s: float | None
     reacted: float | None
@@ -109,7 +109,7 @@ def _summary(
         rate=(full / len(values), *wilson_interval(full, len(values))),
         against=_against(cell, groups),
         overlap_px=float(np.mean(overlaps)) if overlaps else None,
-        switches_per_s=_mean(values, "switches_per_s"),
+        switches_per_s=_mean(values, "switches_per_s") if overlaps else None,
         jerk=_mean(values, "jerk"),
         reaction_s=reaction_s,
         reacted=reacted,
@@ -155,8 +155,9 @@ def _reaction(cell: Cell, groups: Groups, folder: Path, dt: float) -> tuple[floa
             times.append(np.inf if steps is None else steps * dt)
     if not times:
         return None, None
-    median = float(np.median(times))
-    return median if np.isfinite(median) else None, float(np.isfinite(times).mean())
+    reacted = np.isfinite(times)
+    mean = float(np.mean(np.array(times)[reacted])) if reacted.mean() >= 0.5 else None
+    return mean, float(reacted.mean())
 
 
 def markdown(summaries: Sequence[CellSummary]) -> str:
@@ -174,10 +175,10 @@ def markdown(summaries: Sequence[CellSummary]) -> str:
             _interval(item.score),
             _interval(item.against, sign="+"),
             f"{rate:.0%} ({low:.0%} to {high:.0%})",
-            f"{item.switches_per_s:.2f}",
+            _optional(item.switches_per_s, ".2f"),
             _optional(item.overlap_px, ".1f"),
             f"{item.jerk:.3g}",
-            _optional(item.reaction_s, ".1f"),
+            _optional(item.reaction_s, ".2f"),
             _optional(item.latency_ms, ".1f"),
             item.published or "-",
         ]

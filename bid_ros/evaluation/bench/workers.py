@@ -111,7 +111,7 @@ def run_on_ray(units: Sequence[Unit], setup: Setup, address: str) -> Iterator[Ev
     try:
         # No log_to_driver: the workers' prints would tear the progress line.
         ray.init(address=address, log_to_driver=False, configure_logging=False, **local)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # of no class of its own where its processes start too slowly
         raise BidError(f"no Ray cluster answers at {address}: {' '.join(str(error).split())}") from error
     try:
         yield from _from_actors(ray, units, setup)

@@ -7,6 +7,7 @@ from bid_ros.errors import BidError
 from bid_ros.evaluation.bench import Plan, build_cells, make_cell
 from bid_ros.evaluation.bench.cell import varying
 from bid_ros.evaluation.bench.grid import scene_seed
+from bid_ros.evaluation.bench.published import published_score
 
 TASK = tiny_task()
 LISTS = {"decoder": ["vanilla", "ema", "bid"], "horizon": ["1"], "metric": ["l2", "l1"], "ema_weight": [0.3, 0.5]}
@@ -95,3 +96,25 @@ def test_an_impossible_plan_is_refused(plan):
 
 def test_the_first_seed_has_the_published_starts():
     assert [scene_seed(1, index) for index in range(2)] == [100_000, 100_001]
+
+
+@pytest.mark.parametrize(
+    ("changes", "published"),
+    [
+        ({}, ".870-.889"),
+        ({"variant": "reference_v1"}, ".870-.889"),
+        ({"variant": "paper"}, ""),
+        ({"metric": "cosine"}, ""),
+        ({"terms": "backward"}, ""),
+        ({"samples": 8}, ""),
+        ({"delay": 2}, ""),
+        ({"decoder": "ema"}, ".822"),
+        ({"decoder": "ema", "ema_weight": 0.3}, ""),
+        ({"decoder": "warmstart"}, ""),
+        ({"decoder": "warmstart", "warm_start": "clean"}, ".836"),
+        ({"decoder": "warmstart-clean"}, ".836"),
+    ],
+)
+def test_published_numbers_stand_beside_what_they_were_measured_of_only(changes, published):
+    settings = {"decoder": "bid", "samples": 16, "weak": True, "variant": "corrected", **changes}
+    assert published_score(make_cell(TASK, horizon=1, noise=1.0, **settings)) == published

@@ -89,6 +89,15 @@ def test_a_missing_path_is_said(folder):
         load_trace(folder, {**row, "trace": "none.npz"})
 
 
+def test_a_path_that_was_cut_off_is_said_in_one_line(folder):
+    row = next(iter(read_rows(folder).values()))
+    path = folder / "traces" / row["trace"]
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(BidError, match="cannot be read") as raised:
+        load_trace(folder, row)
+    assert "\n" not in str(raised.value)
+
+
 def test_parquet_has_a_column_for_every_setting(folder):
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = read_rows(folder)

@@ -87,6 +87,7 @@ def test_reaction_times_are_measured_against_the_run_without_the_jump(setup, tmp
     reaction = {(item.cell.horizon, item.cell.jump): (item.reaction_s, item.reacted) for item in summaries}
     assert reaction[1, 0.0] == (None, None)
     assert reaction[1, 80.0] == (0.0, 1.0)  # the policy sees the block at once
+    assert {item.switches_per_s is None for item in summaries if item.cell.horizon == 1} == {False}
     assert reaction[8, 80.0][0] > 0 and reaction[8, 80.0][1] == 1.0
 
 
@@ -108,12 +109,19 @@ def test_a_failing_worker_is_reported(setup, tmp_path):
         run_bench(cells_of(setup), Plan(2, (1,), 5), broken, tmp_path, Crew(workers=2), log=io.StringIO())
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_ray_gives_the_same_numbers(setup, tmp_path, monkeypatch, root):
     pytest.importorskip("ray")
     monkeypatch.setenv("PYTHONPATH", str(root / "test"))  # where the cluster's processes find the tiny scene
     run(setup, tmp_path / "here", Plan(2, (1,), 10))
-    run(setup, tmp_path / "ray", Plan(2, (1,), 10, batch=1), Crew(ray="local"))
+    for attempt in range(3):
+        try:
+            run(setup, tmp_path / "ray", Plan(2, (1,), 10, batch=1), Crew(ray="local"))
+            break
+        except BidError as error:
+            # Ray gives its own processes 30 s to start, which a busy computer may not.
+            if attempt == 2 or "no Ray cluster answers" not in str(error):
+                raise
     assert numbers(tmp_path / "here") == numbers(tmp_path / "ray")
 
 

@@ -1,0 +1,158 @@
+"""The motion that a run commanded: how fast the set-point moved, and what each change of chunk did to it.
+
+A change of chunk is where a reactive policy can jerk an arm: the new chunk may begin elsewhere and at another speed.
+The servo (:mod:`bid_ros.arms.servo`) has to turn that into motion inside the limits. This looks at what it sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.errors import RecordingError
+from bid_ros.limits import Limits
+from bid_ros.recording.reader import BagReader
+from bid_ros.recording.topics import ARM_STATUS
+
+Array = NDArray[np.float64]
+FAULT: Final = 4  # bid_msgs/ArmStatus: the arm is not followed then
+TOLERANCE: Final = 1e-3  # share of a limit; instants are whole nanoseconds, velocities float64
+
+
+@dataclass(frozen=True, eq=False)
+class CommandedMotion:
+    """Set-points of one run in the order of time; between two of them lie ``K - 1`` intervals.
+
+    Attributes:
+        instants_ns: ``(K,)`` instants for which they were computed, ROS time.
+        twists: ``(K, 6)`` m/s and rad/s, base axes.
+        changed: ``(K - 1,)`` whether another chunk, or none, was followed at the end of the interval.
+        followed: ``(K - 1,)`` whether the arm was followed throughout.
+    """
+
+    instants_ns: NDArray[np.int64]
+    twists: Array
+    changed: NDArray[np.bool_]
+    followed: NDArray[np.bool_]
+
+    @property
+    def speeds(self) -> Array:
+        """``(K,)`` m/s."""
+        return _lengths(self.twists[:, :3])
+
+    @property
+    def turn_rates(self) -> Array:
+        """``(K,)`` rad/s."""
+        return _lengths(self.twists[:, 3:])
+
+    @property
+    def accelerations(self) -> Array:
+        """``(K - 1,)`` m/s^2: step of the velocity over the time it took."""
+        return _lengths(np.diff(self.twists[:, :3], axis=0)) / self._seconds
+
+    @property
+    def turn_accelerations(self) -> Array:
+        """``(K - 1,)`` rad/s^2."""
+        return _lengths(np.diff(self.twists[:, 3:], axis=0)) / self._seconds
+
+    @property
+    def _seconds(self) -> Array:
+        return np.diff(self.instants_ns) / 1e9
+
+
+def _lengths(vectors: Array) -> Array:
+    lengths: Array = np.linalg.norm(vectors, axis=1)
+    return lengths
+
+
+def read_commanded(bag: Path) -> CommandedMotion:
+    """Return the set-points of a bag.
+
+    Raises:
+        RecordingError: the bag cannot be read, has fewer than two set-points, or was recorded before they carried
+            their instants.
+    """
+    rows: dict[int, tuple[Any, bool, tuple[str, int]]] = {}
+    with BagReader(bag) as reader:
+        for item in reader.messages([ARM_STATUS]):
+            message = item.message
+            if not hasattr(message, "reference_stamp"):
+                raise RecordingError(f"bag {bag} was recorded before set-points carried their instants; record anew")
+            stamp = message.reference_stamp
+            chunk = (message.source, message.sequence)
+            rows[stamp.sec * 10**9 + stamp.nanosec] = (message.reference_twist, message.mode != FAULT, chunk)
+    if len(rows) < 2:
+        raise RecordingError(f"bag {bag} has {len(rows)} set-points on {ARM_STATUS}; valid is 2 or more")
+    instants = sorted(rows)
+    twists, healthy, chunks = zip(*(rows[instant] for instant in instants), strict=True)
+    followed = np.array(healthy)
+    return CommandedMotion(
+        np.array(instants, dtype=np.int64),
+        np.array(twists, dtype=np.float64),
+        np.array([first != second for first, second in pairwise(chunks)]),
+        followed[1:] & followed[:-1],
+    )
+
+
+def commanded_report(motion: CommandedMotion, limits: Limits) -> dict[str, Any]:
+    """Return percentiles beside the limits, at changes of chunk and elsewhere, and how often a limit was exceeded."""
+    at, elsewhere = motion.changed & motion.followed, ~motion.changed & motion.followed
+    rows = [
+        ("speed, m/s", motion.speeds, limits.max_speed),
+        ("turn rate, rad/s", motion.turn_rates, limits.max_turn_rate),
+        ("acceleration at a change of chunk, m/s^2", motion.accelerations[at], limits.max_acceleration),
+        ("acceleration elsewhere, m/s^2", motion.accelerations[elsewhere], limits.max_acceleration),
+        ("turning at a change of chunk, rad/s^2", motion.turn_accelerations[at], limits.max_turn_acceleration),
+        ("turning elsewhere, rad/s^2", motion.turn_accelerations[elsewhere], limits.max_turn_acceleration),
+    ]
+    return {
+        "set_points": len(motion.instants_ns),
+        "seconds": float(motion.instants_ns[-1] - motion.instants_ns[0]) / 1e9,
+        "changes_of_chunk": int(at.sum()),
+        "quantities": {name: _percentiles(values, limit) for name, values, limit in rows},
+    }
+
+
+def _percentiles(values: Array, limit: float) -> dict[str, float | int | None]:
+    numbers = [float(value) for value in np.percentile(values, (50, 99, 100))] if len(values) else [None] * 3
+    above = int((values > limit * (1 + TOLERANCE)).sum())
+    return {**dict(zip(("p50", "p99", "max"), numbers, strict=True)), "limit": limit, "above": above}
+
+
+def commanded_table(report: dict[str, Any]) -> str:
+    """Return the report as text."""
+    count, seconds, changes = report["set_points"], report["seconds"], report["changes_of_chunk"]
+    lines = [
+        f"{count} set-points in {seconds:.1f} s, changes of chunk: {changes}",
+        f"{'':42}{'p50':>8}{'p99':>8}{'max':>8}{'limit':>8}{'above':>7}",
+    ]
+    for name, row in report["quantities"].items():
+        numbers = "".join(f"{'-' if row[key] is None else format(row[key], '.3f'):>8}" for key in ("p50", "p99", "max"))
+        lines.append(f"{name:42}{numbers}{row['limit']:8g}{row['above']:7d}")
+    return "\n".join(lines)
+
+
+def draw_commanded(motion: CommandedMotion, limits: Limits, path: Path) -> None:
+    """Write a PNG: speed and acceleration of the set-point over time, changes of chunk marked, limits as lines."""
+    from matplotlib.figure import Figure  # takes half a second to import, and only the picture needs it
+
+    seconds = (motion.instants_ns - motion.instants_ns[0]) / 1e9
+    figure = Figure(figsize=(9.0, 4.5), dpi=120, layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.plot(seconds, motion.speeds, color="#2a6fbb", linewidth=0.8)
+    above.axhline(limits.max_speed, color="#c03030", linewidth=1.0, linestyle="--")
+    above.set_ylabel("speed, m/s")
+    for shown, color, label in ((~motion.changed, "#bbbbbb", "elsewhere"), (motion.changed, "#2a6fbb", "at a change")):
+        shown = shown & motion.followed
+        below.plot(seconds[1:][shown], motion.accelerations[shown], ".", color=color, markersize=3, label=label)
+    below.axhline(limits.max_acceleration, color="#c03030", linewidth=1.0, linestyle="--", label="limit")
+    below.set_ylabel("acceleration, m/s²")
+    below.set_xlabel("s")
+    below.legend(loc="upper right", fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, format="png")
