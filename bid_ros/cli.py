@@ -33,6 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BidError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is None:
+            raise  # not a file that somebody named
+        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
 

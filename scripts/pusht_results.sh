@@ -5,16 +5,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-runs/results}
 shift || true
-tables=${*:-published horizons samples ema variants trim metrics terms drift jump delay others}
+tables=${*:-published horizons noise samples ema variants trim metrics terms drift jump delay others}
 bid=${BID:-.venv/bin/bid}
 keep=docs/results
-mkdir -p "$keep"
+mkdir -p "$out" "$keep"
 
 # Cells that two tables share are run once, since all tables of one episode length have one folder.
 bench() {
   local table=$1 folder=$2
   shift 2
-  "$bid" bench pusht "$@" --out "$out/$folder" >"$keep/$table.md"
+  "$bid" bench pusht "$@" --out "$out/$folder" >"$out/$table.md"  # if this is refused, what is kept stays
+  cp "$out/$table.md" "$keep/$table.md"
   cp "$out/$folder/summary.json" "$keep/$table.json"
   cp "$out/$folder/report.html" "$out/$table.html"
 }
@@ -24,6 +25,7 @@ for table in $tables; do
   case $table in
     published) bench published 300 --preset published ;;
     horizons) bench horizons 300 --decoder vanilla,warmstart,ema,bid --horizon 8 --noise 0,1.0 ;;
+    noise) bench noise 300 --decoder vanilla,ema,bid --horizon 1,8 --noise 0,1.0,1.5 --seeds 1 ;;
     samples) bench samples 300 --samples 1,4,8,12,16,32 --decoder vanilla,bid --noise 1.0 --seeds 1 ;;
     ema) bench ema 300 --decoder vanilla,ema --ema-weight .1,.2,.3,.4,.5,.6,.7,.8,.9 --noise 0,1.0 --seeds 1 ;;
     variants) bench variants 300 --decoder vanilla,bid --variant paper,reference_v1,reference_v2,corrected --noise 0,1.0 --seeds 1 ;;
@@ -37,4 +39,7 @@ for table in $tables; do
     *) echo "error: table '$table' does not exist" >&2; exit 2 ;;
   esac
 done
-"$(dirname "$bid")/python" scripts/results_pairs.py "$out/300" >"$keep/pairs.md"
+for which in undisturbed disturbed; do
+  "$(dirname "$bid")/python" scripts/results_pairs.py "$out" "$which" >"$out/pairs_$which.md"
+  cp "$out/pairs_$which.md" "$keep/"
+done

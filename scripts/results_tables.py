@@ -1,8 +1,8 @@
 """Put the summaries of docs/results/*.json as tables into the pages, between their markers, and draw the pictures.
 
 ``<!-- table NAME [KEY=VALUE ...] -->`` and ``<!-- end -->`` are a marker pair. What stands between is replaced by the
-cells of docs/results/NAME.json whose settings have these values; ``pairs`` takes docs/results/pairs.md as it is. With
---check nothing is written, and the exit status is 1 if a page does not say what its summaries say.
+cells of docs/results/NAME.json whose settings have these values; ``pairs_...`` take docs/results/NAME.md as it is.
+With --check nothing is written, and the exit status is 1 if a page does not say what its summaries say.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HEAD = [
     "published",
 ]
 REACTION = ["reaction s"]
-PAIRS = "pairs"
+PAIRS = ("pairs_undisturbed", "pairs_disturbed")
 
 
 def load(name: str) -> list[CellSummary]:
@@ -42,7 +42,7 @@ def load(name: str) -> list[CellSummary]:
 
 def table(name: str, wanted: dict[str, str]) -> str:
     """Return the table of a summary, a row a cell that has the wanted settings."""
-    if name == PAIRS:
+    if name in PAIRS:
         return (DOCS / "results" / f"{name}.md").read_text()
     cells = [item for item in load(name) if all(str(getattr(item.cell, key)) == wanted[key] for key in wanted)]
     if not cells:
@@ -69,6 +69,7 @@ def pictures() -> dict[str, bytes | None]:
     return {
         "pusht_published_tradeoff.png": plots.trade_off(load("published")),
         "pusht_jump_tradeoff.png": plots.trade_off([item for item in load("jump") if item.cell.jump]),
+        "pusht_noise.png": plots.score_curve(load("noise"), "noise", "strength of the action noise"),
         "pusht_samples.png": plots.score_curve(samples, "samples", "samples N"),
         "pusht_samples_ms.png": plots.latency_curve(samples, "samples", "samples N"),
         "pusht_lambda.png": plots.score_curve(load("ema"), "ema_weight", "lambda, weight of the new prediction"),

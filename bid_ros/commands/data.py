@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.commands.learn import task_path
+from bid_ros.errors import BidError
 from bid_ros.task import load_task
 
 
@@ -32,11 +33,14 @@ def add_parser(verbs: Any) -> None:
     motion = verbs.add_parser(
         "motion",
         help="hold the motion that a run commanded against the limits, at changes of chunk and elsewhere",
-        description="Speed and acceleration of every recorded set-point beside the task's limits. Exit status 1 if one "
-        "is above a limit.",
+        description="Speed and acceleration of the recorded set-points beside the task's limits. The arm node records "
+        "one set-point in two, so an acceleration is the mean over two steps of the servo. Exit status 1 if one is "
+        "above a limit.",
     )
     motion.add_argument("bag")
-    motion.add_argument("--task", default="franka_place", help="name or path of the task file (default franka_place)")
+    motion.add_argument(
+        "--task", default="", help="name or path of the task file (default: that of run.json beside it)"
+    )
     motion.add_argument("--plot", default="", help="PNG file to write")
     motion.add_argument("--json", action="store_true", help="print the report as JSON")
     motion.set_defaults(run=run_motion)
@@ -77,10 +81,19 @@ def run_motion(options: argparse.Namespace) -> int:
     """Hold a run's commanded motion against the limits."""
     from bid_ros.evaluation.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
 
-    limits = load_task(task_path(options.task)).limits
+    limits = load_task(task_path(options.task or _recorded_task(Path(options.bag)))).limits
     motion = read_commanded(Path(options.bag))
     report = commanded_report(motion, limits)
     print(json.dumps(report) if options.json else commanded_table(report))
     if options.plot:
         draw_commanded(motion, limits, Path(options.plot))
     return 1 if any(row["above"] for row in report["quantities"].values()) else 0
+
+
+def _recorded_task(bag: Path) -> str:
+    """Name of the task of a run, from what ``bid up`` left beside its bag."""
+    file = bag.parent / "run.json"
+    try:
+        return str(json.loads(file.read_text())["task"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BidError(f"{file} does not say which task bag {bag} is of; give it with --task") from None

@@ -10,8 +10,6 @@ from typing import Any
 from bid_ros.bringup import SYSTEMS, UpArguments
 from bid_ros.commands.up import start
 from bid_ros.errors import BidError
-from bid_ros.recording.episodes import find_episodes
-from bid_ros.recording.reader import BagReader
 
 FIRST_SEED = {"clean": 100_000, "diverse": 200_000}
 
@@ -58,6 +56,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _count(out: Path, label: str) -> tuple[int, int]:
     """Successful and attempted episodes of a label over all its bags."""
+    from bid_ros.recording.episodes import find_episodes
+    from bid_ros.recording.reader import BagReader
+
     done = attempted = 0
     for bag in sorted(out.glob(f"{label}_*/bag")):
         with BagReader(bag) as reader:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bid_ros.paths import share
-from bid_ros.recording.build_dataset import BagReport, build_dataset
 from bid_ros.task import load_task
+
+if TYPE_CHECKING:
+    from bid_ros.recording.build_dataset import BagReport
 
 
 def add_parser(verbs: Any) -> None:
@@ -72,6 +74,8 @@ def task_path(name: str) -> Path:
 
 def run_dataset(options: argparse.Namespace) -> int:
     """Build the data set."""
+    from bid_ros.recording.build_dataset import build_dataset  # takes a second to import
+
     task = load_task(task_path(options.task))
     bags = [bag for path in options.bags for bag in _bags(Path(path))]
     out = Path(options.out)

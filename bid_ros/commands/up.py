@@ -14,10 +14,7 @@ from typing import Any
 from bid_ros.bringup import SYSTEMS, NodeSpec, UpArguments, command_line, describe, environment, rviz_layout
 from bid_ros.commands.arguments import add_run_arguments
 from bid_ros.errors import BidError
-from bid_ros.evaluation.replay_video import write_run_video
 from bid_ros.paths import share
-from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import bundle_decoder
 from bid_ros.supervisor import supervise
 from bid_ros.task import load_task
 from bid_ros.teleop import STYLES
@@ -81,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _draw(out: Path, system: str, twin: bool) -> None:
     """Draw the run; what cannot be drawn is said and changes nothing about how the run ended."""
+    from bid_ros.evaluation.replay_video import write_run_video  # takes a third of a second to import
+
     cameras = share("config", f"{system}_cameras{'_twin' if twin else ''}.yaml")
     try:
         task = load_task(share("config", f"{system}.yaml"))
@@ -110,6 +109,9 @@ def _check(specs: Iterable[NodeSpec]) -> None:
     Raises:
         BidError: what the policy node would refuse; one of its subclasses says which part.
     """
+    from bid_ros.policy.bundle import load_bundle
+    from bid_ros.policy.decide import bundle_decoder
+
     for spec in specs:
         if spec.executable == "policy_node":
             wanted = spec.parameters

@@ -6,6 +6,7 @@ The servo (:mod:`bid_ros.arms.servo`) has to turn that into motion inside the li
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,7 @@ from bid_ros.recording.topics import ARM_STATUS
 
 Array = NDArray[np.float64]
 FAULT: Final = 4  # bid_msgs/ArmStatus: the arm is not followed then
+LONGEST_PERIODS: Final = 5  # a longer interval is a gap in the recording, across which nothing can be said
 TOLERANCE: Final = 1e-3  # share of a limit; instants are whole nanoseconds, velocities float64
 
 
@@ -28,17 +30,29 @@ TOLERANCE: Final = 1e-3  # share of a limit; instants are whole nanoseconds, vel
 class CommandedMotion:
     """Set-points of one run in the order of time; between two of them lie ``K - 1`` intervals.
 
+    The arm node publishes one set-point in ``publish_every``, so an acceleration is the mean over that many steps of
+    the servo, a lower bound of the largest of them.
+
     Attributes:
         instants_ns: ``(K,)`` instants for which they were computed, ROS time.
         twists: ``(K, 6)`` m/s and rad/s, base axes.
-        changed: ``(K - 1,)`` whether another chunk, or none, was followed at the end of the interval.
-        followed: ``(K - 1,)`` whether the arm was followed throughout.
+        streamed: ``(K,)`` whether the arm was in control then: in a fault nothing is sent to it.
+        takeovers: ``(K - 1,)`` whether another chunk took over in the interval.
+        continuous: ``(K - 1,)`` whether the interval has no gap and the arm was in control throughout.
     """
 
     instants_ns: NDArray[np.int64]
     twists: Array
-    changed: NDArray[np.bool_]
-    followed: NDArray[np.bool_]
+    streamed: NDArray[np.bool_]
+    takeovers: NDArray[np.bool_]
+    continuous: NDArray[np.bool_]
+
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """``(K - 1,)`` intervals that show a takeover: its own, and the next, as it may fall on the end of its own."""
+        shown = self.takeovers.copy()
+        shown[1:] |= self.takeovers[:-1]
+        return shown
 
     @property
     def speeds(self) -> Array:
@@ -74,8 +88,8 @@ def read_commanded(bag: Path) -> CommandedMotion:
     """Return the set-points of a bag.
 
     Raises:
-        RecordingError: the bag cannot be read, has fewer than two set-points, or was recorded before they carried
-            their instants.
+        RecordingError: the bag cannot be read, has no motion, was recorded before set-points carried their instants,
+            or holds a set-point that is not finite.
     """
     rows: dict[int, tuple[Any, bool, tuple[str, int]]] = {}
     with BagReader(bag) as reader:
@@ -87,24 +101,34 @@ def read_commanded(bag: Path) -> CommandedMotion:
             chunk = (message.source, message.sequence)
             rows[stamp.sec * 10**9 + stamp.nanosec] = (message.reference_twist, message.mode != FAULT, chunk)
     if len(rows) < 2:
-        raise RecordingError(f"bag {bag} has {len(rows)} set-points on {ARM_STATUS}; valid is 2 or more")
+        raise RecordingError(f"bag {bag} holds {len(rows)} set-point(s) on {ARM_STATUS}; valid is 2 or more")
     instants = sorted(rows)
     twists, healthy, chunks = zip(*(rows[instant] for instant in instants), strict=True)
-    followed = np.array(healthy)
-    return CommandedMotion(
-        np.array(instants, dtype=np.int64),
-        np.array(twists, dtype=np.float64),
-        np.array([first != second for first, second in pairwise(chunks)]),
-        followed[1:] & followed[:-1],
-    )
+    return _motion(bag, np.array(instants), np.array(twists, dtype=np.float64), np.array(healthy), chunks)
+
+
+def _motion(
+    bag: Path,
+    instants: NDArray[np.int64],
+    twists: Array,
+    streamed: NDArray[np.bool_],
+    chunks: Sequence[tuple[str, int]],
+) -> CommandedMotion:
+    bad = np.flatnonzero(~np.isfinite(twists).all(axis=1))
+    if len(bad):
+        raise RecordingError(f"bag {bag}: set-point {bad[0]} on {ARM_STATUS} is not finite; valid are finite numbers")
+    periods = np.diff(instants)
+    takeovers = np.array([bool(first[0] and second[0]) and first != second for first, second in pairwise(chunks)])
+    unbroken = periods <= LONGEST_PERIODS * np.median(periods)
+    return CommandedMotion(instants, twists, streamed, takeovers, streamed[1:] & streamed[:-1] & unbroken)
 
 
 def commanded_report(motion: CommandedMotion, limits: Limits) -> dict[str, Any]:
     """Return percentiles beside the limits, at changes of chunk and elsewhere, and how often a limit was exceeded."""
-    at, elsewhere = motion.changed & motion.followed, ~motion.changed & motion.followed
+    at, elsewhere = motion.changed & motion.continuous, ~motion.changed & motion.continuous
     rows = [
-        ("speed, m/s", motion.speeds, limits.max_speed),
-        ("turn rate, rad/s", motion.turn_rates, limits.max_turn_rate),
+        ("speed, m/s", motion.speeds[motion.streamed], limits.max_speed),
+        ("turn rate, rad/s", motion.turn_rates[motion.streamed], limits.max_turn_rate),
         ("acceleration at a change of chunk, m/s^2", motion.accelerations[at], limits.max_acceleration),
         ("acceleration elsewhere, m/s^2", motion.accelerations[elsewhere], limits.max_acceleration),
         ("turning at a change of chunk, rad/s^2", motion.turn_accelerations[at], limits.max_turn_acceleration),
@@ -113,7 +137,8 @@ def commanded_report(motion: CommandedMotion, limits: Limits) -> dict[str, Any]:
     return {
         "set_points": len(motion.instants_ns),
         "seconds": float(motion.instants_ns[-1] - motion.instants_ns[0]) / 1e9,
-        "changes_of_chunk": int(at.sum()),
+        "changes_of_chunk": int((motion.takeovers & motion.continuous).sum()),
+        "left_out": int((~motion.continuous).sum()),
         "quantities": {name: _percentiles(values, limit) for name, values, limit in rows},
     }
 
@@ -127,8 +152,9 @@ def _percentiles(values: Array, limit: float) -> dict[str, float | int | None]:
 def commanded_table(report: dict[str, Any]) -> str:
     """Return the report as text."""
     count, seconds, changes = report["set_points"], report["seconds"], report["changes_of_chunk"]
+    left_out = report["left_out"]
     lines = [
-        f"{count} set-points in {seconds:.1f} s, changes of chunk: {changes}",
+        f"{count} set-points in {seconds:.1f} s, changes of chunk: {changes}, left out (faults, gaps): {left_out}",
         f"{'':42}{'p50':>8}{'p99':>8}{'max':>8}{'limit':>8}{'above':>7}",
     ]
     for name, row in report["quantities"].items():
@@ -148,7 +174,7 @@ def draw_commanded(motion: CommandedMotion, limits: Limits, path: Path) -> None:
     above.axhline(limits.max_speed, color="#c03030", linewidth=1.0, linestyle="--")
     above.set_ylabel("speed, m/s")
     for shown, color, label in ((~motion.changed, "#bbbbbb", "elsewhere"), (motion.changed, "#2a6fbb", "at a change")):
-        shown = shown & motion.followed
+        shown = shown & motion.continuous
         below.plot(seconds[1:][shown], motion.accelerations[shown], ".", color=color, markersize=3, label=label)
     below.axhline(limits.max_acceleration, color="#c03030", linewidth=1.0, linestyle="--", label="limit")
     below.set_ylabel("acceleration, m/s²")

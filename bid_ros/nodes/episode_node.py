@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 from rclpy.duration import Duration

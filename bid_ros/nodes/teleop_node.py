@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
+import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 

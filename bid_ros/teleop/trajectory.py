@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import make_interp_spline
 
 from bid_ros.checks import check_positive
 from bid_ros.chunk import NANOSECONDS, ActionChunk
@@ -72,6 +71,9 @@ class Move:
     """
 
     def __init__(self, points: ArrayLike, limits: MotionLimits, begin_s: float = 0.0, brisk: bool = False) -> None:
+        # It takes a third of a second to import, which nodes do when they start and commands only if they move.
+        from scipy.interpolate import make_interp_spline
+
         waypoints = np.asarray(points, dtype=np.float64)
         if waypoints.ndim != 2 or len(waypoints) < 2 or waypoints.shape[1] != 3 or not np.isfinite(waypoints).all():
             raise ValueError(

@@ -30,6 +30,7 @@ from bid_ros.bringup import (
 from bid_ros.errors import BidError
 from bid_ros.evaluation.trial import build_trial
 from bid_ros.nodes.base import Parameter
+from bid_ros.recording.topics import TOPICS, camera_topic
 from bid_ros.sim.ur.dashboard import DASHBOARD_PORT
 from bid_ros.sim.ur.rtde_server import RTDE_PORT
 from bid_ros.sim.ur.script_port import SCRIPT_PORTS
@@ -114,6 +115,15 @@ def test_the_parameter_file_names_declared_parameters_and_reaches_the_nodes(root
         for parameter, value in section["ros__parameters"].items():
             assert parameter in declared(node), f"{node}: {parameter}"
             assert specs[node].parameters[parameter] == value
+
+
+def test_rviz_shows_only_what_the_system_publishes(root, name):
+    task = load_task(root / "config" / f"{name}.yaml")
+    displays = yaml.safe_load(rviz_layout(name).read_text())["Visualization Manager"]["Displays"]
+    shown = {key["Value"] for item in displays for title, key in item.items() if title.endswith("Topic")}
+    cameras = {camera_topic(camera.name) for camera in task.cameras}
+    ours = {"/monitor/markers", "/monitor/overlay", *TOPICS, *cameras}
+    assert {"/monitor/markers", "/monitor/overlay"} < shown <= {*ours, "/robot_description"}
 
 
 def test_everything_a_system_names_is_its_own_and_there(name, system, bundle):

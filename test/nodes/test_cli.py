@@ -16,7 +16,22 @@ from bid_ros.recording.reader import BagReader
 from bid_ros.task import load_task
 
 LIMIT_S = 40.0
-VERBS = ("up", "demos", "dataset", "train", "export", "video", "repair", "table", "reset", "operator")
+VERBS = (
+    "up",
+    "demos",
+    "dataset",
+    "train",
+    "export",
+    "video",
+    "repair",
+    "table",
+    "motion",
+    "bench",
+    "rehearse",
+    "reset",
+    "operator",
+)
+HEAVY = ("scipy", "matplotlib", "cv2", "rosbags", "torch", "onnxruntime", "openvino", "mujoco", "rclpy")
 
 
 def bid(*arguments: str, limit_s: float = LIMIT_S, text: str = "") -> subprocess.CompletedProcess[str]:
@@ -31,6 +46,13 @@ def test_help_names_every_verb_and_says_when_hardware_is_touched():
     for verb in VERBS:
         assert f"\n    {verb} " in done.stdout, verb
     assert "--robot-ip" in done.stdout and "twin" in done.stdout
+
+
+def test_help_does_not_wait_for_libraries_that_it_does_not_need():
+    """They take seconds to import, which a person at a prompt feels at every call."""
+    code = f"import sys, bid_ros.cli; bid_ros.cli.build_parser(); print([n for n in {HEAVY} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_help_of_up_says_what_the_exit_status_means():
@@ -150,10 +172,11 @@ def assert_moved_inside_the_limits(bag, task):
 def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_domain):
     out = tmp_path / "out"
     command = f"up ur5_pick --teleop clean --episodes 1 --moving 0 --seed 3 --json --out {out}".split()
-    done = bid(*command, limit_s=120)
-    if done.returncode == 3:
+    for _ in range(3):
+        done = bid(*command, limit_s=90)
         # A stutter of a busy computer is silence to safety and to the robot, and rightly stops the run.
-        done = bid(*command, limit_s=120)
+        if done.returncode != 3:
+            break
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)
     assert (run["task"], run["episodes"], run["successes"]) == ("ur5_pick", 1, 1)

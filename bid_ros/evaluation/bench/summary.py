@@ -66,7 +66,12 @@ class CellSummary:
 
 
 def summarise(
-    cells: Sequence[Cell], rows: Rows, folder: Path, dt: float, latency: Mapping[str, float] | None = None
+    cells: Sequence[Cell],
+    rows: Rows,
+    folder: Path,
+    dt: float,
+    latency: Mapping[str, float] | None = None,
+    steps: int = 300,
 ) -> list[CellSummary]:
     """Summarise the cells that have rows.
 
@@ -76,11 +81,12 @@ def summarise(
         folder: where the paths of the episodes lie.
         dt: s a step.
         latency: per cell key, ms.
+        steps: longest duration of an episode.
     """
     groups = {cell: _rows_of(cell, rows) for cell in cells}
     groups = {cell: group for cell, group in groups.items() if group}
     shown = varying(groups)
-    return [_summary(cell, groups, shown, folder, dt, latency or {}) for cell in groups]
+    return [_summary(cell, groups, shown, folder, dt, latency or {}, steps) for cell in groups]
 
 
 def _rows_of(cell: Cell, rows: Rows) -> dict[tuple[int, int], Mapping[str, Any]]:
@@ -92,7 +98,13 @@ Groups = Mapping[Cell, Mapping[tuple[int, int], Mapping[str, Any]]]
 
 
 def _summary(
-    cell: Cell, groups: Groups, shown: tuple[str, ...], folder: Path, dt: float, latency: Mapping[str, float]
+    cell: Cell,
+    groups: Groups,
+    shown: tuple[str, ...],
+    folder: Path,
+    dt: float,
+    latency: Mapping[str, float],
+    steps: int,
 ) -> CellSummary:
     group = groups[cell]
     values = list(group.values())
@@ -116,7 +128,7 @@ def _summary(
         batch_ms=sum(_mean(values, f"{part}_ms") for part in ("encode", "sample", "choose")),
         latency_ms=latency.get(cell.key),
         world_ms=_mean(values, "world_ms"),
-        published=published_score(cell),
+        published=published_score(cell, steps),
     )
 
 

@@ -6,7 +6,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -106,7 +106,7 @@ def run_bench(
             setup,
             policy,
             results,
-            {**header, **machine(), "batched": policy.batched, "run_s": clock() - began},
+            {**header, **machine(), "batched": policy.batched},
         )
     finally:
         results.close()
@@ -123,12 +123,19 @@ def _finish(
     wanted = {(cell.key, seed, episode) for cell in cells for seed in plan.seeds for episode in range(plan.episodes)}
     rows = {key: results.rows[key] for key in sorted(wanted & set(results.rows))}
     latency = _latencies(cells, setup, policy)
-    summaries = summarise(cells, rows, results.folder, setup.task.dt_ns / 1e9, latency)
-    content = {**header, "cells": [item.as_dict() for item in summaries]}
+    summaries = summarise(cells, rows, results.folder, setup.task.dt_ns / 1e9, latency, plan.steps)
+    content = {**header, "process_s": _process_s(rows.values()), "cells": [item.as_dict() for item in summaries]}
     (results.folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
     write_parquet(results.folder, rows)
     write_report(results.folder, summaries, rows, header, setup.scene)
     return summaries
+
+
+def _process_s(rows: Collection[Mapping[str, Any]]) -> float:
+    """Time that processes spent on these episodes, s, whenever they ran; shared by W processes it took a W-th."""
+    parts = ("encode_ms", "sample_ms", "choose_ms")
+    decisions = sum(row["decisions"] * sum(row[part] for part in parts) for row in rows)
+    return float(decisions + sum(row["steps"] * row["world_ms"] for row in rows)) / 1e3
 
 
 def _latencies(cells: Sequence[Cell], setup: Setup, policy: BatchPolicy) -> dict[str, float]:

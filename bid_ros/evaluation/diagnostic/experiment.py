@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy import stats
 
 from bid_ros.errors import BidError
 from bid_ros.evaluation.diagnostic.estimators import COUNTS, DISTANCES, Shares, histogram
@@ -94,6 +93,8 @@ def run(
 
 
 def _cell(reading: Reading, pause: int, noise: float, horizon: int, episodes: int, repeats: int, seed: int) -> Cell:
+    from scipy import stats  # takes half a second to import
+
     count, distance = COUNTS[reading.count], DISTANCES[reading.distance]
     pairs: list[tuple[Shares, Shares]] = []
     for repeat in range(repeats):

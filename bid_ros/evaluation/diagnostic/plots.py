@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from bid_ros.evaluation.diagnostic.experiment import Cell, Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # What is rarer than this at the right end is left out of the picture.
 _RARE: Final = 0.002
@@ -27,12 +28,14 @@ def draw_histograms(result: Result, folder: Path) -> list[Path]:
     for noise in result.noises:
         path = folder / f"histogram_noise_{noise:g}.png"
         figure = _figure([result.cell(noise, horizon) for horizon in result.horizons], result)
-        FigureCanvasAgg(figure).print_png(path)
+        figure.savefig(path, format="png")
         paths.append(path)
     return paths
 
 
 def _figure(row: list[Cell], result: Result) -> Figure:
+    from matplotlib.figure import Figure  # takes half a second to import, and only the pictures need it
+
     shares = [row[0].demonstrator, *(cell.learner for cell in row)]
     last = max(int(np.flatnonzero(share > _RARE)[-1]) for share in shares)
     figure = Figure(figsize=(9, 4.5), dpi=120, layout="constrained")

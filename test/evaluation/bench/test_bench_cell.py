@@ -13,6 +13,11 @@ TASK = tiny_task()
 LISTS = {"decoder": ["vanilla", "ema", "bid"], "horizon": ["1"], "metric": ["l2", "l1"], "ema_weight": [0.3, 0.5]}
 
 
+def test_an_episode_of_another_length_has_no_published_score():
+    cell = make_cell(TASK, decoder="vanilla", horizon=1)
+    assert published_score(cell) == ".846" and published_score(cell, steps=400) == ""
+
+
 def test_a_decoder_is_not_run_twice_for_settings_it_does_not_read():
     cells = build_cells(TASK, {**LISTS, "samples": [16], "variant": ["corrected"], "weak": [True]})
     assert [cell.decoder for cell in cells] == ["vanilla", "ema", "ema", "bid", "bid"]

@@ -64,6 +64,10 @@ def test_the_report_needs_nothing_else(setup, tmp_path):
     content = json.loads((tmp_path / "summary.json").read_text())
     assert [cell["label"] for cell in content["cells"]] == [item.label for item in summaries]
     assert all(item.latency_ms and item.latency_ms > 0 for item in summaries)
+    # What it took is said by the rows, so a call that finds everything done still knows.
+    assert content["process_s"] > 0
+    run(setup, tmp_path, Plan(4, (1,), 25), samples=[4, 8])
+    assert json.loads((tmp_path / "summary.json").read_text())["process_s"] == content["process_s"]
 
 
 def test_differences_are_paired_with_vanilla_under_the_same_conditions(setup, tmp_path):
@@ -74,8 +78,7 @@ def test_differences_are_paired_with_vanilla_under_the_same_conditions(setup, tm
         mean, low, high = found["bid", noise].against
         assert low <= mean <= high
         assert mean == pytest.approx(found["bid", noise].score[0] - found["vanilla", noise].score[0])
-    assert found["bid", 1.0].published == "", "published with N = 16, not 4"
-    assert found["vanilla", 1.0].published == ".805"
+    assert not any(item.published for item in summaries), "nothing was published for episodes of 25 steps"
     assert markdown(summaries).count("\n") == 1 + len(summaries)
 
 
