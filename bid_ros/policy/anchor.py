@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.errors import BidError
+from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.task import Task
 
 ActionReference = Literal["base", "tool"]
@@ -51,3 +52,33 @@ def action_anchor(
             anchor[..., start : start + feature.size] = newest[feature.name]
         start += feature.size
     return anchor
+
+
+def action_bounds(
+    task: Task,
+    reference: ActionReference,
+    newest: Mapping[str, NDArray[Any]],
+    demonstrated: Mapping[str, LinearNormaliser],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the box ``(D,)``, ``(D,)`` that sampled actions are kept in, task units; infinite where there is none.
+
+    A prediction in the base frame cannot leave the range of the training data, to which the sampler clips it. One that
+    counts from the tool can: what is inside the range from one place is below the table from another. So its positions
+    are kept where the demonstrated tool was, stretched to where the tool is now, as it may stand outside.
+
+    Args:
+        task: layout of the actions.
+        reference: ``base``: no bounds. ``tool``: bounds of every position that is also observed.
+        newest: newest value ``(S,)`` of each vector feature, raw units.
+        demonstrated: range of each vector feature in the training data.
+    """
+    low, high = np.full(task.action_dim, -np.inf), np.full(task.action_dim, np.inf)
+    observed = {feature.name for feature in task.vectors} if reference == "tool" else set()
+    start = 0
+    for feature in task.action:
+        if feature.kind == "position" and feature.name in observed:
+            own, here = slice(start, start + feature.size), newest[feature.name]
+            low[own] = np.minimum(demonstrated[feature.name].minimum, here)
+            high[own] = np.maximum(demonstrated[feature.name].maximum, here)
+        start += feature.size
+    return low, high

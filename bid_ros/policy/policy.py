@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bid_ros.decoding import StartMode
 from bid_ros.errors import BundleError, DecodingError, ObservationError
 from bid_ros.observation import Observation
-from bid_ros.policy.anchor import action_anchor
+from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.bundle import Bundle, GraphFiles
 from bid_ros.policy.runtime import Graph, Runtime, TensorSpec, build_runtime
 from bid_ros.policy.sampler import DdimSampler, Samples
@@ -38,11 +38,19 @@ class Encoded:
         strong: condition ``(1, C)`` of the strong policy.
         weak: condition ``(1, C)`` of the weak policy, None if it was not asked for.
         anchor: ``(D,)`` added to predicted actions, task units.
+        low, high: ``(D,)`` that they are kept between then, task units.
     """
 
     strong: NDArray[np.float32]
     weak: NDArray[np.float32] | None
     anchor: Array
+    low: Array
+    high: Array
+
+    def place(self, predicted: Array) -> Array:
+        """Return predicted actions ``(..., D)`` where they are meant, in task units."""
+        placed: Array = np.clip(predicted + self.anchor, self.low, self.high)
+        return placed
 
 
 class Policy:
@@ -87,7 +95,8 @@ class Policy:
         second = self._weak.encoder.run(feeds) if weak and self._weak is not None else None
         newest = {feature.name: observation.values[feature.name][-1] for feature in self._task.vectors}
         anchor = action_anchor(self._task, self._bundle.action_reference, newest)
-        return Encoded(self._strong.encoder.run(feeds), second, anchor)
+        low, high = action_bounds(self._task, self._bundle.action_reference, newest, self._bundle.observation)
+        return Encoded(self._strong.encoder.run(feeds), second, anchor, low, high)
 
     def sample(
         self,
@@ -120,12 +129,12 @@ class Policy:
                 f"{strong} strong and {weak} weak samples were asked for; valid is 1 or more and 0 or more"
             )
         first = None if start is None else self._bundle.action.normalise(start - encoded.anchor)
-        chunks = self._denoise(self._strong, encoded.strong, strong, rng, first, start_mode) + encoded.anchor
+        chunks = encoded.place(self._denoise(self._strong, encoded.strong, strong, rng, first, start_mode))
         if weak == 0:
             return chunks, None
         if self._weak is None or encoded.weak is None:
             raise DecodingError(f"{weak} weak samples were asked for, but the observation has no weak encoding")
-        return chunks, self._denoise(self._weak, encoded.weak, weak, rng, first, start_mode) + encoded.anchor
+        return chunks, encoded.place(self._denoise(self._weak, encoded.weak, weak, rng, first, start_mode))
 
     def warm_up(self, samples: int) -> None:
         """Run every network once, for one sample and for ``samples``, so that no decision pays for compiling."""

@@ -4,8 +4,9 @@ import yaml
 from tiny_bundle import make_tiny_bundle, write_manifest
 
 from bid_ros.errors import BidError
-from bid_ros.policy.anchor import action_anchor, check_reference
+from bid_ros.policy.anchor import action_anchor, action_bounds, check_reference
 from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.policy import Policy
 from bid_ros.task import load_task
 
@@ -41,8 +42,10 @@ def test_a_policy_that_counts_from_the_tool_answers_in_the_base_frame(policy, re
     for one in (policy, relative):
         pairs.append(one.sample(one.encode(observation), 4, 4, np.random.default_rng(0)))
     offset = np.append(observation.values["tool_position"][-1], np.zeros(7))
+    encoded = relative.encode(observation)
     for base, tool in zip(*pairs, strict=True):
-        np.testing.assert_allclose(tool, base + offset, atol=1e-12)
+        np.testing.assert_allclose(tool, np.clip(base + offset, encoded.low, encoded.high), atol=1e-12)
+        assert np.any((tool > encoded.low + 1e-9)[..., :3] & (tool < encoded.high - 1e-9)[..., :3])
 
 
 def test_a_start_is_counted_from_the_tool_too(policy, relative, observe):
@@ -52,7 +55,28 @@ def test_a_start_is_counted_from_the_tool_too(policy, relative, observe):
     start = np.tile(encoded.anchor + row, (16, 1))
     ours = relative.sample(encoded, 2, 0, np.random.default_rng(0), start, "renoise")[0]
     base = policy.sample(plain, 2, 0, np.random.default_rng(0), start - encoded.anchor, "renoise")[0]
-    np.testing.assert_allclose(ours, base + encoded.anchor, atol=1e-12)
+    np.testing.assert_allclose(ours, encoded.place(base), atol=1e-12)
+
+
+def test_positions_that_count_from_the_tool_stay_where_it_was_demonstrated(task):
+    ranges = {
+        "tool_position": LinearNormaliser(np.array([0.3, -0.2, 0.04]), np.array([0.6, 0.2, 0.4])),
+        "tool_rotation": LinearNormaliser(-np.ones(6), np.ones(6)),
+        "gripper_width": LinearNormaliser(np.zeros(1), np.array([0.08])),
+    }
+    low, high = action_bounds(task, "tool", NEWEST, ranges)
+    np.testing.assert_array_equal(low[:3], [0.3, -0.2, 0.04])
+    np.testing.assert_array_equal(high[:3], [0.6, 0.2, 0.4])
+    assert np.isinf(low[3:]).all() and np.isinf(high[3:]).all(), "the sampler keeps these in their range"
+    assert np.isinf(action_bounds(task, "base", NEWEST, ranges)).all()
+
+
+def test_a_tool_that_stands_outside_of_what_was_demonstrated_may_stay_there(task):
+    ranges = {"tool_position": LinearNormaliser(np.array([0.3, -0.2, 0.04]), np.array([0.6, 0.2, 0.4]))}
+    outside = {**NEWEST, "tool_position": np.array([0.7, 0.0, 0.02])}
+    low, high = action_bounds(task, "tool", outside, ranges)
+    np.testing.assert_array_equal(low[:3], [0.3, -0.2, 0.02])
+    np.testing.assert_array_equal(high[:3], [0.7, 0.2, 0.4])
 
 
 def test_every_row_of_a_chunk_may_have_its_own_range(policy, observe, task, tmp_path):

@@ -139,7 +139,7 @@ class BatchPolicy:
             start = np.stack([action.normalise(d.start - d.encoded.anchor) for d in drafts if d.start is not None])
         predict = denoiser.for_conditions(np.concatenate(conditions), stacked.shape[0])
         result = action.denormalise(self._sampler.run(predict, stacked, start, drafts[0].start_mode))
-        return [result[:, index] + draft.encoded.anchor for index, draft in enumerate(drafts)]
+        return [draft.encoded.place(result[:, index]) for index, draft in enumerate(drafts)]
 
 
 class _RowDenoiser:
