@@ -17,8 +17,8 @@ $(STAMP): requirements.lock scripts/setup.sh scripts/build_messages.sh bid_msgs/
 run: setup
 	$(BIN)/bid up franka_place --episodes 3 --moving 0.03 --out "$(OUT)"
 
-test: setup lint
-	$(BIN)/python -m pytest
+test: setup
+	scripts/test.sh "$(VENV)"
 
 lint: setup
 	$(BIN)/ruff check .
