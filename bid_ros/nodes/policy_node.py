@@ -219,6 +219,8 @@ class PolicyNode(BidNode):
         return message
 
     def _fail(self, error: BaseException) -> None:
+        if not self.context.ok():
+            return  # shutting down: the publishers went first
         self.fail(f"the decision thread ended: {error}")
         if not isinstance(error, BidError):
             raise error

@@ -46,7 +46,8 @@ class TwinNode(BidNode):
         gc.collect()
         gc.freeze()
         self._twin.start()
-        self._thread = PeriodicThread("scene", round(1e9 / self.value("scene_rate_hz")), self._publish)
+        period_ns = round(1e9 / self.value("scene_rate_hz"))
+        self._thread = PeriodicThread("scene", period_ns, self._publish, on_error=self._fail)
         self._thread.start()
         self.get_logger().info(f"twin serves {self._twin.hostname}")
 
@@ -83,6 +84,10 @@ class TwinNode(BidNode):
         self._scenes.publish(message)
         for name, pose in self._twin.ground_truth().bodies.items():
             self._bodies[name].publish(pose_stamped(state.stamp_ns, self._frame, *pose))
+
+    def _fail(self, error: BaseException) -> None:
+        if self.context.ok():  # else the node is shutting down, and the publishers went first
+            self.fail(f"the scene thread ended: {error!r}")
 
 
 def main() -> None:
