@@ -33,11 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BidError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        raise
     except OSError as error:
         if error.filename is None:
-            raise  # not a file that somebody named
+            raise  # not a file that somebody named, a closed pipe for example
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -18,7 +18,7 @@ from bid_ros.evaluation.bench.grid import Unit
 from bid_ros.evaluation.bench.rollout import Setup, UnitDone, run_unit
 from bid_ros.evaluation.bench.scene import pusht_scene
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.sampler import DdimSampler, DiffusionConfig, Samples, cumulative_alphas, sampling_timesteps
+from bid_ros.policy.sampler import DdimSampler, Denoise, DiffusionConfig, Samples, cumulative_alphas, sampling_timesteps
 from bid_ros.task import load_task
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,12 +29,11 @@ class AncestralSampler(DdimSampler):
 
     def __init__(self, config: DiffusionConfig) -> None:
         super().__init__(config)
-        self._config = config
         self._rng = np.random.default_rng(0)
 
     def run(
         self,
-        denoise: object,
+        denoise: Denoise,
         noise: Samples,
         start: NDArray[np.float32] | None = None,
         start_mode: str = "noise",
@@ -46,7 +45,7 @@ class AncestralSampler(DdimSampler):
         sample = noise if start is None else np.ascontiguousarray(np.broadcast_to(start, noise.shape))
         for step, after in zip(visited, [*(alphas[t] for t in visited[1:]), 1.0], strict=True):
             alpha = alphas[step]
-            predicted = denoise(sample, np.array([step], dtype=np.int64))  # type: ignore[operator]
+            predicted = denoise(sample, np.array([step], dtype=np.int64))
             clean = (sample - np.sqrt(1 - alpha) * predicted) / np.sqrt(alpha)
             clean = np.clip(clean, -self._config.clip, self._config.clip)
             direction = (sample - np.sqrt(alpha) * clean) / np.sqrt(1 - alpha)

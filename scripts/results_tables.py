@@ -12,11 +12,10 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 from bid_ros.evaluation.bench import plots
 from bid_ros.evaluation.bench.cell import Cell
-from bid_ros.evaluation.bench.summary import CellSummary
+from bid_ros.evaluation.bench.summary import CellSummary, format_interval, format_optional
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TABLE = re.compile(r"(<!-- table (\w+)((?: \w+=\S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -77,18 +76,11 @@ def pictures() -> dict[str, bytes | None]:
 
 
 def _row(item: CellSummary, reacted: bool) -> list[str]:
-    values = [item.label, str(item.episodes), _interval(item.score), _interval(item.against, "+")]
-    values += ["-" if item.switches_per_s is None else f"{item.switches_per_s:.2f}", f"{item.jerk:.2g}"]
+    values = [item.label, str(item.episodes), format_interval(item.score), format_interval(item.against, "+")]
+    values += [format_optional(item.switches_per_s, ".2f"), f"{item.jerk:.2g}"]
     if reacted:
-        values.append("-" if item.reaction_s is None else f"{item.reaction_s:.2f}")
-    return [*values, "-" if item.latency_ms is None else f"{item.latency_ms:.1f}", item.published or "-"]
-
-
-def _interval(value: Any, sign: str = "") -> str:
-    if value is None:
-        return "-"
-    mean, low, high = (f"{number:{sign}.3f}" for number in value)
-    return f"{mean} ({low} to {high})"
+        values.append(format_optional(item.reaction_s, ".2f"))
+    return [*values, format_optional(item.latency_ms, ".1f"), item.published or "-"]
 
 
 def main() -> int:

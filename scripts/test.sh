@@ -8,11 +8,13 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 computing() {
-  "$bin/ruff" check . && "$bin/ruff" format --check . && "$bin/mypy" && "$bin/python" -m pytest --ignore=test/arms --ignore=test/nodes --ignore=test/sim
+  make lint VENV="$1" && "$bin/python" -m pytest --ignore=test/arms --ignore=test/nodes --ignore=test/sim
 }
 
-(renice -n 10 "$BASHPID" >/dev/null; computing) >"$log" 2>&1 &
+(renice -n 10 "$BASHPID" >/dev/null; computing "$1") >"$log" 2>&1 &
 other=$!
+# What runs in the background is deaf to Ctrl-C, so it is ended here.
+trap 'pkill -TERM -P "$other"; kill "$other"; exit 130' INT TERM
 "$bin/python" -m pytest test/arms test/nodes test/sim
 waiting=$?
 wait "$other"

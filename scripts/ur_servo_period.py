@@ -12,7 +12,8 @@ import time
 
 import numpy as np
 
-from bid_ros.arms import Setpoint, build_arm
+from bid_ros.arms import Setpoint
+from bid_ros.arms.ur import UrArm
 from bid_ros.arms.ur_config import UrConfig
 
 PERIOD_S = 0.01
@@ -20,9 +21,9 @@ RADIUS_M, SPEED_M_S = 0.05, 0.1
 ADDRESSES = {"cb3": "127.0.0.21", "e-series": "127.0.0.22"}  # 125 and 500 Hz
 
 
-def stream_circle(arm: object, seconds: float) -> None:
+def stream_circle(arm: UrArm, seconds: float) -> None:
     """Stream set-points on a horizontal circle through where the tool is, on an absolute schedule."""
-    state = arm.state()  # type: ignore[attr-defined]
+    state = arm.state()
     place, quaternion = state.tool_position, state.tool_quaternion
     rate = SPEED_M_S / RADIUS_M
     begin = time.monotonic()
@@ -30,7 +31,7 @@ def stream_circle(arm: object, seconds: float) -> None:
         angle = rate * (time.monotonic() - begin)
         offset = RADIUS_M * np.array([math.cos(angle) - 1.0, math.sin(angle), 0.0])
         velocity = SPEED_M_S * np.array([-math.sin(angle), math.cos(angle), 0.0])
-        arm.command(Setpoint(place + offset, quaternion, velocity, np.zeros(3)))  # type: ignore[attr-defined]
+        arm.command(Setpoint(place + offset, quaternion, velocity, np.zeros(3)))
         time.sleep(max(0.0, begin + (k + 1) * PERIOD_S - time.monotonic()))
 
 
@@ -41,11 +42,11 @@ def measure(generation: str, seconds: float) -> str:
     twin = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert twin.stdout is not None and twin.stdout.readline().startswith("ready")
-        arm = build_arm("ur", UrConfig(address, twin=True, model="ur5e", gripper=None))
+        arm = UrArm(UrConfig(address, twin=True, model="ur5e", gripper=None))
         arm.connect()
         arm.start()
         stream_circle(arm, seconds)
-        found = arm.statistics()  # type: ignore[attr-defined]
+        found = arm.statistics()
         arm.stop()
         arm.close()
     finally:

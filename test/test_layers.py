@@ -58,7 +58,7 @@ def is_ros(name: str) -> bool:
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_only_nodes_and_what_starts_them_import_ros(path):
     relative = path.relative_to(ROOT / "bid_ros")
-    if relative.parts[0] == "nodes" or str(relative) in ("bringup.py", "launching.py"):
+    if relative.parts[0] == "nodes" or str(relative) == "bringup.py":
         return
     assert not {name for name in imported(path) if is_ros(name)}
 

@@ -19,9 +19,9 @@ from bid_ros.errors import RecordingError
 from bid_ros.limits import Limits
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.topics import ARM_STATUS
+from bid_ros.stamps import stamp_to_ns
 
 Array = NDArray[np.float64]
-FAULT: Final = 4  # bid_msgs/ArmStatus: the arm is not followed then
 LONGEST_PERIODS: Final = 5  # a longer interval is a gap in the recording, across which nothing can be said
 TOLERANCE: Final = 1e-3  # share of a limit; instants are whole nanoseconds, velocities float64
 
@@ -97,9 +97,9 @@ def read_commanded(bag: Path) -> CommandedMotion:
             message = item.message
             if not hasattr(message, "reference_stamp"):
                 raise RecordingError(f"bag {bag} was recorded before set-points carried their instants; record anew")
-            stamp = message.reference_stamp
             chunk = (message.source, message.sequence)
-            rows[stamp.sec * 10**9 + stamp.nanosec] = (message.reference_twist, message.mode != FAULT, chunk)
+            streamed = message.mode != message.FAULT
+            rows[stamp_to_ns(message.reference_stamp)] = (message.reference_twist, streamed, chunk)
     if len(rows) < 2:
         raise RecordingError(f"bag {bag} holds {len(rows)} set-point(s) on {ARM_STATUS}; valid is 2 or more")
     instants = sorted(rows)

@@ -215,9 +215,7 @@ class ArmNode(BidNode):
     def _fail(self, error: BaseException) -> None:
         """The control thread ended: stop the robot first, say why, then end the node."""
         self._arm.stop()
-        if not self.context.ok():
-            return  # shutting down: the publishers went first
-        self.fail(f"the control thread ended: {error!r}")
+        self.thread_failed(f"the control thread ended: {error!r}")
 
 
 def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:

@@ -105,6 +105,17 @@ class BidNode(Node):
         if self.executor is not None:
             self.executor.shutdown(timeout_sec=0)
 
+    def thread_failed(self, problem: str) -> bool:
+        """Fail because a thread of this node ended; any thread may call it.
+
+        Returns:
+            False if the node is shutting down: the publishers went first, so that the thread ended is no news.
+        """
+        if not self.context.ok():
+            return False
+        self.fail(problem)
+        return True
+
     def close(self) -> None:
         """Release devices and threads; called once, after the executor ended. Nodes override it."""
 

@@ -219,10 +219,7 @@ class PolicyNode(BidNode):
         return message
 
     def _fail(self, error: BaseException) -> None:
-        if not self.context.ok():
-            return  # shutting down: the publishers went first
-        self.fail(f"the decision thread ended: {error}")
-        if not isinstance(error, BidError):
+        if self.thread_failed(f"the decision thread ended: {error}") and not isinstance(error, BidError):
             raise error
 
 

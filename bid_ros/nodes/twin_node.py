@@ -86,8 +86,7 @@ class TwinNode(BidNode):
             self._bodies[name].publish(pose_stamped(state.stamp_ns, self._frame, *pose))
 
     def _fail(self, error: BaseException) -> None:
-        if self.context.ok():  # else the node is shutting down, and the publishers went first
-            self.fail(f"the scene thread ended: {error!r}")
+        self.thread_failed(f"the scene thread ended: {error!r}")
 
 
 def main() -> None:

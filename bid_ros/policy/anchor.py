@@ -7,7 +7,7 @@ The sampled chunks are moved back into the base frame at once, so decoders compa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -23,8 +23,7 @@ ACTION_REFERENCES: Final = get_args(ActionReference)
 
 def check_reference(task: Task, reference: ActionReference) -> None:
     """Raise BidError if ``reference`` is ``tool`` and the task observes no position that it also commands."""
-    observed = {feature.name for feature in task.vectors}
-    if reference == "tool" and not any(item.kind == "position" and item.name in observed for item in task.action):
+    if reference == "tool" and not any(_observed_positions(task)):
         raise BidError(
             f"action_reference is 'tool', but task '{task.name}' commands no position that it observes; valid is base"
         )
@@ -43,14 +42,9 @@ def action_anchor(
         rows: leading shape, for many observations at once.
     """
     anchor = np.zeros((*rows, task.action_dim))
-    if reference == "base":
-        return anchor
-    observed = {feature.name for feature in task.vectors}
-    start = 0
-    for feature in task.action:
-        if feature.kind == "position" and feature.name in observed:
-            anchor[..., start : start + feature.size] = newest[feature.name]
-        start += feature.size
+    if reference == "tool":
+        for name, own in _observed_positions(task):
+            anchor[..., own] = newest[name]
     return anchor
 
 
@@ -73,12 +67,18 @@ def action_bounds(
         demonstrated: range of each vector feature in the training data.
     """
     low, high = np.full(task.action_dim, -np.inf), np.full(task.action_dim, np.inf)
-    observed = {feature.name for feature in task.vectors} if reference == "tool" else set()
+    if reference == "tool":
+        for name, own in _observed_positions(task):
+            low[own] = np.minimum(demonstrated[name].minimum, newest[name])
+            high[own] = np.maximum(demonstrated[name].maximum, newest[name])
+    return low, high
+
+
+def _observed_positions(task: Task) -> Iterator[tuple[str, slice]]:
+    """Yield name and place in an action of every commanded position that is also observed."""
+    observed = {feature.name for feature in task.vectors}
     start = 0
     for feature in task.action:
         if feature.kind == "position" and feature.name in observed:
-            own, here = slice(start, start + feature.size), newest[feature.name]
-            low[own] = np.minimum(demonstrated[feature.name].minimum, here)
-            high[own] = np.maximum(demonstrated[feature.name].maximum, here)
+            yield feature.name, slice(start, start + feature.size)
         start += feature.size
-    return low, high

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from arms.tcp_proxy import DOWN, UP, Network, corrupt, drop, duplicate, reorder
+from arms.tcp_proxy import CONNECTION_LOST, DOWN, UP, Network, corrupt, drop, duplicate, reorder
 
 from bid_ros.arms import Dynamics, Setpoint, build_arm
 from bid_ros.arms.ur_config import UrConfig
@@ -129,16 +129,7 @@ def check(arm, robot, network, harm, reason):
     assert_recovers(arm, network)
 
 
-LOST = (
-    "closed the connection",
-    "silent",
-    "cannot be",
-    "stopped our program",
-    "no more",
-    "was ended",
-    "refuses",
-    "is lost",
-)
+LOST = (*CONNECTION_LOST, "refuses")
 
 
 @pytest.mark.parametrize("harm", [drop, duplicate, reorder, corrupt])

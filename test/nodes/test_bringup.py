@@ -206,7 +206,7 @@ def test_every_system_has_a_launch_file_of_its_own(root, name):
 
 
 def test_launching_declares_exactly_the_arguments_it_passes_on(root):
-    tree = ast.parse((root / "bid_ros" / "launching.py").read_text())
+    tree = ast.parse((root / "bid_ros" / "nodes" / "launching.py").read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     (call,) = [node for node in calls if node.func.id == "UpArguments"]
     passed = {keyword.arg for keyword in call.keywords}

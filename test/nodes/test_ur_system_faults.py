@@ -19,15 +19,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arms.tcp_proxy import DOWN, UP, Network, drop, duplicate, reorder
+from arms.tcp_proxy import CONNECTION_LOST, DOWN, UP, Network, drop, duplicate, reorder
 from nodes.conftest import Bench
+from ros_domain import enter_domain
 from std_srvs.srv import Trigger
 from ur_twin import free_address
 
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState, TwinScene
 from bid_ros.bringup import UpArguments, describe
 from bid_ros.chunk import NANOSECONDS
-from bid_ros.middleware import middleware_environment
 from bid_ros.nodes.qos import IMAGE, STATE
 from bid_ros.stamps import stamp_ns
 
@@ -43,16 +43,7 @@ JOINTS = 6
 SCENE_HZ = 60
 POLICY = Path(__file__).with_name("circling_policy.py")
 RESETS = ("/arm/reset", "/safety/reset", "/arm/reset")  # as `bid reset` does
-LOST = (
-    "closed the connection",
-    "silent",
-    "cannot be",
-    "stopped our program",
-    "no more",
-    "was ended",
-    "is lost",
-    "was closed",
-)
+LOST = (*CONNECTION_LOST, "was closed")  # the gripper may notice first
 
 
 class System:
@@ -181,9 +172,7 @@ class System:
 @pytest.fixture(scope="module")
 def started(tmp_path_factory) -> Iterator[System]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROS_DOMAIN_ID", str(20 + os.getpid() % 80))
-        for name, value in middleware_environment(twin=True).items():
-            patch.setenv(name, value)
+        enter_domain(patch)
         twin = free_address()
         network = Network(free_address(), twin)
         bench = Bench(tmp_path_factory.mktemp("system"))

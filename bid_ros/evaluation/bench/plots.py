@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -190,10 +191,11 @@ def _without(label: str, cell: Cell, name: str) -> str:
 
 
 def _color_of(names: Sequence[str]) -> dict[str, str]:
-    """The decoders of the published comparison have the same colour in every picture."""
-    own = [name for name in dict.fromkeys(names) if name not in _PUBLISHED]
-    order = [*_PUBLISHED, *own]
-    return {name: COLORS[order.index(name) % 8] for name in dict.fromkeys(names)}
+    """The decoders of the published comparison have the same colour in every picture; others have what these leave."""
+    present = dict.fromkeys(names)
+    colors = {name: color for name, color in zip(_PUBLISHED, COLORS, strict=False) if name in present}
+    left = cycle([color for color in COLORS if color not in colors.values()])
+    return {name: colors[name] if name in colors else next(left) for name in present}
 
 
 def _png(draw: Callable[[Axes], None], size: tuple[float, float]) -> bytes:

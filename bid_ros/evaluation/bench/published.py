@@ -23,29 +23,28 @@ _SCORES: Final[dict[tuple[str, int, float], str]] = {
     ("bid", 1, 1.0): ".870-.889",
 }
 
-
-_STEPS: Final = 300
+STEPS: Final = 300  # longest duration of an episode there
 # What that code was run with; its variants and their correction stand beside the same numbers.
 _SETTINGS: Final[dict[str, tuple[Any, ...]]] = {
-    "samples": (None, 16),
-    "weak": (None, True),
-    "metric": (None, "l2"),
-    "variant": (None, "reference_v1", "reference_v2", "corrected"),
-    "terms": (None, "bid"),
-    "mode_size": (None, 3),
-    "decay": (None, 0.5),
-    "ema_weight": (None, 0.5),
+    "samples": (16,),
+    "weak": (True,),
+    "metric": ("l2",),
+    "variant": ("reference_v1", "reference_v2", "corrected"),
+    "terms": ("bid",),
+    "mode_size": (3,),
+    "decay": (0.5,),
+    "ema_weight": (0.5,),
 }
 
 
-def published_score(cell: Cell, steps: int = 300) -> str:
+def published_score(cell: Cell, steps: int = STEPS) -> str:
     """Return what was published for a cell in episodes of this length, empty if nothing was.
 
     The published warm start begins from the clean previous decision, as ``warmstart-clean`` does.
     """
-    if cell.drift or cell.delay or cell.jump or steps != _STEPS:
+    if cell.drift or cell.delay or cell.jump or steps != STEPS:
         return ""
-    if any(getattr(cell, name) not in valid for name, valid in _SETTINGS.items()):
+    if any(getattr(cell, name) not in (None, *valid) for name, valid in _SETTINGS.items()):
         return ""
     warm = cell.decoder == "warmstart" and cell.warm_start == "clean"
     return _SCORES.get(("warmstart-clean" if warm else cell.decoder, cell.horizon, cell.noise), "")

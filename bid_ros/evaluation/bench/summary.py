@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.evaluation.bench.cell import Cell, varying
-from bid_ros.evaluation.bench.published import published_score
+from bid_ros.evaluation.bench.published import STEPS, published_score
 from bid_ros.evaluation.bench.results import Key, load_trace
 from bid_ros.evaluation.bench.smoothness import reaction_steps
 from bid_ros.evaluation.confidence import paired_difference, wilson_interval
@@ -71,7 +71,7 @@ def summarise(
     folder: Path,
     dt: float,
     latency: Mapping[str, float] | None = None,
-    steps: int = 300,
+    steps: int = STEPS,
 ) -> list[CellSummary]:
     """Summarise the cells that have rows.
 
@@ -184,26 +184,28 @@ def markdown(summaries: Sequence[CellSummary]) -> str:
         cells = [
             item.label,
             str(item.episodes),
-            _interval(item.score),
-            _interval(item.against, sign="+"),
+            format_interval(item.score),
+            format_interval(item.against, sign="+"),
             f"{rate:.0%} ({low:.0%} to {high:.0%})",
-            _optional(item.switches_per_s, ".2f"),
-            _optional(item.overlap_px, ".1f"),
+            format_optional(item.switches_per_s, ".2f"),
+            format_optional(item.overlap_px, ".1f"),
             f"{item.jerk:.3g}",
-            _optional(item.reaction_s, ".2f"),
-            _optional(item.latency_ms, ".1f"),
+            format_optional(item.reaction_s, ".2f"),
+            format_optional(item.latency_ms, ".1f"),
             item.published or "-",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _interval(value: Interval | None, sign: str = "") -> str:
+def format_interval(value: Interval | None, sign: str = "") -> str:
+    """Return ``mean (low to high)`` for a table, ``-`` for None; ``sign`` ``+`` shows that of positive numbers too."""
     if value is None:
         return "-"
     mean, low, high = (f"{number:{sign}.3f}" for number in value)
     return f"{mean} ({low} to {high})"
 
 
-def _optional(value: float | None, form: str) -> str:
+def format_optional(value: float | None, form: str) -> str:
+    """Return a number in a format for a table, ``-`` for None."""
     return "-" if value is None else f"{value:{form}}"

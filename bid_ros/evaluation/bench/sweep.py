@@ -100,14 +100,7 @@ def run_bench(
                 progress.add(event.work, 0, clock())
         if units:
             progress.show(clock(), last=True)
-        return _finish(
-            cells,
-            plan,
-            setup,
-            policy,
-            results,
-            {**header, **machine(), "batched": policy.batched},
-        )
+        return _finish(cells, plan, setup, policy, results, {**header, **machine(), "batched": policy.batched})
     finally:
         results.close()
 
