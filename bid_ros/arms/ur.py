@@ -67,10 +67,11 @@ class UrArm:
 
         Raises:
             ArmError: nothing answers in time, or the robot is of an unknown version, in local mode, not ready, or
-                runs another program.
+                runs another program; or a recovery failed, after which only another one connects.
         """
         with self._lifecycle:
             if self._link is None:
+                self._demand(f"{self._fault}; recover first" if self._fault else "")
                 self._connect(release=False)
 
     def state(self) -> ArmState:
@@ -173,11 +174,11 @@ class UrArm:
         with self._lifecycle:
             self.stop()
             link, hand = self._link, self._hand
-            grips = hand is None or not hand.fault
-            if link is not None and grips and not link.trouble(link.state()) and not link.ask(CLEAR):
+            if link is not None and not link.trouble(link.state()) and not link.ask(CLEAR):
                 with self._latch:
-                    self._fault = ""
-                return
+                    self._fault = "" if hand is None else hand.fault
+                if not self._fault:
+                    return
             self._disconnect()
             try:
                 self._connect(release=True)
@@ -222,7 +223,7 @@ class UrArm:
         try:
             self._disconnect()
             with self._latch:
-                self._last = None
+                self._last, self._fault = None, ""
         finally:
             self._lifecycle.release()
 

@@ -1,7 +1,9 @@
 """What the UR's servo loop sends: a smooth stream at the robot's rate out of set-points that come less often.
 
-Between two set-points the last one is carried on with its velocity. The stream chases that moving target inside the
-arm's limits (:mod:`bid_ros.arms.follower`), so neither a jump of the set-point nor a late one is a jump of the robot.
+Between two set-points the last one is carried on with its velocity, for a few periods only: those who send them keep
+the workspace by where a set-point would come to rest, and know nothing of one that goes on by itself. The stream chases
+that moving target inside the arm's limits (:mod:`bid_ros.arms.follower`), so neither a jump of the set-point nor a late
+one is a jump of the robot.
 """
 
 from __future__ import annotations
@@ -48,12 +50,14 @@ class UrFollower:
 
     Args:
         linear, angular: limits of the tool, m/s and m/s^2, rad/s and rad/s^2.
-        silence_timeout_s: age of the newest set-point up to which it is carried on; then a moving arm brakes.
+        silence_timeout_s: age of the newest set-point at which a moving arm brakes until :meth:`start`.
+        extrapolate_s: age up to which it is carried on with its velocity; from there it stands still.
     """
 
-    def __init__(self, linear: Motion, angular: Motion, silence_timeout_s: float) -> None:
+    def __init__(self, linear: Motion, angular: Motion, silence_timeout_s: float, extrapolate_s: float) -> None:
         self._linear, self._angular = linear, angular
         self._silence_ns = round(silence_timeout_s * NANOSECONDS)
+        self._extrapolate_ns = round(extrapolate_s * NANOSECONDS)
         self._place = Pose(ZERO, (0.0, 0.0, 0.0, 1.0))
         self._velocity: Vector = ZERO
         self._turn_rate: Vector = ZERO
@@ -116,8 +120,8 @@ class UrFollower:
         )
 
     def _pursue(self, target: TimedSetpoint, age_ns: int, dt: float) -> None:
-        fresh = age_ns <= self._silence_ns
-        ahead = min(max(age_ns, 0), self._silence_ns) / NANOSECONDS
+        fresh = age_ns <= self._extrapolate_ns
+        ahead = min(max(age_ns, 0), self._extrapolate_ns) / NANOSECONDS
         velocity = target.linear_velocity if fresh else ZERO
         turn_rate = target.angular_velocity if fresh else ZERO
         error = add(add(target.position, target.linear_velocity, ahead), self._place.position, -1.0)

@@ -33,6 +33,7 @@ from bid_ros.arms.ur_protocol import (
     UrState,
 )
 from bid_ros.arms.ur_robot import LIBRARY_ERRORS, UrRobot
+from bid_ros.arms.ur_status import near
 from bid_ros.arms.ur_watch import UrWatch
 from bid_ros.schedule import AbsoluteSchedule
 
@@ -67,7 +68,7 @@ class UrLoop:
         self._requests = requests
         linear = Motion(config.max_speed, config.max_acceleration)
         angular = Motion(config.max_turn_rate, config.max_turn_acceleration)
-        self._follower = UrFollower(linear, angular, config.silence_timeout_s)
+        self._follower = UrFollower(linear, angular, config.silence_timeout_s, config.extrapolate_s)
         self._periods = Periods(robot.rate_hz)
         self._motion: JointMotion | None = None
         self._mode = Mode.IDLE
@@ -234,7 +235,7 @@ class UrLoop:
         elif self._fault or self._mode is not Mode.IDLE:
             return self._fault or f"{self._where} is busy; stop it first"
         elif name == START:
-            self._begin_servo(now_ns)
+            return self._begin_servo(now_ns)
         elif name == MOVE:
             return self._begin_motion(now_ns, *arguments)
         return ""
@@ -248,12 +249,18 @@ class UrLoop:
             self._fault = ""
         return self._fault
 
-    def _begin_servo(self, now_ns: int) -> None:
+    def _begin_servo(self, now_ns: int) -> str:
+        if not near(self._watch.reading.target_pose, self._watch.reading.pose):
+            return (
+                f"{self._where} says that it stands elsewhere than it was sent to: check what holds it or damages its "
+                "data on the network, then reset"
+            )
         record = self._memory.read_setpoint()
         self._taken = 0 if record is None else record[0]
         # The commanded pose: the arm hangs a little below it, and would sink at every start from the measured one.
         self._follower.start(self._watch.reading.target_pose, now_ns)
         self._refused, self._mode = 0, Mode.FOLLOWING
+        return ""
 
     def _begin_motion(self, now_ns: int, joints: tuple[float, ...], speed: float, acceleration: float) -> str:
         if not self._robot.allows(joints):

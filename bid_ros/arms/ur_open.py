@@ -62,15 +62,6 @@ def _explained(text: str) -> str:
     return f"ur_rtde could not use it ({said}): check that it is on and in remote control"
 
 
-def in_local_mode(address: str) -> bool:
-    """Whether the robot says that it is in local mode; False if it does not say."""
-    try:
-        dashboard = _dashboard(address)
-        return _version(dashboard.polyscopeVersion()) >= KNOWS_REMOTE and not dashboard.isInRemoteControl()
-    except LIBRARY_ERRORS:
-        return False
-
-
 def _dashboard(address: str) -> DashboardClient:
     dashboard = DashboardClient(address)
     dashboard.connect(DASHBOARD_MS)

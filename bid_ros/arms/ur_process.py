@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import signal
 import sys
 from multiprocessing.connection import Connection
@@ -23,6 +24,7 @@ from bid_ros.errors import ArmError
 # Where the user may have it (`rtprio` in /etc/security/limits.conf, as for a Franka), the loop goes before everything
 # that is not real-time. Round robin, because ur_rtde waits for some answers with a core to itself.
 PRIORITY: Final = 10
+STANDARD_STREAMS: Final = 3
 # While ur_rtde connects, no Python runs here, so the system ends this process if its owner could not.
 SPARE_S: Final = 1.0
 
@@ -44,6 +46,7 @@ def main() -> None:
             requests.send(str(error))
         os._exit(0)
     signal.setitimer(signal.ITIMER_REAL, 0.0)
+    _forbid_connections()
     loop = UrLoop(config, robot, memory, requests)
     # An owner that is gone is found by the loop, which leaves the robot in order.
     with contextlib.suppress(OSError):
@@ -51,6 +54,16 @@ def main() -> None:
     loop.run()
     # Not sys.exit: the destructors of ur_rtde wait for the robot.
     os._exit(0)
+
+
+def _forbid_connections() -> None:
+    """Let this process open nothing more: what is open goes on, and ur_rtde cannot connect anew.
+
+    After a connection broke it does that by itself, from threads of its own and within milliseconds: it would start our
+    program on the robot again, without the watchdog, while the fault waits for a person.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (STANDARD_STREAMS, hard))
 
 
 if __name__ == "__main__":

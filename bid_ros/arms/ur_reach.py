@@ -89,11 +89,12 @@ class Reach:
         return self.outside(posture) or self.outside(later)
 
     def _ahead(self, setpoint: TimedSetpoint) -> float:
-        """Return the s in which the set-point's own motion passes what it passes until it has braked to rest."""
+        """Return the s in which the set-point's own motion passes what it passes carried on and braked to rest."""
         config = self._config
         speed = min(norm(setpoint.linear_velocity), config.max_speed)
         turn_rate = min(norm(setpoint.angular_velocity), config.max_turn_rate)
-        return max(SHORTEST_S, 0.5 * speed / config.max_acceleration, 0.5 * turn_rate / config.max_turn_acceleration)
+        braking = max(0.5 * speed / config.max_acceleration, 0.5 * turn_rate / config.max_turn_acceleration)
+        return max(SHORTEST_S, config.extrapolate_s + braking)
 
     def _posture(self, position: Vector, quaternion: Quaternion, near: Sequence[float]) -> list[float] | None:
         pose = (*position, *turn_between(NO_TURN, quaternion))

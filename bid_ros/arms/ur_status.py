@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bid_ros.arms.spatial import turned
+from bid_ros.arms.spatial import norm, turn_between, turned
 from bid_ros.arms.ur_follower import Pose
 
 RUNNING: Final = 7  # of robot_mode
@@ -41,6 +41,9 @@ MOST_RAD_S: Final = 12.0
 MOST_M: Final = 5.0
 MOST_NUMBER: Final = 1e3
 LONGEST_STEP_S: Final = 2.0
+# An arm at rest hangs less than this from where it was sent to, m and rad.
+NEAR_M: Final = 0.03
+NEAR_RAD: Final = 0.1
 NO_POSE: Final = Pose((math.nan, math.nan, math.nan), (math.nan, math.nan, math.nan, math.nan))
 
 
@@ -93,6 +96,15 @@ def possible(reading: UrReading, before: UrReading) -> bool:
         and _within(reading.pose.position, MOST_M)
         and _within(reading.pose.quaternion, 1.001)
     )
+
+
+def near(one: Pose, other: Pose) -> bool:
+    """Whether two poses are what an arm at rest is sent to and where it then stands; no pose is near NaN."""
+    if not (_within(one.quaternion, 1.001) and _within(other.quaternion, 1.001)):
+        return False
+    apart = tuple(a - b for a, b in zip(one.position, other.position, strict=True))
+    # Not `>`, which NaN would pass.
+    return math.hypot(*apart) <= NEAR_M and norm(turn_between(one.quaternion, other.quaternion)) <= NEAR_RAD
 
 
 def _within(values: Sequence[float], most: float) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 from typing import Final
 
 from bid_ros.arms.ur_config import UrConfig
-from bid_ros.arms.ur_open import in_local_mode
 from bid_ros.arms.ur_robot import UrRobot
 from bid_ros.arms.ur_status import PLAYING, possible, trouble
+from bid_ros.chunk import NANOSECONDS
 
-EXPLAIN_S: Final = 0.1
+# By how much the clocks of robot and computer may differ in their pace. States that come later and later, faster than
+# that, are delayed on their way.
+DRIFT: Final = 5e-4
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,10 @@ class Finding:
 
 
 class UrWatch:
-    """Reads the robot once a period.
+    """Reads the robot once a period, and says how old what it read is.
+
+    A state is as old as it came later than the quickest ones did, by the robot's clock and this computer's. So a delay
+    that grows is noticed, however slowly the states move apart; one that is the same from the start is not.
 
     Args:
         config: of the arm.
@@ -45,6 +49,8 @@ class UrWatch:
         self.reading = robot.read()
         self.stamp_ns = time.time_ns()
         self.steady_ns = now_ns
+        self._read_ns = now_ns
+        self._shortest_ns = now_ns - self._robot_ns
 
     def look(self, now_ns: int) -> Finding | None:
         """Read the robot at ``now_ns`` of a steady clock; return why it cannot go on, None if it can."""
@@ -56,29 +62,46 @@ class UrWatch:
                     "reset"
                 )
             self.reading = reading
-            self.stamp_ns, self.steady_ns = time.time_ns(), now_ns
+            # A state is never older than the one before it, though the quickest of all may come at any time.
+            self.steady_ns = max(self.steady_ns, now_ns - self._late_ns(now_ns))
+            self.stamp_ns = time.time_ns() - (now_ns - self.steady_ns)
         if not self._robot.connected():
             return Finding(
                 f"robot at {address} closed the connection: check its network and that it is on, then reset", lost=True
             )
-        silence = (now_ns - self.steady_ns) / 1e9
-        if silence > self._config.state_timeout_s:
-            reason = f"robot at {address} has been silent for {silence:.2f} s: check cable and power, then reset"
+        age_s, silence_s = (now_ns - self.steady_ns) / 1e9, (now_ns - self._read_ns) / 1e9
+        if age_s > self._config.state_timeout_s:
+            # Of both, whichever made most of it.
+            reason = (
+                f"robot at {address} has been silent for {age_s:.2f} s: check cable and power, then reset"
+                if silence_s > age_s / 2
+                else f"robot at {address} is heard {age_s:.2f} s late: check what delays its network, then reset"
+            )
             return Finding(reason, lost=True, silent=True)
         reason = trouble(address, self.reading)
         return Finding(reason) if reason else None
 
     def why_stopped(self) -> str:
-        """Return one sentence on why our program does not run, empty if it does; waits up to 0.1 s for a reason."""
+        """Return one sentence on our program not running, empty if it does.
+
+        Which of its reasons it was, local mode for example, is found out by the recovery: in this process nothing may
+        connect to the robot any more.
+        """
         if self.reading.runtime == PLAYING:
             return ""
-        address, local = self._config.address, list[bool]()
-        asking = threading.Thread(target=lambda: local.append(in_local_mode(address)), daemon=True)
-        asking.start()
-        asking.join(EXPLAIN_S)
-        if local and local[0]:
-            return f"robot at {address} is in local mode: switch it to remote control, then reset"
         return (
-            f"robot at {address} stopped our program: look at the pendant, and check that nothing delays the network "
-            "or this computer, then reset"
+            f"robot at {self._config.address} stopped our program: look at the pendant, whether it is in local mode, "
+            "and check that nothing delays the network or this computer, then reset"
         )
+
+    @property
+    def _robot_ns(self) -> int:
+        return round(self.reading.robot_s * NANOSECONDS)
+
+    def _late_ns(self, now_ns: int) -> int:
+        """Return by how much the newest state came later than the quickest ones do, and note that it was read."""
+        took_ns = now_ns - self._robot_ns
+        drifted_ns = round(DRIFT * (now_ns - self._read_ns))
+        self._read_ns = now_ns
+        self._shortest_ns = min(took_ns, self._shortest_ns + drifted_ns)
+        return took_ns - self._shortest_ns

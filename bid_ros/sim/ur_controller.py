@@ -157,6 +157,10 @@ class UrController:
 
         self.in_loop(switch)
 
+    def stop_program(self) -> None:
+        """Stop the program that runs, as the pendant does in either mode; raises ArmError if the twin does not run."""
+        self.in_loop(lambda: self._machine.end_program("the pendant stopped it"))
+
     def power_off(self) -> None:
         """Switch the arm off; raises ArmError if the twin does not run."""
         self.in_loop(self._machine.power_off)
@@ -206,6 +210,7 @@ class UrController:
         try:
             return done.result(COMMAND_TIMEOUT_S)
         except FutureTimeout as error:
+            self._check()  # it may have ended with this in its queue, and knows why
             raise ArmError(f"the UR twin did not answer within {COMMAND_TIMEOUT_S:.0f} s") from error
 
     def _has(self, field: str) -> bool:
@@ -249,6 +254,7 @@ class UrController:
         elif now - due_ns > CATCH_UP_NS:
             self._overruns += 1
             self._lost_ns += now - due_ns
+            self._machine.pass_by((now - due_ns) / 1e9)
             due_ns = now
         return due_ns + self._period_ns
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +19,7 @@ CONNECTION_LOST = (
 )  # fmt: skip
 
 Damage = Callable[[bytes], bytes]
+Waiting = queue.SimpleQueue[tuple[float, bytes]]  # when they are due, and bytes; no bytes at the end
 
 
 def drop(data: bytes) -> bytes:
@@ -40,6 +43,37 @@ def corrupt(data: bytes) -> bytes:
     return bytes(byte ^ 0xFF if i % 3 == 2 else byte for i, byte in enumerate(data))
 
 
+class Packages:
+    """Damage of whole RTDE packages, each of which begins with its size: their bytes stay valid.
+
+    Args:
+        how: from a package and the one before it to what is sent in its place.
+    """
+
+    def __init__(self, how: Callable[[bytes, bytes], bytes]) -> None:
+        self._how = how
+        self._rest = self._before = b""
+
+    def __call__(self, data: bytes) -> bytes:
+        self._rest += data
+        sent = b""
+        while len(self._rest) >= 2 and len(self._rest) >= (size := struct.unpack(">H", self._rest[:2])[0]):
+            package, self._rest = self._rest[:size], self._rest[size:]
+            sent += self._how(package, self._before)
+            self._before = package
+        return sent
+
+
+def repeated() -> Packages:
+    """Every package twice."""
+    return Packages(lambda package, _: 2 * package)
+
+
+def swapped() -> Packages:
+    """Every package before the one that came before it; each thus goes twice."""
+    return Packages(lambda package, before: package + before)
+
+
 class Network:
     """Proxies on ``address`` in front of ``robot``, one a port.
 
@@ -47,6 +81,9 @@ class Network:
         address: loopback address to serve.
         robot: address behind it.
         ports: to serve.
+
+    Attributes:
+        opened: connections made so far.
     """
 
     def __init__(self, address: str, robot: str, ports: Sequence[int] = UR_PORTS) -> None:
@@ -55,6 +92,7 @@ class Network:
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
         self._running = True
+        self.opened = 0
         self._passing: dict[str, threading.Event] = {}
         self.heal()
         self._listening = [socket.create_server((address, port)) for port in ports]
@@ -66,7 +104,7 @@ class Network:
         self._damage[(direction, port)] = how
 
     def delay(self, direction: str, seconds: float, port: int = 30004) -> None:
-        """Hold back every byte for a while."""
+        """Hold back every byte for a while; the bytes behind it may wait with it."""
         self._delays[(direction, port)] = seconds
 
     def freeze(self, *directions: str) -> None:
@@ -114,17 +152,26 @@ class Network:
                 continue
             with self._lock:
                 self._open += [client, robot]
+                self.opened += 1
             for direction, source, sink in ((UP, client, robot), (DOWN, robot, client)):
-                threading.Thread(target=self._pump, args=(direction, port, source, sink), daemon=True).start()
+                waiting: Waiting = queue.SimpleQueue()
+                threading.Thread(target=self._take, args=(direction, port, source, waiting), daemon=True).start()
+                threading.Thread(target=self._give, args=(direction, waiting, source, sink), daemon=True).start()
 
-    def _pump(self, direction: str, port: int, source: socket.socket, sink: socket.socket) -> None:
-        passing = self._passing[direction]
+    def _take(self, direction: str, port: int, source: socket.socket, waiting: Waiting) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(CHUNK):
-                came = time.monotonic()
-                data = self._damage.get((direction, port), bytes)(data)
-                delay = self._delays.get((direction, port), 0.0)
-                time.sleep(max(0.0, came + delay - time.monotonic()))
+                due = time.monotonic() + self._delays.get((direction, port), 0.0)
+                waiting.put((due, self._damage.get((direction, port), bytes)(data)))
+        waiting.put((time.monotonic(), b""))
+
+    def _give(self, direction: str, waiting: Waiting, source: socket.socket, sink: socket.socket) -> None:
+        passing, ended = self._passing[direction], False
+        with contextlib.suppress(OSError):
+            while not ended:
+                due, data = waiting.get()
+                ended = not data
+                time.sleep(max(0.0, due - time.monotonic()))
                 passing.wait()
                 sink.sendall(data)
         # Shut down rather than closed: the other direction's thread still waits in one of them.

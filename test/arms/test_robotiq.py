@@ -270,6 +270,38 @@ def test_random_bytes_neither_stop_nor_move_the_twin(rig, seed):
     assert fingers.status == 3
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_answers_of_any_bytes_are_an_opening_or_one_sentence(seed):
+    random = np.random.default_rng(seed)
+    heads = [b"", b"POS ", b"POS 12", b"POS -1\n", b"POS 999\n", b"STA 3\n", b"ack", b"POS 7\nPOS 8\n"]
+
+    def babble(server):
+        with contextlib.suppress(OSError):  # of the server, when the test is over
+            while True:
+                client, _ = server.accept()
+                with contextlib.suppress(OSError):
+                    while client.recv(100):
+                        noise = random.bytes(int(random.integers(0, 120)))
+                        client.sendall(heads[int(random.integers(len(heads)))] + noise + random.choice([b"", b"\n"]))
+
+    address = next(ADDRESSES)
+    with socket.create_server((address, PORT)) as server:
+        threading.Thread(target=babble, args=(server,), daemon=True).start()
+        refused = 0
+        for _ in range(15):
+            gripper = RobotiqGripper(RobotiqConfig(timeout_s=0.1), address)
+            for ask in (gripper.width, gripper.begin_open, gripper.check):
+                try:
+                    answer = ask()
+                    assert ask != gripper.width or 0.0 <= answer <= MAX_WIDTH
+                except ArmError as error:
+                    refused += 1
+                    assert str(error).startswith(f"gripper at {address}:{PORT}")
+                    assert "\n" not in str(error)
+            gripper.close()
+        assert refused > 15
+
+
 def test_a_port_that_is_taken_is_one_sentence(rig):
     _, _, _, address = rig
     with pytest.raises(ArmError, match=f"the gripper's twin cannot serve {address}:{PORT}"):

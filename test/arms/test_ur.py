@@ -16,6 +16,7 @@ import pytest
 from bid_ros.arms import Dynamics, Setpoint, build_arm
 from bid_ros.arms.robotiq import RobotiqConfig
 from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_protocol import CLEAR
 from bid_ros.errors import ArmError
 from bid_ros.sim.ur.pendant import INITIAL_Q
 
@@ -24,7 +25,7 @@ ZERO = np.zeros(3)
 
 
 def ur(address, **parts):
-    options = {"twin": True, "gripper": None, "lookahead_time_s": 0.05, "gain": 500.0, "silence_timeout_s": 0.2}
+    options = {"twin": True, "gripper": None, "lookahead_time_s": 0.05, "gain": 1500.0, "silence_timeout_s": 0.2}
     return build_arm("ur", UrConfig(address, **{**options, **parts}))
 
 
@@ -116,7 +117,12 @@ def test_an_emergency_stop_and_the_power_stay_the_work_of_a_person_at_the_robot(
     with pytest.raises(ArmError, match="POWER_OFF: switch it on and release its brakes"):
         arm.recover()
     assert "POWER_OFF" in arm.state().fault
+    # Only a recovery, which a person asked for, clears what made the last one fail.
+    with pytest.raises(ArmError, match=r"POWER_OFF: .*; recover first"):
+        arm.connect()
     arm.close()
+    with pytest.raises(ArmError, match="POWER_OFF"):
+        arm.connect()
 
 
 def test_a_power_off_in_motion_is_a_fault(own_servers):
@@ -150,7 +156,7 @@ def test_a_program_that_somebody_stops_is_a_fault(arm, robot):
     arm.start()
 
 
-def test_local_mode_is_named_at_connecting_and_when_it_stopped_the_program(own_servers):
+def test_local_mode_is_named_at_connecting_and_when_the_program_was_stopped(own_servers):
     robot = own_servers("ur_server.py", "e-series")
     arm = ur(robot.address)
     assert robot.ask("local") == "ok"
@@ -159,9 +165,12 @@ def test_local_mode_is_named_at_connecting_and_when_it_stopped_the_program(own_s
     assert robot.ask("remote") == "ok"
     arm.connect()
     arm.start()
-    assert dashboard(robot.address, "stop") == "Stopped"
-    wait_until(lambda: arm.state().fault, 1.0, "the fault")
+    stream(arm, [0.0, 0.1, 0.0], 0.4)
     assert robot.ask("local") == "ok"
+    assert robot.ask("stop program") == "ok"
+    with pytest.raises(ArmError, match="stopped our program: look at the pendant, whether it is in local mode"):
+        stream(arm, [0.0, 0.1, 0.0], 1.0)
+    wait_until(lambda: at_rest(arm), 0.5, "rest")
     with pytest.raises(ArmError, match="is in local mode"):
         arm.recover()
     assert "is in local mode" in arm.state().fault
@@ -308,6 +317,7 @@ OWNER = """
 import sys, time, numpy as np
 from bid_ros.arms import Setpoint, build_arm
 from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_protocol import CLEAR
 arm = build_arm("ur", UrConfig(sys.argv[1], twin=True, gripper=None, silence_timeout_s=0.2))
 arm.connect()
 arm.start()
@@ -466,3 +476,23 @@ def test_a_gripper_that_is_off_leaves_nothing_connected(robot):
     with pytest.raises(ArmError, match="not connected"):
         arm.state()
     assert dashboard(robot.address, "running") == "Program running: false"
+
+
+def test_a_gripper_that_is_lost_during_a_recovery_stays_a_fault_until_the_next_connection(robot):
+    arm = ur(robot.address, gripper=RobotiqConfig())
+    arm.connect()
+    arm.start()
+    with pytest.raises(ArmError, match="no inverse kinematics solution"):
+        arm.command(Setpoint(np.array([2.0, 0.0, 0.5]), arm.state().tool_quaternion, ZERO, ZERO))
+    link, hand, ask = arm._link, arm._hand, arm._link.ask
+
+    def lost_meanwhile(name, *arguments):
+        if name == CLEAR:
+            hand._lose(ArmError("gripper lost"))
+        return ask(name, *arguments)
+
+    link.ask = lost_meanwhile
+    arm.recover()
+    assert arm._hand is not hand and arm._link is not link, "a gripper that is lost needs a new connection"
+    assert arm.state().fault == ""
+    arm.close()

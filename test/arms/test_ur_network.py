@@ -2,12 +2,14 @@
 
 import itertools
 import os
+import re
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
-from arms.tcp_proxy import CONNECTION_LOST, DOWN, UP, Network, corrupt, drop, duplicate, reorder
+from arms.tcp_proxy import CONNECTION_LOST, DOWN, UP, Network, corrupt, drop, duplicate, reorder, repeated, swapped
 
 from bid_ros.arms import Dynamics, Setpoint, build_arm
 from bid_ros.arms.ur_config import UrConfig
@@ -40,7 +42,7 @@ def arm(network):
         twin=True,
         gripper=None,
         lookahead_time_s=0.05,
-        gain=500.0,
+        gain=1500.0,
         silence_timeout_s=0.2,
         state_timeout_s=0.2,
         watchdog_hz=5.0,
@@ -113,7 +115,7 @@ def assert_recovers(arm, network):
 def check(arm, robot, network, harm, reason):
     sweep = Sweep(arm)
     sweep.run(0.5)
-    event = time.monotonic_ns()
+    event, opened = time.monotonic_ns(), network.opened
     harm()
     refused = sweep.until_refused(1.0)
     fault = arm.state().fault
@@ -126,6 +128,7 @@ def check(arm, robot, network, harm, reason):
     assert_at_rest_since(robot, event)
     with pytest.raises(ArmError, match="recover first"):
         arm.start()
+    assert network.opened == opened, "only a person may ask for a new connection"
     assert_recovers(arm, network)
 
 
@@ -136,6 +139,40 @@ LOST = (*CONNECTION_LOST, "refuses")
 @pytest.mark.parametrize("direction", [UP, DOWN])
 def test_damaged_bytes(arm, robot, network, direction, harm):
     check(arm, robot, network, lambda: network.damage(direction, harm), LOST)
+
+
+@pytest.mark.parametrize(("direction", "how"), [(UP, repeated), (DOWN, repeated), (UP, swapped)])
+def test_whole_packages_that_come_twice_or_late_change_nothing(arm, network, direction, how):
+    sweep = Sweep(arm)
+    sweep.run(0.3)
+    network.damage(direction, how())
+    sweep.run(0.7)
+    assert arm.state().in_control
+    assert arm.state().fault == ""
+    arm.stop()
+
+
+def test_states_that_go_back_in_time(arm, robot, network):
+    check(arm, robot, network, lambda: network.damage(DOWN, swapped()), ("sent a state that cannot be",))
+
+
+def test_a_delay_that_grows_slowly(arm, robot, network):
+    """No gap is ever long; only the times that the states carry show it."""
+    sweep = Sweep(arm)
+    sweep.run(0.3)
+    begin = time.monotonic()
+
+    def grow():
+        while (late := 0.1 * (time.monotonic() - begin)) < 0.5:
+            for direction in (UP, DOWN):
+                network.delay(direction, late)
+            sweep.step()
+
+    with pytest.raises(ArmError, match=r"is heard 0\.[2-4]\d s late: check what delays its network"):
+        grow()
+    event = time.monotonic_ns()
+    assert_at_rest_since(robot, event)
+    assert_recovers(arm, network)
 
 
 @pytest.mark.parametrize("direction", [UP, DOWN])
@@ -149,6 +186,8 @@ def test_an_unplugged_cable(arm, robot, network, directions):
 
 
 def test_closed_connections(arm, robot, network):
+    limits = Path(f"/proc/{arm._link._process.pid}/limits").read_text()
+    assert re.search(r"Max open files +3 ", limits), "ur_rtde could connect anew by itself"
     check(arm, robot, network, network.cut, LOST)
 
 

@@ -36,7 +36,7 @@ REST_S = 0.5
 WATCH_S = 0.7  # how long the twin is watched after an event
 # rad of a joint from where it ends, 1 mm of the tool. Speeds would show how unevenly a busy computer steps the twin.
 RESTS = 0.002
-SPEED = 0.1  # m/s of the tool
+SPEED = 0.45  # m/s of the tool
 STEADY_S = 0.2
 MOVES = 0.02  # rad of a joint in that time
 JOINTS = 6

@@ -11,6 +11,7 @@ from ur_twin import free_address, wait_until
 
 from bid_ros.errors import ArmError
 from bid_ros.sim.ur import rtde_server
+from bid_ros.sim.ur.dashboard import DASHBOARD_PORT
 from bid_ros.sim.ur.plant import KinematicPlant
 from bid_ros.sim.ur.protocol import PackageType, package
 from bid_ros.sim.ur.rtde_server import RTDE_PORT
@@ -244,6 +245,29 @@ def test_fuzz_never_ends_the_twin(twin):
     wait_until(lambda: twin.statistics()["clients"] == 1)
     stamps = timestamps(witness.data(500))
     np.testing.assert_allclose(np.diff(stamps), 0.002, atol=1e-9)
+
+
+def test_dashboard_lines_of_any_bytes_never_end_the_twin(twin):
+    generator = random.Random(21)
+    words = [
+        b"play",
+        b"stop",
+        b"popup ",
+        b"load ",
+        b"unlock protective stop",
+        b"is in remote control",
+        b"set user role ",
+    ]
+    for _ in range(120):
+        lines = [generator.choice(words) + generator.randbytes(generator.randrange(60)) for _ in range(5)]
+        with socket.create_connection((twin.hostname, DASHBOARD_PORT)) as link:
+            link.sendall(b"\n".join([*lines, b""]) if generator.random() < 0.8 else generator.randbytes(9000))
+    wait_until(lambda: twin.statistics()["clients"] == 0)
+    with socket.create_connection((twin.hostname, DASHBOARD_PORT), 3.0) as link:
+        answers = link.makefile()
+        assert answers.readline().startswith("Connected")
+        link.sendall(b"robotmode\n")
+        assert answers.readline() == "Robotmode: RUNNING\n"
 
 
 def test_too_many_clients_are_not_let_in(twin):

@@ -39,7 +39,7 @@ def arm(twin):
         twin=True,
         dynamics=Dynamics(0.5, 0.3, 1.0),
         lookahead_time_s=0.05,
-        gain=500.0,
+        gain=1500.0,
         payload_mass=0.93,
         payload_center=(0.0, 0.0, 0.058),
         tool_offset=(0.0, 0.0, TOOL_FROM_FLANGE),
@@ -119,21 +119,22 @@ def drive(twin: UrTwin, arm: UrArm, picker: ScriptedPicker, layout) -> str:
     score, begin, shift = PickingScore(), time.monotonic(), np.zeros(3)
     picker.plan(arm.state().tool_position, layout.cup_start, layout.saucer, 0)
     carry_s, lower_s = picker.begin_of("carry"), picker.begin_of("lower")
-    due, last, asked = begin, None, MAX_OPENING
+    due, last, before, asked = begin, None, 0.0, MAX_OPENING
     while (t := due - begin) < picker.duration and score.outcome == "pending":
         truth = twin.ground_truth()
         if not truth.grasped:
             shift[:2] = truth.cup_position[:2] - layout.cup_start
         place, _, width, _ = picker.pose_at(t)
         place = place + shift * np.interp(t, (carry_s, lower_s), (1.0, 0.0))
-        velocity = np.zeros(3) if last is None else (place - last) / PERIOD_S
+        # Over the time it took, which is longer than a period where this process was held up.
+        velocity = np.zeros(3) if last is None else (place - last) / (t - before)
         arm.command(Setpoint(place, np.array(DOWN_QUATERNION), velocity, np.zeros(3)))
         if width != asked:
             arm.command_gripper(width)
             asked = width
         at = (truth.saucer_position, truth.cup_position, truth.cup_quaternion, truth.tool_position)
         score.update(truth.stamp_ns, *at, truth.gripper_width)
-        last, due = place, due + PERIOD_S
+        last, before, due = place, t, due + PERIOD_S
         time.sleep(max(0.0, due - time.monotonic()))
     return score.outcome
 

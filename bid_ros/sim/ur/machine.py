@@ -99,6 +99,10 @@ class Machine:
         self.status.emergency_stop()
         self.end_program("emergency stop")
 
+    def pass_by(self, seconds: float) -> None:
+        """Let the controller's clock run on where nothing else does: cycles that this computer was too slow for."""
+        self.clock_s += seconds
+
     def cycle(self) -> None:
         """Pass one controller cycle: program, motion, arm."""
         dt = self.period_s

@@ -52,6 +52,7 @@ def operate(twin: UrController, lines: TextIO, answers: TextIO) -> None:
         "emergency stop": lambda _: twin.emergency_stop(pressed=True),
         "release emergency stop": lambda _: twin.emergency_stop(pressed=False),
         "power off": lambda _: twin.power_off(),
+        "stop program": lambda _: twin.stop_program(),
         "local": lambda _: twin.set_local_mode(True),
         "remote": lambda _: twin.set_local_mode(False),
         "statistics": lambda _: twin.statistics(),

@@ -1,0 +1,80 @@
+"""Where the stream of a UR begins: at what the robot says it was sent to, if it stands there."""
+
+import math
+from multiprocessing import Pipe
+
+import pytest
+
+from bid_ros.arms.ur_channel import shared_memory
+from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_follower import Pose
+from bid_ros.arms.ur_loop import UrLoop
+from bid_ros.arms.ur_protocol import MEMORY_SIZE, START, UrMemory
+from bid_ros.arms.ur_status import UrReading, near, pose_from_numbers
+
+POSE = Pose((0.4, 0.0, 0.3), (1.0, 0.0, 0.0, 0.0))
+
+
+class Robot:
+    """Stands at POSE, says that it was sent to ``target``, and keeps what it is sent."""
+
+    rate_hz = 500
+
+    def __init__(self, target):
+        self.robot_s, self.sent, self.target = 0.0, [], target
+
+    def read(self):
+        self.robot_s += 0.002
+        return UrReading(self.robot_s, (0.0,) * 6, (0.0,) * 6, POSE, self.target, 7, 1, 2)
+
+    def connected(self):
+        return True
+
+    def servo(self, pose):
+        self.sent.append(pose)
+        return True
+
+    def keep_alive(self):
+        pass
+
+
+def started(target):
+    """Start the stream of a robot and run it for some periods; return the answer and what the robot was sent."""
+    ours, theirs = Pipe()
+    robot = Robot(target)
+    loop = UrLoop(UrConfig("a", gripper=None), robot, UrMemory(shared_memory(MEMORY_SIZE)), theirs)
+    ours.send((START,))
+    for period in range(10):
+        loop._guarded(loop._beat_ns + 2_000_000 * period)
+    return ours.recv(), robot.sent
+
+
+def test_the_stream_begins_where_the_arm_was_sent_to():
+    target = Pose((0.4, 0.0, 0.301), (1.0, 0.0, 0.0, 0.0))
+    answer, sent = started(target)
+    assert answer == ""
+    assert sent and all(pose == target for pose in sent)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (0.4, 0.4, 0.6, math.pi, 0.0, 0.0),
+        (0.4, 0.0, 0.34, math.pi, 0.0, 0.0),
+        (0.4, 0.0, 0.3, math.pi - 0.2, 0.0, 0.0),
+        (math.nan,) * 6,
+        (1e300, 0.0, 0.3, math.pi, 0.0, 0.0),
+    ],
+)
+def test_a_robot_that_says_it_was_sent_elsewhere_is_sent_nothing(numbers):
+    answer, sent = started(pose_from_numbers(numbers))
+    assert answer.startswith("robot at a says that it stands elsewhere than it was sent to: check")
+    assert sent == []
+
+
+def test_near_is_three_centimetres_and_a_tenth_of_a_radian():
+    assert near(POSE, Pose((0.42, 0.02, 0.3), POSE.quaternion))
+    assert not near(POSE, Pose((0.42, 0.03, 0.3), POSE.quaternion))
+    turned = (math.cos(0.04), math.sin(0.04), 0.0, 0.0)
+    assert near(POSE, Pose(POSE.position, turned))
+    assert not near(POSE, Pose(POSE.position, (math.cos(0.06), math.sin(0.06), 0.0, 0.0)))

@@ -1,0 +1,88 @@
+"""What is made of the states of a UR: how old they are, and when a robot counts as late, silent or stopped."""
+
+import pytest
+
+from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_follower import Pose
+from bid_ros.arms.ur_status import UrReading
+from bid_ros.arms.ur_watch import UrWatch
+
+PERIOD_S = 0.002
+POSE = Pose((0.4, 0.0, 0.3), (1.0, 0.0, 0.0, 0.0))
+TIMEOUT_S = UrConfig("a").state_timeout_s
+
+
+class Robot:
+    """Sends a state every period; each arrives after ``delay_s``, and its clock is faster by ``drift``."""
+
+    def __init__(self, delay_s=lambda now: 0.0, drift=0.0):
+        self.delay_s, self.drift, self.now, self.runtime = delay_s, drift, 100.0, 2
+
+    def read(self):
+        sent = self.now - self.delay_s(self.now)
+        robot_s = PERIOD_S * round(sent * (1.0 + self.drift) / PERIOD_S)
+        return UrReading(robot_s, (0.0,) * 6, (0.0,) * 6, POSE, POSE, 7, 1, self.runtime)
+
+    def connected(self):
+        return True
+
+
+def watched(robot, seconds):
+    """Watch a robot; return the first finding and when it came, None and the watch if there was none."""
+    begin = robot.now
+    watch = UrWatch(UrConfig("a"), robot, round(1e9 * robot.now))
+    while robot.now < begin + seconds:
+        robot.now += PERIOD_S
+        finding = watch.look(round(1e9 * robot.now))
+        if finding is not None:
+            return finding, robot.now - begin
+    return None, watch
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.4])
+def test_a_delay_that_grows_is_noticed_by_what_it_has_grown_to(rate):
+    finding, after_s = watched(Robot(lambda now: 0.02 + rate * (now - 100.0)), 60.0)
+    assert finding.lost and finding.silent
+    assert "robot at a is heard 0.15 s late: check what delays its network, then reset" in finding.reason
+    assert after_s * rate == pytest.approx(TIMEOUT_S, rel=0.1)
+
+
+@pytest.mark.parametrize("drift", [-3e-4, 3e-4])
+def test_clocks_that_differ_in_pace_are_no_delay(drift):
+    finding, watch = watched(Robot(drift=drift), 600.0)
+    assert finding is None
+    assert round(1e9 * 700.0) - watch.steady_ns < 10_000_000
+
+
+def test_a_delay_that_stays_is_carried_and_one_that_shrinks_is_the_new_measure():
+    finding, watch = watched(Robot(lambda now: 0.1 if now < 130.0 else 0.0), 60.0)
+    assert finding is None
+    assert round(1e9 * 160.0) - watch.steady_ns < 10_000_000
+
+
+def test_silence_is_told_from_delay():
+    finding, after_s = watched(Robot(lambda now: max(0.0, now - 101.0)), 60.0)
+    assert finding.lost and finding.silent
+    assert finding.reason == "robot at a has been silent for 0.15 s: check cable and power, then reset"
+    assert after_s == pytest.approx(1.0 + TIMEOUT_S, abs=0.01)
+
+
+def test_states_grow_no_older_from_one_to_the_next():
+    jitter = iter([0.03, 0.0, 0.02, 0.01, 0.0, 0.03] * 100)
+    robot = Robot(lambda now: next(jitter))
+    watch = UrWatch(UrConfig("a"), robot, round(1e9 * robot.now))
+    stamps = []
+    for _ in range(500):
+        robot.now += 0.05
+        assert watch.look(round(1e9 * robot.now)) is None
+        stamps.append(watch.steady_ns)
+    assert stamps == sorted(stamps)
+
+
+def test_a_program_that_does_not_run_has_one_sentence():
+    robot = Robot()
+    watch = UrWatch(UrConfig("a"), robot, 0)
+    assert watch.why_stopped() == ""
+    robot.now, robot.runtime = robot.now + 1.0, 1
+    watch.look(1_000_000_000)
+    assert watch.why_stopped().startswith("robot at a stopped our program: look at the pendant, whether it is in local")
