@@ -39,7 +39,7 @@ class UpArguments:
     Attributes:
         robot_ip: address of the robot; empty = the twin.
         decoder, samples, action_horizon: how chunks are chosen (empty/0 = from the system's parameter file).
-        moving: speed of the cup in m/s (twin), 0 = static.
+        moving: speed of the cup in m/s (twin), 0 = static; None = :attr:`System.moving`.
         episodes, seed: how many episodes and the first seed.
         rviz: start RViz (where it is installed). record: write a bag. out: folder for everything the run writes.
         bundle: folder of the policy bundle.
@@ -50,7 +50,7 @@ class UpArguments:
     decoder: str = "bid"
     samples: int = 16
     action_horizon: int = 1
-    moving: float = 0.03
+    moving: float | None = None
     episodes: int = 3
     seed: int = 0
     rviz: bool = False
@@ -66,7 +66,8 @@ class UpArguments:
             ("moving", 0.0, 0.1),
             ("seed", 0, 2**31 - 1),
         ):
-            check_range("", name, getattr(self, name), low, high, BidError)
+            if getattr(self, name) is not None:
+                check_range("", name, getattr(self, name), low, high, BidError)
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,14 @@ class System:
         arm: driver.
         arm_config: file in ``config``.
         ports: TCP ports that its twin serves.
+        moving: speed of the cup in m/s at which the shipped policy was evaluated.
     """
 
     name: str
     arm: str
     arm_config: str
     ports: tuple[int, ...]
+    moving: float
 
     def config(self, ending: str) -> str:
         """Path of the system's configuration file with this ending, such as ``_cameras.yaml``."""
@@ -93,8 +96,8 @@ class System:
 SYSTEMS: Final[Mapping[str, System]] = {
     system.name: system
     for system in (
-        System("franka_place", "franka", "franka_arm.yaml", FRANKA_PORTS),
-        System("ur5_pick", "ur", "ur_arm.yaml", UR_PORTS),
+        System("franka_place", "franka", "franka_arm.yaml", FRANKA_PORTS, 0.03),
+        System("ur5_pick", "ur", "ur_arm.yaml", UR_PORTS, 0.01),
     )
 }
 
@@ -139,7 +142,7 @@ def _nodes(system: System, arguments: UpArguments) -> list[NodeSpec]:
         specs.append(NodeSpec("recorder", "recorder_node", {"task": task, "bag": str(out / "bag")}))
     if arguments.rviz:
         specs.append(NodeSpec("monitor", "monitor_node", {"task": task, "cameras": cameras}))
-    specs.append(NodeSpec("episode", "episode_node", _episode(arguments, task, bundle, out, twin)))
+    specs.append(NodeSpec("episode", "episode_node", _episode(arguments, system, task, bundle, out, twin)))
     return specs
 
 
@@ -182,14 +185,15 @@ def _policy(arguments: UpArguments, task: str, bundle: str) -> dict[str, Any]:
     }
 
 
-def _episode(arguments: UpArguments, task: str, bundle: str, out: Path, twin: bool) -> dict[str, Any]:
+def _episode(arguments: UpArguments, system: System, task: str, bundle: str, out: Path, twin: bool) -> dict[str, Any]:
+    moving = system.moving if arguments.moving is None else arguments.moving
     return {
         "task": task,
         "bundle": bundle,
         "episodes": arguments.episodes,
         "seed": arguments.seed,
         "labels": list(arguments.teleop) or [arguments.decoder],
-        "moving": float(arguments.moving),
+        "moving": float(moving),
         "twin": twin,
         "out": str(out),
         "decoder": "" if arguments.teleop else arguments.decoder,

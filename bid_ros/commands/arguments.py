@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bid_ros.bringup import UpArguments
+from bid_ros.bringup import SYSTEMS, UpArguments
 
 
 def add_run_arguments(parser: argparse.ArgumentParser, episodes: int, seed: int) -> None:
@@ -21,7 +21,8 @@ def add_run_arguments(parser: argparse.ArgumentParser, episodes: int, seed: int)
         "--samples", type=int, default=defaults.samples, help="N strong and N weak samples (default 16)"
     )
     parser.add_argument("--action-horizon", type=int, default=1, help="actions a decision; 15 = open loop")
-    parser.add_argument("--moving", type=float, default=defaults.moving, help="cup speed in m/s (default 0.03)")
+    speeds = ", ".join(f"{system.moving:g} in {name}" for name, system in SYSTEMS.items())
+    parser.add_argument("--moving", type=float, help=f"cup speed in m/s, 0 = static (default {speeds})")
     parser.add_argument("--episodes", type=int, default=episodes, help=f"how many (default {episodes})")
     parser.add_argument("--seed", type=int, default=seed, help=f"seed of the first episode (default {seed})")
     parser.add_argument("--bundle", default="", help="policy bundle (default: the one shipped for the system)")

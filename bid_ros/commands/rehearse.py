@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bid_ros.bringup import SYSTEMS
 from bid_ros.commands.arguments import add_run_arguments
 from bid_ros.commands.learn import task_path
 from bid_ros.errors import BidError
@@ -39,12 +40,13 @@ def run(options: argparse.Namespace) -> int:
 
     if options.episodes < 1:
         raise BidError(f"episodes is {options.episodes}; valid is 1 or more")
+    moving = SYSTEMS[options.system].moving if options.moving is None else options.moving
     bundle = Path(options.bundle) if options.bundle else share("models", options.system)
     task = load_task(task_path(options.system))
     rehearsal, log = Rehearsal(task, _maker(options, bundle, task)), RunLog()
     try:
         for episode in range(options.episodes):
-            result = rehearsal.run(episode, options.seed + episode, options.moving, options.decoder)
+            result = rehearsal.run(episode, options.seed + episode, moving, options.decoder)
             log.results.append(result)
             print(f"episode {episode + 1}: {result.outcome} after {result.duration_s:.1f} s", file=sys.stderr)
     finally:
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         samples=options.samples,
         action_horizon=options.action_horizon,
         bundle=bundle,
-        moving=options.moving,
+        moving=moving,
         seed=options.seed,
         hardware="rehearsal",
         safety_stop="",

@@ -196,6 +196,12 @@ def test_the_command_line_runs_the_node_with_its_parameter_file(system, bundle, 
     assert written == {"safety": {"ros__parameters": dict(spec.parameters)}}
 
 
+def test_the_cup_moves_as_fast_as_the_shipped_policy_was_evaluated_at_unless_told_otherwise(system, name, bundle):
+    assert system(bundle=bundle)["episode"].parameters["moving"] == {"franka_place": 0.03, "ur5_pick": 0.01}[name]
+    for speed in (0.0, 0.05):
+        assert system(bundle=bundle, moving=speed)["episode"].parameters["moving"] == speed
+
+
 def test_every_system_has_a_launch_file_of_its_own(root, name):
     tree = ast.parse((root / "launch" / f"{name}.launch.py").read_text())
     (function,) = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
@@ -218,7 +224,10 @@ def test_launching_declares_exactly_the_arguments_it_passes_on(root):
     defaults = UpArguments()
     assert names <= {item.name for item in fields(UpArguments)}
     for argument, (text, description) in ast.literal_eval(table).items():
-        assert text.lower() == str(getattr(defaults, argument)).lower(), f"default of {argument} differs from bid up"
+        default = getattr(defaults, argument)
+        assert text.lower() == ("" if default is None else str(default).lower()), (
+            f"default of {argument} differs from bid up"
+        )
         assert len(description) > 5
 
 
