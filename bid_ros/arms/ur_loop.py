@@ -81,7 +81,7 @@ class UrLoop:
         self._rest_ns = self._kept_ns = self._ending_ns = 0
         self._where = f"robot at {config.address}"
         self._beat_ns = time.monotonic_ns()
-        self._watch = UrWatch(config, robot, self._beat_ns)
+        self._watch = UrWatch(config, robot)
         self._publish()
 
     def run(self) -> None:
@@ -114,7 +114,7 @@ class UrLoop:
     def _tick(self, now_ns: int) -> None:
         if self._usable:
             self._drive(now_ns)
-        self._look(now_ns)
+        self._look()
         self._publish()
         if not self._ending and self._requests.poll():
             self._serve(now_ns)
@@ -171,8 +171,8 @@ class UrLoop:
         if outcome is not Outcome.NONE:
             self._outcome, self._motion, self._mode = outcome, None, Mode.IDLE
 
-    def _look(self, now_ns: int) -> None:
-        finding = self._watch.look(now_ns)
+    def _look(self) -> None:
+        finding = self._watch.look()
         if finding is not None and finding.lost:
             if finding.silent and self._usable and self._mode is not Mode.IDLE:
                 self._ask_to_stop()

@@ -74,13 +74,14 @@ class Reach:
         posture = self._posture(setpoint.position, setpoint.quaternion, joints)
         if posture is None:
             return self._unreachable(setpoint.position, "a set-point")
-        ahead = self._ahead(setpoint)
-        place = add(setpoint.position, setpoint.linear_velocity, ahead)
-        later = self._posture(place, turned(setpoint.quaternion, times(setpoint.angular_velocity, ahead)), posture)
-        if later is None:
-            return self._unreachable(place, "the stop after a set-point")
-        for number, (now, then) in enumerate(zip(posture, later, strict=True), 1):
-            rate = abs(then - now) / ahead
+        soon_s = self._braking(setpoint)
+        soon = self._after(setpoint, soon_s, posture)
+        later = None if soon is None else self._after(setpoint, self._config.extrapolate_s + soon_s, soon)
+        if soon is None or later is None:
+            return self._unreachable(setpoint.position, "the stop after a set-point")
+        # The shorter time, as near a singular posture a mean over a longer one would hide the peak.
+        for number, (now, then) in enumerate(zip(posture, soon, strict=True), 1):
+            rate = abs(then - now) / soon_s
             if rate > self._config.max_joint_speed:
                 return (
                     f"a set-point needs {rate:.2f} rad/s of joint {number} of the robot at {self._config.address}, "
@@ -88,13 +89,17 @@ class Reach:
                 )
         return self.outside(posture) or self.outside(later)
 
-    def _ahead(self, setpoint: TimedSetpoint) -> float:
-        """Return the s in which the set-point's own motion passes what it passes carried on and braked to rest."""
+    def _after(self, setpoint: TimedSetpoint, seconds: float, near: Sequence[float]) -> list[float] | None:
+        """Return the posture that a set-point's own motion has reached, None if there is none."""
+        place = add(setpoint.position, setpoint.linear_velocity, seconds)
+        return self._posture(place, turned(setpoint.quaternion, times(setpoint.angular_velocity, seconds)), near)
+
+    def _braking(self, setpoint: TimedSetpoint) -> float:
+        """Return the s in which the set-point's own motion passes what it passes until it has braked to rest."""
         config = self._config
         speed = min(norm(setpoint.linear_velocity), config.max_speed)
         turn_rate = min(norm(setpoint.angular_velocity), config.max_turn_rate)
-        braking = max(0.5 * speed / config.max_acceleration, 0.5 * turn_rate / config.max_turn_acceleration)
-        return max(SHORTEST_S, config.extrapolate_s + braking)
+        return max(SHORTEST_S, 0.5 * speed / config.max_acceleration, 0.5 * turn_rate / config.max_turn_acceleration)
 
     def _posture(self, position: Vector, quaternion: Quaternion, near: Sequence[float]) -> list[float] | None:
         pose = (*position, *turn_between(NO_TURN, quaternion))

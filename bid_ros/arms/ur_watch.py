@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +15,11 @@ from bid_ros.chunk import NANOSECONDS
 # By how much the clocks of robot and computer may differ in their pace. States that come later and later, faster than
 # that, are delayed on their way.
 DRIFT: Final = 5e-4
+
+
+def even_ns() -> int:
+    """Return a steady time in ns that no time service speeds up or slows down."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
 
 
 @dataclass(frozen=True)
@@ -35,26 +41,33 @@ class UrWatch:
     """Reads the robot once a period, and says how old what it read is.
 
     A state is as old as it came later than the quickest ones did, by the robot's clock and this computer's. So a delay
-    that grows is noticed, however slowly the states move apart; one that is the same from the start is not.
+    that grows is noticed, if it grows faster than clocks may differ; one that is the same from the start is not.
 
     Args:
         config: of the arm.
         robot: open.
-        now_ns: steady time.
+        clock: steady time in ns at an even pace: not one that is steered towards another, which may be by more than
+            DRIFT.
+
+    Attributes:
+        reading: the newest state; stamp_ns: when it was true, nanoseconds since 1970; steady_ns: the same instant on
+            the steady clock that other processes read; state_ns: on ``clock``.
     """
 
-    def __init__(self, config: UrConfig, robot: UrRobot, now_ns: int) -> None:
+    def __init__(self, config: UrConfig, robot: UrRobot, clock: Callable[[], int] = even_ns) -> None:
         self._config = config
         self._robot = robot
+        self._clock = clock
         self.reading = robot.read()
-        self.stamp_ns = time.time_ns()
-        self.steady_ns = now_ns
-        self._read_ns = now_ns
-        self._shortest_ns = now_ns - self._robot_ns
+        self.stamp_ns, self.steady_ns = time.time_ns(), time.monotonic_ns()
+        self.state_ns = self._read_ns = clock()
+        self._shortest_ns = self.state_ns - self._robot_ns
 
-    def look(self, now_ns: int) -> Finding | None:
-        """Read the robot at ``now_ns`` of a steady clock; return why it cannot go on, None if it can."""
+    def look(self) -> Finding | None:
+        """Read the robot; return why it cannot go on, None if it can."""
         address, reading = self._config.address, self._robot.read()
+        # Not what the loop's period began with: it may have waited for the robot since.
+        now_ns = self._clock()
         if reading.robot_s != self.reading.robot_s:
             if not possible(reading, self.reading):
                 return Finding(
@@ -63,13 +76,14 @@ class UrWatch:
                 )
             self.reading = reading
             # A state is never older than the one before it, though the quickest of all may come at any time.
-            self.steady_ns = max(self.steady_ns, now_ns - self._late_ns(now_ns))
-            self.stamp_ns = time.time_ns() - (now_ns - self.steady_ns)
+            self.state_ns = max(self.state_ns, now_ns - self._late_ns(now_ns))
+            age_ns = now_ns - self.state_ns
+            self.stamp_ns, self.steady_ns = time.time_ns() - age_ns, time.monotonic_ns() - age_ns
         if not self._robot.connected():
             return Finding(
                 f"robot at {address} closed the connection: check its network and that it is on, then reset", lost=True
             )
-        age_s, silence_s = (now_ns - self.steady_ns) / 1e9, (now_ns - self._read_ns) / 1e9
+        age_s, silence_s = (now_ns - self.state_ns) / 1e9, (now_ns - self._read_ns) / 1e9
         if age_s > self._config.state_timeout_s:
             # Of both, whichever made most of it.
             reason = (

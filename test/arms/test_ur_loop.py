@@ -1,6 +1,7 @@
 """Where the stream of a UR begins: at what the robot says it was sent to, if it stands there."""
 
 import math
+import time
 from multiprocessing import Pipe
 
 import pytest
@@ -54,6 +55,31 @@ def test_the_stream_begins_where_the_arm_was_sent_to():
     answer, sent = started(target)
     assert answer == ""
     assert sent and all(pose == target for pose in sent)
+
+
+class SlowOnce(Robot):
+    """Speaks in real time, and lets one of its set-points wait."""
+
+    def read(self):
+        self.robot_s = 0.002 * (time.monotonic_ns() // 2_000_000)
+        return UrReading(self.robot_s, (0.0,) * 6, (0.0,) * 6, POSE, self.target, 7, 1, 2)
+
+    def servo(self, pose):
+        super().servo(pose)
+        time.sleep(0.05 if len(self.sent) == 5 else 0.002)
+        return True
+
+
+def test_a_command_that_waits_for_the_robot_makes_no_later_state_look_older():
+    ours, theirs = Pipe()
+    memory = UrMemory(shared_memory(MEMORY_SIZE))
+    loop = UrLoop(UrConfig("a", gripper=None), SlowOnce(POSE), memory, theirs)
+    ours.send((START,))
+    ages = []
+    for _ in range(60):
+        loop._guarded(time.monotonic_ns())
+        ages.append(time.monotonic_ns() - memory.read_state().steady_ns)
+    assert sorted(ages[-30:])[15] < 8_000_000, "the median: this process may be held up, too"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What is made of the states of a UR: how old they are, and when a robot counts as late, silent or stopped."""
 
+import time
+
 import pytest
 
 from bid_ros.arms.ur_config import UrConfig
@@ -23,6 +25,9 @@ class Robot:
         robot_s = PERIOD_S * round(sent * (1.0 + self.drift) / PERIOD_S)
         return UrReading(robot_s, (0.0,) * 6, (0.0,) * 6, POSE, POSE, 7, 1, self.runtime)
 
+    def clock(self):
+        return round(1e9 * self.now)
+
     def connected(self):
         return True
 
@@ -30,10 +35,10 @@ class Robot:
 def watched(robot, seconds):
     """Watch a robot; return the first finding and when it came, None and the watch if there was none."""
     begin = robot.now
-    watch = UrWatch(UrConfig("a"), robot, round(1e9 * robot.now))
+    watch = UrWatch(UrConfig("a"), robot, robot.clock)
     while robot.now < begin + seconds:
         robot.now += PERIOD_S
-        finding = watch.look(round(1e9 * robot.now))
+        finding = watch.look()
         if finding is not None:
             return finding, robot.now - begin
     return None, watch
@@ -51,13 +56,13 @@ def test_a_delay_that_grows_is_noticed_by_what_it_has_grown_to(rate):
 def test_clocks_that_differ_in_pace_are_no_delay(drift):
     finding, watch = watched(Robot(drift=drift), 600.0)
     assert finding is None
-    assert round(1e9 * 700.0) - watch.steady_ns < 10_000_000
+    assert round(1e9 * 700.0) - watch.state_ns < 10_000_000
 
 
 def test_a_delay_that_stays_is_carried_and_one_that_shrinks_is_the_new_measure():
     finding, watch = watched(Robot(lambda now: 0.1 if now < 130.0 else 0.0), 60.0)
     assert finding is None
-    assert round(1e9 * 160.0) - watch.steady_ns < 10_000_000
+    assert round(1e9 * 160.0) - watch.state_ns < 10_000_000
 
 
 def test_silence_is_told_from_delay():
@@ -67,22 +72,30 @@ def test_silence_is_told_from_delay():
     assert after_s == pytest.approx(1.0 + TIMEOUT_S, abs=0.01)
 
 
+def test_a_state_is_as_old_by_the_clocks_of_others():
+    robot = Robot(lambda now: min(0.1, 0.1 * (now - 100.0)))
+    finding, watch = watched(robot, 2.0)
+    assert finding is None
+    for clock_ns, instant_ns in ((time.time_ns(), watch.stamp_ns), (time.monotonic_ns(), watch.steady_ns)):
+        assert 0.09 < (clock_ns - instant_ns) / 1e9 < 0.6
+
+
 def test_states_grow_no_older_from_one_to_the_next():
     jitter = iter([0.03, 0.0, 0.02, 0.01, 0.0, 0.03] * 100)
     robot = Robot(lambda now: next(jitter))
-    watch = UrWatch(UrConfig("a"), robot, round(1e9 * robot.now))
+    watch = UrWatch(UrConfig("a"), robot, robot.clock)
     stamps = []
     for _ in range(500):
         robot.now += 0.05
-        assert watch.look(round(1e9 * robot.now)) is None
-        stamps.append(watch.steady_ns)
+        assert watch.look() is None
+        stamps.append(watch.state_ns)
     assert stamps == sorted(stamps)
 
 
 def test_a_program_that_does_not_run_has_one_sentence():
     robot = Robot()
-    watch = UrWatch(UrConfig("a"), robot, 0)
+    watch = UrWatch(UrConfig("a"), robot, robot.clock)
     assert watch.why_stopped() == ""
     robot.now, robot.runtime = robot.now + 1.0, 1
-    watch.look(1_000_000_000)
+    watch.look()
     assert watch.why_stopped().startswith("robot at a stopped our program: look at the pendant, whether it is in local")
