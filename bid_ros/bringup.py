@@ -79,7 +79,8 @@ class System:
         arm: driver.
         arm_config: file in ``config``.
         ports: TCP ports that its twin serves.
-        moving: speed of the cup in m/s at which the shipped policy was evaluated.
+        moving: speed of the cup in m/s at which the shipped policy was evaluated: what it, trained on standing cups,
+            could follow in rehearsals of other seeds.
     """
 
     name: str
@@ -87,6 +88,10 @@ class System:
     arm_config: str
     ports: tuple[int, ...]
     moving: float
+
+    def cup_speed(self, asked: float | None) -> float:
+        """Return the speed of the cup in m/s that was asked for, :attr:`moving` if none was."""
+        return self.moving if asked is None else asked
 
     def config(self, ending: str) -> str:
         """Path of the system's configuration file with this ending, such as ``_cameras.yaml``."""
@@ -186,14 +191,13 @@ def _policy(arguments: UpArguments, task: str, bundle: str) -> dict[str, Any]:
 
 
 def _episode(arguments: UpArguments, system: System, task: str, bundle: str, out: Path, twin: bool) -> dict[str, Any]:
-    moving = system.moving if arguments.moving is None else arguments.moving
     return {
         "task": task,
         "bundle": bundle,
         "episodes": arguments.episodes,
         "seed": arguments.seed,
         "labels": list(arguments.teleop) or [arguments.decoder],
-        "moving": float(moving),
+        "moving": float(system.cup_speed(arguments.moving)),
         "twin": twin,
         "out": str(out),
         "decoder": "" if arguments.teleop else arguments.decoder,

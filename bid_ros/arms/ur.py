@@ -71,7 +71,7 @@ class UrArm:
         """
         with self._lifecycle:
             if self._link is None:
-                self._demand(f"{self._fault}; recover first" if self._fault else "")
+                self._demand_health()
                 self._connect(release=False)
 
     def state(self) -> ArmState:
@@ -269,9 +269,12 @@ class UrArm:
     def _ready(self) -> UrLink:
         link = self._connected()
         self._look()
+        self._demand_health()
+        return link
+
+    def _demand_health(self) -> None:
         if self._fault:
             raise ArmError(f"{self._fault}; recover first")
-        return link
 
     def _await_motion(self, link: UrLink, target: Array) -> None:
         while (state := link.state()).mode is Mode.MOVING and not link.trouble(state):

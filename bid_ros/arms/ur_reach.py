@@ -75,24 +75,23 @@ class Reach:
         if posture is None:
             return self._unreachable(setpoint.position, "a set-point")
         soon_s = self._braking(setpoint)
-        soon = self._after(setpoint, soon_s, posture)
-        later = None if soon is None else self._after(setpoint, self._config.extrapolate_s + soon_s, soon)
-        if soon is None or later is None:
-            return self._unreachable(setpoint.position, "the stop after a set-point")
+        postures = [posture]
+        for seconds in (soon_s, soon_s + self._config.extrapolate_s):
+            place = add(setpoint.position, setpoint.linear_velocity, seconds)
+            turn = turned(setpoint.quaternion, times(setpoint.angular_velocity, seconds))
+            reached = self._posture(place, turn, postures[-1])
+            if reached is None:
+                return self._unreachable(place, "the stop after a set-point")
+            postures.append(reached)
         # The shorter time, as near a singular posture a mean over a longer one would hide the peak.
-        for number, (now, then) in enumerate(zip(posture, soon, strict=True), 1):
+        for number, (now, then) in enumerate(zip(posture, postures[1], strict=True), 1):
             rate = abs(then - now) / soon_s
             if rate > self._config.max_joint_speed:
                 return (
                     f"a set-point needs {rate:.2f} rad/s of joint {number} of the robot at {self._config.address}, "
                     f"near a singular posture; valid is up to {self._config.max_joint_speed:g}"
                 )
-        return self.outside(posture) or self.outside(later)
-
-    def _after(self, setpoint: TimedSetpoint, seconds: float, near: Sequence[float]) -> list[float] | None:
-        """Return the posture that a set-point's own motion has reached, None if there is none."""
-        place = add(setpoint.position, setpoint.linear_velocity, seconds)
-        return self._posture(place, turned(setpoint.quaternion, times(setpoint.angular_velocity, seconds)), near)
+        return self.outside(posture) or self.outside(postures[-1])
 
     def _braking(self, setpoint: TimedSetpoint) -> float:
         """Return the s in which the set-point's own motion passes what it passes until it has braked to rest."""

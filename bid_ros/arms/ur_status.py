@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bid_ros.arms.spatial import norm, turn_between, turned
+from bid_ros.arms.spatial import add, norm, turn_between, turned
 from bid_ros.arms.ur_follower import Pose
 
 RUNNING: Final = 7  # of robot_mode
@@ -100,11 +100,9 @@ def possible(reading: UrReading, before: UrReading) -> bool:
 
 def near(one: Pose, other: Pose) -> bool:
     """Whether two poses are what an arm at rest is sent to and where it then stands; no pose is near NaN."""
-    if not (_within(one.quaternion, 1.001) and _within(other.quaternion, 1.001)):
-        return False
-    apart = tuple(a - b for a, b in zip(one.position, other.position, strict=True))
+    apart, turn = add(one.position, other.position, -1.0), turn_between(one.quaternion, other.quaternion)
     # Not `>`, which NaN would pass.
-    return math.hypot(*apart) <= NEAR_M and norm(turn_between(one.quaternion, other.quaternion)) <= NEAR_RAD
+    return norm(apart) <= NEAR_M and norm(turn) <= NEAR_RAD
 
 
 def _within(values: Sequence[float], most: float) -> bool:

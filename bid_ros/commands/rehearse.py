@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.episodes < 1:
         raise BidError(f"episodes is {options.episodes}; valid is 1 or more")
-    moving = SYSTEMS[options.system].moving if options.moving is None else options.moving
+    moving = SYSTEMS[options.system].cup_speed(options.moving)
     bundle = Path(options.bundle) if options.bundle else share("models", options.system)
     task = load_task(task_path(options.system))
     rehearsal, log = Rehearsal(task, _maker(options, bundle, task)), RunLog()

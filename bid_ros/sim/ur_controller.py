@@ -248,14 +248,14 @@ class UrController:
 
     def _wait_for(self, due_ns: int) -> int:
         """Sleep until a cycle is due and return when the next one is."""
-        now = time.monotonic_ns()
-        if now < due_ns:
-            time.sleep((due_ns - now) / 1e9)
-        elif now - due_ns > CATCH_UP_NS:
+        late_ns = time.monotonic_ns() - due_ns
+        if late_ns < 0:
+            time.sleep(-late_ns / 1e9)
+        elif late_ns > CATCH_UP_NS:
             self._overruns += 1
-            self._lost_ns += now - due_ns
-            self._machine.pass_by((now - due_ns) / 1e9)
-            due_ns = now
+            self._lost_ns += late_ns
+            self._machine.pass_by(late_ns / 1e9)
+            due_ns += late_ns
         return due_ns + self._period_ns
 
     def _cycle(self) -> None:

@@ -39,12 +39,19 @@ class Robot:
         pass
 
 
+def looping(robot):
+    """A loop that was asked to start its stream; our end of its requests, and its memory."""
+    ours, theirs = Pipe()
+    memory = UrMemory(shared_memory(MEMORY_SIZE))
+    loop = UrLoop(UrConfig("a", gripper=None), robot, memory, theirs)
+    ours.send((START,))
+    return loop, ours, memory
+
+
 def started(target):
     """Start the stream of a robot and run it for some periods; return the answer and what the robot was sent."""
-    ours, theirs = Pipe()
     robot = Robot(target)
-    loop = UrLoop(UrConfig("a", gripper=None), robot, UrMemory(shared_memory(MEMORY_SIZE)), theirs)
-    ours.send((START,))
+    loop, ours, _ = looping(robot)
     for period in range(10):
         loop._guarded(loop._beat_ns + 2_000_000 * period)
     return ours.recv(), robot.sent
@@ -71,10 +78,7 @@ class SlowOnce(Robot):
 
 
 def test_a_command_that_waits_for_the_robot_makes_no_later_state_look_older():
-    ours, theirs = Pipe()
-    memory = UrMemory(shared_memory(MEMORY_SIZE))
-    loop = UrLoop(UrConfig("a", gripper=None), SlowOnce(POSE), memory, theirs)
-    ours.send((START,))
+    loop, _ours, memory = looping(SlowOnce(POSE))
     ages = []
     for _ in range(60):
         loop._guarded(time.monotonic_ns())

@@ -65,7 +65,10 @@ def test_reach_refuses_what_the_arm_cannot_follow_to_rest():
     outwards = tuple(0.5 * edge[:3] / np.linalg.norm(edge[:3]))
     joints = [0.0, -0.06, 0.12, -0.06, -1.5708, 0.0]
     assert reach.refusal(at(pose_from_numbers(edge)), joints) == ""
-    assert "the stop after a set-point" in reach.refusal(at(pose_from_numbers(edge), velocity=outwards), joints)
+    refusal = reach.refusal(at(pose_from_numbers(edge), velocity=outwards), joints)
+    assert "the stop after a set-point" in refusal
+    x = float(refusal.split("[")[1].split(",")[0])
+    assert abs(x) > abs(edge[0]), "it names where the arm would come to rest"
 
 
 def test_reach_keeps_the_joint_limits():
