@@ -58,7 +58,8 @@ class UrConfig:
         rate_hz: set-points a second that the robot gets: 125, 500 (e-Series only), or 0 for the controller's own rate.
         lookahead_time_s: s that ``servoj`` looks ahead. Longer is smoother; the arm lags about that much. 0.03 to 0.2.
         gain: proportional gain of ``servoj``, 100 to 2000. Higher follows closer and shakes sooner.
-        max_speed, max_acceleration: of the tool, m/s and m/s^2, whatever the set-points do.
+        max_speed, max_acceleration: of the tool, m/s and m/s^2, whatever the set-points do. Keep them above the task's
+            limits: an arm that may not go faster than its set-points never makes up for where it fell behind.
         max_turn_rate, max_turn_acceleration: of the tool, rad/s and rad/s^2.
         max_joint_speed: rad/s. A set-point that needs more, as near a singular posture, is refused.
         joint_min, joint_max: rad, ``(6,)``. A set-point or joint target outside is refused.
@@ -86,9 +87,9 @@ class UrConfig:
     rate_hz: int = 0
     lookahead_time_s: float = 0.1
     gain: float = 300.0
-    max_speed: float = 0.5
-    max_acceleration: float = 5.0
-    max_turn_rate: float = 1.5
+    max_speed: float = 0.6
+    max_acceleration: float = 6.0
+    max_turn_rate: float = 1.8
     max_turn_acceleration: float = 15.0
     max_joint_speed: float = 2.5
     joint_min: tuple[float, ...] = (-2 * math.pi,) * JOINTS

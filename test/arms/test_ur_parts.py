@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.arms import Setpoint
+from bid_ros.arms import Setpoint, load_arm_config
 from bid_ros.arms.follower import Motion
 from bid_ros.arms.servo import ChunkServo, ServoConfig
 from bid_ros.arms.spatial import ZERO, norm, turn_between
@@ -192,7 +192,7 @@ def test_silence_in_motion_brakes_and_ignores_what_comes_later():
 def test_a_stall_of_who_sends_set_points_does_not_drive_the_tool_through_the_floor(root, speed, stall_ms):
     """The servo keeps its own stopping point in the workspace; what is carried on without it may pass by this much."""
     task = load_task(root / "config" / "ur5_pick.yaml")
-    config = UrConfig("a", max_speed=0.6, max_acceleration=6.0, max_turn_rate=1.8)
+    config = load_arm_config(root / "config" / "ur_arm.yaml", "127.0.0.1", twin=False, name="ur")
     floor, start, down = task.limits.workspace_min[2], np.array([0.48, 0.0, 0.25]), [1.0, 0.0, 0.0, 0.0]
     actions = np.tile([*start, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.08], (15, 1))
     actions[:, 2] = np.maximum(start[2] - speed * 0.1 * np.arange(15), floor)
@@ -201,7 +201,8 @@ def test_a_stall_of_who_sends_set_points_does_not_drive_the_tool_through_the_flo
         servo = ChunkServo(task, ServoConfig(lookahead_s=0.055))
         servo.start(start, down, 0)
         servo.accept(ActionChunk(0, 100 * MS, actions, source="policy", sequence=1))
-        linear, angular = Motion(config.max_speed, config.max_acceleration), Motion(config.max_turn_rate, 15.0)
+        linear = Motion(config.max_speed, config.max_acceleration)
+        angular = Motion(config.max_turn_rate, config.max_turn_acceleration)
         built = UrFollower(linear, angular, config.silence_timeout_s, config.extrapolate_s)
         built.start(Pose(tuple(start), tuple(down)), 0)
         for ms in range(0, 1400, 2):
