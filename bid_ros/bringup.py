@@ -17,6 +17,7 @@ from bid_ros.checks import check_range
 from bid_ros.errors import BidError
 from bid_ros.middleware import middleware_environment
 from bid_ros.paths import share
+from bid_ros.teleop import check_styles
 
 FRANKA_PORTS: Final = (1337, 1338)  # robot and gripper, fixed by the libfranka protocol
 # Scripts, RTDE, Dashboard and the gripper's URCap: fixed by the controller.
@@ -43,7 +44,7 @@ class UpArguments:
         episodes, seed: how many episodes and the first seed.
         rviz: start RViz (where it is installed). record: write a bag. out: folder for everything the run writes.
         bundle: folder of the policy bundle.
-        teleop: labels ``clean``/``diverse`` of scripted demonstrations; empty = the policy acts.
+        teleop: styles of scripted demonstrations, the episodes in them in turn; empty = the policy acts.
     """
 
     robot_ip: str = ""
@@ -111,10 +112,12 @@ def describe(system: str, arguments: UpArguments) -> list[NodeSpec]:
     """Return the nodes of a system.
 
     Raises:
-        BidError: no such system, no policy bundle is shipped for it, or no address is free for its twin.
+        BidError: no such system, no policy bundle is shipped for it, nobody demonstrates it in such a style, or no
+            address is free for its twin.
     """
     if system not in SYSTEMS:
         raise BidError(f"system '{system}' does not exist; valid are {', '.join(SYSTEMS)}")
+    check_styles(system, arguments.teleop)
     found = SYSTEMS[system]
     content = yaml.safe_load(Path(found.config("_nodes.yaml")).read_text())
     return [_with_file(spec, content) for spec in _nodes(found, arguments)]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bid_ros.bringup import SYSTEMS, UpArguments
 from bid_ros.commands.up import start
 from bid_ros.errors import BidError
+from bid_ros.teleop import STYLES, check_styles, find_demonstrator
 
-FIRST_SEED = {"clean": 100_000, "diverse": 200_000}
+FIRST_SEED = {"clean": 100_000, "diverse": 200_000, "recover": 250_000}
 
 
 def add_parser(verbs: Any) -> None:
@@ -23,8 +25,11 @@ def add_parser(verbs: Any) -> None:
         "continues where it stopped, until there are as many successful episodes as asked for.",
     )
     parser.add_argument("system", choices=sorted(SYSTEMS))
-    parser.add_argument("--clean", type=int, default=50, help="clean, consistent demonstrations (default 50)")
-    parser.add_argument("--diverse", type=int, default=100, help="diverse in speed, pauses and path (default 100)")
+    parser.add_argument("--clean", type=int, help="clean, consistent demonstrations (default 50)")
+    parser.add_argument("--diverse", type=int, help="diverse in speed, pauses and path (default 100)")
+    parser.add_argument(
+        "--recover", type=int, help="diverse, beginning after a grasp that went wrong (ur5_pick only, default 60)"
+    )
     parser.add_argument("--out", default="", help="folder of the bags (default data/demos/SYSTEM)")
     parser.set_defaults(run=run)
 
@@ -32,7 +37,7 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Record what is missing; return 0 when complete."""
     out = Path(options.out or f"data/demos/{options.system}")
-    for label, wanted in (("clean", options.clean), ("diverse", options.diverse)):
+    for label, wanted in _wanted(options).items():
         done, attempted = _count(out, label)
         attempts_left = 3
         while done < wanted and attempts_left:
@@ -52,6 +57,13 @@ def run(options: argparse.Namespace) -> int:
             raise BidError(f"only {done} of {wanted} {label} demonstrations were recorded; see the logs below {out}")
     print(f"demonstrations are in {out}", file=sys.stderr)
     return 0
+
+
+def _wanted(options: argparse.Namespace) -> Mapping[str, int]:
+    """How many demonstrations of each style; raises BidError for a style that the system does not have."""
+    asked = {style: getattr(options, style) for style in STYLES if getattr(options, style) is not None}
+    check_styles(options.system, asked)
+    return {**find_demonstrator(options.system).styles, **asked}
 
 
 def _count(out: Path, label: str) -> tuple[int, int]:

@@ -28,7 +28,7 @@ from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, STATE
 from bid_ros.progress import PROGRESS
 from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.task import load_task
-from bid_ros.teleop import HomingPlan, homing_within
+from bid_ros.teleop import DEMONSTRATORS, HomingPlan, homing_within
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -74,7 +74,8 @@ class EpisodeNode(BidNode):
         self.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
         self.create_subscription(DecisionMessage, "/policy/decision", self._on_decision, DECISION)
         trial = build_trial(self._task.name)
-        self._operator = TwinOperator(self, trial) if self.value("twin") else RobotOperator(self, trial)
+        demonstrator = DEMONSTRATORS.get(self._task.name)
+        self._operator = TwinOperator(self, trial, demonstrator) if self.value("twin") else RobotOperator(self, trial)
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
         self._closing = threading.Event()
         self._finished = threading.Event()
@@ -200,7 +201,7 @@ class EpisodeNode(BidNode):
         event = EpisodeEvent(episode=episode, seed=seed, label=labels[episode % len(labels)])
         self._publish(event, EpisodeEvent.PREPARE)
         self._say(f"episode {episode + 1}/{self.value('episodes')}  preparing")
-        self._operator.prepare(scene_of(self._task, seed), seed, self.value("moving"))
+        self._operator.prepare(scene_of(self._task, seed), seed, self.value("moving"), event.label)
         self._publish(event, EpisodeEvent.START)
         started = time.monotonic()
         self._running = self._log

@@ -23,6 +23,7 @@ from bid_ros.stamps import stamp_ns
 
 if TYPE_CHECKING:
     from bid_ros.nodes.episode_node import EpisodeNode
+    from bid_ros.teleop import Demonstrator
 
 DOWN = np.array(DOWN_6D)
 CLOSED = 0.0  # m, asked for to squeeze whatever is between the fingers
@@ -37,8 +38,8 @@ SHOWN_NS = 300_000_000
 class Operator(Protocol):
     """Prepares the scene of an episode, then says how the episode ended."""
 
-    def prepare(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
-        """Bring tool and scene to the start of the episode; blocks."""
+    def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
+        """Bring tool and scene to the start of the episode, a demonstration in the style ``label`` or not; blocks."""
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
         """Block until the episode is over; return its outcome: success, timeout or dropped."""
@@ -47,9 +48,10 @@ class Operator(Protocol):
 class TwinOperator:
     """Homes the arm through the safety node, lets the twin lay out the scene, and scores from ground truth."""
 
-    def __init__(self, node: EpisodeNode, trial: Trial) -> None:
+    def __init__(self, node: EpisodeNode, trial: Trial, demonstrator: Demonstrator | None) -> None:
         self._node = node
         self._trial = trial
+        self._demonstrator = demonstrator
         self._reset = node.create_client(ResetEpisode, "/twin/reset")
         self._stamps: dict[str, int] = {}
         self._bodies: dict[str, Pose] = {}
@@ -59,13 +61,14 @@ class TwinOperator:
         self._outcome = ""
         self._judging = False
 
-    def prepare(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
+    def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
         """Open, go to the start, lay out the scene, take what belongs into the gripper, and let everyone see it.
 
         Args:
             start: ``(3,)`` tool position, m, base frame.
             seed: of the scene.
             moving: speed of the cup, m/s.
+            label: of the episode; a style of demonstration may begin elsewhere, from there on.
         """
         node, setup = self._node, self._trial.setup
         node.move_to(start, DOWN, setup.open_width)
@@ -78,6 +81,7 @@ class TwinOperator:
             node.hold(start, DOWN, width, lambda: low < self._settled_width() < high, GRASPING_S, "the grasp")
         seen = "a sign of life of the twin's scene"
         node.hold(start, DOWN, width, lambda: min(self._stamps.values(), default=0) > shown_ns, SHOWING_S, seen)
+        self._go_on(seed, label)
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
         """Score from physics while the policy acts."""
@@ -95,6 +99,15 @@ class TwinOperator:
                 time.sleep(0.1)
         finally:
             self._judging = False
+
+    def _go_on(self, seed: int, style: str) -> None:
+        """Bring the tool to where a demonstration of a style begins, if that is not the start of every episode."""
+        if self._demonstrator is None or style not in self._demonstrator.styles:
+            return
+        node, places = self._node, {name: position for name, (position, _) in self._bodies.items()}
+        for position, width in self._demonstrator.preparation(style, seed, places):
+            node.move_to(position, DOWN, width)
+            node.hold(position, DOWN, width, lambda: not node.status().gripper_busy, GRASPING_S, "the fingers' rest")
 
     def _open(self) -> bool:
         return bool(self._node.status().gripper_width > self._trial.setup.opened)
@@ -140,7 +153,7 @@ class RobotOperator:
         node.create_service(Trigger, "/episode/start", self._on_start)
         node.create_service(SetBool, "/episode/outcome", self._on_outcome)
 
-    def prepare(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
+    def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
         """Open, go to the start, wait until the person has set up the scene; then grasp what they gave."""
         node, setup = self._node, self._setup
         node.move_to(start, DOWN, setup.open_width)

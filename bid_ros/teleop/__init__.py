@@ -3,12 +3,13 @@
 from bid_ros.teleop.homing import HomingConfig, HomingPlan, homing_within
 from bid_ros.teleop.picker import ScriptedPicker
 from bid_ros.teleop.picking import PickingConfig, PickingGeometry
-from bid_ros.teleop.placing import STYLES, PlacingConfig, PlacingGeometry
+from bid_ros.teleop.placing import PlacingConfig, PlacingGeometry
 from bid_ros.teleop.planned import PlannedTeleoperator
-from bid_ros.teleop.registry import Demonstrator, find_demonstrator
+from bid_ros.teleop.registry import DEMONSTRATORS, STYLES, Demonstrator, check_styles, find_demonstrator
 from bid_ros.teleop.scripted import ScriptedTeleoperator
 
 __all__ = [
+    "DEMONSTRATORS",
     "STYLES",
     "Demonstrator",
     "HomingConfig",
@@ -20,6 +21,7 @@ __all__ = [
     "PlannedTeleoperator",
     "ScriptedPicker",
     "ScriptedTeleoperator",
+    "check_styles",
     "find_demonstrator",
     "homing_within",
 ]

@@ -14,6 +14,8 @@ from bid_ros.rotation import DOWN_6D
 from bid_ros.teleop.placing import STYLES, Miss
 
 Array = NDArray[np.float64]
+RECOVER: Final = "recover"
+PICKING_STYLES: Final = (*STYLES, RECOVER)
 STRATEGIES: Final = ("straight", "high", "left", "right")
 
 
@@ -71,6 +73,11 @@ class PickingGeometry:
     def above_z(self) -> float:
         """Height in m of the tool over the cup before the descent, base frame."""
         return self.rim_z + self.clearance
+
+    @property
+    def clear_z(self) -> float:
+        """Height in m of the tool at which closed fingers are well over the rim, base frame."""
+        return self.rim_z + 0.25 * self.clearance
 
     @property
     def release_z(self) -> float:
@@ -202,8 +209,8 @@ def draw_manner(style: str, seed: int, config: PickingConfig) -> PickingManner:
     Raises:
         BidError: the style is unknown or the seed negative.
     """
-    if style not in STYLES:
-        raise BidError(f"demonstration style is '{style}'; valid are {', '.join(STYLES)}")
+    if style not in PICKING_STYLES:
+        raise BidError(f"demonstration style is '{style}'; valid are {', '.join(PICKING_STYLES)}")
     if seed < 0:
         raise BidError(f"demonstration seed is {seed}; valid is 0 or more")
     if style == "clean":
@@ -215,7 +222,8 @@ def draw_manner(style: str, seed: int, config: PickingConfig) -> PickingManner:
     before, middle, over_cup, over_saucer = pauses.tolist()
     first, second, third, fourth = config.misses
     return PickingManner(
-        approach=STRATEGIES[int(random.integers(len(STRATEGIES)))],
+        # Back to the cup it is only a hand's breadth.
+        approach=STRATEGIES[int(random.integers(len(STRATEGIES)))] if style != RECOVER else "straight",
         carry=STRATEGIES[int(random.integers(len(STRATEGIES)))],
         speed=float(np.exp(random.uniform(*np.log(config.speed_factors)))),
         detours=(float(random.uniform(0.05, 0.11)), float(random.uniform(0.03, 0.08))),

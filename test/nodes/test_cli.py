@@ -94,6 +94,14 @@ def test_bad_arguments_of_up_end_with_status_2_and_one_sentence(tmp_path, root, 
     assert not (tmp_path / "out").exists(), "processes were started for a run that cannot work"
 
 
+@pytest.mark.parametrize("arguments", [("up", "--teleop", "recover"), ("demos", "--recover", "1")])
+def test_a_style_that_the_system_does_not_have_is_refused(tmp_path, ros_domain, arguments):
+    verb, *rest = arguments
+    done = bid(verb, "franka_place", *rest, "--out", str(tmp_path / "out"))
+    assert done.returncode == 2 and not (tmp_path / "out").exists()
+    assert "demonstration style is 'recover'; valid for franka_place are clean, diverse" in done.stderr
+
+
 def test_demonstrating_on_a_robot_is_refused(tmp_path):
     out = tmp_path / "out"
     done = bid("up", "ur5_pick", "--teleop", "clean", "--robot-ip", "192.0.2.1", "--out", str(out))

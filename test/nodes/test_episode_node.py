@@ -18,6 +18,7 @@ from bid_msgs.srv import ResetEpisode
 from bid_ros.nodes.convert import pose_stamped
 from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, STATE
 from bid_ros.stamps import stamp_ns
+from bid_ros.teleop import DEMONSTRATORS
 
 START_S = 60.0
 REQUIRED_KEYS = {
@@ -143,6 +144,22 @@ def test_picking_in_the_twin_begins_with_an_open_gripper_once_the_new_scene_was_
     status, run, output = harness.finish()
     assert (status, run["successes"]) == (0, 1)
     assert "cup to saucer" in output and "episode 1: success" in output
+
+
+def test_a_demonstration_of_recovering_begins_with_the_cup_held_off_its_middle(bench, root, tmp_path):
+    harness, scene = picking(bench, root, tmp_path, seed=3, labels=["recover"])
+    places = {"cup": np.array(scene.cup), "saucer": np.array([0.50, 0.20, 0.0])}
+    (place, _), _ = DEMONSTRATORS["ur5_pick"].preparation("recover", 3, places)
+    low = []
+
+    def look():
+        if harness.position[2] < 0.1:
+            low.append(harness.width)
+
+    assert bench.until(lambda: EpisodeEvent.START in harness.kinds(), START_S, each=look)
+    np.testing.assert_allclose(harness.position, place, atol=1e-3)
+    assert low[0] == pytest.approx(0.085) and low[-1] == 0.0, "the fingers close around the cup, down there"
+    assert scene.width_at_reset == pytest.approx(0.085)
 
 
 def test_a_scene_that_the_twin_cannot_lay_out_aborts_the_run_with_its_reason(bench, root, tmp_path):
