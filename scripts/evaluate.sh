@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# The comparison of the README: static and moving cup, four ways to execute chunks, 20 episodes each with the same
+# The comparison of the README: static and moving cup, perhaps at more than one speed, four ways to execute chunks, 20 episodes each with the same
 # seeds, in the real-time twin. Seeds below 5000 were looked at while settings were chosen; 5000 on were not.
 # BID takes its negatives from the bundle: ur5_pick has no weak policy, so there it is backward coherence and positives.
 # Resumable. An episode that safety stops counts as a failure; the run goes on with the next seed in a new process,
 # because a stop is never reset by itself. An episode that was interrupted is run again. Every part is in its own
 # folder, and the table counts them together.
-# Usage: evaluate.sh SYSTEM OUT [EPISODES]; SYSTEM is franka_place or ur5_pick
+# Usage: evaluate.sh SYSTEM OUT [EPISODES [SPEED...]]; SYSTEM is franka_place or ur5_pick, SPEED in m/s another one of the cup
 set -uo pipefail
 trap 'echo "interrupted; run the same command again to go on" >&2; exit 130' INT
 cd "$(dirname "$0")/.."
-[ $# -ge 2 ] || { echo "usage: evaluate.sh SYSTEM OUT [EPISODES]" >&2; exit 2; }
+[ $# -ge 2 ] || { echo "usage: evaluate.sh SYSTEM OUT [EPISODES [SPEED...]]" >&2; exit 2; }
 system=$1
 out=$2
 episodes=${3:-20}
+shift $(($# < 3 ? $# : 3))
 bid=${BID:-.venv/bin/bid}
 python=$(dirname "$bid")/python
 first=5000
@@ -32,10 +33,13 @@ run() { # NAME arguments...
   done
 }
 
-for cup in static moving; do
+for cup in static moving "$@"; do
   # A moving cup has the speed that the system's shipped policy is made for, the default.
-  speed=()
-  [ "$cup" = moving ] || speed=(--moving 0)
+  case $cup in
+    static) speed=(--moving 0) ;;
+    moving) speed=() ;;
+    *) speed=(--moving "$cup") ;;
+  esac
   run "bid_$cup" "${speed[@]}" --decoder bid --samples 16
   run "vanilla_closed_$cup" "${speed[@]}" --decoder vanilla --samples 1
   run "vanilla_open_$cup" "${speed[@]}" --decoder vanilla --samples 1 --action-horizon 15

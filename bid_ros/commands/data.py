@@ -8,16 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bid_ros.commands.learn import task_path
-from bid_ros.errors import BidError
-from bid_ros.task import load_task
+from bid_ros.commands.tasks import recorded_task, task_of
+from bid_ros.task import Task
 
 
 def add_parser(verbs: Any) -> None:
     """Add the four verbs."""
     video = verbs.add_parser("video", help="draw the decisions of a bag over its images")
     video.add_argument("bag")
-    video.add_argument("--task", default="franka_place", help="name or path of the task file (default franka_place)")
+    video.add_argument("--task", default="", help="name or path of the task file (default: that of run.json beside it)")
     video.add_argument("--out", default="run.gif", help="GIF or MP4 file to write (default run.gif)")
     video.set_defaults(run=run_video)
 
@@ -50,7 +49,7 @@ def run_video(options: argparse.Namespace) -> int:
     """Draw."""
     from bid_ros.evaluation.replay_video import write_run_video
 
-    written = write_run_video(Path(options.bag), Path(options.out), load_task(task_path(options.task)))
+    written = write_run_video(Path(options.bag), Path(options.out), _task(options))
     print(f"wrote {written}" if written else "the bag holds no decision to draw", file=sys.stderr)
     return 0 if written else 1
 
@@ -81,7 +80,7 @@ def run_motion(options: argparse.Namespace) -> int:
     """Hold a run's commanded motion against the limits."""
     from bid_ros.evaluation.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
 
-    limits = load_task(task_path(options.task or _recorded_task(Path(options.bag)))).limits
+    limits = _task(options).limits
     motion = read_commanded(Path(options.bag))
     report = commanded_report(motion, limits)
     print(json.dumps(report) if options.json else commanded_table(report))
@@ -90,10 +89,6 @@ def run_motion(options: argparse.Namespace) -> int:
     return 1 if any(row["above"] for row in report["quantities"].values()) else 0
 
 
-def _recorded_task(bag: Path) -> str:
-    """Name of the task of a run, from what ``bid up`` left beside its bag."""
-    file = bag.parent / "run.json"
-    try:
-        return str(json.loads(file.read_text())["task"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise BidError(f"{file} does not say which task bag {bag} is of; give it with --task") from None
+def _task(options: argparse.Namespace) -> Task:
+    """The task that was named, or that of the run which the bag is of."""
+    return task_of(options.task, "" if options.task else recorded_task([Path(options.bag)]), options.bag)

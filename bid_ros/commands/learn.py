@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bid_ros.paths import share
-from bid_ros.task import load_task
+from bid_ros.commands.tasks import recorded_task, task_of
+from bid_ros.errors import BidError
 
 if TYPE_CHECKING:
     from bid_ros.recording.build_dataset import BagReport
@@ -18,7 +18,7 @@ def add_parser(verbs: Any) -> None:
     """Add the three verbs."""
     dataset = verbs.add_parser("dataset", help="turn bags into a data set")
     dataset.add_argument("bags", nargs="+", help="bags, or folders that hold runs with a bag")
-    dataset.add_argument("--task", default="franka_place", help="name or path of the task file (default franka_place)")
+    dataset.add_argument("--task", default="", help="name or path of the task file (default: what the bags are of)")
     dataset.add_argument("--out", default="data/dataset.npz", help="file to write (default data/dataset.npz)")
     dataset.set_defaults(run=run_dataset)
 
@@ -28,7 +28,7 @@ def add_parser(verbs: Any) -> None:
         description="Train a diffusion policy, strong and early weak checkpoint. Running the command again resumes.",
     )
     train.add_argument("dataset", help="data set file made by bid dataset")
-    train.add_argument("--task", default="franka_place")
+    train.add_argument("--task", default="", help="name or path of the task file (default: what the data are of)")
     train.add_argument("--out", default="data/training", help="folder of checkpoints, log and loss plot")
     train.add_argument("--steps", type=int, default=8000, help="training steps of the strong policy (default 8000)")
     train.add_argument(
@@ -53,7 +53,7 @@ def add_parser(verbs: Any) -> None:
 
     export = verbs.add_parser("export", help="export checkpoints to a policy bundle")
     export.add_argument("training", help="folder that bid train wrote")
-    export.add_argument("--task", default="franka_place")
+    export.add_argument("--task", default="", help="name or path of the task file (default: what the run is of)")
     export.add_argument("--out", default="", help="bundle folder to write (default models/ and the task's name)")
     export.add_argument(
         "--sampling-steps",
@@ -66,18 +66,16 @@ def add_parser(verbs: Any) -> None:
     export.set_defaults(run=run_export)
 
 
-def task_path(name: str) -> Path:
-    """Path of a task file given by name or path."""
-    path = Path(name)
-    return path if path.suffix in (".yaml", ".yml") else share("config", f"{name}.yaml")
-
-
 def run_dataset(options: argparse.Namespace) -> int:
     """Build the data set."""
     from bid_ros.recording.build_dataset import build_dataset  # takes a second to import
 
-    task = load_task(task_path(options.task))
     bags = [bag for path in options.bags for bag in _bags(Path(path))]
+    if not bags:
+        raise BidError(
+            f"there is no bag in {', '.join(options.bags)}; valid are bags, or folders that hold runs with one"
+        )
+    task = task_of(options.task, "" if options.task else recorded_task(bags), str(bags[0]))
     out = Path(options.out)
     dataset = build_dataset(bags, task, progress=_report, cache=out.parent / "parts")
     dataset.save(out)
@@ -101,6 +99,7 @@ def run_train(options: argparse.Namespace) -> int:
     """Train."""
     from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, train
     from bid_ros.policy.sampler import DiffusionConfig
+    from bid_ros.recording.dataset import Dataset
 
     config = TrainConfig(
         steps=options.steps,
@@ -113,15 +112,17 @@ def run_train(options: argparse.Namespace) -> int:
         augment=AugmentConfig(state=options.state_noise),
         diffusion=DiffusionConfig(prediction=options.prediction),
     )
-    train(config, Path(options.dataset), Path(options.out), load_task(task_path(options.task)))
+    dataset = Dataset.load(options.dataset)
+    train(config, dataset, Path(options.out), task_of(options.task, dataset.task, options.dataset))
     return 0
 
 
 def run_export(options: argparse.Namespace) -> int:
     """Export."""
     from bid_ros.learning import export
+    from bid_ros.learning.run_folder import RunFolder
 
-    task = load_task(task_path(options.task))
+    task = task_of(options.task, str(RunFolder(options.training).about().get("task")), options.training)
     out = Path(options.out or f"models/{task.name}")
     export(Path(options.training), out, task, weak=not options.no_weak, sampling_steps=options.sampling_steps)
     return 0

@@ -10,7 +10,7 @@ from typing import Any
 
 from bid_ros.bringup import SYSTEMS
 from bid_ros.commands.arguments import add_run_arguments
-from bid_ros.commands.learn import task_path
+from bid_ros.commands.tasks import task_path
 from bid_ros.errors import BidError
 from bid_ros.evaluation.stage import STAGES
 from bid_ros.paths import share

@@ -144,7 +144,7 @@ def test_the_command_prints_draws_and_says_whether_all_was_inside(tmp_path, caps
 def test_the_command_does_not_guess_whose_limits_count(tmp_path, capsys):
     bag = recorded(tmp_path / "bag", [status(k, 0.0, 1) for k in range(3)])
     assert main(["motion", str(bag)]) == 2
-    assert "does not say which task" in capsys.readouterr().err
+    assert "does not say which task was recorded" in capsys.readouterr().err
     assert main(["motion", str(bag), "--task", "franka_place"]) == 0
 
 

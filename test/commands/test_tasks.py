@@ -1,0 +1,61 @@
+"""Which task a verb works for."""
+
+import json
+
+import pytest
+
+from bid_ros.cli import main
+from bid_ros.commands.tasks import recorded_task, task_of
+from bid_ros.errors import BidError
+
+
+def runs(folder, *names):
+    """Folders of runs with a bag; a run without a name was killed and has no run.json."""
+    bags = []
+    for index, name in enumerate(names):
+        bag = folder / f"run_{index}" / "bag"
+        bag.mkdir(parents=True)
+        (bag / "metadata.yaml").touch()
+        if name is not None:
+            (bag.parent / "run.json").write_text(json.dumps({"task": name}))
+        bags.append(bag)
+    return bags
+
+
+def test_bags_are_of_the_task_that_their_runs_were_of_and_a_killed_run_is_of_the_others(tmp_path):
+    assert recorded_task(runs(tmp_path, "ur5_pick", None, "ur5_pick")) == "ur5_pick"
+
+
+@pytest.mark.parametrize("names", [(None,), (None, None)])
+def test_bags_that_do_not_say_it_are_refused(tmp_path, names):
+    with pytest.raises(BidError, match=r"which task was recorded; give it with --task"):
+        recorded_task(runs(tmp_path, *names))
+
+
+def test_bags_of_two_tasks_are_refused(tmp_path):
+    with pytest.raises(BidError, match=r"'franka_place' \(.*run_1.*\) and 'ur5_pick' \(.*valid are bags of one task"):
+        recorded_task(runs(tmp_path, "ur5_pick", "franka_place"))
+
+
+def test_the_task_that_was_named_counts(root):
+    assert task_of("franka_place", "ur5_pick", "data").name == "franka_place"
+    assert task_of("", "ur5_pick", "data").name == "ur5_pick"
+    assert task_of(str(root / "config" / "pusht.yaml"), "", "data").name == "pusht"
+
+
+def test_data_of_a_task_that_is_not_shipped_ask_for_its_file():
+    with pytest.raises(BidError, match=r"my\.npz is of the task 'pour_tea': .* was not found .*--task"):
+        task_of("", "pour_tea", "my.npz")
+
+
+@pytest.mark.parametrize("verb", ["dataset", "motion", "video"])
+def test_the_verbs_ask_for_the_task_when_nothing_says_it(tmp_path, capsys, verb):
+    (bag,) = runs(tmp_path, None)
+    out = [] if verb == "motion" else ["--out", str(tmp_path / "file")]
+    assert main([verb, str(bag), *out]) == 2
+    assert "does not say which task was recorded; give it with --task" in capsys.readouterr().err
+
+
+def test_a_folder_without_bags_is_refused(tmp_path, capsys):
+    assert main(["dataset", str(tmp_path), "--out", str(tmp_path / "file")]) == 2
+    assert f"there is no bag in {tmp_path}" in capsys.readouterr().err
