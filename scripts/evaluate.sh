@@ -14,6 +14,10 @@ system=$1
 out=$2
 episodes=${3:-20}
 shift $(($# < 3 ? $# : 3))
+[[ $episodes =~ ^[1-9][0-9]*$ ]] || { echo "EPISODES is $episodes; valid is 1 or more" >&2; exit 2; }
+for speed in "$@"; do
+  [[ $speed =~ ^0(\.0[0-9]*|\.10*)?$ ]] || { echo "SPEED is $speed; valid is 0 to 0.1, in m/s" >&2; exit 2; }
+done
 bid=${BID:-.venv/bin/bid}
 python=$(dirname "$bid")/python
 first=5000

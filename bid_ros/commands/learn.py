@@ -122,7 +122,7 @@ def run_export(options: argparse.Namespace) -> int:
     from bid_ros.learning import export
     from bid_ros.learning.run_folder import RunFolder
 
-    task = task_of(options.task, str(RunFolder(options.training).about().get("task")), options.training)
+    task = task_of(options.task, str(RunFolder(options.training).about()["task"]), options.training)
     out = Path(options.out or f"models/{task.name}")
     export(Path(options.training), out, task, weak=not options.no_weak, sampling_steps=options.sampling_steps)
     return 0

@@ -71,7 +71,7 @@ class RunFolder:
         """
         try:
             content = json.loads((self.path / "run.json").read_text())
-            if not isinstance(content, dict) or not {"config", "data_sha256", "task_signature"} <= set(content):
+            if not isinstance(content, dict) or not {"config", "data_sha256", "task", "task_signature"} <= set(content):
                 raise ValueError("it lacks fields")
         except FileNotFoundError as error:
             raise BidError(f"{self.path} is not the folder of a training run: it has no run.json") from error
