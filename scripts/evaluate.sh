@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The comparison of the README: static and moving cup, perhaps at more than one speed, four ways to execute chunks, 20 episodes each with the same
-# seeds, in the real-time twin. Seeds below 5000 were looked at while settings were chosen; 5000 on were not.
+# The comparison of the README: static and moving cup, perhaps at more than one speed, four ways to execute chunks, 20
+# episodes each with the same seeds, in the real-time twin. Seeds below 5000 were looked at while settings were chosen; 5000 on were not.
 # BID takes its negatives from the bundle: ur5_pick has no weak policy, so there it is backward coherence and positives.
 # Resumable. An episode that safety stops counts as a failure; the run goes on with the next seed in a new process,
 # because a stop is never reset by itself. An episode that was interrupted is run again. Every part is in its own
 # folder, and the table counts them together.
-# Usage: evaluate.sh SYSTEM OUT [EPISODES [SPEED...]]; SYSTEM is franka_place or ur5_pick, SPEED in m/s another one of the cup
+# Usage: evaluate.sh SYSTEM OUT [EPISODES [SPEED...]]; SYSTEM is franka_place or ur5_pick, SPEED another one of the cup
+# in m/s
 set -uo pipefail
 trap 'echo "interrupted; run the same command again to go on" >&2; exit 130' INT
 cd "$(dirname "$0")/.."

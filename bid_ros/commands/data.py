@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bid_ros.commands.tasks import recorded_task, task_of
-from bid_ros.task import Task
+from bid_ros.commands.tasks import task_of_bags
 
 
 def add_parser(verbs: Any) -> None:
@@ -49,7 +48,7 @@ def run_video(options: argparse.Namespace) -> int:
     """Draw."""
     from bid_ros.evaluation.replay_video import write_run_video
 
-    written = write_run_video(Path(options.bag), Path(options.out), _task(options))
+    written = write_run_video(Path(options.bag), Path(options.out), task_of_bags(options.task, [Path(options.bag)]))
     print(f"wrote {written}" if written else "the bag holds no decision to draw", file=sys.stderr)
     return 0 if written else 1
 
@@ -80,15 +79,10 @@ def run_motion(options: argparse.Namespace) -> int:
     """Hold a run's commanded motion against the limits."""
     from bid_ros.evaluation.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
 
-    limits = _task(options).limits
+    limits = task_of_bags(options.task, [Path(options.bag)]).limits
     motion = read_commanded(Path(options.bag))
     report = commanded_report(motion, limits)
     print(json.dumps(report) if options.json else commanded_table(report))
     if options.plot:
         draw_commanded(motion, limits, Path(options.plot))
     return 1 if any(row["above"] for row in report["quantities"].values()) else 0
-
-
-def _task(options: argparse.Namespace) -> Task:
-    """The task that was named, or that of the run which the bag is of."""
-    return task_of(options.task, "" if options.task else recorded_task([Path(options.bag)]), options.bag)

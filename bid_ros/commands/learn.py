@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bid_ros.commands.tasks import recorded_task, task_of
+from bid_ros.commands.tasks import task_of, task_of_bags
 from bid_ros.errors import BidError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def run_dataset(options: argparse.Namespace) -> int:
         raise BidError(
             f"there is no bag in {', '.join(options.bags)}; valid are bags, or folders that hold runs with one"
         )
-    task = task_of(options.task, "" if options.task else recorded_task(bags), str(bags[0]))
+    task = task_of_bags(options.task, bags)
     out = Path(options.out)
     dataset = build_dataset(bags, task, progress=_report, cache=out.parent / "parts")
     dataset.save(out)

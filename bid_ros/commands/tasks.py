@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bid_ros.errors import BidError
@@ -29,6 +29,11 @@ def task_of(named: str, made_for: str, what: str) -> Task:
         return load_task(task_path(made_for))
     except BidError as error:
         raise BidError(f"{what} is of the task '{made_for}': {error}; name its file with --task") from error
+
+
+def task_of_bags(named: str, bags: Sequence[Path]) -> Task:
+    """Return the task of ``--task``, or that of the runs which the bags, one at least, are of; BidError as below."""
+    return task_of(named, "" if named else recorded_task(bags), str(bags[0]))
 
 
 def recorded_task(bags: Iterable[Path]) -> str:
