@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,15 +94,27 @@ class CameraNode(BidNode):
         if twins:
             raise_priority(HARDWARE_PRIORITY)
             self.create_subscription(TwinScene, "/twin/scene", self._on_scene, IMAGE)
-            self._threads.append(threading.Thread(target=self._render, args=(twins,), name="render", daemon=True))
+            self._threads.append(self._guarded("render", partial(self._render, twins)))
         for camera in self._cameras.values():
             if camera.source == "topic":
                 self.create_subscription(Image, camera.address, partial(self._on_image, camera), DRIVER_IMAGE)
             elif camera.source != "twin":
-                thread = threading.Thread(target=self._read, args=(camera,), name=camera.name, daemon=True)
-                self._threads.append(thread)
+                self._threads.append(self._guarded(camera.name, partial(self._read, camera)))
         for thread in self._threads:
             thread.start()
+
+    def _guarded(self, name: str, work: Callable[[], None]) -> threading.Thread:
+        """Thread that ends this node with a sentence if its work fails, except in a shutdown, when that is no news."""
+
+        def run() -> None:
+            try:
+                work()
+            except Exception as error:
+                # Asked to end, the signal handler takes the publishers away between two frames, or in one.
+                if not self._stop.is_set() and self.thread_failed(f"the thread of {name} ended: {error!r}"):
+                    raise
+
+        return threading.Thread(target=run, name=name, daemon=True)
 
     def _on_image(self, camera: CameraConfig, message: Image) -> None:
         # An image that cannot be decoded is a problem of its own, not silence.

@@ -218,8 +218,8 @@ class _Client(socketserver.StreamRequestHandler):
                 if not line.endswith(b"\n"):
                     return
                 self.wfile.write(self.server.answer(line.decode("ascii", "replace")).encode())
-        except OSError:
-            return
+        except (OSError, ArmError):
+            return  # the client left, or the controller that moves the fingers stopped: a dead gripper says nothing
 
 
 def _scaled(register: int, span: tuple[float, float]) -> float:

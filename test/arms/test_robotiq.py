@@ -306,3 +306,19 @@ def test_a_port_that_is_taken_is_one_sentence(rig):
     _, _, _, address = rig
     with pytest.raises(ArmError, match=f"the gripper's twin cannot serve {address}:{PORT}"):
         RobotiqTwin(address).start()
+
+
+def test_a_gripper_whose_controller_stopped_ends_its_connections_quietly(capsys):
+    def gone(work):
+        raise ArmError("the UR twin does not run; start it first")
+
+    address = next(ADDRESSES)
+    twin = RobotiqTwin(address, KinematicFingers(), gone)
+    twin.start()
+    try:
+        with socket.create_connection((address, PORT), timeout=3.0) as client:
+            client.sendall(b"GET POS\n")
+            assert client.recv(64) == b""
+    finally:
+        twin.stop()
+    assert "Traceback" not in capsys.readouterr().err

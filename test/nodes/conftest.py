@@ -66,18 +66,21 @@ class Bench:
         return process.returncode, output
 
     def close(self) -> None:
-        """End everything."""
+        """End everything; every node must end without a word of Python's own."""
         for process in self.processes.values():
             process.terminate()
-        for process in self.processes.values():
+        outputs = {}
+        for name, process in self.processes.items():
             try:
-                process.communicate(timeout=10)
+                outputs[name], _ = process.communicate(timeout=10)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.communicate()
+                outputs[name], _ = process.communicate()
         self._executor.shutdown()
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
+        for name, output in outputs.items():
+            assert "Traceback" not in (output or ""), f"{name}: {output}"
 
 
 @pytest.fixture

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import mujoco
 import numpy as np
 import pytest
+import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import Image
 
 from bid_msgs.msg import Heartbeat, TwinScene
 from bid_ros.cameras import decode_image, encode_image, resize_crop
+from bid_ros.nodes.camera_node import CameraNode
 from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.qos import IMAGE, STATE
 from bid_ros.sim.renderer import SceneRenderer
@@ -166,3 +169,41 @@ def test_the_twins_cameras_show_the_scene_that_was_published(bench, root, tmp_pa
         assert stamp_ns(image) in sent
         np.testing.assert_array_equal(decode_image(image), expected[name])
     assert expected["wrist"].std() > 5
+
+
+def twin_cameras(root, tmp_path) -> CameraNode:
+    """A node in this process whose cameras are the twin's."""
+    file = tmp_path / "cameras.yaml"
+    file.write_text(yaml.safe_dump({name: {"source": "twin"} for name in NAMES}))
+    task = root / "config" / "franka_place.yaml"
+    rclpy.init(args=["--ros-args", "-p", f"task:={task}", "-p", f"cameras:={file}"])
+    return CameraNode()
+
+
+@pytest.mark.parametrize("asked_to_end", [True, False])
+def test_a_render_thread_that_fails_is_told_except_in_a_shutdown(root, tmp_path, ros_domain, monkeypatch, asked_to_end):
+    def render(*_):
+        # What a signal does in the middle of a frame: publishers and subscriptions are invalid at once.
+        if asked_to_end:
+            rclpy.shutdown()
+        raise RuntimeError("no such context")
+
+    raised, told = [], []
+    monkeypatch.setattr(SceneRenderer, "render", render)
+    monkeypatch.setattr(threading, "excepthook", lambda hook: raised.append(hook.exc_value))
+    node = twin_cameras(root, tmp_path)
+    monkeypatch.setattr(node, "fail", told.append)
+    try:
+        node._on_scene(TwinScene())
+        for thread in node._threads:
+            thread.join(START_S)
+            assert not thread.is_alive()
+    finally:
+        node.close()
+        node.destroy_node()
+        rclpy.try_shutdown()
+    if asked_to_end:
+        assert not raised and not told
+    else:
+        assert [str(error) for error in raised] == ["no such context"]
+        assert told == ["the thread of render ended: RuntimeError('no such context')"]
