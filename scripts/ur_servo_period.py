@@ -51,7 +51,7 @@ def measure(generation: str, seconds: float) -> str:
         arm.close()
     finally:
         twin.communicate(timeout=10.0)
-    numbers = f"{found.p50_ms:.2f} | {found.p99_ms:.2f} | {found.max_ms:.1f}"
+    numbers = f"{found.p50_ms:.2f} | {found.p99_ms:.2f} | {found.max_ms:.1f} | {found.longest_echo_ms:.0f}"
     return f"| {generation} | {found.nominal_ms:g} | {numbers} | {found.count} | {found.skipped} |"
 
 
@@ -61,7 +61,8 @@ def main() -> int:
     spin = [sys.executable, "-c", "while True: pass"]
     busy = [subprocess.Popen(spin) for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 0)]
     print(
-        "| controller | nominal ms | p50 | p99 | max | periods | skipped |\n|---|---|---|---|---|---|---|", flush=True
+        "| controller | nominal ms | p50 | p99 | max | longest echo | periods | skipped |\n" + "|---" * 8 + "|",
+        flush=True,
     )
     try:
         for generation in ADDRESSES:

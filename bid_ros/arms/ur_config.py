@@ -74,7 +74,8 @@ class UrConfig:
         tool_offset, tool_quaternion: pose of the tool frame in the flange's, m and xyzw.
         gripper: of a Robotiq 2F-85, or None without one; gripper_thresholds: widths that mean open and closed.
         connect_timeout_s: s to wait for the robot to answer and to start its program.
-        state_timeout_s: age in s of the newest state at which the arm counts as lost.
+        state_timeout_s: age in s at which the arm counts as lost: of the newest state, or of a set-point that the robot
+            has not reported back.
 
     Raises:
         ArmError: a value is out of its range.

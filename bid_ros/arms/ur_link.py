@@ -27,8 +27,9 @@ from bid_ros.arms.ur_protocol import (
     UrState,
 )
 from bid_ros.errors import ArmError
+from bid_ros.rtde import PORT as RTDE_PORT
 
-PORTS: Final = ((29999, "Dashboard"), (30004, "RTDE"))
+PORTS: Final = ((29999, "Dashboard"), (RTDE_PORT, "RTDE"))
 ANSWER_S: Final = 1.0
 CLOSE_S: Final = 2.5
 # The process itself knows best why the robot is silent; only when it says nothing this side speaks.

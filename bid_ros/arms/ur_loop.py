@@ -10,6 +10,7 @@ import gc
 import os
 import threading
 import time
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
@@ -225,7 +226,7 @@ class UrLoop:
 
     def _answer(self, now_ns: int, name: str, *arguments: Any) -> object:
         if name == STATISTICS:
-            return self._periods.statistics()
+            return replace(self._periods.statistics(), longest_echo_ms=1000.0 * self._robot.longest_echo_s)
         if name == CLEAR:
             return self._cleared()
         if name == CLOSE:

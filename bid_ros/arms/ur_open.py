@@ -12,6 +12,7 @@ from rtde_control import RTDEControlInterface
 from rtde_receive import RTDEReceiveInterface
 
 from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_echo import EchoLink, UrEcho
 from bid_ros.arms.ur_robot import LIBRARY_ERRORS, VARIABLES, UrRobot
 from bid_ros.errors import ArmError
 from bid_ros.kinematics.ur import MODELS
@@ -47,7 +48,8 @@ def open_ur(config: UrConfig, release: bool) -> UrRobot:
         if rate > own:
             raise ArmError(f"robot at {config.address} is a CB3: rate_hz is {rate}; valid are 0 and 125")
         receive = RTDEReceiveInterface(config.address, float(rate), list(VARIABLES))
-        robot = UrRobot(config, rate, receive, RTDEControlInterface(config.address, float(rate)))
+        echo = UrEcho(EchoLink(config.address, config.connect_timeout_s).newest)
+        robot = UrRobot(config, rate, receive, RTDEControlInterface(config.address, float(rate)), echo)
         _configure(config, robot)
     except LIBRARY_ERRORS as error:
         raise ArmError(f"robot at {config.address}: {_explained(str(error))}") from error

@@ -82,6 +82,7 @@ class PeriodStatistics:
         count: periods measured; skipped: set-points left out because their time had passed.
         nominal_ms, p50_ms, p99_ms, max_ms: the period asked for and the measured ones, NaN while there are none. The
             percentiles are rounded to 0.01 ms.
+        longest_echo_ms: longest time, since the robot was connected, until it reported a set-point back.
     """
 
     count: int
@@ -90,6 +91,7 @@ class PeriodStatistics:
     p50_ms: float
     p99_ms: float
     max_ms: float
+    longest_echo_ms: float = 0.0
 
 
 class UrMemory:

@@ -11,6 +11,7 @@ from rtde_receive import RTDEReceiveInterface
 
 from bid_ros.arms.spatial import Quaternion, turn_between
 from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_echo import UrEcho
 from bid_ros.arms.ur_follower import Pose
 from bid_ros.arms.ur_status import UrReading, pose_from_numbers
 
@@ -44,15 +45,22 @@ class UrRobot:
         config: of the arm.
         rate_hz: set-points a second.
         receive, control: ur_rtde's two connections.
+        echo: what the robot has heard of the set-points.
     """
 
     def __init__(
-        self, config: UrConfig, rate_hz: int, receive: RTDEReceiveInterface, control: RTDEControlInterface
+        self,
+        config: UrConfig,
+        rate_hz: int,
+        receive: RTDEReceiveInterface,
+        control: RTDEControlInterface,
+        echo: UrEcho,
     ) -> None:
         self.rate_hz = rate_hz
         self._config = config
         self._receive = receive
         self._control = control
+        self._echo = echo
         self._ready_at = 0.0
 
     def read(self) -> UrReading:
@@ -73,14 +81,25 @@ class UrRobot:
         """Whether both connections are open."""
         return bool(self._receive.isConnected() and self._control.isConnected())
 
+    def unheard_s(self) -> float:
+        """Return the age in s of the oldest set-point that the robot has not shown to have, see :class:`UrEcho`."""
+        return self._echo.late_s()
+
+    @property
+    def longest_echo_s(self) -> float:
+        """The largest :meth:`unheard_s` so far."""
+        return self._echo.longest_s
+
     def servo(self, pose: Pose) -> bool:
         """Send one set-point to the servo, which begins with the first; False if the robot refuses."""
         numbers = [*pose.position, *turn_between(IDENTITY, pose.quaternion)]
         config = self._config
         # `servoj` ignores speed and acceleration; the time is how long the set-point holds, one period.
-        return self._sent(
+        taken = self._sent(
             self._control.servoL, numbers, 0.0, 0.0, 1.0 / self.rate_hz, config.lookahead_time_s, config.gain
         )
+        self._echo.sent(tuple(numbers))
+        return taken
 
     def keep_alive(self) -> None:
         """Tell the watchdog on the controller that we are here."""
@@ -88,6 +107,7 @@ class UrRobot:
 
     def end_servo(self) -> bool:
         """Leave the servo, decelerating if anything still moves; waits for the robot. False if it refuses."""
+        self._echo.forget()
         return self._answered(self._control.servoStop, SERVO_STOP)
 
     def move(self, joints: Sequence[float], speed: float, acceleration: float) -> bool:

@@ -11,6 +11,7 @@ from bid_ros.arms.ur_config import UrConfig
 from bid_ros.arms.ur_robot import UrRobot
 from bid_ros.arms.ur_status import PLAYING, possible, trouble
 from bid_ros.chunk import NANOSECONDS
+from bid_ros.rtde import PackageError
 
 # By how much the clocks of robot and computer may differ in their pace. States that come later and later, faster than
 # that, are delayed on their way.
@@ -41,7 +42,8 @@ class UrWatch:
     """Reads the robot once a period, and says how old what it read is.
 
     A state is as old as it came later than the quickest ones did, by the robot's clock and this computer's. So a delay
-    that grows is noticed, if it grows faster than clocks may differ; one that is the same from the start is not.
+    that grows is noticed, if it grows faster than clocks may differ. While set-points are sent, the time until the
+    robot reports them back tells of any delay, on the way there or back, also of one that is the same from the start.
 
     Args:
         config: of the arm.
@@ -70,28 +72,17 @@ class UrWatch:
         now_ns = self._clock()
         if reading.robot_s != self.reading.robot_s:
             if not possible(reading, self.reading):
-                return Finding(
-                    f"robot at {address} sent a state that cannot be: check what damages its data on the network, then "
-                    "reset"
-                )
+                return self._damaged()
             self.reading = reading
             # A state is never older than the one before it, though the quickest of all may come at any time.
             self.state_ns = max(self.state_ns, now_ns - self._late_ns(now_ns))
             age_ns = now_ns - self.state_ns
             self.stamp_ns, self.steady_ns = time.time_ns() - age_ns, time.monotonic_ns() - age_ns
         if not self._robot.connected():
-            return Finding(
-                f"robot at {address} closed the connection: check its network and that it is on, then reset", lost=True
-            )
-        age_s, silence_s = (now_ns - self.state_ns) / 1e9, (now_ns - self._read_ns) / 1e9
-        if age_s > self._config.state_timeout_s:
-            # Of both, whichever made most of it.
-            reason = (
-                f"robot at {address} has been silent for {age_s:.2f} s: check cable and power, then reset"
-                if silence_s > age_s / 2
-                else f"robot at {address} is heard {age_s:.2f} s late: check what delays its network, then reset"
-            )
-            return Finding(reason, lost=True, silent=True)
+            return self._closed()
+        late = self._too_late(now_ns)
+        if late is not None:
+            return late
         reason = trouble(address, self.reading)
         return Finding(reason) if reason else None
 
@@ -107,6 +98,39 @@ class UrWatch:
             f"robot at {self._config.address} stopped our program: look at the pendant, whether it is in local mode, "
             "and check that nothing delays the network or this computer, then reset"
         )
+
+    def _damaged(self) -> Finding:
+        return Finding(
+            f"robot at {self._config.address} sent a state that cannot be: check what damages its data on the network, "
+            "then reset"
+        )
+
+    def _closed(self) -> Finding:
+        return Finding(
+            f"robot at {self._config.address} closed the connection: check its network and that it is on, then reset",
+            lost=True,
+        )
+
+    def _too_late(self, now_ns: int) -> Finding | None:
+        """Return that the robot is silent, or is heard or hears us too late; None if it is neither."""
+        try:
+            unheard_s = self._robot.unheard_s()
+        except OSError:
+            return self._closed()
+        except PackageError:
+            return self._damaged()
+        age_s, silence_s = (now_ns - self.state_ns) / 1e9, (now_ns - self._read_ns) / 1e9
+        late_s = max(age_s, unheard_s)
+        if late_s <= self._config.state_timeout_s:
+            return None
+        # Of these, whichever made most of it.
+        if silence_s > late_s / 2:
+            what = f"has been silent for {late_s:.2f} s: check cable and power"
+        elif age_s >= unheard_s:
+            what = f"is heard {late_s:.2f} s late: check what delays its network"
+        else:
+            what = f"hears us {late_s:.2f} s late: check what delays its network"
+        return Finding(f"robot at {self._config.address} {what}, then reset", lost=True, silent=True)
 
     @property
     def _robot_ns(self) -> int:

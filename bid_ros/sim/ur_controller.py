@@ -22,6 +22,7 @@ from typing import Final, TypeVar
 from bid_ros.checks import check_range
 from bid_ros.errors import ArmError
 from bid_ros.kinematics.ur import UR5E, Kinematics
+from bid_ros.rtde import PORT as RTDE_PORT
 from bid_ros.sim.ur.dashboard import DASHBOARD_PORT, DashboardSession
 from bid_ros.sim.ur.inputs import Inputs
 from bid_ros.sim.ur.machine import Machine
@@ -30,7 +31,7 @@ from bid_ros.sim.ur.outputs import write_constants, write_outputs
 from bid_ros.sim.ur.plant import Plant
 from bid_ros.sim.ur.recipes import E_SERIES_OUTPUT, OUTPUT_TYPES, FieldTable
 from bid_ros.sim.ur.robot import Robot
-from bid_ros.sim.ur.rtde_server import RTDE_PORT, RtdeServer
+from bid_ros.sim.ur.rtde_server import RtdeServer
 from bid_ros.sim.ur.script_port import SCRIPT_PORTS, ControlScript, ScriptSession
 from bid_ros.sim.ur.status import Status
 

@@ -31,6 +31,9 @@ class Robot:
     def connected(self):
         return True
 
+    def unheard_s(self):
+        return 0.0
+
     def servo(self, pose):
         self.sent.append(pose)
         return True

@@ -156,22 +156,39 @@ def test_states_that_go_back_in_time(arm, robot, network):
     check(arm, robot, network, lambda: network.damage(DOWN, swapped()), ("sent a state that cannot be",))
 
 
-def test_a_delay_that_grows_slowly(arm, robot, network):
-    """No gap is ever long; only the times that the states carry show it."""
+@pytest.mark.parametrize("directions", [(UP,), (DOWN,), (UP, DOWN)])
+def test_a_delay_that_grows_slowly(arm, robot, network, directions):
+    """No gap is ever long; only the times that states carry, and set-points that are reported back, show it."""
     sweep = Sweep(arm)
     sweep.run(0.3)
     begin = time.monotonic()
 
     def grow():
         while (late := 0.1 * (time.monotonic() - begin)) < 0.5:
-            for direction in (UP, DOWN):
+            for direction in directions:
                 network.delay(direction, late)
             sweep.step()
 
-    with pytest.raises(ArmError, match=r"is heard 0\.[2-4]\d s late: check what delays its network"):
+    with pytest.raises(ArmError, match=r"(is heard|hears us) 0\.[2-4]\d s late: check what delays its network"):
         grow()
     event = time.monotonic_ns()
     assert_at_rest_since(robot, event)
+    assert_recovers(arm, network)
+
+
+def test_a_delay_that_is_there_before_the_motion(arm, robot, network):
+    """While nothing moves nobody sends set-points, so the first ones show it."""
+    late = 0.0
+    while late < 0.4:
+        network.delay(UP, late := late + 0.002)
+        assert arm.state().fault == ""
+        time.sleep(PERIOD_S)
+    sweep = Sweep(arm)
+    event = time.monotonic_ns()
+    assert re.search(r"hears us 0\.[2-4]\d s late", sweep.until_refused(1.0))
+    while time.monotonic_ns() < event + 1_500_000_000:
+        time.sleep(0.01)
+    assert moved(robot) <= event + 1_000_000_000
     assert_recovers(arm, network)
 
 
@@ -182,7 +199,7 @@ def test_a_delay_of_half_a_second(arm, robot, network, direction):
 
 @pytest.mark.parametrize("directions", [(UP,), (DOWN,), (UP, DOWN)])
 def test_an_unplugged_cable(arm, robot, network, directions):
-    check(arm, robot, network, lambda: network.freeze(*directions), ("silent", "stopped our program"))
+    check(arm, robot, network, lambda: network.freeze(*directions), ("silent", "stopped our program", "hears us"))
 
 
 def test_closed_connections(arm, robot, network):

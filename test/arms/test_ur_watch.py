@@ -8,6 +8,7 @@ from bid_ros.arms.ur_config import UrConfig
 from bid_ros.arms.ur_follower import Pose
 from bid_ros.arms.ur_status import UrReading
 from bid_ros.arms.ur_watch import UrWatch
+from bid_ros.rtde import PackageError
 
 PERIOD_S = 0.002
 POSE = Pose((0.4, 0.0, 0.3), (1.0, 0.0, 0.0, 0.0))
@@ -19,6 +20,7 @@ class Robot:
 
     def __init__(self, delay_s=lambda now: 0.0, drift=0.0):
         self.delay_s, self.drift, self.now, self.runtime = delay_s, drift, 100.0, 2
+        self.unheard_s = lambda: 0.0
 
     def read(self):
         sent = self.now - self.delay_s(self.now)
@@ -99,3 +101,37 @@ def test_a_program_that_does_not_run_has_one_sentence():
     robot.now, robot.runtime = robot.now + 1.0, 1
     watch.look()
     assert watch.why_stopped().startswith("robot at a stopped our program: look at the pendant, whether it is in local")
+
+
+def test_set_points_that_arrive_late_are_noticed_by_what_the_robot_shows():
+    robot = Robot()
+    robot.unheard_s = lambda: 0.1 * (robot.now - 100.0)
+    finding, after_s = watched(robot, 60.0)
+    assert finding.lost and finding.silent
+    assert finding.reason == "robot at a hears us 0.15 s late: check what delays its network, then reset"
+    assert after_s == pytest.approx(10 * TIMEOUT_S, abs=0.01)
+
+
+def test_a_robot_that_is_silent_is_not_called_late():
+    robot = Robot(lambda now: max(0.0, now - 101.0))
+    robot.unheard_s = lambda: max(0.0, robot.now - 100.98)
+    finding, _ = watched(robot, 60.0)
+    assert finding.reason == "robot at a has been silent for 0.15 s: check cable and power, then reset"
+
+
+@pytest.mark.parametrize(
+    ("error", "lost", "words"),
+    [
+        (ConnectionError("closed"), True, "closed the connection"),
+        (PackageError("an RTDE package of size 0"), False, "sent a state that cannot be"),
+    ],
+)
+def test_an_echo_that_is_lost_or_damaged_is_the_robots_fault(error, lost, words):
+    def unheard_s():
+        raise error
+
+    robot = Robot()
+    robot.unheard_s = unheard_s
+    finding, _ = watched(robot, 1.0)
+    assert finding.lost is lost
+    assert words in finding.reason

@@ -31,8 +31,8 @@ from bid_ros.errors import BidError
 from bid_ros.evaluation.trial import build_trial
 from bid_ros.nodes.base import Parameter
 from bid_ros.recording.topics import TOPICS, camera_topic
+from bid_ros.rtde import PORT as RTDE_PORT
 from bid_ros.sim.ur.dashboard import DASHBOARD_PORT
-from bid_ros.sim.ur.rtde_server import RTDE_PORT
 from bid_ros.sim.ur.script_port import SCRIPT_PORTS
 from bid_ros.task import load_task
 

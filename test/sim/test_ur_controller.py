@@ -10,6 +10,7 @@ from ur_twin import TwinProcess, free_address, wait_until
 
 from bid_ros.errors import ArmError
 from bid_ros.kinematics.ur import UR5E
+from bid_ros.rtde import PORT as RTDE_PORT
 from bid_ros.sim.ur.commands import COMMANDS
 from bid_ros.sim.ur.inputs import Inputs
 from bid_ros.sim.ur.machine import Machine
@@ -18,7 +19,6 @@ from bid_ros.sim.ur.outputs import write_outputs
 from bid_ros.sim.ur.plant import KinematicPlant
 from bid_ros.sim.ur.recipes import OUTPUT_TYPES, FieldTable
 from bid_ros.sim.ur.robot import DEVIATION_LIMIT, STOP_DECELERATION, Robot
-from bid_ros.sim.ur.rtde_server import RTDE_PORT
 from bid_ros.sim.ur.script_port import ControlScript, Waypoint
 from bid_ros.sim.ur.status import RobotMode, RuntimeState, SafetyMode, Status
 from bid_ros.sim.ur_controller import UrController, UrControllerConfig

@@ -10,11 +10,11 @@ import pytest
 from ur_twin import free_address, wait_until
 
 from bid_ros.errors import ArmError
+from bid_ros.rtde import PORT as RTDE_PORT
+from bid_ros.rtde import PackageType, package
 from bid_ros.sim.ur import rtde_server
 from bid_ros.sim.ur.dashboard import DASHBOARD_PORT
 from bid_ros.sim.ur.plant import KinematicPlant
-from bid_ros.sim.ur.protocol import PackageType, package
-from bid_ros.sim.ur.rtde_server import RTDE_PORT
 from bid_ros.sim.ur_controller import UrController, UrControllerConfig
 
 HOME = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
@@ -300,3 +300,14 @@ def test_cycle_is_far_shorter_than_its_period(twin):
             client.data(1)
     # Processor time of cycle and Python clients together, of the 2 ms there are.
     assert (time.process_time() - start) / (twin.statistics()["cycles"] - cycles) < 0.0012
+
+
+def test_what_clients_write_is_reported_to_all(twin):
+    writer, reader = Client(twin), Client(twin)
+    writer.inputs("input_int_register_0,input_double_register_5,input_double_register_47")
+    assert reader.outputs("input_double_register_47,input_int_register_0,input_double_register_5,input_int_register_1")
+    reader.ask(PackageType.START)
+    writer.send(PackageType.DATA_PACKAGE, struct.pack(">Bidd", 1, -7, 0.1, 2.5))
+    written = struct.pack(">Bdidi", 1, 2.5, -7, 0.1, 0)
+    packages = reader.data(50)
+    assert packages[0] in (bytes([1]) + bytes(24), written) and packages[-1] == written

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from bid_ros.sim.ur.machine import Machine
-from bid_ros.sim.ur.recipes import FieldTable
+from bid_ros.sim.ur.recipes import INPUT_REGISTERS, FieldTable
 
+ECHOED: Final = tuple(INPUT_REGISTERS)
 TEMPERATURE: Final = 25.0  # degrees C
 VOLTAGE: Final = 48.0
 
@@ -29,6 +30,7 @@ def write_outputs(outputs: FieldTable, machine: Machine, execution_s: float) -> 
     _write_arm(outputs, machine)
     _write_modes(outputs, machine)
     _write_settings(outputs, machine)
+    outputs.copy(machine.inputs, ECHOED)
     outputs.set("timestamp", machine.clock_s)
     outputs.set("actual_execution_time", execution_s)
 

@@ -19,6 +19,12 @@ NOT_FOUND: Final = "NOT_FOUND"
 IN_USE: Final = "IN_USE"
 MAX_RECIPES: Final = 255
 
+# What clients write, a controller also reports.
+INPUT_REGISTERS: Final[Mapping[str, str]] = {
+    **{f"input_int_register_{number}": "INT32" for number in range(REGISTERS)},
+    **{f"input_double_register_{number}": "DOUBLE" for number in range(REGISTERS)},
+}
+
 OUTPUT_TYPES: Final[Mapping[str, str]] = {
     "timestamp": "DOUBLE",
     **{f"target_{name}": "VECTOR6D" for name in ("q", "qd", "qdd", "current", "moment")},
@@ -47,13 +53,13 @@ OUTPUT_TYPES: Final[Mapping[str, str]] = {
     "payload_inertia": "VECTOR6D",
     **{f"output_int_register_{number}": "INT32" for number in range(REGISTERS)},
     **{f"output_double_register_{number}": "DOUBLE" for number in range(REGISTERS)},
+    **INPUT_REGISTERS,
 }
 # The one of these that only the e-Series has.
 E_SERIES_OUTPUT: Final = "ft_raw_wrench"
 
 INPUT_TYPES: Final[Mapping[str, str]] = {
-    **{f"input_int_register_{number}": "INT32" for number in range(REGISTERS)},
-    **{f"input_double_register_{number}": "DOUBLE" for number in range(REGISTERS)},
+    **INPUT_REGISTERS,
     "speed_slider_mask": "UINT32",
     "speed_slider_fraction": "DOUBLE",
     **{
@@ -99,6 +105,12 @@ class FieldTable:
     def reply(self, names: Sequence[str]) -> list[str]:
         """Return the type of each name, NOT_FOUND for those that do not exist."""
         return [self.types.get(name, NOT_FOUND) for name in names]
+
+    def copy(self, source: FieldTable, names: Sequence[str]) -> None:
+        """Take the values of ``names`` from another table; they lie in this order in both."""
+        first, last = names[0], names[-1]
+        mine = slice(self.places[first].start, self.places[last].stop)
+        self.values[mine] = source.values[source.places[first].start : source.places[last].stop]
 
     def layout(self, names: Sequence[str]) -> tuple[struct.Struct, list[int]]:
         """Return the big-endian format of known ``names`` after a recipe id, and the places of their numbers."""

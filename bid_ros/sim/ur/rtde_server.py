@@ -7,20 +7,12 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
+from bid_ros.rtde import PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
 from bid_ros.sim.ur.inputs import Inputs
 from bid_ros.sim.ur.net import Connection, Misbehaviour, Switchboard
-from bid_ros.sim.ur.protocol import (
-    PROTOCOL_VERSION,
-    MessageLevel,
-    PackageReader,
-    PackageType,
-    field_names,
-    package,
-    text_message,
-)
+from bid_ros.sim.ur.protocol import MessageLevel, field_names, text_message
 from bid_ros.sim.ur.recipes import IN_USE, MAX_RECIPES, NOT_FOUND, FieldTable, InputRecipe, OutputRecipe
 
-RTDE_PORT: Final = 30004
 STALL_LIMIT_S: Final = 5.0  # a client that takes nothing for this long is dropped, and its inputs are free again
 OUTPUT_RECIPE_ID: Final = 1
 
@@ -94,7 +86,7 @@ class RtdeSession:
         try:
             for kind, payload in self._reader.feed(data):
                 self._answers[kind](payload)
-        except Misbehaviour as error:
+        except (Misbehaviour, PackageError) as error:
             self.connection.send(text_message(str(error), "RTDE", MessageLevel.ERROR))
             raise Misbehaviour(f"{self.connection.name} sent {error}") from error
 

@@ -1,0 +1,149 @@
+"""What a UR has heard of us: set-points are read back from the controller, so a delay on the way to it shows.
+
+ur_rtde puts every set-point into input registers of the controller, which reports them on request like anything else.
+It offers no way to ask for them, so a second, small RTDE client does.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from bid_ros.chunk import NANOSECONDS
+from bid_ros.errors import ArmError
+from bid_ros.rtde import PORT, PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
+
+Numbers = tuple[float, ...]
+
+# Where ur_rtde's servoL puts the pose.
+REGISTERS: Final = ",".join(f"input_double_register_{number}" for number in range(6))
+PACKAGE: Final = struct.Struct(">B6d")
+RATE_HZ: Final = 50.0  # a tenth of the set-points of an e-Series are enough to know how late they are
+# Set-points that are kept while the robot has not shown them: at 500 Hz half a second, the longest timeout.
+MOST: Final = 256
+CHUNK: Final = 4096
+
+
+class EchoLink:
+    """An RTDE client that reads the registers in which ur_rtde hands over set-points.
+
+    Args:
+        address: of the robot.
+        timeout_s: longest wait for each answer while connecting.
+
+    Raises:
+        ArmError: the robot does not answer, or does not report these registers.
+    """
+
+    def __init__(self, address: str, timeout_s: float) -> None:
+        self._reader = PackageReader()
+        try:
+            self._socket = socket.create_connection((address, PORT), timeout_s)
+            self._set_up()
+        except (OSError, PackageError) as error:
+            raise ArmError(f"robot at {address} does not report what it hears from us ({error})") from error
+        self._socket.setblocking(False)
+
+    def newest(self) -> Numbers | None:
+        """Return the registers ``(6,)`` as they were reported last, None if nothing came since; never waits.
+
+        Raises:
+            PackageError: what came is no RTDE.
+            ConnectionError: the robot closed the connection.
+        """
+        found = None
+        while data := self._received():
+            for kind, payload in self._reader.feed(data):
+                if kind is PackageType.DATA_PACKAGE:
+                    found = _numbers(payload)
+        return found
+
+    def _received(self) -> bytes:
+        try:
+            data = self._socket.recv(CHUNK)
+        except BlockingIOError:
+            return b""
+        if not data:
+            raise ConnectionError("closed the connection")
+        return data
+
+    def _set_up(self) -> None:
+        version = PROTOCOL_VERSION.to_bytes(2, "big")
+        self._ask(PackageType.REQUEST_PROTOCOL_VERSION, version, "protocol version 2")
+        self._ask(PackageType.SETUP_OUTPUTS, struct.pack(">d", RATE_HZ) + REGISTERS.encode(), REGISTERS)
+        self._ask(PackageType.START, b"", "a start")
+
+    def _ask(self, kind: PackageType, payload: bytes, what: str) -> None:
+        """Send a request and wait for its answer, which begins with something else than 0 if it was accepted."""
+        self._socket.sendall(package(kind, payload))
+        while True:
+            data = self._socket.recv(CHUNK)
+            if not data:
+                raise ConnectionError("it closed the connection")
+            for answered, answer in self._reader.feed(data):
+                if answered is kind:
+                    if answer[:1] in (b"", b"\x00") or b"NOT_FOUND" in answer:
+                        raise PackageError(f"it refused {what}")
+                    return
+
+
+class UrEcho:
+    """How late set-points arrive at the robot, there and back again.
+
+    Args:
+        newest: what the robot reported since the last call, see :meth:`EchoLink.newest`.
+        clock: steady time in ns.
+
+    Attributes:
+        longest_s: the largest age that was returned so far.
+    """
+
+    def __init__(self, newest: Callable[[], Numbers | None], clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self._newest = newest
+        self._clock = clock
+        self._unheard: deque[tuple[Numbers, int]] = deque(maxlen=MOST)
+        self._last: Numbers | None = None
+        self.longest_s = 0.0
+
+    def sent(self, numbers: Numbers) -> None:
+        """Note what was just sent to the robot; what it was sent before already is no news to it."""
+        if numbers != self._last:
+            self._last = numbers
+            self._unheard.append((numbers, self._clock()))
+
+    def forget(self) -> None:
+        """The registers are used for something else from here on."""
+        self._unheard.clear()
+        self._last = None
+
+    def late_s(self) -> float:
+        """Return the age in s of the oldest set-point that the robot has not reported, 0 if there is none.
+
+        Raises:
+            PackageError: what came is no RTDE.
+            ConnectionError: the robot closed the connection.
+        """
+        heard = self._newest()
+        if heard is not None:
+            self._confirm(heard)
+        late_s = (self._clock() - self._unheard[0][1]) / NANOSECONDS if self._unheard else 0.0
+        self.longest_s = max(self.longest_s, late_s)
+        return late_s
+
+    def _confirm(self, heard: Numbers) -> None:
+        for place in range(len(self._unheard) - 1, -1, -1):
+            if self._unheard[place][0] == heard:
+                for _ in range(place + 1):
+                    self._unheard.popleft()
+                return
+
+
+def _numbers(payload: bytes) -> Numbers:
+    if len(payload) != PACKAGE.size:
+        raise PackageError(f"a data package of {len(payload)} bytes; valid is {PACKAGE.size}")
+    _, *numbers = PACKAGE.unpack(payload)
+    return tuple(numbers)
