@@ -189,6 +189,7 @@ class UrLoop:
         self._usable = False
         self._mode, self._motion = Mode.IDLE, None
         self._periods.pause()
+        self._robot.forget()
 
     def _lose(self, reason: str) -> None:
         """Latch that the robot is lost, and end at once, before ur_rtde connects by itself."""

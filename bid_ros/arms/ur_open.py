@@ -48,7 +48,7 @@ def open_ur(config: UrConfig, release: bool) -> UrRobot:
         if rate > own:
             raise ArmError(f"robot at {config.address} is a CB3: rate_hz is {rate}; valid are 0 and 125")
         receive = RTDEReceiveInterface(config.address, float(rate), list(VARIABLES))
-        echo = UrEcho(EchoLink(config.address, config.connect_timeout_s).newest)
+        echo = UrEcho(EchoLink(config.address).newest)
         robot = UrRobot(config, rate, receive, RTDEControlInterface(config.address, float(rate)), echo)
         _configure(config, robot)
     except LIBRARY_ERRORS as error:

@@ -76,7 +76,7 @@ class UrState:
 
 @dataclass(frozen=True)
 class PeriodStatistics:
-    """How evenly set-points went to the robot over the last minute of following.
+    """How evenly set-points went to the robot over the last minute of following, and how soon it had them.
 
     Attributes:
         count: periods measured; skipped: set-points left out because their time had passed.

@@ -98,8 +98,13 @@ class UrRobot:
         taken = self._sent(
             self._control.servoL, numbers, 0.0, 0.0, 1.0 / self.rate_hz, config.lookahead_time_s, config.gain
         )
-        self._echo.sent(tuple(numbers))
+        if taken:
+            self._echo.sent(tuple(numbers))
         return taken
+
+    def forget(self) -> None:
+        """Wait no more for what was sent: it is of no account, or its registers are used for something else."""
+        self._echo.forget()
 
     def keep_alive(self) -> None:
         """Tell the watchdog on the controller that we are here."""
@@ -107,7 +112,7 @@ class UrRobot:
 
     def end_servo(self) -> bool:
         """Leave the servo, decelerating if anything still moves; waits for the robot. False if it refuses."""
-        self._echo.forget()
+        self.forget()
         return self._answered(self._control.servoStop, SERVO_STOP)
 
     def move(self, joints: Sequence[float], speed: float, acceleration: float) -> bool:

@@ -126,7 +126,7 @@ class UrWatch:
         # Of these, whichever made most of it.
         if silence_s > late_s / 2:
             what = f"has been silent for {late_s:.2f} s: check cable and power"
-        elif age_s >= unheard_s:
+        elif age_s > late_s / 2:
             what = f"is heard {late_s:.2f} s late: check what delays its network"
         else:
             what = f"hears us {late_s:.2f} s late: check what delays its network"

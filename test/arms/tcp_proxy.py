@@ -174,7 +174,7 @@ class Network:
                 time.sleep(max(0.0, due - time.monotonic()))
                 passing.wait()
                 sink.sendall(data)
-        # Shut down rather than closed: the other direction's thread still waits in one of them.
-        for end in (source, sink):
+        # This direction only: what is still on its way in the other one arrives.
+        for end, how in ((source, socket.SHUT_RD), (sink, socket.SHUT_WR)):
             with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+                end.shutdown(how)

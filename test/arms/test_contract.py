@@ -41,7 +41,9 @@ def franka(address, **parts):
 
 
 def ur(address, **parts):
-    return build_arm("ur", UrConfig(address, twin=True, lookahead_time_s=0.05, gain=500.0, **parts))
+    return build_arm(
+        "ur", UrConfig(address, twin=True, lookahead_time_s=0.05, gain=500.0, state_timeout_s=0.2, **parts)
+    )
 
 
 @dataclass(frozen=True)

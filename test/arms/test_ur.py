@@ -24,9 +24,20 @@ PERIOD_S = 0.01
 ZERO = np.zeros(3)
 
 
+# This process and the twin share a computer with other tests.
+STATE_TIMEOUT_S = 0.2
+OPTIONS = {
+    "twin": True,
+    "gripper": None,
+    "lookahead_time_s": 0.05,
+    "gain": 1500.0,
+    "silence_timeout_s": 0.2,
+    "state_timeout_s": STATE_TIMEOUT_S,
+}
+
+
 def ur(address, **parts):
-    options = {"twin": True, "gripper": None, "lookahead_time_s": 0.05, "gain": 1500.0, "silence_timeout_s": 0.2}
-    return build_arm("ur", UrConfig(address, **{**options, **parts}))
+    return build_arm("ur", UrConfig(address, **{**OPTIONS, **parts}))
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +89,7 @@ def test_set_points_go_out_at_the_robots_rate(robot, rate):
     assert statistics.count + statistics.skipped == pytest.approx(rate, rel=0.2)
     assert statistics.p50_ms == pytest.approx(statistics.nominal_ms, abs=0.5)
     assert statistics.p50_ms <= statistics.p99_ms <= statistics.max_ms
-    # It reports 50 times a second, so some set-point waits for that long.
-    assert 15.0 < statistics.longest_echo_ms < 200.0
+    assert statistics.nominal_ms < statistics.longest_echo_ms < 1000 * STATE_TIMEOUT_S
     arm.close()
     with pytest.raises(ArmError, match="not connected"):
         arm.statistics()
@@ -92,8 +102,9 @@ def test_a_protective_stop_in_motion_is_reported_latched_and_released_by_a_perso
     with pytest.raises(ArmError, match=r"robot at 127\.78\.\d+\.1 made a protective stop: look at what it met"):
         stream(arm, [0.0, 0.1, 0.0], 1.0)
     wait_until(lambda: at_rest(arm), 0.5, "rest")
-    stamp = arm.state().stamp_ns
-    wait_until(lambda: arm.state().stamp_ns > stamp, 1.0, "a newer state, as the robot still speaks")
+    # For as long as nobody recovers it: the robot still speaks, and nothing that was sent is waited for.
+    end = arm.state().stamp_ns + int(3e9 * STATE_TIMEOUT_S)
+    wait_until(lambda: arm.state().stamp_ns > end, 3.0, "newer states, as the robot still speaks")
     with pytest.raises(ArmError, match="recover first"):
         arm.start()
     assert "protective stop" in arm.state().fault

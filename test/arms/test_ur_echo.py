@@ -20,7 +20,7 @@ def numbers(step):
 
 
 class Robot:
-    """Reports at 50 Hz what it was sent ``delay_s`` ago, there and back again."""
+    """Reports every 20 ms what it was sent ``delay_s`` ago, there and back again."""
 
     def __init__(self, delay_s):
         self.delay_s, self.now = delay_s, 10.0
@@ -163,7 +163,7 @@ def test_the_newest_of_what_came_is_returned_and_nothing_twice(served):
         PackageType.SETUP_OUTPUTS,
         PackageType.START,
     ]
-    assert controller.asked[1][1] == struct.pack(">d", 50.0) + REGISTERS.encode()
+    assert controller.asked[1][1] == struct.pack(">d", 125.0) + REGISTERS.encode()
     assert link.newest() is None
     controller.client.sendall(data(*[1.0] * 6) + text + data(*[2.0] * 6) + data(*[3.0] * 6)[:20])
     assert until(link, lambda newest: newest == (2.0,) * 6)

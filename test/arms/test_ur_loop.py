@@ -8,9 +8,11 @@ import pytest
 
 from bid_ros.arms.ur_channel import shared_memory
 from bid_ros.arms.ur_config import UrConfig
+from bid_ros.arms.ur_echo import UrEcho
 from bid_ros.arms.ur_follower import Pose
 from bid_ros.arms.ur_loop import UrLoop
 from bid_ros.arms.ur_protocol import MEMORY_SIZE, START, UrMemory
+from bid_ros.arms.ur_robot import UrRobot
 from bid_ros.arms.ur_status import UrReading, near, pose_from_numbers
 
 POSE = Pose((0.4, 0.0, 0.3), (1.0, 0.0, 0.0, 0.0))
@@ -33,6 +35,9 @@ class Robot:
 
     def unheard_s(self):
         return 0.0
+
+    def forget(self):
+        pass
 
     def servo(self, pose):
         self.sent.append(pose)
@@ -111,3 +116,41 @@ def test_near_is_three_centimetres_and_a_tenth_of_a_radian():
     turned = (math.cos(0.04), math.sin(0.04), 0.0, 0.0)
     assert near(POSE, Pose(POSE.position, turned))
     assert not near(POSE, Pose(POSE.position, (math.cos(0.06), math.sin(0.06), 0.0, 0.0)))
+
+
+class Stopped(Robot):
+    """Refuses set-points from the third on, as a robot does whose stop is not in its states yet; measures its echo."""
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.echo = UrEcho(lambda: None)
+        self.robot = UrRobot(UrConfig("a", gripper=None), self.rate_hz, None, self, self.echo)
+
+    def servoL(self, *_):  # ur_rtde's name
+        return len(self.sent) < 3
+
+    def servo(self, pose):
+        super().servo(pose)
+        return self.robot.servo(pose)
+
+    def forget(self):
+        self.echo.forget()
+
+    def unheard_s(self):
+        return self.echo.late_s()
+
+
+def test_a_robot_that_refuses_set_points_is_not_lost_for_those_it_never_reports(monkeypatch):
+    lost = []
+    monkeypatch.setattr(UrLoop, "_lose", lambda loop, reason: lost.append(reason))
+    loop, _, memory = looping(Stopped(POSE))
+    for period in range(10):
+        loop._guarded(loop._beat_ns + 2_000_000 * period)
+    state = memory.read_state()
+    assert "refuses set-points" in state.fault
+    end = time.monotonic() + 2 * UrConfig("a").state_timeout_s
+    while time.monotonic() < end:
+        loop._guarded(time.monotonic_ns())
+        time.sleep(0.002)
+    assert lost == []
+    assert memory.read_state().stamp_ns > state.stamp_ns

@@ -156,8 +156,10 @@ def test_states_that_go_back_in_time(arm, robot, network):
     check(arm, robot, network, lambda: network.damage(DOWN, swapped()), ("sent a state that cannot be",))
 
 
-@pytest.mark.parametrize("directions", [(UP,), (DOWN,), (UP, DOWN)])
-def test_a_delay_that_grows_slowly(arm, robot, network, directions):
+@pytest.mark.parametrize(
+    ("directions", "what"), [((UP,), "hears us"), ((DOWN,), "is heard"), ((UP, DOWN), "(is heard|hears us)")]
+)
+def test_a_delay_that_grows_slowly(arm, robot, network, directions, what):
     """No gap is ever long; only the times that states carry, and set-points that are reported back, show it."""
     sweep = Sweep(arm)
     sweep.run(0.3)
@@ -169,7 +171,7 @@ def test_a_delay_that_grows_slowly(arm, robot, network, directions):
                 network.delay(direction, late)
             sweep.step()
 
-    with pytest.raises(ArmError, match=r"(is heard|hears us) 0\.[2-4]\d s late: check what delays its network"):
+    with pytest.raises(ArmError, match=rf"{what} 0\.[2-4]\d s late: check what delays its network"):
         grow()
     event = time.monotonic_ns()
     assert_at_rest_since(robot, event)
@@ -184,11 +186,13 @@ def test_a_delay_that_is_there_before_the_motion(arm, robot, network):
         assert arm.state().fault == ""
         time.sleep(PERIOD_S)
     sweep = Sweep(arm)
-    event = time.monotonic_ns()
+    begin = time.monotonic_ns()
     assert re.search(r"hears us 0\.[2-4]\d s late", sweep.until_refused(1.0))
-    while time.monotonic_ns() < event + 1_500_000_000:
+    fault = time.monotonic_ns()
+    while time.monotonic_ns() < fault + 1_000_000_000:
         time.sleep(0.01)
-    assert moved(robot) <= event + 1_000_000_000
+    assert moved(robot) > begin, "the arm did not move, so the test shows nothing"
+    assert moved(robot) < fault + int(REST_S * 1e9), f"moved {(moved(robot) - fault) / 1e6:.0f} ms after the fault"
     assert_recovers(arm, network)
 
 

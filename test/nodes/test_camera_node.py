@@ -206,4 +206,4 @@ def test_a_render_thread_that_fails_is_told_except_in_a_shutdown(root, tmp_path,
         assert not raised and not told
     else:
         assert [str(error) for error in raised] == ["no such context"]
-        assert told == ["the thread of render ended: RuntimeError('no such context')"]
+        assert told == ["the thread of render ended: no such context"]
