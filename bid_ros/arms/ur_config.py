@@ -35,7 +35,7 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "watchdog_hz": (5.0, 20.0),
     "payload_mass": (0.0, 5.0),
     "connect_timeout_s": (0.5, 30.0),
-    "state_timeout_s": (0.1, 0.5),  # a set-point is reported back after up to 40 ms at 125 Hz
+    "state_timeout_s": (0.1, 0.5),  # a set-point is reported back after up to 24 ms at 125 Hz
 }
 SIZES: Final = {
     "joint_min": JOINTS,

@@ -46,7 +46,6 @@ class EchoLink:
             self._socket = socket.create_connection((address, PORT), timeout_s)
             self._set_up()
         except (OSError, PackageError) as error:
-            self.close()
             raise ArmError(
                 f"robot at {address} does not report what it hears from us ({error}): check its software and that "
                 f"nothing holds up its port {PORT}"
@@ -55,8 +54,7 @@ class EchoLink:
 
     def close(self) -> None:
         """Close the connection; calling it again does nothing."""
-        if hasattr(self, "_socket"):
-            self._socket.close()
+        self._socket.close()
 
     def newest(self) -> Numbers | None:
         """Return the registers ``(6,)`` as they were reported last, None if nothing came since; never waits.
@@ -78,23 +76,24 @@ class EchoLink:
         except BlockingIOError:
             return b""
         if not data:
-            raise ConnectionError("closed the connection")
+            raise ConnectionError("it closed the connection")
         return data
 
     def _set_up(self) -> None:
         version = PROTOCOL_VERSION.to_bytes(2, "big")
-        self._ask(PackageType.REQUEST_PROTOCOL_VERSION, version, "protocol version 2")
-        self._ask(PackageType.SETUP_OUTPUTS, struct.pack(">d", RATE_HZ) + REGISTERS.encode(), REGISTERS)
-        self._ask(PackageType.START, b"", "a start")
+        try:
+            self._ask(PackageType.REQUEST_PROTOCOL_VERSION, version, "protocol version 2")
+            self._ask(PackageType.SETUP_OUTPUTS, struct.pack(">d", RATE_HZ) + REGISTERS.encode(), REGISTERS)
+            self._ask(PackageType.START, b"", "a start")
+        except (OSError, PackageError):
+            self.close()
+            raise
 
     def _ask(self, kind: PackageType, payload: bytes, what: str) -> None:
         """Send a request and wait for its answer, which begins with something else than 0 if it was accepted."""
         self._socket.sendall(package(kind, payload))
         while True:
-            data = self._socket.recv(CHUNK)
-            if not data:
-                raise ConnectionError("it closed the connection")
-            for answered, answer in self._reader.feed(data):
+            for answered, answer in self._reader.feed(self._received()):
                 if answered is kind:
                     if answer[:1] in (b"", b"\x00") or b"NOT_FOUND" in answer:
                         raise PackageError(f"it refused {what}")

@@ -116,6 +116,15 @@ class BidNode(Node):
         self.fail(problem)
         return True
 
+    def thread_ended(self, thread: str, error: BaseException) -> None:
+        """Fail because of ``error`` in a thread, as :meth:`thread_failed` does; call it in that thread.
+
+        Raises:
+            BaseException: ``error`` again, unless its sentence says it all or the node is shutting down.
+        """
+        if self.thread_failed(f"{thread} ended: {error}") and not isinstance(error, BidError):
+            raise error
+
     def close(self) -> None:
         """Release devices and threads; called once, after the executor ended. Nodes override it."""
 

@@ -24,7 +24,7 @@ from bid_ros.cameras import (
     load_cameras,
     open_camera,
 )
-from bid_ros.errors import BidError, CameraError
+from bid_ros.errors import CameraError
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter, run_node
 from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.qos import DRIVER_IMAGE, IMAGE
@@ -111,10 +111,8 @@ class CameraNode(BidNode):
                 work()
             except Exception as error:
                 # Asked to end, the signal handler takes the publishers away between two frames, or in one.
-                if self._stop.is_set() or not self.thread_failed(f"the thread of {name} ended: {error}"):
-                    return
-                if not isinstance(error, BidError):
-                    raise
+                if not self._stop.is_set():
+                    self.thread_ended(f"the thread of {name}", error)
 
         return threading.Thread(target=run, name=name, daemon=True)
 

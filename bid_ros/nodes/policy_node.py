@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Decision as DecisionMessage
 from bid_msgs.msg import EpisodeEvent
-from bid_ros.errors import BidError, ObservationError
+from bid_ros.errors import ObservationError
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, time_message
 from bid_ros.nodes.features import subscribe_features
@@ -219,8 +219,7 @@ class PolicyNode(BidNode):
         return message
 
     def _fail(self, error: BaseException) -> None:
-        if self.thread_failed(f"the decision thread ended: {error}") and not isinstance(error, BidError):
-            raise error
+        self.thread_ended("the decision thread", error)
 
 
 def main() -> None:

@@ -7,13 +7,7 @@ import pytest
 
 from bid_ros.sim.ur.inputs import Inputs
 from bid_ros.sim.ur.net import Misbehaviour
-from bid_ros.sim.ur.protocol import (
-    COUNTS,
-    FORMATS,
-    MessageLevel,
-    field_names,
-    text_message,
-)
+from bid_ros.sim.ur.protocol import COUNTS, FORMATS, MessageLevel, field_names, text_message
 from bid_ros.sim.ur.recipes import INPUT_TYPES, NOT_FOUND, OUTPUT_TYPES, FieldTable, InputRecipe, OutputRecipe
 from bid_ros.sim.ur.script_port import MAX_SCRIPT, ScriptSession, Waypoint, parse_script
 
