@@ -164,8 +164,9 @@ def run_node(factory: Callable[[], BidNode]) -> int:
     node: BidNode | None = None
     status = 0
     try:
-        node = factory()
+        # First, and not after a node that took seconds: a shutdown before it makes rclpy print a traceback of its own.
         executor = SingleThreadedExecutor()
+        node = factory()
         executor.add_node(node)
         if not node.failed:
             executor.spin()
