@@ -1,8 +1,30 @@
 from pathlib import Path
+from typing import Any
 
-from setuptools import find_packages, setup
+from setuptools import Command, find_packages, setup
+from setuptools.command.develop import develop
+from setuptools.command.install_scripts import install_scripts
 
 NODES = ["arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin"]
+
+
+def nodes_apart(command: type[Command], folder: str) -> type[Command]:
+    """Let a command of colcon write `bid` where the path finds it, and the nodes where `ros2 run` looks for them.
+
+    Args:
+        command: writes the scripts.
+        folder: its attribute for where to, ``PREFIX/bin``.
+    """
+
+    class Apart(command):  # type: ignore[misc, valid-type]
+        def write_script(self, script_name: str, *content: Any) -> None:
+            usual = getattr(self, folder)
+            if script_name.endswith("_node"):
+                setattr(self, folder, str(Path(usual).parent / "lib" / "bid_ros"))
+            super().write_script(script_name, *content)
+            setattr(self, folder, usual)
+
+    return Apart
 
 
 def tree(folder: str) -> list[tuple[str, list[str]]]:
@@ -31,6 +53,7 @@ setup(
     install_requires=[
         "numpy",
         "scipy",
+        "pydantic>=2",
         "pyyaml",
         "onnxruntime",
         "opencv-python-headless",
@@ -39,17 +62,21 @@ setup(
         "matplotlib",
         "rosbags",
         "mcap",
-        "honcho",
+        "zstandard",
     ],
     extras_require={
         "openvino": ["openvino"],
         "franka": ["franky-control>=2.0"],
         "twin": ["franky-sim", "mujoco>=4"],
-        "train": ["torch>=2.13", "onnx", "onnxscript"],
+        "train": ["torch>=2.13", "onnx", "onnxscript", "tqdm"],
         "realsense": ["pyrealsense2"],
         "ur": ["ur-rtde>=1.6.5"],
-        "bench": ["gym-pusht>=0.1.8", "pyarrow"],
+        "bench": ["gym-pusht>=0.1.8", "onnx", "pyarrow"],
         "ray": ["ray"],
+    },
+    cmdclass={
+        "install_scripts": nodes_apart(install_scripts, "install_dir"),
+        "develop": nodes_apart(develop, "script_dir"),  # colcon build --symlink-install
     },
     entry_points={
         "console_scripts": [

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from bid_ros.commands import bench, data, demos, learn, rehearse, robot, up
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
 
-VERBS = (up, demos, learn, rehearse, bench, data, robot)
+VERBS = ("new", "check", "up", "demos", "learn", "rehearse", "bench", "data", "robot", "schema")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -20,22 +20,22 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Without --robot-ip a system starts in its twin: hardware is only touched when asked for by address.",
     )
     verbs = parser.add_subparsers(title="verbs", dest="verb", required=True, metavar="VERB")
-    for module in VERBS:
-        module.add_parser(verbs)
+    for name in VERBS:
+        import_module(f"bid_ros.commands.{name}").add_parser(verbs)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status (2 = bad input, said in one sentence)."""
-    parsed = build_parser().parse_args(arguments)
+    """Run the command. Return the exit status; 2 is bad input, with one sentence about it."""
     try:
+        parsed = build_parser().parse_args(arguments)
         return int(parsed.run(parsed))
     except BidError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:
         if error.filename is None:
-            raise  # not a file that somebody named, a closed pipe for example
+            raise  # not about a file, for example a closed pipe
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ros_bench import Bench
 from ros_domain import enter_domain
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,3 +22,11 @@ def root() -> Path:
 def ros_domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A ROS domain of its own for the test and the processes it starts, on this host only."""
     yield enter_domain(monkeypatch)
+
+
+@pytest.fixture
+def bench(ros_domain: int, tmp_path: Path) -> Iterator[Bench]:
+    """A bench that cleans up after itself."""
+    bench = Bench(tmp_path)
+    yield bench
+    bench.close()

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bid_ros.evaluation.episode import scene_of
-from bid_ros.paths import share
-from bid_ros.sim.picking import PickingTruth
-from bid_ros.sim.picking_lockstep import PickingLockstep
-from bid_ros.sim.picking_scoring import PickingScore
-from bid_ros.sim.string_path import picking_layout
-from bid_ros.task import load_task
-from bid_ros.teleop.picker import ScriptedPicker
-from bid_ros.teleop.trajectory import minimum_jerk
+from bid_ros.control.trajectory import minimum_jerk
+from bid_ros.core.paths import share
+from bid_ros.core.task import load_task
+from bid_ros.episodes.log import scene_of
+from bid_ros.tasks.picking.demonstration import ScriptedPicker
+from bid_ros.tasks.picking.lockstep import PickingLockstep
+from bid_ros.tasks.picking.score import PickingScore
+from bid_ros.tasks.picking.string_path import picking_layout
+from bid_ros.tasks.picking.world import PickingTruth
 
 
 def tool_start(seed: int) -> np.ndarray:
     """Where the tool starts in the episode of a seed, m."""
-    return scene_of(load_task(share("config", "ur5_pick.yaml")), seed)
+    return scene_of(load_task(share("config", "ur5_pick", "task.yaml")), seed)
 
 
 def rig(seed: int, speed: float) -> PickingLockstep:
@@ -63,6 +63,5 @@ def demonstrate(
         left = 1.0 - minimum_jerk(np.array([now_s - lag_s]), carry_s, lower_s)[0]
         truth = scene.cycle(tool + left * shift, width)
         samples.append((phase, truth))
-        at = (truth.saucer_position, truth.cup_position, truth.cup_quaternion, truth.tool_position)
-        score.update(truth.stamp_ns, *at, truth.gripper_width)
+        score.update(truth.stamp_ns, truth.bodies, truth.tool_position, truth.gripper_width)
     return Demonstration(score.outcome, tuple(samples))

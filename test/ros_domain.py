@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from bid_ros.middleware import middleware_environment
+from bid_ros.system.middleware import middleware_environment
 
 
 def enter_domain(patch: pytest.MonkeyPatch) -> int:

@@ -6,49 +6,40 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "bid_ros"
 ROS = {"rclpy", "launch", "launch_ros", "ament_index_python", "builtin_interfaces", "rcl_interfaces", "std_srvs"}
-LOW_LEVEL = {
-    "checks",
-    "chunk",
-    "deadline",
-    "errors",
-    "kinematics",
-    "limits",
-    "paths",
-    "rotation",
-    "rtde",
-    "schedule",
-    "stamps",
-    "task",
-}
-MIDDLE = {"observation", "decoding", "safety", "arms", "sim", "cameras", "teleop"}
-ALLOWED = {
-    "checks": set(),
-    "chunk": LOW_LEVEL,
-    "kinematics": {"errors", "kinematics"},
-    "limits": {"checks", "errors"},
-    "rtde": set(),
-    "stamps": {"chunk"},
-    "task": LOW_LEVEL,
-    **{name: LOW_LEVEL | {name} for name in MIDDLE},
-    "policy": LOW_LEVEL | MIDDLE | {"policy"},
-    "recording": LOW_LEVEL | MIDDLE | {"recording"},
-    "learning": LOW_LEVEL | MIDDLE | {"policy", "recording", "learning"},
-    "evaluation": LOW_LEVEL | MIDDLE | {"policy", "recording", "learning", "evaluation"},
-}
+# Packages of one tier may import each other; none imports a higher one.
+TIERS = (
+    {"core"},
+    {"control", "decoding", "safety", "sim"},
+    {"robots", "tasks", "teleop", "cameras"},
+    {"policy", "recording", "system"},
+    {"bench", "episodes", "learning", "views"},
+    {"nodes", "commands"},
+    {"cli"},
+)
+TIER = {name: number for number, names in enumerate(TIERS) for name in names}
 
 
 def modules() -> list[Path]:
-    return sorted((ROOT / "bid_ros").rglob("*.py"))
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def imported(path: Path) -> set[str]:
+    """Names of what a file imports; ``from package import module`` counts as the module."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
+            for alias in node.names:
+                inner = ROOT / Path(*node.module.split(".")) / f"{alias.name}.py"
+                names.add(f"{node.module}.{alias.name}" if inner.exists() else node.module)
     return names
 
 
@@ -57,22 +48,46 @@ def is_ros(name: str) -> bool:
     return top in ROS or top.endswith(("_msgs", "_srvs"))
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_nodes_and_what_starts_them_import_ros(path):
-    relative = path.relative_to(ROOT / "bid_ros")
-    if relative.parts[0] == "nodes" or str(relative) == "bringup.py":
-        return
-    assert not {name for name in imported(path) if is_ros(name)}
+def package_of(name: str) -> str:
+    return name.split(".")[1]
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_only_nodes_import_ros(path):
+    if package_of(f"{name_of(path)}.") != "nodes":
+        assert not {name for name in imported(path) if is_ros(name)}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in modules() if path.parent != PACKAGE or path.stem == "cli"], ids=name_of
+)
 def test_imports_run_one_way(path):
-    part = path.relative_to(ROOT / "bid_ros").with_suffix("").parts[0]
-    if part not in ALLOWED:
-        return
-    inner = {name.split(".")[1] for name in imported(path) if name.startswith("bid_ros.")}
-    assert inner <= ALLOWED[part]
+    own = TIER[package_of(name_of(path))]
+    inner = {package_of(name) for name in imported(path) if name.startswith("bid_ros.")}
+    assert not {name for name in inner if TIER[name] > own}
 
 
-def test_the_rule_can_fail():
-    assert any(is_ros(name) for name in imported(ROOT / "bid_ros" / "nodes" / "base.py"))
+def test_every_package_has_a_tier():
+    found = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    assert found == set(TIER) - {"cli"}
+
+
+def test_files_import_each_other_in_no_circle():
+    graph = {name_of(path): imported(path) - {name_of(path)} for path in modules()}
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " -> ".join([*trail[trail.index(name) :], name])
+        if name in done or name not in graph:
+            return
+        for other in sorted(graph[name]):
+            visit(other, (*trail, name))
+        done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_the_rules_can_fail():
+    assert any(is_ros(name) for name in imported(PACKAGE / "nodes" / "base.py"))
+    assert "bid_ros.robots.base" in imported(PACKAGE / "nodes" / "arm_node.py")

@@ -35,7 +35,7 @@ class TwinProcess:
     def __init__(self, *options: str, address: str | None = None) -> None:
         self.address = address or free_address()
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        command = [sys.executable, "-m", "bid_ros.sim.ur_controller", "--address", self.address, *options]
+        command = [sys.executable, "-m", "bid_ros.robots.ur.twin", "--address", self.address, *options]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, bufsize=1
         )

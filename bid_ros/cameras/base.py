@@ -1,8 +1,10 @@
-"""What every camera device can do."""
+"""The interface of camera devices."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -11,10 +13,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture.
+    """One image.
 
     Attributes:
-        stamp_ns: instant of the picture, ROS system time (nanoseconds since 1970).
+        stamp_ns: time of the image, ROS system time (nanoseconds since 1970).
         image: ``(height, width, 3)`` uint8, rgb.
     """
 
@@ -33,11 +35,25 @@ class Camera(Protocol):
         """
 
     def read(self) -> Frame | None:
-        """Wait for the next frame, about half a second at most; None if none came in that time.
+        """Wait for the next frame, about half a second at most. None: no frame came in that time.
 
         Raises:
             CameraError: the device was lost or is not open.
         """
 
     def close(self) -> None:
-        """Release the device; doing it twice is allowed."""
+        """Release the device. A second call does nothing."""
+
+
+@dataclass(frozen=True)
+class CameraDescriptor:
+    """A source of images. Its module has one of these as ``CAMERA``. Other packages name theirs in ``bid_ros.cameras``.
+
+    Attributes:
+        name: what a camera file calls it as ``source``.
+        build: from a camera's address, and the folder that relative paths in it count from, to the device, not open.
+            Raises CameraError for an address that cannot be one.
+    """
+
+    name: str
+    build: Callable[[str, Path], Camera]

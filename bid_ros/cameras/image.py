@@ -1,6 +1,6 @@
-"""Image messages to arrays and back without ``cv_bridge``, and the one crop and resize of every camera.
+"""Converts image messages to arrays and back without ``cv_bridge``; crops and resizes the images of every camera.
 
-Works on anything with the fields of ``sensor_msgs/Image`` and needs nothing of NumPy that 1.26 lacks.
+It works on any object with the fields of ``sensor_msgs/Image``, and with NumPy 1.26.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.errors import CameraError
+from bid_ros.core.errors import CameraError
 
 Image = NDArray[np.uint8]
 Crop = tuple[int, int, int, int]
 
-# Encoding -> bytes per pixel and what turns an (H, W, channels) array into rgb.
+# Encoding -> bytes per pixel, and the function from an (H, W, channels) array to rgb.
 _ENCODINGS: Final[dict[str, tuple[int, Callable[[Image], Image]]]] = {
     "rgb8": (3, lambda pixels: pixels),
     "bgr8": (3, lambda pixels: pixels[..., ::-1]),
@@ -41,20 +41,19 @@ class ImageFields(TypedDict):
 
 
 def decode_image(message: Any, camera: str = "image") -> Image:
-    """Return the rgb picture of an image message.
+    """Return the rgb image of an image message.
 
     Args:
         message: anything with ``height``, ``width``, ``encoding``, ``step`` and ``data`` as in ``sensor_msgs/Image``.
-            All valid encodings have one byte per channel, so ``is_bigendian`` says nothing about them.
-        camera: name or topic, for the error sentence.
+            All valid encodings have one byte per channel, so ``is_bigendian`` does not matter.
+        camera: name or topic, for the error.
 
     Returns:
         ``(height, width, 3)`` uint8, C-contiguous. An unpadded rgb8 message is not copied: the array is
         a view of its data.
 
     Raises:
-        CameraError: unknown encoding (16-bit depth among them), zero size, or data shorter or longer than the size
-            says.
+        CameraError: the encoding is unknown (16-bit depth is), the size is zero, or the data are not of that size.
     """
     if message.encoding not in _ENCODINGS:
         raise CameraError(
@@ -79,17 +78,17 @@ def decode_image(message: Any, camera: str = "image") -> Image:
 
 
 def encode_image(image: Image) -> ImageFields:
-    """Return the message fields of an rgb picture, for ``sensor_msgs.msg.Image(**fields)``.
+    """Return the message fields of an rgb image, for ``sensor_msgs.msg.Image(**fields)``.
 
-    ``data`` is an ``array.array('B')``: rclpy keeps it as it is. For 256x256 px that makes the message in 12 us with
-    the one copy it needs, as does ``bytes`` (which rclpy converts to such an array); a NumPy array or a list is
-    checked value by value, 8,500 us.
+    ``data`` is an ``array.array('B')``, which rclpy keeps as it is. So a message of 256x256 px takes one copy and 12
+    us, as with ``bytes``, which rclpy converts to such an array. rclpy checks a NumPy array or a list value by value,
+    which takes 8,500 us.
 
     Args:
-        image: ``(height, width, 3)`` uint8, rgb; it need not be contiguous.
+        image: ``(height, width, 3)`` uint8, rgb. It need not be contiguous.
 
     Raises:
-        CameraError: the array is not such a picture.
+        CameraError: the array is not such an image.
     """
     _check_picture(image, "image")
     data = array("B")
@@ -106,19 +105,19 @@ def encode_image(image: Image) -> ImageFields:
 
 
 def resize_crop(image: Image, crop: Crop | None, shape: Sequence[int]) -> Image:
-    """Crop, then resize once with OpenCV's area interpolation; real cameras and the twin's pass through here.
+    """Crop, then resize once with OpenCV's area interpolation. Images of robot and twin cameras pass through here.
 
     Args:
         image: ``(height, width, 3)`` uint8, rgb.
-        crop: (left, top, width, height) in px of ``image``; None = all of it. A crop with the aspect ratio of
+        crop: (left, top, width, height) in px of ``image``; None = the whole image. A crop with the aspect ratio of
             ``shape`` keeps squares square.
-        shape: wanted ``(height, width)`` or ``(height, width, 3)``.
+        shape: ``(height, width)`` or ``(height, width, 3)`` of the result.
 
     Returns:
-        ``(shape[0], shape[1], 3)`` uint8, C-contiguous; ``image`` itself where nothing has to be done.
+        ``(shape[0], shape[1], 3)`` uint8, C-contiguous; ``image`` itself if nothing has to be done.
 
     Raises:
-        CameraError: the array is not a picture or the crop leaves it.
+        CameraError: the array is not an image, or the crop leaves it.
     """
     _check_picture(image, "image")
     if crop is not None:
@@ -141,14 +140,14 @@ def resize_crop(image: Image, crop: Crop | None, shape: Sequence[int]) -> Image:
 
 
 class ImageFitter:
-    """Fits the pictures of one camera to the task and refuses a camera that changes its picture's size.
+    """Fits the images of one camera to the task. Refuses a camera that changes the size of its images.
 
-    Another size mid-run often means another field of view, which a resize would hide.
+    Another size during a run often means another field of view, which a resize would hide.
 
     Args:
-        camera: name or topic, for the error sentence.
+        camera: name or topic, for the error.
         crop: (left, top, width, height) in px, or None.
-        shape: wanted ``(height, width, 3)``.
+        shape: ``(height, width, 3)`` of the result.
     """
 
     def __init__(self, camera: str, crop: Crop | None, shape: Sequence[int]) -> None:
@@ -158,10 +157,10 @@ class ImageFitter:
         self._delivered: tuple[int, ...] | None = None
 
     def fit(self, image: Image) -> Image:
-        """Return :func:`resize_crop` of a picture.
+        """Return :func:`resize_crop` of an image.
 
         Raises:
-            CameraError: as :func:`resize_crop`, or the picture is not as large as the camera's first one.
+            CameraError: as :func:`resize_crop`, or the image has another size than the camera's first one.
         """
         try:
             fitted = resize_crop(image, self._crop, self._shape)

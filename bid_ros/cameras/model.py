@@ -1,4 +1,4 @@
-"""Pinhole model of a camera, to draw what lies in the base frame into its picture."""
+"""Pinhole model of a camera: projects points of the base frame into its image."""
 
 from __future__ import annotations
 
@@ -9,22 +9,27 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.errors import CameraError
+from bid_ros.core.errors import CameraError
 
 NEAR: Final = 1e-3  # m; nothing nearer is drawn
 _FLIP: Final = np.diag([1.0, -1.0, -1.0])
 
 
+def focal_px(fovy: float, height: int) -> float:
+    """Return the focal length in px of a camera with a vertical field of view in degrees and ``height`` px."""
+    return height / 2 / math.tan(math.radians(fovy) / 2)
+
+
 @dataclass(frozen=True)
 class CameraModel:
-    """An ideal camera: square pixels, no distortion, optical axis through the picture's middle.
+    """An ideal camera: square pixels, no distortion, optical axis through the middle of the image.
 
     Attributes:
         position: (3,) of the optical centre in m, base frame.
         rotation: ``(3, 3)`` camera_to_base. The camera's axes are those of ROS optical frames (REP 103): x to the
-            right of the picture, y down, z forward.
-        fovy: vertical field of view in degrees, of the picture after its crop (which then must be centred).
-        width, height: of the picture in px.
+            right of the image, y down, z forward.
+        fovy: vertical field of view in degrees of the cropped image. The crop must be centred.
+        width, height: size of the image in px.
 
     Raises:
         CameraError: the rotation is not a rotation, or a number is outside its range.
@@ -54,20 +59,21 @@ class CameraModel:
 
     @classmethod
     def from_mujoco(cls, position: ArrayLike, rotation: ArrayLike, fovy: float, width: int, height: int) -> CameraModel:
-        """Model of a MuJoCo camera (``cam_xpos``, ``cam_xmat``, ``cam_fovy``), which looks along its -z with y up."""
+        """Return the model of a MuJoCo camera (``cam_xpos``, ``cam_xmat``, ``cam_fovy``). It looks along -z, y up."""
         axes = np.asarray(rotation, dtype=np.float64).reshape(3, 3) @ _FLIP
         return cls(np.array(position, dtype=np.float64), axes, float(fovy), width, height)
 
     def project(self, points: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return where points ``(..., 3)`` in m, base frame, appear.
+        """Project points ``(..., 3)`` in m, base frame.
 
         Returns:
-            Pixels ``(..., 2)`` as (x, y) from the picture's upper left corner (the middle of the first pixel is at
-            0.5, 0.5), NaN for points not in front of the camera, and depths ``(...)`` in m along the optical axis.
+            Pixels ``(..., 2)`` as (x, y) from the upper left corner of the image (the middle of the first pixel is at
+            0.5, 0.5), NaN for points that are not in front of the camera; and depths ``(...)`` in m along the optical
+            axis.
         """
         local = (np.asarray(points, dtype=np.float64) - self.position) @ self.rotation
         depth = local[..., 2]
         visible = np.where(depth > NEAR, depth, np.nan)
-        focal = self.height / 2 / math.tan(math.radians(self.fovy) / 2)
+        focal = focal_px(self.fovy, self.height)
         pixels = focal * local[..., :2] / visible[..., None] + np.array([self.width / 2, self.height / 2])
         return pixels, depth

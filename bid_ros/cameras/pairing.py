@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.chunk import NANOSECONDS
-from bid_ros.errors import CameraError
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import CameraError
 
-_QUEUE: Final = 32  # frames kept per camera while they wait for a camera that delivers later
+_QUEUE: Final = 32  # frames kept per camera while they wait for a later camera
 _SKEWS: Final = 1000  # pairs over which the percentiles are taken
-_FOLLOW: Final = 8  # the grid moves by this part of its error with every pair
-_CLOCK_JUMP_NS: Final = NANOSECONDS  # a stamp this far back is a clock that was set, not a late frame
+_FOLLOW: Final = 8  # each pair moves the grid by this fraction of its error
+_CLOCK_JUMP_NS: Final = NANOSECONDS  # a stamp this far back means that a clock was set, not that a frame is late
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class FramePair:
     """One frame of every camera, taken at the same time within the tolerance.
 
     Attributes:
-        stamp_ns: the oldest stamp among them, so that a pair never claims to be newer than what it shows.
+        stamp_ns: oldest of their stamps. So a pair never claims to be newer than its images.
         skew_ns: distance between the oldest and the newest stamp.
-        frames: frame per camera name, as it was added.
+        frames: frame of each camera, by name, as it was added.
     """
 
     stamp_ns: int
@@ -36,18 +36,18 @@ class FramePair:
 class FramePairing:
     """Turns single frames into complete pairs at a bounded rate.
 
-    The oldest waiting frames of all cameras form a pair once they lie within the tolerance; a frame that can no longer
-    find its partners is dropped and counted. Cameras faster than ``rate`` are thinned: of the complete pairs the ones
+    The oldest waiting frames of all cameras form a pair once they lie within the tolerance. A frame that can no longer
+    find its partners is dropped and counted. Cameras faster than ``rate`` are thinned: of the complete pairs, those
     nearest to a grid of that rate are kept. The grid follows a camera that runs at nearly that rate, so a slow drift
-    between clocks never costs a pair.
+    between clocks loses no pair.
 
     Args:
         names: cameras of a pair.
-        rate: pairs per second wanted.
+        rate: wanted pairs per second.
         tolerance_s: largest distance in s between the stamps of one pair.
 
     Raises:
-        CameraError: no names, the same name twice, or a rate or tolerance that is not possible.
+        CameraError: there are no names, a name occurs twice, or the rate or the tolerance is not valid.
     """
 
     def __init__(self, names: Sequence[str], rate: float, tolerance_s: float) -> None:
@@ -67,7 +67,7 @@ class FramePairing:
         self.reset()
 
     def reset(self) -> None:
-        """Forget waiting frames and the grid; the counts stay."""
+        """Forget waiting frames and the grid. The counts stay."""
         for queue in self._queues.values():
             queue.clear()
         self._newest: dict[str, int] = {}
@@ -77,8 +77,8 @@ class FramePairing:
     def add(self, name: str, stamp_ns: int, frame: Any) -> list[FramePair]:
         """Add a frame and return the pairs it completes, oldest first.
 
-        A frame that is not newer than its camera's last is dropped. One that is more than a second older means that
-        the clock was set back (a twin that was started again): everything waiting is forgotten.
+        A frame that is not newer than the last one of its camera is dropped. A frame that is more than a second older
+        means that the clock was set back (for example the twin was restarted): all waiting frames are forgotten.
 
         Raises:
             CameraError: the camera is not one of ``names``.
@@ -99,12 +99,12 @@ class FramePairing:
         return self._complete()
 
     def stopped(self, now_ns: int, max_age_s: float) -> tuple[str, ...]:
-        """Names of the cameras whose newest frame is older than ``max_age_s`` at ``now_ns``, or that never had one."""
+        """Return the cameras whose newest frame is older than ``max_age_s`` at ``now_ns``, or that never had one."""
         oldest = now_ns - round(max_age_s * NANOSECONDS)
         return tuple(name for name in self._queues if name not in self._newest or self._newest[name] < oldest)
 
     def statistics(self) -> dict[str, object]:
-        """Return drops per camera, pairs thinned, and skew in ms: p50 and p99 of the last 1000 pairs, largest ever."""
+        """Return drops per camera, thinned pairs, and skew in ms: p50, p99 of the last 1000 pairs, and the maximum."""
         values: dict[str, object] = {f"dropped {name}": count for name, count in self._dropped.items()}
         values["thinned"] = self._thinned
         if self._skews:
@@ -130,7 +130,7 @@ class FramePairing:
         return pairs
 
     def _drop_unpaired(self, latest: int) -> bool:
-        """Drop frames too old for ``latest``, the instant of the camera furthest ahead, or worse than the next one."""
+        """Drop frames that are too old for ``latest``, the time of the newest camera, or worse than the next frame."""
         dropped = False
         for name, queue in self._queues.items():
             while queue and (latest - queue[0][0] > self._tolerance_ns or self._next_is_nearer(queue, latest)):
@@ -149,7 +149,7 @@ class FramePairing:
         return FramePair(min(stamps), max(stamps) - min(stamps), frames)
 
     def _is_due(self, stamp_ns: int) -> bool:
-        """Whether this pair is nearer to the next instant of the grid than the pair after it will be."""
+        """Whether this pair is nearer to the next grid instant than the following pair will be."""
         interval = self._period_ns if self._last_ns is None else min(stamp_ns - self._last_ns, self._period_ns)
         self._last_ns = stamp_ns
         error = 0 if self._due_ns is None else stamp_ns - self._due_ns

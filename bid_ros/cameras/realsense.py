@@ -1,7 +1,7 @@
 """Intel RealSense colour cameras through ``pyrealsense2``.
 
-Not yet run on a real device: written from the library's documentation, and only opening without one is tested. On
-Debian and Ubuntu the library also needs ``libusb-1.0-0``.
+It has not run on a real device yet. It was written from the library's documentation, and only opening without a device
+is tested. On Debian and Ubuntu the library also needs ``libusb-1.0-0``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.cameras.base import Frame
-from bid_ros.errors import CameraError
+from bid_ros.cameras.base import CameraDescriptor, Frame
+from bid_ros.core.errors import CameraError
+from bid_ros.core.extras import extra
 
 _WAIT_MS: Final = 500
 _LOST_S: Final = 2.0
@@ -24,7 +25,7 @@ _WIDTH, _HEIGHT, _RATE = 640, 480, 30
 class RealSenseCamera:
     """The colour stream of one RealSense, 640x480 rgb8 at 30 Hz, which every model offers.
 
-    Stamps are the device's, mapped to the host's clock by its driver; where it does not map them, the time of arrival.
+    Stamps are those of the device, if its driver maps them to the host's clock; otherwise the time of arrival.
 
     Args:
         serial: serial number of the device, as ``rs-enumerate-devices`` prints it.
@@ -39,14 +40,9 @@ class RealSenseCamera:
         self._heard_ns = 0
 
     def open(self) -> None:
-        """Start the stream; raises CameraError if the library or the device is missing or the device is busy."""
-        try:
+        """Start the stream. Raises CameraError if the library or the device is missing, or the device is busy."""
+        with extra("realsense", f"camera '{self._serial}'", CameraError):
             self._rs = import_module("pyrealsense2")
-        except ImportError as error:
-            raise CameraError(
-                f"camera '{self._serial}' needs pyrealsense2, which does not import ({error}); "
-                "install it with: pip install pyrealsense2 (and the Debian package libusb-1.0-0)"
-            ) from error
         pipeline, config = self._rs.pipeline(), self._rs.config()
         config.enable_device(self._serial)
         config.enable_stream(self._rs.stream.color, _WIDTH, _HEIGHT, self._rs.format.rgb8, _RATE)
@@ -72,7 +68,7 @@ class RealSenseCamera:
                 )
             return None
         self._heard_ns = time.monotonic_ns()
-        # The library reuses its buffers: the picture must be copied before the next frame.
+        # The library reuses its buffers, so the image is copied before the next frame.
         return Frame(self._stamp_ns(color), np.array(color.get_data(), dtype=np.uint8))
 
     def close(self) -> None:
@@ -86,3 +82,6 @@ class RealSenseCamera:
         if color.get_frame_timestamp_domain() in (domains.global_time, domains.system_time):
             return int(float(color.get_timestamp()) * 1e6)
         return self._clock()
+
+
+CAMERA = CameraDescriptor("realsense", lambda serial, folder: RealSenseCamera(serial))

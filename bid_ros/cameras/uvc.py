@@ -11,32 +11,28 @@ from typing import Any, Final
 import cv2
 import numpy as np
 
-from bid_ros.cameras.base import Frame
-from bid_ros.errors import CameraError
+from bid_ros.cameras.base import CameraDescriptor, Frame
+from bid_ros.core.errors import CameraError
+from bid_ros.core.schedule import phase_aligned_start
 
 _WAIT_S: Final = 0.5
 _LOST_S: Final = 2.0  # a device silent for this long is lost
 
 
 class UvcCamera:
-    """A device by its number (``"0"``) or path (``"/dev/video0"``), or a video file, which plays at its own rate.
+    """A device by its number (``"0"``) or path (``"/dev/video0"``), or a video file, which plays in a loop.
 
-    Reading a device waits for its newest frame (its driver's buffer is set to one). Reading a file waits until the next
-    frame is due; frames that a slow reader missed are skipped, as a camera's would be.
+    Reading a device waits for its newest frame (the buffer of its driver is set to one). Reading a file waits until the
+    next frame is due, at the file's own rate. Frames that a slow reader missed are skipped, as with a camera. Frames
+    are due at multiples of their period in wall time, so that files of one rate can be paired, also with a twin.
 
     Args:
         address: device number, device path or video file.
-        loop: whether a file starts again at its end; otherwise ``read`` returns None from there on.
         clock: source of stamps in nanoseconds, ROS system time.
-
-    Attributes:
-        ended: whether a file that does not loop has reached its end.
     """
 
-    def __init__(self, address: str, loop: bool = False, clock: Callable[[], int] = time.time_ns) -> None:
-        self.ended = False
+    def __init__(self, address: str, clock: Callable[[], int] = time.time_ns) -> None:
         self._address = address
-        self._loop = loop
         self._clock = clock
         self._is_file = not address.isdigit() and not address.startswith("/dev/")
         self._capture: Any = None
@@ -46,7 +42,7 @@ class UvcCamera:
         self._heard_ns = 0
 
     def open(self) -> None:
-        """Open the device or file; raises CameraError if it is missing, busy or not a video."""
+        """Open the device or file. Raises CameraError if it is missing, busy, or not a video."""
         if self._is_file and not Path(self._address).is_file():
             raise CameraError(
                 f"camera '{self._address}' does not exist; valid is a device number, a path under /dev or a video file"
@@ -63,8 +59,8 @@ class UvcCamera:
             capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
         self._capture = capture
         self._closed.clear()
-        self._due_ns = self._heard_ns = time.monotonic_ns()
-        self.ended = False
+        self._heard_ns = time.monotonic_ns()
+        self._due_ns = phase_aligned_start(self._period_ns or 1, 0, time.time_ns(), self._heard_ns)
 
     def read(self) -> Frame | None:
         """Return the next frame, as :class:`bid_ros.cameras.base.Camera` says; raises CameraError if it is lost."""
@@ -73,7 +69,7 @@ class UvcCamera:
         return self._read_file() if self._is_file else self._read_device()
 
     def close(self) -> None:
-        """Release the device; a ``read`` that waits for a file's next frame returns at once."""
+        """Release the device. A ``read`` that waits for a file's next frame returns at once."""
         self._closed.set()
         if self._capture is not None:
             self._capture.release()
@@ -87,13 +83,10 @@ class UvcCamera:
             return self._frame(picture)
         if now - self._heard_ns > _LOST_S * 1e9:
             raise CameraError(f"camera '{self._address}' has delivered no frame for {_LOST_S:g} s; check its cable")
-        self._closed.wait(0.05)  # a lost device fails at once: do not spin until it is given up
+        self._closed.wait(0.05)  # a lost device fails at once: do not spin until it counts as lost
         return None
 
     def _read_file(self) -> Frame | None:
-        if self.ended:
-            self._closed.wait(_WAIT_S)
-            return None
         wait_s = (self._due_ns - time.monotonic_ns()) / 1e9
         if wait_s > 0 and self._closed.wait(min(wait_s, _WAIT_S)):
             return None
@@ -103,16 +96,23 @@ class UvcCamera:
         while now - self._due_ns >= self._period_ns and self._capture.grab():
             self._due_ns += self._period_ns
         ok, picture = self._capture.read()
+        if not ok:  # the end
+            self._capture.set(cv2.CAP_PROP_POS_FRAMES, 0)
+            ok, picture = self._capture.read()
         if not ok:
-            self._end(now)
-            return None
+            raise CameraError(
+                f"camera '{self._address}' cannot be played again; valid is a video that OpenCV can rewind"
+            )
         self._due_ns += self._period_ns
         return self._frame(picture)
 
-    def _end(self, now_ns: int) -> None:
-        rewound = self._loop and self._capture.set(cv2.CAP_PROP_POS_FRAMES, 0)
-        self.ended = not rewound
-        self._due_ns = now_ns
-
     def _frame(self, picture: Any) -> Frame:
         return Frame(self._clock(), np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB), dtype=np.uint8))
+
+
+def _build(address: str, folder: Path) -> UvcCamera:
+    device = address.isdigit() or address.startswith("/dev/")
+    return UvcCamera(address if device else str(folder / address))
+
+
+CAMERA = CameraDescriptor("uvc", _build)

@@ -1,1 +1,1 @@
-"""The verbs of the ``bid`` command, one a file."""
+"""The verbs of the ``bid`` command."""

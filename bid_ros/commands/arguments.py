@@ -1,29 +1,54 @@
-"""Arguments that several verbs share."""
+"""Arguments that several verbs share. They are made from the declaration of a run's arguments."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from bid_ros.bringup import SYSTEMS, UpArguments
+from bid_ros.system.run import RunArguments, argument_fields, argument_kind
+
+SYSTEM_HELP = "a system's folder, or the name of a shipped one: franka_place or ur5_pick"
+# Arguments of a run of a policy, in the twin or in a rehearsal.
+POLICY_ARGUMENTS = ("decoder", "samples", "action_horizon", "moving", "episodes", "seed", "bundle")
 
 
-def add_run_arguments(parser: argparse.ArgumentParser, episodes: int, seed: int) -> None:
-    """Add what every run of a policy is told: how chunks are chosen, for which episodes, and how it is reported.
+def add_namespace_argument(parser: argparse.ArgumentParser) -> None:
+    """Add which of several running systems is meant."""
+    parser.add_argument("--namespace", default="", help="namespace of the system, such as /left (default: the root)")
+
+
+def add_run_arguments(
+    parser: argparse.ArgumentParser, only: Collection[str] = (), defaults: Mapping[str, Any] | None = None
+) -> None:
+    """Add the arguments of a run, as ``--robot-ip`` and so on, and ``--json``.
 
     Args:
-        parser: of the verb.
-        episodes: default number of episodes.
-        seed: default seed of the first one.
+        parser: parser of the verb.
+        only: names of the arguments to add; empty: all.
+        defaults: values that replace the declared ones.
     """
-    defaults = UpArguments()
-    parser.add_argument("--decoder", default=defaults.decoder, help="how chunks are chosen (default bid)")
-    parser.add_argument(
-        "--samples", type=int, default=defaults.samples, help="N strong and N weak samples (default 16)"
-    )
-    parser.add_argument("--action-horizon", type=int, default=1, help="actions a decision; 15 = open loop")
-    speeds = ", ".join(f"{system.moving:g} in {name}" for name, system in SYSTEMS.items())
-    parser.add_argument("--moving", type=float, help=f"cup speed in m/s, 0 = static (default {speeds})")
-    parser.add_argument("--episodes", type=int, default=episodes, help=f"how many (default {episodes})")
-    parser.add_argument("--seed", type=int, default=seed, help=f"seed of the first episode (default {seed})")
-    parser.add_argument("--bundle", default="", help="policy bundle (default: the one shipped for the system)")
+    for item in argument_fields():
+        if only and item.name not in only:
+            continue
+        kind, default = argument_kind(item.name), (defaults or {}).get(item.name, item.default)
+        shown = "" if default in (None, "", ()) else f" (default {default})"
+        options: dict[str, Any] = {"default": default, "help": item.metadata["help"] + shown}
+        if kind is bool:
+            options["action"] = argparse.BooleanOptionalAction
+        elif kind is tuple:
+            options["nargs"] = "+"
+        else:
+            options["type"] = kind
+        parser.add_argument(f"--{item.name.replace('_', '-')}", **options)
     parser.add_argument("--json", action="store_true", help="print run.json on standard output")
+
+
+def run_arguments(options: argparse.Namespace) -> RunArguments:
+    """Return the arguments of the run. Raises BidError if a value is outside its range."""
+    given: dict[str, Any] = {}
+    for item in argument_fields():
+        if hasattr(options, item.name):
+            value = getattr(options, item.name)
+            given[item.name] = tuple(value) if isinstance(value, list) else value
+    return RunArguments(**given)

@@ -1,4 +1,4 @@
-"""``bid bench``: decoders compared in simulation."""
+"""``bid bench``: compare decoders in simulation."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from bid_ros.core.errors import BidError
+from bid_ros.core.paths import share
+from bid_ros.core.task import load_task
 from bid_ros.decoding import METRICS, TERMS, TRIMS, VARIANTS, decoder_names
-from bid_ros.errors import BidError
-from bid_ros.paths import share
-from bid_ros.task import load_task
 
 _WARM_STARTS: Final = ("renoise", "clean")
 _TASK: Final = "pusht"
@@ -80,9 +80,9 @@ def _add_pusht(parts: Any) -> None:
 
 def run_pusht(options: argparse.Namespace) -> int:
     """Run the bench."""
-    from bid_ros.evaluation.bench import Crew, Plan, Setup, build_cells, markdown, pusht_scene, run_bench
-    from bid_ros.evaluation.bench.report import REPORT
-    from bid_ros.evaluation.bench.sweep import SUMMARY
+    from bid_ros.bench import Crew, Plan, Setup, build_cells, markdown, pusht_scene, run_bench
+    from bid_ros.bench.report import REPORT
+    from bid_ros.bench.sweep import SUMMARY
 
     if options.workers < 1:
         raise BidError(f"workers is {options.workers}; valid is 1 or more")
@@ -98,8 +98,8 @@ def run_pusht(options: argparse.Namespace) -> int:
 
 
 def grid_lists(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the values of every setting; BidError for a value that cannot be one."""
-    from bid_ros.evaluation.bench import PRESETS
+    """Return the values of every setting. Raises BidError for a value that is not valid."""
+    from bid_ros.bench import PRESETS
 
     lists: dict[str, Any] = {"decoder": _list("decoder", options.decoder, str)}
     lists["horizon"] = _list("horizon", options.horizon, str)
@@ -124,7 +124,7 @@ def _list(name: str, text: str, kind: Callable[[str], Value]) -> list[Value]:
 
 
 def _bundle(text: str) -> Path:
-    """A folder as given, or one that is shipped."""
+    """Return the path of a bundle: the folder as given, or the shipped one."""
     path = Path(text)
-    # Absolute, since the processes of a cluster start elsewhere.
+    # Absolute, because the processes of a cluster start in another folder.
     return path.absolute() if path.exists() or path.is_absolute() else share(*path.parts)

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bid_ros.paths import share
-from bid_ros.task import load_task
+from bid_ros.core.paths import share
+from bid_ros.core.task import load_task
 
 
 def add_data_parser(subparsers: Any) -> None:
@@ -21,7 +21,7 @@ def add_data_parser(subparsers: Any) -> None:
 
 def run_data(options: argparse.Namespace) -> int:
     """Build the data set."""
-    from bid_ros.evaluation.pusht.data import human_dataset
+    from bid_ros.bench.pusht.data import human_dataset
 
     out = Path(options.out)
     dataset = human_dataset(options.file, load_task(share("config", "pusht.yaml")))

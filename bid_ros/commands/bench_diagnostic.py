@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bid_ros.errors import BidError
-from bid_ros.evaluation.diagnostic import (
+from bid_ros.bench.diagnostic import (
     COUNTS,
     DISTANCES,
     HORIZONS,
@@ -22,6 +21,7 @@ from bid_ros.evaluation.diagnostic import (
     numbers,
     run,
 )
+from bid_ros.core.errors import BidError
 
 DESCRIPTION = """\
 A demonstrator walks from s0 to s10 and pauses in s5; a forward move fails with the noise's probability. Learners copy

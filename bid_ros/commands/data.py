@@ -1,4 +1,4 @@
-"""``bid video``, ``bid repair``, ``bid table`` and ``bid motion``: what became of a run."""
+"""``bid video``, ``bid repair``, ``bid table`` and ``bid motion``: look at recorded runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bid_ros.commands.tasks import task_of_bags
+from bid_ros.commands.tasks import recorded, task_file_of_bags, task_of_bags
+from bid_ros.core.task import load_task
 
 
 def add_parser(verbs: Any) -> None:
@@ -45,16 +46,19 @@ def add_parser(verbs: Any) -> None:
 
 
 def run_video(options: argparse.Namespace) -> int:
-    """Draw."""
-    from bid_ros.evaluation.replay_video import write_run_video
+    """Draw the video of a bag."""
+    from bid_ros.views.replay_video import write_run_video
 
-    written = write_run_video(Path(options.bag), Path(options.out), task_of_bags(options.task, [Path(options.bag)]))
-    print(f"wrote {written}" if written else "the bag holds no decision to draw", file=sys.stderr)
+    bag = Path(options.bag)
+    file = task_file_of_bags(options.task, [bag])
+    twin = recorded(bag).get("hardware", "twin") == "twin"
+    written = write_run_video(bag, Path(options.out), load_task(file), file.with_name("cameras.yaml"), twin)
+    print(f"wrote {written}" if written else "the bag has no images of an episode", file=sys.stderr)
     return 0 if written else 1
 
 
 def run_repair(options: argparse.Namespace) -> int:
-    """Repair."""
+    """Repair a bag."""
     from bid_ros.recording.repair import repair_bag
 
     report = repair_bag(Path(options.bag))
@@ -67,8 +71,8 @@ def run_repair(options: argparse.Namespace) -> int:
 
 
 def run_table(options: argparse.Namespace) -> int:
-    """Compare."""
-    from bid_ros.evaluation.summary import success_table
+    """Compare runs."""
+    from bid_ros.episodes.summary import success_table
 
     files = [path / "run.json" if path.is_dir() else path for path in map(Path, options.runs)]
     print(success_table(files, Path(options.plot) if options.plot else None))
@@ -76,8 +80,8 @@ def run_table(options: argparse.Namespace) -> int:
 
 
 def run_motion(options: argparse.Namespace) -> int:
-    """Hold a run's commanded motion against the limits."""
-    from bid_ros.evaluation.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
+    """Compare the commanded motion of a run with the limits."""
+    from bid_ros.views.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
 
     limits = task_of_bags(options.task, [Path(options.bag)]).limits
     motion = read_commanded(Path(options.bag))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bid_ros.bringup import SYSTEMS, UpArguments
+from bid_ros.commands.arguments import SYSTEM_HELP
 from bid_ros.commands.up import start
-from bid_ros.errors import BidError
-from bid_ros.teleop import STYLES, check_styles, find_demonstrator
+from bid_ros.core.errors import BidError
+from bid_ros.system.folder import find_system
+from bid_ros.system.run import RunArguments
+from bid_ros.tasks.base import Demonstrator
+from bid_ros.tasks.registry import find_demonstrator
 
-FIRST_SEED = {"clean": 100_000, "diverse": 200_000, "recover": 250_000}
+DEVICE = "scripted"
 
 
 def add_parser(verbs: Any) -> None:
@@ -21,36 +24,40 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "demos",
         help="record demonstrations",
-        description="Record demonstrations with the scripted teleoperator, cup static. Running the command again "
+        description="Record demonstrations with the scripted teleoperator, nothing moving. Running the command again "
         "continues where it stopped, until there are as many successful episodes as asked for.",
     )
-    parser.add_argument("system", choices=sorted(SYSTEMS))
-    parser.add_argument("--clean", type=int, help="clean, consistent demonstrations (default 50)")
-    parser.add_argument("--diverse", type=int, help="diverse in speed, pauses and path (default 100)")
+    parser.add_argument("system", help=SYSTEM_HELP)
     parser.add_argument(
-        "--recover", type=int, help="diverse, beginning after a grasp that went wrong (ur5_pick only, default 60)"
+        "--count",
+        nargs="+",
+        default=[],
+        metavar="STYLE=N",
+        help="demonstrations of a style, for example clean=50 diverse=100 (default: what the task asks for)",
     )
     parser.add_argument("--out", default="", help="folder of the bags (default data/demos/SYSTEM)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record what is missing; return 0 when complete."""
-    out = Path(options.out or f"data/demos/{options.system}")
-    for label, wanted in _wanted(options).items():
+    """Record the missing demonstrations. Return 0 when complete."""
+    system = find_system(options.system)
+    demonstrator = find_demonstrator(system.task)
+    out = Path(options.out or f"data/demos/{system.name}")
+    for label, wanted in _wanted(options.count, demonstrator).items():
         done, attempted = _count(out, label)
         attempts_left = 3
         while done < wanted and attempts_left:
             print(f"{label}: {done} of {wanted} demonstrations", file=sys.stderr)
-            batch = out / f"{label}_{len(list(out.glob(f'{label}_*'))):03d}"
-            arguments = UpArguments(
+            arguments = RunArguments(
+                acts=DEVICE,
                 moving=0.0,
                 episodes=wanted - done,
-                seed=FIRST_SEED[label] + attempted,
-                out=str(batch),
-                teleop=(label,),
+                seed=demonstrator.styles[label].first_seed + attempted,
+                out=str(out / f"{label}_{len(list(out.glob(f'{label}_*'))):03d}"),
+                styles=(label,),
             )
-            start(options.system, arguments)
+            start(system, arguments)
             before, (done, attempted) = done, _count(out, label)
             attempts_left = 3 if done > before else attempts_left - 1
         if done < wanted:
@@ -59,15 +66,20 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(options: argparse.Namespace) -> Mapping[str, int]:
-    """How many demonstrations of each style; raises BidError for a style that the system does not have."""
-    asked = {style: getattr(options, style) for style in STYLES if getattr(options, style) is not None}
-    check_styles(options.system, asked)
-    return {**find_demonstrator(options.system).styles, **asked}
+def _wanted(counts: Sequence[str], demonstrator: Demonstrator) -> Mapping[str, int]:
+    """Return the number of demonstrations of each style. Raises BidError for a style that the task does not have."""
+    asked: dict[str, int] = {}
+    for text in counts:
+        style, _, number = text.partition("=")
+        if not number.isdecimal():
+            raise BidError(f"count is '{text}'; valid is STYLE=N, for example clean=50")
+        demonstrator.check_style(style)
+        asked[style] = int(number)
+    return {name: asked.get(name, style.count) for name, style in demonstrator.styles.items()}
 
 
 def _count(out: Path, label: str) -> tuple[int, int]:
-    """Successful and attempted episodes of a label over all its bags."""
+    """Count the successful and the attempted episodes of a label over all its bags."""
     from bid_ros.recording.episodes import find_episodes
     from bid_ros.recording.reader import BagReader
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bid_ros.commands.tasks import task_of, task_of_bags
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
 
 if TYPE_CHECKING:
     from bid_ros.recording.build_dataset import BagReport
@@ -96,9 +96,9 @@ def _bags(path: Path) -> list[Path]:
 
 
 def run_train(options: argparse.Namespace) -> int:
-    """Train."""
+    """Train a policy."""
     from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, train
-    from bid_ros.policy.sampler import DiffusionConfig
+    from bid_ros.policy.diffusion.sampler import DiffusionConfig
     from bid_ros.recording.dataset import Dataset
 
     config = TrainConfig(
@@ -118,7 +118,7 @@ def run_train(options: argparse.Namespace) -> int:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Export."""
+    """Export a bundle."""
     from bid_ros.learning import export
     from bid_ros.learning.run_folder import RunFolder
 

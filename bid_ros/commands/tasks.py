@@ -1,53 +1,69 @@
-"""Which task a verb works for: the one that was named, or else the one that its input was made for."""
+"""The task of a verb: the one that ``--task`` names, or else the one that its input was made for."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from bid_ros.errors import BidError
-from bid_ros.paths import share
-from bid_ros.task import Task, load_task
+from bid_ros.core.errors import BidError
+from bid_ros.core.paths import share
+from bid_ros.core.task import Task, load_task
+from bid_ros.system.folder import shipped_systems
 
 
 def task_path(name: str) -> Path:
-    """Path of a task file given by name or path."""
+    """Return the path of a task file, given by its path, a system's folder, or the name of a shipped system or task."""
     path = Path(name)
-    return path if path.suffix in (".yaml", ".yml") else share("config", f"{name}.yaml")
+    if path.suffix in (".yaml", ".yml"):
+        return path
+    if (path / "task.yaml").is_file():
+        return path / "task.yaml"
+    shipped = name in shipped_systems()
+    return share("config", name, "task.yaml") if shipped else share("config", f"{name}.yaml")
 
 
 def task_of(named: str, made_for: str, what: str) -> Task:
-    """Return the task of ``--task``, or the shipped one of the name that ``what`` says it was made for.
+    """Return the task of ``--task``, or else the shipped task that ``what`` was made for.
 
     Raises:
         BidError: there is no such task, or its file is invalid.
     """
+    return load_task(_file_of(named, made_for, what))
+
+
+def task_of_bags(named: str, bags: Sequence[Path]) -> Task:
+    """Return the task of ``--task``, or else of the recorded runs (at least one bag). Raises as below."""
+    return load_task(task_file_of_bags(named, bags))
+
+
+def task_file_of_bags(named: str, bags: Sequence[Path]) -> Path:
+    """Return the path of the file of :func:`task_of_bags`. Raises BidError if there is none."""
+    return _file_of(named, "" if named else recorded_task(bags), str(bags[0]))
+
+
+def _file_of(named: str, made_for: str, what: str) -> Path:
     if named:
-        return load_task(task_path(named))
+        return task_path(named)
     try:
-        return load_task(task_path(made_for))
+        return task_path(made_for)
     except BidError as error:
         raise BidError(f"{what} is of the task '{made_for}': {error}; name its file with --task") from error
 
 
-def task_of_bags(named: str, bags: Sequence[Path]) -> Task:
-    """Return the task of ``--task``, or that of the runs which the bags, one at least, are of; BidError as below."""
-    return task_of(named, "" if named else recorded_task(bags), str(bags[0]))
-
-
 def recorded_task(bags: Iterable[Path]) -> str:
-    """Return the name of the task that runs were of, from the ``run.json`` beside their bags.
+    """Return the task of recorded runs, from the ``run.json`` beside their bags: its system's folder, or its name.
 
-    A run that was killed has none; the others speak for it.
+    A run that was killed has no ``run.json``. The others count for it.
 
     Raises:
-        BidError: none says it, or they say different things.
+        BidError: no ``run.json`` names a task, or they name different ones.
     """
-    files = [bag.parent / "run.json" for bag in bags]
-    names = {name: file for file in files if (name := _name_in(file))}
+    files = {bag.parent / "run.json": recorded(bag) for bag in bags}
+    names = {_said(content): file for file, content in files.items() if _said(content)}
     if not names:
-        where = f"{files[0]} does not say" if len(files) == 1 else "no run.json beside the bags says"
+        where = f"{next(iter(files))} does not say" if len(files) == 1 else "no run.json beside the bags says"
         raise BidError(f"{where} which task was recorded; give it with --task")
     if len(names) > 1:
         said = " and ".join(f"'{name}' ({file})" for name, file in sorted(names.items()))
@@ -55,8 +71,15 @@ def recorded_task(bags: Iterable[Path]) -> str:
     return next(iter(names))
 
 
-def _name_in(file: Path) -> str:
+def recorded(bag: Path) -> dict[str, Any]:
+    """Return the content of the ``run.json`` beside a bag; empty if it is missing or cannot be read."""
     try:
-        return str(json.loads(file.read_text())["task"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+        content = json.loads((bag.parent / "run.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _said(content: Mapping[str, Any]) -> str:
+    folder = str(content.get("system", ""))
+    return folder if folder and (Path(folder) / "task.yaml").is_file() else str(content.get("task", ""))

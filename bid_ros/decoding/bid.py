@@ -1,7 +1,8 @@
 """Bidirectional Decoding: choose the sampled chunk that best continues what was decided before.
 
 Source: Liu et al., "Bidirectional Decoding: Improving Action Chunking via Guided Test-Time Sampling", ICLR 2025,
-Algorithm 1, and the two published versions of its code. Symbols and names are matched in ``docs/decoding.md``.
+Algorithm 1, and the two published versions of its code. Symbols and their names in the code:
+``docs/reference/decoders/index.md``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.config import BidConfig
 from bid_ros.decoding.criteria import (
     Array,
@@ -21,7 +23,6 @@ from bid_ros.decoding.criteria import (
     smallest_sum_of_others,
 )
 from bid_ros.decoding.prefix import prefix_weights
-from bid_ros.errors import DecodingError
 
 _USES_POSITIVE: Final = ("bid", "positive", "contrast")
 _USES_NEGATIVE: Final = ("bid", "negative", "contrast")
@@ -29,12 +30,12 @@ _USES_NEGATIVE: Final = ("bid", "negative", "contrast")
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The outcome of :func:`select`, per candidate ``(N,)`` where not said otherwise.
+    """The result of :func:`select`. Arrays have one value per candidate, ``(N,)``.
 
     Attributes:
         index: the chosen row of ``strong``.
         backward: B, coherence with the previous decision; 0 without one.
-        forward: F, positive minus negative term; NaN where trimmed.
+        forward: F, the positive minus the negative term; NaN where trimmed.
         total: the value that was minimised; NaN where trimmed.
         kept: whether the candidate could be chosen. Variant ``paper`` chooses among all, so all are True.
     """
@@ -48,7 +49,7 @@ class Selection:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """Checked and weighted chunks ``(N, H, D)``, their B ``(N,)``, and whether there was a decision to cohere with."""
+    """Checked and weighted chunks ``(N, H, D)``, their B ``(N,)``, and whether a previous decision overlaps."""
 
     strong: Array
     weak: Array | None
@@ -64,18 +65,17 @@ def select(
 
     Args:
         strong: ``(N, H, D)``, full predictions of the strong policy, past steps included, raw action units.
-        weak: as many of the weak policy, same shape, or None: the negative term is then 0.
-        previous: ``(H - e, D)``, the previous decision from its row ``e`` on, so that ``previous[i]`` and row ``i`` of
-            a prediction are the same instant and in the same frame; None (or no rows) if there is none: then B = 0
-            and nothing is trimmed. The same holds if what is left of it ends before the steps that are compared.
-        config: the settings; ``executed`` is the ``e`` of ``previous``.
+        weak: samples of the weak policy, same shape. None: the negative term is 0.
+        previous: ``(H - e, D)``, the previous decision from its row ``e`` on. So ``previous[i]`` and row ``i`` of a
+            prediction are the same instant, in the same frame. None (or no rows): B = 0 and nothing is trimmed. The
+            same holds if the previous decision ends before the steps that are compared.
+        config: settings. ``executed`` is the ``e`` of ``previous``.
 
     Returns:
-        The chosen index and the criteria. Of candidates that are equally good, the more coherent one is chosen
-        and then the first.
+        The chosen index and the criteria. Of equally good candidates the most coherent one is chosen, then the first.
 
     Raises:
-        DecodingError: if shapes disagree, a value is not finite, or N < 2 K in the reference and corrected variants.
+        DecodingError: shapes disagree, a value is not finite, or N < 2 K in the reference and corrected variants.
     """
     config = config or BidConfig()
     candidates = _candidates(strong, weak, previous, config)
@@ -99,7 +99,7 @@ def _select_paper(candidates: _Candidates, config: BidConfig) -> Selection:
 
 
 def _paper_positive(strong: Array, backward: Array, coherent: bool, config: BidConfig) -> Array:
-    """Sum of the distances to the positives; a candidate is at distance 0 of itself, so it need not be left out."""
+    """Sum of the distances to the positives. A candidate has distance 0 to itself, so it need not be left out."""
     count = config.mode_size if coherent else strong.shape[0]
     if config.trim == "nearest":
         distances = pair_distances(strong, strong, config.metric)
@@ -120,7 +120,7 @@ def _paper_negative(strong: Array, weak: Array, weak_backward: Array, coherent: 
 
 
 def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:
-    """The published code: K' = N // K kept samples, distances averaged over all H steps, smallest over the kept."""
+    """The published code: keep K' = N // K samples, average distances over all H steps, choose among the kept."""
     backward = candidates.strong_backward
     samples, steps = candidates.strong.shape[:2]
     count = samples // config.mode_size if candidates.coherent else samples
@@ -132,7 +132,7 @@ def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:
     if candidates.weak is not None:
         others = candidates.weak[_most_coherent(candidates.weak_backward, count)]
         distances = pair_distances(chunks, others, config.metric)
-        # The published code reads this matrix transposed: row j is the j-th weak sample's, not the j-th candidate's.
+        # The published code reads this matrix transposed: row j belongs to the j-th weak sample, not candidate.
         contrast -= smallest_sum(distances if config.variant == "corrected" else distances.T, near)
     contrast /= near * steps
     forward, total = np.full(samples, np.nan), np.full(samples, np.nan)
@@ -143,7 +143,7 @@ def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:
 
 
 def _combine(backward: Array, forward: Array, coherent: bool, steps: int, config: BidConfig) -> Array:
-    """B + F in version 1; later versions weigh the two by how much of the previous decision is left."""
+    """B + F in version 1. Later versions weight the two by how much of the previous decision is left."""
     if config.terms == "backward":
         return backward
     if config.variant == "reference_v1":

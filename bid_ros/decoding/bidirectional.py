@@ -14,7 +14,7 @@ from bid_ros.decoding.receding import Array, Blend, Builder, Pick, RecedingDecod
 
 
 def bidirectional_pick(config: DecoderConfig, delay: int | None = None) -> Pick:
-    """Pick by :func:`bid_ros.decoding.select`; of a single sample there is nothing to select."""
+    """Pick a sample with :func:`bid_ros.decoding.select`. A single sample is picked as it is."""
 
     def pick(
         strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest
@@ -29,12 +29,12 @@ def bidirectional_pick(config: DecoderConfig, delay: int | None = None) -> Pick:
 
 
 def bid(name: str, config: DecoderConfig) -> Decoder:
-    """BID: N strong and as many weak samples, one of the strong ones executed."""
+    """BID: draw N strong and N weak samples, execute one of the strong ones."""
     return bidirectional(name, config)
 
 
 def bid_ema(name: str, config: DecoderConfig) -> Decoder:
-    """BID selects, then the moving average blends; the blend is what the next selection continues."""
+    """BID selects, then the moving average blends. The next selection continues the blend."""
     return bidirectional(name, config, blend=moving_average(config.ema_weight))
 
 

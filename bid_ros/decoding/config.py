@@ -1,4 +1,4 @@
-"""Settings of Bidirectional Decoding, validated where they are made."""
+"""Settings of Bidirectional Decoding. They are checked when they are created."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from bid_ros.errors import DecodingError
+from bid_ros.core.errors import DecodingError
 
 Variant = Literal["paper", "reference_v1", "reference_v2", "corrected"]
 Metric = Literal["l2", "l1", "cosine"]
@@ -28,19 +28,19 @@ class BidConfig:
         variant: ``paper`` (Liu et al., "Bidirectional Decoding", ICLR 2025, Eqs. 5 and 6), ``reference_v1`` and
             ``reference_v2`` (the two versions of the published code) or ``corrected`` (``reference_v2`` without its
             transposed negative distances).
-        mode_size: K, samples a mode is judged by.
+        mode_size: K, number of samples that a mode is judged by.
         decay: rho, weight of an overlapping step relative to the one before it.
-        metric: d, the distance between two actions: ``l2``, ``l1`` or ``cosine`` (one minus the cosine; 1 to a zero
-            vector).
+        metric: d, distance between two actions: ``l2``, ``l1`` or ``cosine`` (one minus the cosine; 1 if a vector is
+            zero).
         executed: e, steps of the grid that passed since the previous decision.
         observation_steps: To; row ``To - 1`` of a prediction is the current step, the rows before it are past.
-        trim: ``previous`` keeps the K samples that best continue the previous decision (Algorithm 1), ``nearest``
-            sums each candidate's own K smallest distances (the text below Eq. 6). Only ``paper`` has the choice.
+        trim: only variant ``paper`` reads it. ``previous`` keeps the K samples that best continue the previous decision
+            (Algorithm 1). ``nearest`` sums each candidate's own K smallest distances (the text below Eq. 6).
         weights: factor of each action feature, ``(D,)``, applied before any distance; None means 1.
         terms: ``bid`` is the whole criterion. Ablations: ``backward`` is B alone, ``positive`` and ``negative`` are B
             with one of the forward terms, ``contrast`` is both forward terms with B = 0 and nothing trimmed.
-        delay: q, steps that are executed before this decision arrives. None weights the overlap by ``rho^i``; a
-            number weights it from the current step on by :func:`bid_ros.decoding.prefix.prefix_weights` instead.
+        delay: q, steps that are executed before this decision arrives. None weights the overlap by ``rho^i``. A number
+            weights it from the current step on by :func:`bid_ros.decoding.prefix.prefix_weights`.
 
     Raises:
         DecodingError: for a value outside its range.

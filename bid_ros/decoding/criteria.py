@@ -1,6 +1,6 @@
-"""Distances between action chunks and the two criteria of Bidirectional Decoding that are made of them.
+"""Distances between action chunks, and the two criteria of Bidirectional Decoding that are computed from them.
 
-Shapes: chunks ``(N, H, D)``, H steps of D values; distances are between two actions, so always over D.
+Shapes: chunks are ``(N, H, D)``, H steps of D values. A distance is between two actions, so it is over D.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from bid_ros.decoding.config import Metric
 
 Array = NDArray[np.float64]
 
-# Up to this many differences, one subtraction is faster than the loops below that spare memory (measured).
+# Up to this many differences one subtraction is faster than the loops below, which save memory (measured).
 _SMALL_L2: Final = 100_000
 _SMALL_L1: Final = 50_000
 _TILE: Final = 16_384
-# Squared distances below this share of the largest squared lengths lose digits in |a|^2 + |b|^2 - 2ab: subtract there.
+# Below this share of the largest squared lengths, |a|^2 + |b|^2 - 2ab loses digits: subtract there.
 _CANCELLATION: Final = 1e-6
 
 
@@ -61,13 +61,13 @@ def smallest_sum(distances: Array, count: int) -> Array:
 
 
 def smallest_sum_of_others(distances: Array, count: int) -> Array:
-    """Return ``(A,)``: sum of the ``count`` values of each row that follow its smallest, which is the row itself."""
+    """Return ``(A,)``: sum of the ``count`` values of each row that follow its smallest, the distance to itself."""
     smallest: Array = distances.min(axis=1)
     return smallest_sum(distances, count + 1) - smallest
 
 
 def _directions(actions: Array) -> Array:
-    """Scale actions ``(..., D)`` to length 1; a zero vector stays zero, so its cosine distance to anything is 1."""
+    """Scale actions ``(..., D)`` to length 1. A zero vector stays zero, so its cosine distance is always 1."""
     lengths = np.sqrt(np.einsum("...d,...d->...", actions, actions))[..., None]
     directions: Array = np.divide(actions, lengths, out=np.zeros_like(actions), where=lengths > 0)
     return directions
@@ -88,7 +88,7 @@ def _pair_l1(first: Array, second: Array) -> Array:
 
 def _pair_l2(first: Array, second: Array) -> Array:
     if first.shape[0] * second.size > _SMALL_L2:
-        # Tiles of this size stay in the cache and below the size at which BLAS starts threads, which only cost here.
+        # Tiles of this size stay in the cache. They are also too small for BLAS threads, which would only cost here.
         rows = max(1, _TILE // second.shape[0])
         tiles = range(0, first.shape[0], rows)
         return np.concatenate([_pair_l2_products(first[tile : tile + rows], second) for tile in tiles])

@@ -1,11 +1,12 @@
-"""The decoder seam: what policy node, evaluation and replay share.
+"""The decoder interface that policy node, evaluation and replay share.
 
-A decision has two hooks. ``propose`` acts before sampling: how many samples of each policy, and from where the
-denoising starts. ``choose`` acts after it: which chunk is executed. A caller does, at each tick::
+A decision has two hooks. ``propose`` runs before sampling: it says how many samples of each policy to draw, and from
+where the denoising starts. ``choose`` runs after sampling: it says which chunk is executed. A caller does, at each
+tick::
 
     proposal = decoder.propose(request)
     if proposal.strong == 0:
-        ...  # the chunk in flight goes on; choose is not called
+        ...  # keep executing the previous chunk; do not call choose
     else:
         strong, weak = sample(proposal)
         choice = decoder.choose(request, strong, weak)
@@ -19,26 +20,26 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.bid import Selection
 from bid_ros.decoding.config import check_count
-from bid_ros.errors import DecodingError
 
 StartMode = Literal["noise", "clean", "renoise"]
 
 
 @dataclass(frozen=True)
 class DecodeRequest:
-    """One decision to make.
+    """The request for one decision.
 
     Attributes:
-        stamp_ns: time of the newest observation, ns; the instant of row ``observation_steps - 1`` of a prediction.
+        stamp_ns: time of the newest observation, ns. Row ``observation_steps - 1`` of a prediction has this time.
         dt_ns: time between two rows of a prediction, ns.
-        observation_steps: To; the first ``To - 1`` rows of a prediction are past.
+        observation_steps: To. The first ``To - 1`` rows of a prediction lie in the past.
         horizon: H, rows of a prediction.
         action_dim: D, values per action.
 
     Raises:
-        DecodingError: for a value outside its range.
+        DecodingError: a value is outside its range.
     """
 
     stamp_ns: int
@@ -57,7 +58,7 @@ class DecodeRequest:
 
     @property
     def executable(self) -> int:
-        """Rows of a prediction that can be executed: the current step and all after it."""
+        """Number of rows of a prediction that can be executed: the current step and all later ones."""
         return self.horizon - (self.observation_steps - 1)
 
 
@@ -66,11 +67,11 @@ class Proposal:
     """What to sample.
 
     Attributes:
-        strong: samples of the strong policy; 0 means: do not sample, keep executing the previous chunk.
-        weak: samples of the weak policy; without one, pass ``weak=None`` to ``choose``.
-        start: ``(H, D)`` trajectory in raw action units from which the denoising starts, None for noise.
-        start_mode: ``noise``; ``clean``: from ``start`` as it is; ``renoise``: from ``start`` with noise
-            added, other noise for every sample. The sampler says how much noise.
+        strong: number of samples of the strong policy. 0: do not sample, keep executing the previous chunk.
+        weak: number of samples of the weak policy. Without a weak policy, pass ``weak=None`` to ``choose``.
+        start: ``(H, D)`` trajectory in raw action units from which the denoising starts. None: noise.
+        start_mode: ``noise``; ``clean``: start from ``start`` as it is; ``renoise``: start from ``start`` with noise
+            added, other noise for each sample. The sampler decides how much noise.
     """
 
     strong: int
@@ -81,14 +82,14 @@ class Proposal:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was decided.
+    """One decision.
 
     Attributes:
         actions: ``(H, D)``, full prediction, past rows included, raw action units.
-        index: row of the strong samples, -1 if the decision is a blend and none of them.
-        selection: criteria of all candidates, None for decoders that compare none.
-        previous: ``(H - e, D)``, the previous decision that was compared or blended with, None if nothing overlapped.
-        executed: e, grid steps since the previous decision, 0 without one.
+        index: row of the strong samples; -1 if the decision is a blend.
+        selection: criteria of all candidates. None: the decoder does not compare them.
+        previous: ``(H - e, D)``, the overlap of the previous decision that was compared or blended. None: no overlap.
+        executed: e, grid steps since the previous decision; 0 without one.
     """
 
     actions: NDArray[np.float64]
@@ -99,7 +100,7 @@ class Choice:
 
 
 class Decoder(Protocol):
-    """A way to turn samples of a policy into what the robot does. It remembers, so it has one user at a time."""
+    """Turns samples of a policy into the chunk that is executed. It has a memory, so use it from one place."""
 
     @property
     def name(self) -> str:
@@ -111,13 +112,13 @@ class Decoder(Protocol):
         ...
 
     def propose(self, request: DecodeRequest) -> Proposal:
-        """Say what to sample for a decision; changes nothing. DecodingError if the request cannot be served."""
+        """Return what to sample for a decision. Changes nothing. Raises DecodingError if the request is not valid."""
         ...
 
     def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
         """Decide on the samples ``(N, H, D)`` and remember the decision.
 
         Raises:
-            DecodingError: if the samples have another shape than the request says or a value is not finite.
+            DecodingError: the samples do not have the shape of the request, or a value is not finite.
         """
         ...

@@ -1,4 +1,4 @@
-"""Settings of all decoders, validated where they are made."""
+"""Settings of all decoders. They are checked when they are created."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.config import BidConfig, Metric, Terms, Trim, Variant, check_choice, check_count
-from bid_ros.errors import DecodingError
 
 WarmStart = Literal["renoise", "clean"]
 ActionHorizon = int | Literal["all"]
@@ -22,22 +22,22 @@ SMALLEST_SPREAD: Final = 1e-6
 
 @dataclass(frozen=True)
 class DecoderConfig:
-    """What :func:`bid_ros.decoding.build_decoder` builds; each decoder reads the fields that concern it.
+    """Settings for :func:`bid_ros.decoding.build_decoder`. Each decoder reads the fields it needs.
 
     Attributes:
-        samples: N, strong samples of the BID decoders; with 1 they are vanilla. The others always draw 1.
-        weak_samples: ``samples``, or 0 if there is no weak policy; None means ``samples``.
-        action_horizon: actions executed before the next decision: 1 is closed loop, ``all`` (the ``H - (To - 1)``
-            executable rows) open loop.
-        ema_weight: lambda, weight of the new prediction against the previous decision.
+        samples: N, strong samples of the BID decoders. With 1 they are vanilla. The other decoders always draw 1.
+        weak_samples: ``samples``, or 0 without a weak policy. None means ``samples``.
+        action_horizon: actions executed before the next decision. 1 is closed loop; ``all`` (the ``H - (To - 1)``
+            executable rows) is open loop.
+        ema_weight: lambda, weight of the new prediction. The previous decision has the weight 1 - lambda.
         warm_start: ``renoise`` adds noise to the previous decision, so the samples differ;
             ``clean`` starts from it as it is, as the published code does.
         mode_size: K; None means ``min(3, samples // 2)``.
         variant, decay, metric, trim, terms, weights: as in :class:`bid_ros.decoding.BidConfig`.
-        delay: q, steps that are executed before a decision arrives; only delay-aware BID reads it.
+        delay: q, steps that are executed before a decision arrives. Only delay-aware BID reads it.
 
     Raises:
-        DecodingError: for a value outside its range or a mode size that is impossible with so many samples.
+        DecodingError: a value is outside its range, or the mode size is too large for the number of samples.
     """
 
     samples: int = 16
@@ -88,21 +88,21 @@ class DecoderConfig:
 
     @property
     def needed_weak_samples(self) -> int:
-        """Weak samples a BID decoder asks for: none if there is no weak policy or nothing would use them."""
+        """Weak samples that a BID decoder asks for. None without a weak policy, or if no term uses them."""
         if self.samples == 1 or self.terms in ("backward", "positive"):
             return 0
         return self.samples if self.weak_samples is None else self.weak_samples
 
 
 def feature_weights(spread: ArrayLike, sizes: Sequence[int] | None = None) -> tuple[float, ...]:
-    """Weights that make metres, rotation and gripper comparable: the inverse of the spread in the training data.
+    """Return weights that make metres, rotation and gripper comparable: the inverse spread of the training data.
 
     Args:
         spread: ``(D,)`` standard deviation of every column of the training actions, raw units.
-        sizes: number of columns of each action feature, in order. The columns of a feature then share one weight, the
-            inverse of the feature's whole spread (root of the summed variances): a distance inside the feature stays
-            the same in every direction, a column that hardly moves is not blown up, and every feature counts
-            alike however many columns it has. None treats every column as a feature.
+        sizes: number of columns of each action feature, in order. The columns of a feature share one weight, the
+            inverse of the feature's whole spread (root of the summed variances). So a distance counts the same in every
+            direction, a column that hardly moves is not blown up, and every feature counts the same, however many
+            columns it has. None treats every column as a feature.
 
     Returns:
         ``(D,)`` weights for :class:`bid_ros.decoding.BidConfig`; 0 for a feature that did not vary.

@@ -1,4 +1,4 @@
-"""Delay-aware BID: the steps executed while a decision is computed are fixed, and what follows them must join on.
+"""Delay-aware BID: the steps executed while a decision is computed are fixed. Later steps must continue them.
 
 Sources: the soft mask and the frozen steps are those of Real-Time Chunking (Black, Galliker, Levine, NeurIPS 2025). Its
 published evaluation weights the backward criterion of its BID baseline by the same mask
@@ -20,8 +20,8 @@ from bid_ros.decoding.receding import Array, Blend, Builder
 def frozen(delay: int) -> Blend:
     """Keep the previous decision up to the row before ``To - 1 + q``, the first that this decision can change.
 
-    By the time the decision arrives those steps have been executed as the previous one said. Remembering them so
-    keeps the next coherence true to what the robot did.
+    When the decision arrives, the robot has executed those steps of the previous decision. The memory keeps them, so
+    the next coherence is with what the robot did.
     """
 
     def blend(new: Array, overlap: Overlap, request: DecodeRequest) -> Array:
@@ -34,7 +34,7 @@ def frozen(delay: int) -> Blend:
 
 
 def bid_delay(name: str, config: DecoderConfig) -> Decoder:
-    """BID whose backward criterion counts the ``delay`` committed steps fully, and which leaves those as they are."""
+    """BID whose backward criterion counts the ``delay`` committed steps fully, and which keeps those steps."""
     return bidirectional(name, config, blend=frozen(config.delay), delay=config.delay)
 
 

@@ -12,9 +12,9 @@ from bid_ros.decoding.receding import Array, Blend, Builder, RecedingDecoder
 
 
 def moving_average(weight: float) -> Blend:
-    """Blend ``new[i] = weight new[i] + (1 - weight) previous[i]`` on the overlap; later rows stay as they are.
+    """Blend ``new[i] = weight new[i] + (1 - weight) previous[i]`` on the overlap. Later rows stay as they are.
 
-    All columns are blended linearly, rotations too: their six-number form is made orthogonal again where it is
+    All columns are blended linearly, rotations too. Their six-number form is made orthogonal again before it is
     executed. The decoder remembers the blend.
     """
 

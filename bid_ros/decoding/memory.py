@@ -1,4 +1,4 @@
-"""What was decided last, aligned by time with what is decided now."""
+"""The last decision, aligned by time with the next one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.errors import DecodingError
+from bid_ros.core.errors import DecodingError
 
 
 class Overlap(NamedTuple):
     """The part of the last decision that has not passed yet.
 
     Attributes:
-        previous: ``(H - e, D)``, its rows from ``e`` on; row ``i`` and row ``i`` of a new prediction are one instant.
+        previous: ``(H - e, D)``, its rows from ``e`` on. Row ``i`` has the same time as row ``i`` of a new prediction.
         executed: e, steps of the time grid between the two decisions.
     """
 
@@ -25,9 +25,9 @@ class Overlap(NamedTuple):
 class DecisionMemory:
     """Remembers the last decision on its time grid.
 
-    Decisions are told apart by their stamps, never counted: one that was skipped or comes late still overlaps with
-    the right rows. The stamp of a decision is the time of the newest observation it was made from; as every
-    prediction of a policy has the same number of past rows, the shift of the stamps is the shift of the rows.
+    It compares stamps and never counts decisions. So a decision that was skipped or comes late still overlaps with the
+    right rows. The stamp of a decision is the time of its newest observation. Every prediction of a policy has the same
+    number of past rows, so the shift of the stamps is the shift of the rows.
     """
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class DecisionMemory:
         """Replace the remembered decision.
 
         Args:
-            stamp_ns: time of the newest observation it was made from, ns.
+            stamp_ns: time of its newest observation, ns.
             dt_ns: time between two rows, ns.
-            actions: ``(H, D)``, the full prediction that was decided on, past rows included, raw action units.
+            actions: ``(H, D)``, the decision, past rows included, raw action units.
 
         Raises:
             DecodingError: if ``actions`` is not a non-empty matrix or ``dt_ns`` is not positive.
@@ -59,9 +59,9 @@ class DecisionMemory:
         self._stamp_ns, self._dt_ns, self._actions = stamp_ns, dt_ns, values
 
     def previous_for(self, stamp_ns: int) -> Overlap | None:
-        """Return what is left of the last decision for a decision at ``stamp_ns``, shifted to the nearest grid step.
+        """Return the rest of the last decision at ``stamp_ns``, shifted to the nearest grid step.
 
-        None without a decision, when all of it has passed, and when ``stamp_ns`` lies before it.
+        None: there is no decision, all of it has passed, or ``stamp_ns`` lies before it.
         """
         if self._actions is None:
             return None

@@ -1,4 +1,4 @@
-"""BID with one choice pinned by the name: the term ablations and the variants. All other settings stay free."""
+"""BID with one setting fixed by the name: ablations of the terms, and variants. Other settings stay free."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bid_ros.decoding.receding import Builder
 
 
 def only(terms: Terms) -> Builder:
-    """Return a builder of BID with these terms of the criterion only."""
+    """Return a builder of BID with only these terms of the criterion."""
 
     def build(name: str, config: DecoderConfig) -> Decoder:
         return bid(name, replace(config, terms=terms))

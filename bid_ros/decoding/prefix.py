@@ -1,4 +1,4 @@
-"""How much each step of the previous decision still binds the next one while that is being computed."""
+"""Weights of the previous decision's steps while the next decision is computed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from bid_ros.decoding.criteria import Array
 def prefix_weights(delay: int, overlap: int) -> Array:
     """Return the soft mask W ``(overlap,)`` of Real-Time Chunking, counted from the current step.
 
-    ``W_i = 1`` for ``i < q``, the steps that are executed before the new decision arrives; after them
+    ``W_i = 1`` for ``i < q``: these steps are executed before the new decision arrives. After them it is
     ``c_i (exp(c_i) - 1) / (exp(1) - 1)`` with ``c_i = (T - i) / (T - q + 1)``, which falls towards the end of the
-    overlap ``T = H - s``. Steps that the previous decision does not reach have weight 0 and are not returned.
+    overlap ``T = H - s``. Steps after the end of the previous decision have weight 0 and are not returned.
 
     Source: Black, Galliker, Levine, "Real-Time Execution of Action Chunking Flow Policies", NeurIPS 2025
     (soft masking).

@@ -1,4 +1,4 @@
-"""The frame all decoders share: sample every ``action_horizon`` steps, pick a sample, perhaps blend, remember."""
+"""The common loop of all decoders: sample every ``action_horizon`` steps, pick, optionally blend, remember."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.bid import Selection
 from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest, Proposal, StartMode
 from bid_ros.decoding.decoder_config import ActionHorizon, DecoderConfig
 from bid_ros.decoding.memory import DecisionMemory, Overlap
-from bid_ros.errors import DecodingError
 
 Array = NDArray[np.float64]
 Pick = Callable[[Array, "Array | None", "Overlap | None", DecodeRequest], "tuple[int, Selection | None]"]
 """(strong (N, H, D), weak or None, overlap or None, request) -> index of the sample and the criteria."""
 Blend = Callable[[Array, Overlap, DecodeRequest], Array]
-"""(picked (H, D), overlap, request) -> what is executed (H, D)."""
+"""(picked (H, D), overlap, request) -> chunk to execute (H, D)."""
 Builder = Callable[[str, DecoderConfig], Decoder]
 """(name, settings) -> a decoder with an empty memory; the registry collects those in a module's ``DECODERS``."""
 
@@ -25,22 +25,22 @@ Builder = Callable[[str, DecoderConfig], Decoder]
 def first_sample(
     strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest
 ) -> tuple[int, Selection | None]:
-    """Pick for decoders that do not compare samples."""
+    """Pick the first sample: for decoders that do not compare samples."""
     return 0, None
 
 
 class RecedingDecoder:
-    """A decoder made of three parts, each of which may be the plain one.
+    """A decoder made of a pick, a start of the denoising, and a blend.
 
     Args:
         name: name in the registry.
-        action_horizon: actions executed before the next decision, ``all`` for every executable one. Time decides, not
-            the number of calls.
+        action_horizon: actions executed before the next decision; ``all`` for every executable one. It is counted in
+            time, not in calls.
         samples: strong samples per decision.
         weak_samples: weak samples per decision.
-        pick: which sample is taken.
-        start_mode: from where the denoising starts; other than ``noise``, from the previous decision.
-        blend: what to make of the picked sample and the previous decision; None executes the sample.
+        pick: chooses the sample.
+        start_mode: start of the denoising: ``noise``, or the previous decision in another mode.
+        blend: combines the picked sample with the previous decision. None: the sample is executed.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class RecedingDecoder:
         self._memory.reset()
 
     def propose(self, request: DecodeRequest) -> Proposal:
-        """Say what to sample; nothing while fewer than ``action_horizon`` steps of the last decision have passed.
+        """Return what to sample: nothing until ``action_horizon`` steps of the last decision have passed.
 
         Raises:
-            DecodingError: if the action horizon is longer than what a prediction can execute, or the remembered
+            DecodingError: the action horizon is longer than the executable rows of a prediction, or the remembered
                 decision has another shape than the request.
         """
         horizon = request.executable if self._action_horizon == "all" else self._action_horizon
@@ -85,7 +85,7 @@ class RecedingDecoder:
                 f"the executable rows of a prediction"
             )
         overlap = self._overlap(request)
-        # With a horizon of 1 every call is a decision, also one that rounds to the grid step of the last.
+        # With a horizon of 1 every call is a decision, even one that rounds to the grid step of the last decision.
         if overlap is not None and horizon > 1 and overlap.executed < horizon:
             return Proposal(strong=0, weak=0)
         if overlap is None or self._start_mode == "noise":
@@ -94,7 +94,7 @@ class RecedingDecoder:
         return Proposal(self._samples, self._weak_samples, start, self._start_mode)
 
     def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
-        """Pick, blend and remember; ``weak`` may be None. Raises DecodingError as the protocol says."""
+        """Pick, blend and remember. ``weak`` may be None. Raises DecodingError as :meth:`Decoder.choose`."""
         candidates = _checked("strong", strong, request)
         others = None if weak is None or not len(weak) else _checked("weak", weak, request)
         overlap = self._overlap(request)

@@ -1,4 +1,4 @@
-"""Vanilla receding horizon: one sample, of which ``action_horizon`` actions are executed."""
+"""Vanilla receding horizon: draw one sample, execute ``action_horizon`` of its actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warm start: the denoising starts from the previous decision instead of noise (Janner et al., Diffuser, ICML 2022)."""
+"""Warm start: the denoising starts from the previous decision, not from noise (Janner et al., Diffuser, ICML 2022)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def warmstart(name: str, config: DecoderConfig) -> Decoder:
 
 
 def warmstart_clean(name: str, config: DecoderConfig) -> Decoder:
-    """Warm start as published, whatever ``warm_start`` says: the previous decision taken for a sample at full noise."""
+    """Warm start as published: the previous decision stands in for a sample at full noise. Ignores ``warm_start``."""
     return RecedingDecoder(name, config.action_horizon, start_mode="clean")
 
 

@@ -19,8 +19,8 @@ def shift_images(images: Image, most: int, rng: np.random.Generator) -> Image:
 
     Args:
         images: ``(B, To, h, w, 3)``.
-        most: largest shift; 0 returns ``images``.
-        rng: draws one shift a sample.
+        most: largest shift. 0 returns ``images``.
+        rng: draws one shift for each sample.
     """
     if most == 0:
         return images
@@ -35,7 +35,7 @@ def shift_images(images: Image, most: int, rng: np.random.Generator) -> Image:
 
 
 def offset_vectors(values: NDArray[np.float32], deviation: float, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Return normalised vectors ``(B, To, S)`` with an offset per sample and a fifth of it per step added.
+    """Add an offset to normalised vectors ``(B, To, S)``: one per sample, and a fifth of it per step.
 
     Args:
         values: normalised to [-1, 1].
@@ -65,7 +65,7 @@ def jitter(images: torch.Tensor, config: AugmentConfig, generator: torch.Generat
     count = len(images)
     contrast = 1 + config.contrast * uniform(count, 1, 1, 1, 1)
     gain = contrast * (1 + config.contrast / 2 * uniform(count, 1, 1, 1, 3))
-    # A sixteenth of the pixels gives the mean brightness well enough.
+    # A sixteenth of the pixels is enough for the mean brightness.
     mean = images[:, :, ::4, ::4].mean(dim=(1, 2, 3, 4), keepdim=True)
     offset = mean + config.brightness * uniform(count, 1, 1, 1, 1) - gain * mean
     images.mul_(gain).add_(offset)
@@ -75,7 +75,7 @@ def jitter(images: torch.Tensor, config: AugmentConfig, generator: torch.Generat
 
 
 def _add_noise(images: torch.Tensor, most: float, generator: torch.Generator) -> None:
-    """Add noise to each sample from a random place in one shared strip: drawing it afresh for all is slow."""
+    """Add noise to each sample, from a random place of one shared strip. Drawing new noise for all is slow."""
     size = images[0].numel()
     strip = torch.randn(size + NOISE_PLACES, generator=generator, device=images.device)
     places = torch.randint(NOISE_PLACES, (len(images),), generator=generator, device=images.device).tolist()

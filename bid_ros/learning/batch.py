@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import Task
 from bid_ros.learning.augment import jitter, offset_vectors, shift_images
 from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.goal import goal_columns, row_goals
@@ -18,7 +19,6 @@ from bid_ros.learning.windows import window_rows
 from bid_ros.policy.anchor import ActionReference, action_anchor, check_reference
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.recording.dataset import Dataset
-from bid_ros.task import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Batch:
         images: per camera ``(B, To, h, w, 3)`` in [-0.5, 0.5].
         vectors: per feature ``(B, To, S)`` normalised.
         actions: ``(B, H, D)`` normalised.
-        goals: ``(B, 3)`` counted as the action's position and normalised, None for a task without a goal.
+        goals: ``(B, 3)``, relative like the action's position, normalised. None for a task without a goal.
     """
 
     images: dict[str, torch.Tensor]
@@ -42,18 +42,18 @@ class TrainingData:
     """Windows of a data set, normalised. Images stay uint8 until they are used.
 
     Attributes:
-        observation: normaliser per vector feature; action: of the actions, counted from ``reference``.
-        goal: of the goals, counted alike; None for a task without a goal.
+        observation: normaliser per vector feature; action: of the actions, relative to ``reference``.
+        goal: normaliser of the goals, relative in the same way. None for a task without a goal.
         owners: ``(W,)``, episode of each window.
 
     Args:
         dataset: the rows.
         task: layout of its features.
-        reference: where action positions count from.
+        reference: origin of the action positions.
 
     Raises:
-        RecordingError: if the data set does not fit the task or has no complete window.
-        BidError: if the task has no position to count from.
+        RecordingError: the data set does not fit the task, or has no complete window.
+        BidError: the task has no position for ``reference``.
     """
 
     def __init__(self, dataset: Dataset, task: Task, reference: ActionReference = "base") -> None:
@@ -104,7 +104,7 @@ class TrainingData:
         )
 
     def _counted_goals(self, dataset: Dataset, task: Task, anchors: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Goal of each window, ``(W, 3)`` m, counted as its actions are."""
+        """Return the goal of each window, ``(W, 3)`` m, relative like its actions."""
         goals, columns = row_goals(dataset, task), goal_columns(task)
         if goals is None or columns is None:
             return None
@@ -126,5 +126,5 @@ def _images(frames: NDArray[Any], device: torch.device, augment: AugmentConfig |
 
 
 def scale_images(images: torch.Tensor) -> torch.Tensor:
-    """Return uint8 images as float32 in [-0.5, 0.5]; training and the exported graph both use it."""
+    """Return uint8 images as float32 in [-0.5, 0.5]. Training and the exported graph both use it."""
     return images.to(torch.float32).mul_(1 / 255).sub_(0.5)

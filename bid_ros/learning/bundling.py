@@ -1,4 +1,4 @@
-"""From the checkpoints of a run to a policy bundle."""
+"""Exports the checkpoints of a run to a policy bundle."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from typing import Any
 
 import torch
 
-from bid_ros.errors import BidError, BundleError
+from bid_ros.core.errors import BidError, BundleError
+from bid_ros.core.task import Task
 from bid_ros.learning.compare import Difference, compare
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.graphs import EncoderGraph, round_weights, store_half, write_denoiser, write_encoder
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.provenance import source_commit
 from bid_ros.learning.run_folder import RunFolder
-from bid_ros.policy.bundle import MANIFEST, Bundle, load_bundle
+from bid_ros.policy.base import Bundle
+from bid_ros.policy.bundle import MANIFEST, load_bundle
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
-from bid_ros.policy.runtime import build_runtime
-from bid_ros.task import Task
+from bid_ros.policy.runtimes.registry import build_runtime
 
 
 def export(
@@ -36,25 +37,25 @@ def export(
     tolerance: float = 1e-4,
     sampling_steps: int | None = None,
 ) -> Bundle:
-    """Write the bundle of a complete training run, after checking that it computes what PyTorch computes.
+    """Write the bundle of a complete training run, after comparing its results with PyTorch.
 
-    The new bundle is built and checked in a folder beside ``out`` and only then takes the place of one that may be
-    there, so a failure leaves the old one as it was.
+    The new bundle is built and checked in a folder beside ``out``. Only then it replaces an old one. So a failure
+    leaves the old one as it was.
 
     Args:
-        run: folder that training wrote.
-        out: the bundle's folder; replaced if it is a bundle, refused if it holds something else.
-        task: the task file trained for.
-        name: the bundle's name, by default that of its folder.
+        run: folder of the training run.
+        out: folder of the bundle. An old bundle is replaced; anything else is refused.
+        task: task of the training.
+        name: name of the bundle; default: name of its folder.
         half: store weights as float16. Graphs compute in float32 either way; the weights are rounded first, so the
             comparison with PyTorch is exact.
         weak: whether the weak policy goes into the bundle.
-        tolerance: largest difference allowed between onnxruntime and PyTorch, normalised units.
-        sampling_steps: network calls a sample, by default those of the run. Training does not depend on them.
+        tolerance: largest allowed difference between onnxruntime and PyTorch, normalised units.
+        sampling_steps: network calls a sample; default: those of the run. Training does not depend on them.
 
     Raises:
-        BidError: if the run is missing, damaged, incomplete or of another task.
-        BundleError: if ``out`` is something else, a file is too large, or a graph differs from PyTorch.
+        BidError: the run is missing, damaged, incomplete, or of another task.
+        BundleError: ``out`` is not a bundle, a file is too large, or a graph differs from PyTorch.
     """
     folder, out = RunFolder(run), Path(out)
     about, config = folder.about(), folder.config()
@@ -116,7 +117,7 @@ def _write(
         observation={key: LinearNormaliser(**value) for key, value in about["observation"].items()},
         action=LinearNormaliser(**about["action"]),
         action_spread=about["action_spread"],
-        diffusion=config.diffusion,
+        settings=config.diffusion,
         graphs=graphs,
         provenance=provenance,
         action_reference=config.action_reference,

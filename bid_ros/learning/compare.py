@@ -1,4 +1,4 @@
-"""Whether an exported bundle computes what PyTorch computes."""
+"""Compares an exported bundle with PyTorch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bid_ros.errors import BundleError
+from bid_ros.core.errors import BundleError
+from bid_ros.core.task import Task
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.graphs import EncoderGraph
-from bid_ros.policy.runtime import Graph, Runtime
-from bid_ros.policy.sampler import DdimSampler, DiffusionConfig, Samples
-from bid_ros.task import Task
+from bid_ros.policy.diffusion.sampler import DdimSampler, DiffusionConfig, Samples
+from bid_ros.policy.runtimes.base import Graph, Runtime
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Difference:
     """Largest absolute differences between a runtime and PyTorch.
 
     Attributes:
-        encoder: of the condition.
-        denoiser: of single predictions, over noise levels and numbers of samples.
-        chunk: of whole sampled chunks in normalised units: encoding and every denoising step, one after the other.
+        encoder: difference of the condition.
+        denoiser: difference of single predictions, over noise levels and numbers of samples.
+        chunk: difference of whole sampled chunks, normalised units: encoding and all denoising steps.
     """
 
     encoder: float
@@ -33,7 +33,7 @@ class Difference:
     chunk: float
 
     def check(self, tolerance: float, what: str) -> None:
-        """Raise BundleError if a difference is over ``tolerance``; a chunk may differ by ten times as much."""
+        """Raise BundleError if a difference is above ``tolerance``; for a chunk, above ten times ``tolerance``."""
         for part, value, limit in (
             ("encoder", self.encoder, tolerance),
             ("denoiser", self.denoiser, tolerance),

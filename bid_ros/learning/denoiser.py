@@ -1,8 +1,8 @@
 """The network that denoises action chunks.
 
-A conditional one-dimensional U-Net (Chi et al., "Diffusion Policy", RSS 2023, Section 4 and Appendix), reduced to what
-a CPU runs ten times a second: all samples of a decision share step and condition, so the FiLM layers see one row
-whatever the number of samples; SiLU instead of Mish, which OpenVINO's compiler does not fuse.
+A conditional one-dimensional U-Net (Chi et al., "Diffusion Policy", RSS 2023, Section 4 and Appendix), small enough for
+a CPU ten times a second. All samples of a decision share step and condition, so the FiLM layers compute one row,
+whatever the number of samples. It uses SiLU instead of Mish, because OpenVINO's compiler does not fuse Mish.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
 from bid_ros.learning.config import GROUPS, NetworkConfig
 
 
@@ -38,7 +38,7 @@ class ResidualBlock(nn.Module):  # type: ignore[misc]
 
 
 class Denoiser(nn.Module):  # type: ignore[misc]
-    """Noisy chunks, noise level and condition to the prediction.
+    """Predicts from noisy chunks, noise level and condition.
 
     Args:
         horizon: H.
@@ -46,7 +46,7 @@ class Denoiser(nn.Module):  # type: ignore[misc]
         config: sizes.
 
     Raises:
-        BidError: if the horizon cannot be halved once for each level after the first.
+        BidError: the horizon cannot be halved once for each level after the first.
     """
 
     def __init__(self, horizon: int, action_dim: int, config: NetworkConfig) -> None:

@@ -1,4 +1,4 @@
-"""From an observation to the vector that conditions the denoiser."""
+"""Encodes an observation into the vector that conditions the denoiser."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import torch
 from torch import nn
 
+from bid_ros.core.task import Task
 from bid_ros.learning.config import NetworkConfig
-from bid_ros.task import Task
 
 
 class SpatialSoftmax(nn.Module):  # type: ignore[misc]
@@ -34,8 +34,8 @@ class SpatialSoftmax(nn.Module):  # type: ignore[misc]
 class ImageEncoder(nn.Module):  # type: ignore[misc]
     """Key points of one camera's image, ``(B, 3, h, w)`` in [-0.5, 0.5] to ``(B, 2 * keypoints)``.
 
-    Maps at a quarter of the resolution say where, one at an eighth adds what surrounds it (38 pixels across). Group
-    normalisation, because batch statistics and averaged weights do not go together.
+    Maps at a quarter of the resolution locate the points. A map at an eighth adds their surroundings (38 pixels
+    across). Group normalisation, because batch statistics do not work with averaged weights.
     """
 
     def __init__(self, height: int, width: int, config: NetworkConfig) -> None:
@@ -57,9 +57,9 @@ class ImageEncoder(nn.Module):  # type: ignore[misc]
 
 
 class ObservationEncoder(nn.Module):  # type: ignore[misc]
-    """All features of an observation to its condition ``(B, C)``.
+    """Encodes all features of an observation into its condition ``(B, C)``.
 
-    One image encoder per camera, shared by the observation steps; vectors enter as they are.
+    The observation steps share one image encoder per camera. Vectors enter as they are.
 
     Args:
         task: names and shapes of the features.

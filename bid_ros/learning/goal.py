@@ -1,9 +1,9 @@
-"""Where each demonstration is going: the label of the auxiliary task that teaches the image encoder.
+"""The goal of each demonstration: the label of the auxiliary task that trains the image encoder.
 
-The denoising loss alone says little about what to look at: most of a chunk follows from the tool's own position.
-Asked in addition where the demonstration will next close or open the gripper, the encoder has to find the place in
-the images: the cup to grasp, then where to put it. The answer is known in hindsight, from the recorded actions alone,
-so it needs no ground truth and works on a real robot. The head is dropped at export.
+The denoising loss alone trains the image encoder little, because most of a chunk follows from the tool's own position.
+The auxiliary task is to predict where the demonstration will next close or open the gripper. So the encoder must find
+that place in the images: the cup to grasp, then where to put it. The label comes from the recorded actions alone, so it
+needs no ground truth and works on a real robot. The head is not exported.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset
-from bid_ros.task import Task
 
 
 def goal_columns(task: Task) -> slice | None:
-    """Columns of the action that hold the goal position; None if the task has no image or no position to command."""
+    """Return the action columns of the goal position. None if the task has no image or commands no position."""
     return task.columns("position") if task.cameras else None
 
 
 def row_goals(dataset: Dataset, task: Task) -> NDArray[np.float64] | None:
-    """Return ``(T, 3)``: commanded tool position, m, where the gripper is next told to close or to open.
+    """Return ``(T, 3)``: commanded tool position, m, at the next command to close or open the gripper.
 
-    The row in which it is told counts as next. After the last time, and as long as nothing follows, the goal stays
-    where that was; a demonstration without any has its last position. A demonstration that a gap cut into several
-    episodes counts as one. None where :func:`goal_columns` is None.
+    The row of the command itself counts as next. After the last command the goal stays at its position. Without any
+    command it is the last position. A demonstration that a gap cut into several episodes counts as one. None where
+    :func:`goal_columns` is None.
     """
     position, gripper = goal_columns(task), task.columns("gripper")
     if position is None:

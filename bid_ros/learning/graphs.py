@@ -12,10 +12,10 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
+from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.encoder import ObservationEncoder
-from bid_ros.task import Task
 
 OPSET: Final = 18
 SMALLEST_HALF: Final = 256  # values; smaller tensors are not worth a cast
@@ -47,7 +47,7 @@ def round_weights(network: nn.Module) -> None:
 
 
 def write_encoder(graph: EncoderGraph, task: Task, path: Path) -> None:
-    """Export the encoder; see :mod:`bid_ros.policy.policy` for the contract."""
+    """Export the encoder; see :mod:`bid_ros.policy.diffusion.policy` for the contract."""
     steps = task.observation_steps
     example = tuple(
         torch.zeros((steps, *item.shape), dtype=torch.uint8 if item.kind == "image" else torch.float32)

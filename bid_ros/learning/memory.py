@@ -1,4 +1,4 @@
-"""Memory that PyTorch frees and asks for again in every training step."""
+"""Keeps memory that PyTorch frees and allocates again in every training step."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LARGEST: Final = 2**31 - 1
 
 
 def keep_freed_memory() -> bool:
-    """Tell the C library not to hand freed memory back to the system; return whether it understood.
+    """Tell the C library not to return freed memory to the system. Return whether it accepted.
 
-    A training step on the CPU allocates and frees the same tens of megabytes again and again. Handed back, each page
-    is cleared anew by the kernel when it is next touched: that was up to half of a step's time. It holds for the
-    rest of the process. Only glibc knows it; elsewhere nothing happens.
+    A training step on the CPU allocates and frees the same tens of megabytes again and again. The kernel clears every
+    returned page when it is next used, which took up to half of a step's time. The setting holds for the rest of the
+    process. It works with glibc only; elsewhere nothing happens.
     """
     if sys.platform != "linux":
         return False

@@ -1,4 +1,4 @@
-"""The policy's networks together, as they are trained."""
+"""The networks of a policy, as they are trained."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch
 from bid_ros.learning.config import NetworkConfig
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.encoder import ObservationEncoder
 from bid_ros.learning.goal import goal_columns
-from bid_ros.task import Task
 
 
 class Losses(NamedTuple):
@@ -23,13 +23,13 @@ class Losses(NamedTuple):
 
 
 class PolicyNetworks(nn.Module):  # type: ignore[misc]
-    """Encoder, denoiser and, for training only, the head that guesses the goal.
+    """Encoder, denoiser and, for training only, the head that predicts the goal.
 
-    The head reads the encoder's features, key points and vectors: the wrist camera says where the goal is relative
-    to the tool, so the tool's own position belongs to the question.
+    The head reads the encoder's features: key points and vectors. The wrist camera shows the goal relative to the tool,
+    so the head needs the tool's own position.
 
     Raises:
-        BidError: if the sizes do not fit the task.
+        BidError: the sizes do not fit the task.
     """
 
     def __init__(self, task: Task, config: NetworkConfig) -> None:

@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.core.task import Feature, Task
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.recording.dataset import Dataset
-from bid_ros.task import Feature, Task
 
-# The narrowest range that is stretched to [-1, 1], in the feature's unit. A dimension that hardly moves in the data
-# would otherwise have its sensor noise blown up to full scale.
+# The narrowest range that is mapped to [-1, 1], in the feature's unit. Otherwise the sensor noise of a dimension that
+# hardly moves in the data would be scaled to the full range.
 NARROWEST: Final = {"position": 0.02, "rotation_6d": 0.1, "gripper": 0.01, "joints": 0.05}
 NARROWEST_OTHER: Final = 1e-3
 
@@ -29,7 +29,7 @@ def action_normaliser(windows: NDArray[np.float64], task: Task, each_row: bool) 
     """Return the normaliser of the D action values.
 
     Args:
-        windows: ``(W, H, D)`` actions of the training windows, counted from where the policy counts.
+        windows: ``(W, H, D)`` actions of the training windows, relative to the policy's reference.
         task: layout of the actions.
         each_row: whether each of the H rows has a range of its own.
     """

@@ -1,4 +1,4 @@
-"""The folder of one training run: what it was told, checkpoints, log. It makes a run resumable.
+"""The folder of one training run: settings, checkpoints, log. It makes a run resumable.
 
 ====================  ===================================================================================
 ``run.json``          configuration, data and command of the run, and the normalisation
@@ -21,28 +21,28 @@ from typing import Any, Final
 
 import torch
 
-from bid_ros.errors import BidError
-from bid_ros.learning.config import AugmentConfig, NetworkConfig, TrainConfig
-from bid_ros.policy.sampler import DiffusionConfig
+from bid_ros.core.errors import BidError
+from bid_ros.core.settings import parse_settings
+from bid_ros.learning.config import TrainConfig
 
-# May differ when a run is resumed: none of them changes what is computed.
+# These may differ when a run is resumed: none of them changes the result.
 FREE: Final = ("device", "threads", "validate_every", "checkpoint_every", "log_every")
 
 
 class RunFolder:
-    """Reads and writes the files of a run; every write is atomic."""
+    """Reads and writes the files of a run. Every write is atomic."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     def begin(self, about: Mapping[str, Any]) -> None:
-        """Create the folder, or check that it holds this very run.
+        """Create the folder, or check that it holds the same run.
 
         Args:
-            about: ``config``, ``data_sha256``, ``task_signature`` and whatever else ``run.json`` is to hold.
+            about: ``config``, ``data_sha256``, ``task_signature`` and further content of ``run.json``.
 
         Raises:
-            BidError: if the folder holds a run with another configuration, task or data.
+            BidError: the folder holds a run with another configuration, task or data.
         """
         if not (self.path / "run.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
@@ -64,10 +64,10 @@ class RunFolder:
                 )
 
     def about(self) -> dict[str, Any]:
-        """Return what ``run.json`` says.
+        """Return the content of ``run.json``.
 
         Raises:
-            BidError: if it is missing or damaged.
+            BidError: it is missing or damaged.
         """
         try:
             content = json.loads((self.path / "run.json").read_text())
@@ -81,14 +81,7 @@ class RunFolder:
 
     def config(self) -> TrainConfig:
         """Return the configuration of the run; raises BidError as :meth:`about` does."""
-        data = dict(self.about()["config"])
-        try:
-            data["network"] = NetworkConfig(**(data["network"] | {"widths": tuple(data["network"]["widths"])}))
-            data["augment"] = AugmentConfig(**data["augment"])
-            data["diffusion"] = DiffusionConfig(**data["diffusion"])
-            return TrainConfig(**data)
-        except (TypeError, KeyError) as error:
-            raise BidError(f"{self.path / 'run.json'} is damaged or of another version: {error}") from error
+        return parse_settings(TrainConfig, self.about()["config"], f"{self.path / 'run.json'}: config")
 
     def has(self, name: str) -> bool:
         """Whether checkpoint ``name`` exists."""
@@ -124,14 +117,14 @@ class RunFolder:
             stream.write(json.dumps(row) + "\n")
 
     def log_rows(self, until: int | None = None) -> list[dict[str, Any]]:
-        """Return the log's lines; with ``until``, drop those of later steps from the file first (after a crash)."""
+        """Return the lines of the log. With ``until``, first drop those of later steps from the file."""
         path = self.path / "log.jsonl"
         rows = []
         for line in path.read_text().splitlines() if path.exists() else []:
             try:
                 rows.append(json.loads(line))
             except ValueError:
-                break  # the process died within this line; nothing follows it
+                break  # the process died while writing this line
         if until is not None:
             rows = [row for row in rows if row["step"] <= until]
             _replace(path, "".join(json.dumps(row) + "\n" for row in rows).encode())

@@ -1,4 +1,4 @@
-"""One optimiser step of diffusion training, and validation. State that is not derived from seed and step is here."""
+"""One optimiser step of diffusion training, and validation. It holds the state that seed and step do not determine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch, TrainingData
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.networks import Losses, PolicyNetworks
 from bid_ros.learning.windows import batch_windows
-from bid_ros.policy.sampler import cumulative_alphas
-from bid_ros.task import Task
+from bid_ros.policy.diffusion.sampler import cumulative_alphas
 
 VALIDATION_WINDOWS: Final = 512
 VALIDATION_SEED: Final = 20_000_000  # away from the seeds of training steps
@@ -25,8 +25,8 @@ VALIDATION_SEED: Final = 20_000_000  # away from the seeds of training steps
 class Trainer:
     """Networks, their moving average and the optimiser.
 
-    Each step's batch, noise and augmentation follow from the seed and the step's number, so a run that is resumed
-    from :meth:`state` ends with the weights of one that was never stopped.
+    Seed and step number determine batch, noise and augmentation of each step. So a run that is resumed from
+    :meth:`state` ends with the weights of a run that was never stopped.
 
     Args:
         task: what is observed and commanded.
@@ -61,7 +61,7 @@ class Trainer:
 
     @property
     def learning_rate(self) -> float:
-        """Of the next step: linear warm-up, then a cosine to 0."""
+        """Learning rate of the next step: linear warm-up, then a cosine to 0."""
         warm_up = round(self._config.warm_up * self._config.steps)
         if self.step < warm_up:
             return self._config.learning_rate * (self.step + 1) / warm_up
@@ -88,10 +88,10 @@ class Trainer:
         return {"loss": losses.denoising.item()} | goal
 
     def validate(self) -> dict[str, float]:
-        """Return losses of the averaged weights on held-out windows, the same windows and noise every time.
+        """Return losses of the averaged weights on held-out windows, with the same windows and noise every time.
 
-        ``val_loss`` is the denoising loss, ``val_goal_mm`` the mean distance of the guessed from the true goal, mm.
-        Empty if nothing is held out.
+        ``val_loss`` is the denoising loss, ``val_goal_mm`` the mean distance of the predicted goal from the true one,
+        mm. Empty if nothing is held out.
         """
         sums: dict[str, float] = {}
         for start in range(0, len(self._validation), self._config.batch):
@@ -106,7 +106,7 @@ class Trainer:
         return sums
 
     def state(self) -> dict[str, Any]:
-        """Return everything a resumed run needs."""
+        """Return everything that a resumed run needs."""
         return {
             "step": self.step,
             "networks": self.networks.state_dict(),
@@ -115,7 +115,7 @@ class Trainer:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from :meth:`state`; KeyError, RuntimeError or ValueError if it is of other networks."""
+        """Continue from :meth:`state`. Raises KeyError, RuntimeError or ValueError if the networks differ."""
         self.networks.load_state_dict(state["networks"])
         self.averaged.load_state_dict(state["averaged"])
         self._optimiser.load_state_dict(state["optimiser"])

@@ -1,4 +1,4 @@
-"""Training of a diffusion policy from a data set, resumable."""
+"""Trains a diffusion policy from a data set. Training can be resumed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.memory import keep_freed_memory
@@ -24,19 +25,18 @@ from bid_ros.learning.run_folder import RunFolder, describe
 from bid_ros.learning.trainer import Trainer
 from bid_ros.learning.windows import held_out_episodes
 from bid_ros.recording.dataset import Dataset
-from bid_ros.task import Task
 
 
 @dataclass(frozen=True)
 class TrainResult:
-    """How a run ended.
+    """The result of a training run.
 
     Attributes:
         out: its folder.
         steps: steps of the strong policy.
-        resumed_from: step this call began at, 0 for a new run.
-        val_loss: last denoising loss on held-out episodes, None if none are held out.
-        val_goal_mm: last mean error of the guessed goal on them, mm, None for a task without a goal.
+        resumed_from: step at which this call began; 0 for a new run.
+        val_loss: last denoising loss on held-out episodes. None if none are held out.
+        val_goal_mm: last mean error of the predicted goal on them, mm. None for a task without a goal.
     """
 
     out: Path
@@ -49,24 +49,24 @@ class TrainResult:
 def train(
     config: TrainConfig, dataset: str | Path | Dataset, out: str | Path, task: Task, progress: bool = True
 ) -> TrainResult:
-    """Train the strong policy and keep the weak one on the way. Called again with the same arguments, it resumes.
+    """Train the strong policy, and keep the weak one on the way. The same call resumes an interrupted run.
 
     Args:
-        config: see there.
-        dataset: file made by ``bid dataset``, or a data set.
+        config: settings.
+        dataset: data set, or a file that ``bid dataset`` made.
         out: folder of the run, see :mod:`bid_ros.learning.run_folder`.
-        task: the task file that the data was made for.
-        progress: whether to draw a progress line on the standard error stream.
+        task: task of the data.
+        progress: whether to print a progress line on the standard error stream.
 
     Raises:
-        RecordingError: if the data set is missing, damaged or cannot train a policy for the task.
-        BidError: if ``out`` holds a run with another configuration, task or data, a checkpoint is damaged, the
-            networks do not fit the task, or there is no GPU for device ``cuda``.
+        RecordingError: the data set is missing, damaged, or does not fit the task.
+        BidError: ``out`` holds a run with another configuration, task or data, a checkpoint is damaged, the networks do
+            not fit the task, or there is no GPU for device ``cuda``.
     """
     device = _device(config)
     data_set = dataset if isinstance(dataset, Dataset) else Dataset.load(dataset)
     data = TrainingData(data_set, task, config.action_reference)
-    # Whole demonstrations: pieces of one that a gap cut are nearly copies of each other's neighbours.
+    # Hold out whole demonstrations: the pieces of one demonstration that a gap cut are very similar.
     owner = data_set.demonstrations
     held = held_out_episodes(int(owner[-1]) + 1, config.validation_share, config.seed)[owner]
     training, validation = (np.flatnonzero(mask) for mask in (~held[data.owners], held[data.owners]))
@@ -106,12 +106,12 @@ def _loop(trainer: Trainer, folder: RunFolder, config: TrainConfig, first: int, 
                 began, sums, count = time.monotonic(), {}, 0
             _keep(trainer, folder, config)
             bar.update()
-    # Last of all, since its existence says that the run is complete.
+    # Last, because its existence means that the run is complete.
     folder.save("strong", {"step": trainer.step, "weights": trainer.averaged.state_dict()})
 
 
 def _keep(trainer: Trainer, folder: RunFolder, config: TrainConfig) -> None:
-    """Validate and write what is due after a step."""
+    """Validate and write files, if they are due after a step."""
     step, last = trainer.step, trainer.step == config.steps
     if step % config.validate_every == 0 or last:
         values = trainer.validate()

@@ -1,4 +1,4 @@
-"""Which rows of a data set make up one training sample. NumPy only."""
+"""Rows of a data set that make one training sample. NumPy only."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def window_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows of every window, and the episode each belongs to.
 
-    There is one window for each row ``t`` as the current one. It spans the ``horizon`` rows from
-    ``t - (observation_steps - 1)`` on, and its first ``observation_steps`` rows are what the policy sees. Rows
-    before an episode repeat its first one, rows after it the last one (Chi et al., "Diffusion Policy", RSS 2023).
-    An episode that was cut off says nothing about what follows, so only its windows inside are used.
+    Each row ``t`` is the current row of one window. The window has the ``horizon`` rows from
+    ``t - (observation_steps - 1)`` on. The policy observes its first ``observation_steps`` rows. Rows before an episode
+    repeat its first row, rows after it the last row (Chi et al., "Diffusion Policy", RSS 2023). For an episode that was
+    cut off the later rows are unknown, so only its complete windows are used.
 
     Args:
         episode_ends: ``(E,)``, index one past each episode's last row.
@@ -43,7 +43,7 @@ def window_rows(
 
 
 def held_out_episodes(episodes: int, share: float, seed: int) -> NDArray[np.bool_]:
-    """Return ``(E,)``, True for the episodes that validation keeps to itself.
+    """Return ``(E,)``, True for the held-out episodes.
 
     At least one of two or more episodes is held out unless ``share`` is 0, and never all.
     """
@@ -55,10 +55,10 @@ def held_out_episodes(episodes: int, share: float, seed: int) -> NDArray[np.bool
 
 
 def batch_windows(count: int, batch: int, step: int, seed: int) -> NDArray[np.int64]:
-    """Return ``(batch,)``: which of ``count`` windows step ``step`` trains on.
+    """Return ``(batch,)``: the windows, of ``count``, that step ``step`` trains on.
 
-    Each epoch visits every window once in an order of its own. The result depends on the arguments alone, so a
-    resumed run continues with exactly the batches it would have had.
+    Each epoch visits every window once, in its own order. The result depends only on the arguments. So a resumed run
+    continues with exactly the same batches.
     """
     places = np.arange(step * batch, (step + 1) * batch)
     chosen = np.empty(batch, dtype=np.int64)

@@ -1,1 +1,1 @@
-"""ROS 2 nodes: wiring only. Parameters become configurations, messages become values, and back."""
+"""ROS 2 nodes. They only wire: parameters to configurations, messages to values, and back."""

@@ -1,8 +1,8 @@
-"""Arm node: follows safe chunks on the robot and stops it by itself when anything it depends on falls silent."""
+"""Arm node: follows safe chunks on the robot, and stops it by itself when a node that it depends on falls silent."""
 
 from __future__ import annotations
 
-import sys
+import math
 import threading
 import time
 from collections.abc import Mapping
@@ -12,18 +12,32 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
+from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
-from bid_ros.arms import ArmInfo, ArmState, ChunkServo, ServoConfig, ServoMode, ServoOutput, build_arm, load_arm_config
-from bid_ros.deadline import Deadlines
-from bid_ros.errors import ArmError, ChunkError
+from bid_ros.control.servo import ChunkServo, ServoConfig, ServoMode, ServoOutput
+from bid_ros.core.deadline import Deadlines
+from bid_ros.core.errors import ArmError, ChunkError
+from bid_ros.core.schedule import PeriodicThread, Tick
+from bid_ros.core.topics import (
+    ARM_RESET,
+    ARM_STATUS,
+    HEARTBEAT,
+    JOINT_STATES,
+    SAFETY_CHUNK,
+    SAFETY_STATE,
+    TF,
+    TOOL_POSE,
+)
 from bid_ros.nodes.base import COMMAND_PRIORITY, HEARTBEAT_PERIOD_S, BidNode, Parameter, run_node
-from bid_ros.nodes.convert import chunk_from_message, pose_message, pose_stamped, time_message
-from bid_ros.nodes.qos import COMMAND, STATE
-from bid_ros.priority import raise_priority
-from bid_ros.schedule import PeriodicThread, Tick
-from bid_ros.task import load_task
+from bid_ros.nodes.convert import chunk_from_message, pose_message, pose_stamped, time_message, transform_message
+from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.qos import COMMAND, STATE, TRANSFORMS
+from bid_ros.robots.base import ArmInfo, ArmState
+from bid_ros.robots.registry import build_arm, load_arm_config
+from bid_ros.safety import Grants
+from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file, whose limits hold"),
@@ -44,15 +58,16 @@ MODES = {
     ServoMode.STOPPING: ArmStatus.STOPPING,
     ServoMode.STOPPED: ArmStatus.STOPPED,
 }
+REST_S = 1.0  # s in which the servo brakes to rest from any speed that a task allows
 
 
 class ArmNode(BidNode):
-    """Owns the robot. Its control thread has an absolute schedule and never waits for ROS."""
+    """Controls the robot. Its control thread has an absolute schedule and never waits for ROS."""
 
     def __init__(self) -> None:
         super().__init__("arm", PARAMETERS, heartbeat=False)
         raise_priority(COMMAND_PRIORITY)
-        self._task = load_task(self.value("task"))
+        self._task = self.load_task()
         address = self.value("robot_ip")
         if not address:
             raise ArmError("robot_ip is empty; valid is the address of the robot, or start the system in its twin")
@@ -61,39 +76,56 @@ class ArmNode(BidNode):
         self._servo = ChunkServo(self._task, ServoConfig(lookahead_s=self.value("lookahead_s")))
         self._watched = frozenset(self.value("required"))
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
+        self._grants = Grants()
         self._lock = threading.Lock()
         self._fault = ""
         self._commanded = False
         self._last_gripper: float = float("nan")
+        self._due = False
+        self._told, self._told_ns = (ArmStatus.HOLDING, ""), 0
         self._beat_every = max(1, round(HEARTBEAT_PERIOD_S / 2 * self.value("rate_hz")))
-        self._joint_states = self.create_publisher(JointState, "/joint_states", STATE)
-        self._tool_poses = self.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
-        self._statuses = self.create_publisher(ArmStatus, "/arm/status", STATE)
+        self._joint_states = self.create_publisher(JointState, JOINT_STATES, STATE)
+        self._tool_poses = self.create_publisher(PoseStamped, TOOL_POSE, STATE)
+        self._statuses = self.create_publisher(ArmStatus, ARM_STATUS, STATE)
+        self._transforms = self.create_publisher(TFMessage, TF, TRANSFORMS)
+        self._thread: PeriodicThread | None = None
+        self._at_rest = threading.Event()
+
+    def begin(self) -> None:
+        """Connect to the robot, take control at its present pose, and stream set-points from then on."""
         self._connect(time.monotonic() + self.value("connect_wait_s"))
         self._arm.start()
         self._begin(self._arm.state())
-        self.create_subscription(ChunkMessage, "/safety/chunk", self._on_chunk, COMMAND)
-        self.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
-        self.create_subscription(Heartbeat, "/heartbeat", self._on_heartbeat, STATE)
-        self.create_service(Trigger, "/arm/reset", self._on_reset)
+        subscribe_grants(self, self._grants, lock=self._lock)
+        self.subscribe(ChunkMessage, SAFETY_CHUNK, self._on_chunk, COMMAND)
+        self.subscribe(SafetyState, SAFETY_STATE, self._on_safety, STATE)
+        self.subscribe(Heartbeat, HEARTBEAT, self._on_heartbeat, STATE)
+        self.create_service(Trigger, ARM_RESET, self._on_reset)
         self._thread = PeriodicThread(
             "servo", round(1e9 / self.value("rate_hz")), self._control, tolerance_ns=20_000_000, on_error=self._fail
         )
         self._thread.start()
         what = "its twin" if self.value("twin") else "the robot"
-        self.get_logger().info(f"in control of {name}: {what} at {address}")
+        self.get_logger().info(f"in control: {what} at {self.value('robot_ip')}")
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Mode, fault and schedule."""
         healthy = not self._fault and not self._servo.latched
         summary = self._fault or self._servo.latched or "in control"
-        return healthy, summary, {"skipped set-points": self._thread.schedule.skipped}
+        skipped = 0 if self._thread is None else self._thread.schedule.skipped
+        return healthy, summary, {"skipped set-points": skipped}
 
     def close(self) -> None:
-        """Stop the arm in a controlled way and leave control."""
-        self._thread.stop()
+        """Bring the arm to rest inside its limits, then leave control."""
+        if self._thread is not None:
+            with self._lock:
+                self._servo.latch("the arm node ends")
+                self._at_rest.clear()
+            self._at_rest.wait(REST_S)
+            self._thread.stop()
         self._arm.stop()
         self._arm.close()
+        self.get_logger().info("at rest, out of control" if self._at_rest.is_set() else "out of control")
 
     def _connect(self, deadline: float) -> None:
         while True:
@@ -101,7 +133,7 @@ class ArmNode(BidNode):
                 self._arm.connect()
                 return
             except ArmError:
-                if time.monotonic() > deadline or not self.context.ok():
+                if time.monotonic() > deadline or self.ended:
                     raise
                 time.sleep(0.2)
 
@@ -115,10 +147,14 @@ class ArmNode(BidNode):
             self.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
         with self._lock:
-            if self._servo.accept(chunk) and not self._commanded:
+            now = time.monotonic_ns()
+            if not self._grants.live(chunk.source, now) or not self._servo.accept(chunk):
+                return
+            self._grants.use(chunk.source)
+            if not self._commanded:
                 self._commanded = True
                 # From here on a required node that was never heard is as silent as one that has stopped.
-                self._deadlines.arm(time.monotonic_ns())
+                self._deadlines.arm(now)
 
     def _on_safety(self, message: SafetyState) -> None:
         if message.state == SafetyState.STOPPED:
@@ -147,7 +183,7 @@ class ArmNode(BidNode):
         return response
 
     def _recover(self) -> None:
-        """Error recovery of the robot, only ever from the reset that a person asked for."""
+        """Recover the robot from an error. Only a reset by a person calls this."""
         try:
             self._arm.recover()
             self._arm.start()
@@ -164,8 +200,10 @@ class ArmNode(BidNode):
     def _control(self, tick: Tick) -> None:
         now = time.time_ns()
         with self._lock:
-            expired = self._deadlines.expired(time.monotonic_ns())
-            # Until the first command the arm only holds, and nodes that still start up may be silent for a while.
+            steady = time.monotonic_ns()
+            self._watch_grants(steady)
+            expired = self._deadlines.expired(steady)
+            # Until the first command the arm only holds, and nodes that still start may be silent for a while.
             if expired is not None and self._commanded:
                 self._servo.latch(f"no sign of life from '{expired.name}' for {expired.limit_s:.2f} s")
             output = self._servo.step(now)
@@ -173,8 +211,19 @@ class ArmNode(BidNode):
             self._stream(output)
         if tick.index % self._beat_every == 0:
             self.send_heartbeat()
-        if tick.index % self.value("publish_every") == 0:
-            self._publish(output, now)
+        self._due = self._due or tick.index % self.value("publish_every") == 0
+        if self._due:
+            self._due = not self._publish(output, now)
+            if output.mode is ServoMode.STOPPED and not self._due:
+                self._at_rest.set()
+
+    def _watch_grants(self, steady_ns: int) -> None:
+        """Stop when nobody grants the motion any more, whatever the safety node lets pass."""
+        lapse = self._grants.lapsed(steady_ns)
+        if lapse is not None:
+            self._servo.latch(str(lapse))
+        elif self._servo.source and not self._grants.live(self._servo.source, steady_ns):
+            self._servo.release()
 
     def _stream(self, output: ServoOutput) -> None:
         try:
@@ -186,16 +235,37 @@ class ArmNode(BidNode):
             self._fault = str(error)
             self.get_logger().error(self._fault)
 
-    def _publish(self, output: ServoOutput, now_ns: int) -> None:
+    def _publish(self, output: ServoOutput, now_ns: int) -> bool:
+        """Publish the robot's state if it is a new one, and the status if its mode changed; return whether one was.
+
+        The robot's reader is another thread: where this one runs late, two of its periods may find the same state. A
+        stamp that is said twice is no second measurement, and tf2 warns of it.
+        """
         state = self._arm.state()
         if state.fault and not self._fault:
             self._fault = state.fault
             self.get_logger().error(self._fault)
+        status = self._status(output, state, now_ns)
+        told, told_ns = (status.mode, status.reason), state.stamp_ns
+        new, changed = told_ns > self._told_ns, told != self._told
+        self._told, self._told_ns = told, told_ns
+        if new:
+            self._publish_measured(state)
+        if new or changed or self._fault:  # a robot that is silent is told of too
+            self._statuses.publish(status)
+        return new or changed or bool(self._fault)
+
+    def _publish_measured(self, state: ArmState) -> None:
         frame, stamp = self._task.base_frame, state.stamp_ns
         self._tool_poses.publish(pose_stamped(stamp, frame, state.tool_position, state.tool_quaternion))
+        tool = transform_message(stamp, frame, self._task.tool_frame, state.tool_position, state.tool_quaternion)
+        self._transforms.publish(TFMessage(transforms=[tool]))
         self._joint_states.publish(joint_message(self._arm.info, state, frame))
+
+    def _status(self, output: ServoOutput, state: ArmState, now_ns: int) -> ArmStatus:
         setpoint = output.setpoint
         message = ArmStatus(
+            robot=self.robot,
             mode=ArmStatus.FAULT if self._fault else MODES[output.mode],
             reason=self._fault or self._servo.latched,
             source=output.source,
@@ -208,23 +278,26 @@ class ArmNode(BidNode):
             reference_twist=np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity]),
             reference_gripper=self._last_gripper,
         )
-        message.header.stamp = time_message(stamp)
-        message.header.frame_id = frame
-        self._statuses.publish(message)
+        message.header.stamp = time_message(state.stamp_ns)
+        message.header.frame_id = self._task.base_frame
+        return message
 
     def _fail(self, error: BaseException) -> None:
-        """The control thread ended: stop the robot first, say why, then end the node."""
+        """The control thread ended: stop the robot, log why, then end the node."""
         self._arm.stop()
         self.thread_failed(f"the control thread ended: {error!r}")
 
 
 def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:
-    """Return the joints of an arm, and of its fingers if it has a gripper: each has half of the opening."""
+    """Return the joints of an arm, and of its fingers if it has a gripper: each has half of the opening.
+
+    The speed of the fingers is not measured: their velocities are NaN.
+    """
     fingers = [state.gripper_width / 2] * len(info.finger_names)
     message = JointState(
         name=[*info.joint_names, *info.finger_names],
         position=[*state.joint_positions.tolist(), *fingers],
-        velocity=[*state.joint_velocities.tolist(), *(0.0 for _ in fingers)],
+        velocity=[*state.joint_velocities.tolist(), *(math.nan for _ in fingers)],
     )
     message.header.stamp = time_message(state.stamp_ns)
     message.header.frame_id = frame
@@ -233,7 +306,7 @@ def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:
 
 def main() -> None:
     """Run the arm node."""
-    sys.exit(run_node(ArmNode))
+    run_node(ArmNode)
 
 
 if __name__ == "__main__":

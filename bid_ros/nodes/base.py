@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-import os
 import sys
+import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.signals import SignalHandlerOptions
 
 from bid_msgs.msg import Heartbeat
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task, load_task
+from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT
 from bid_ros.nodes.qos import STATE
-from bid_ros.priority import raise_priority
+from bid_ros.system.ending import Ending
+from bid_ros.system.priority import raise_priority
 
 HEARTBEAT_PERIOD_S = 0.1
-# Steps of niceness: what set-points pass through on their way to the robot must not wait for what computes, and must
-# not take its own delay for the silence of others. A twin's parts stand for hardware, which no load slows down.
+LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
+# Steps of niceness. Nodes on the way of a set-point to the robot must not wait for nodes that compute, and must not
+# mistake their own delay for the silence of others. A twin stands for hardware, which no load slows down.
 COMMAND_PRIORITY, HARDWARE_PRIORITY = 10, 5
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A declared node parameter: name, default (which sets the type), description, valid range of numbers."""
+    """A declared node parameter: name, default (its type is the parameter's), description, valid range of numbers."""
 
     name: str
     default: Any
@@ -38,7 +46,7 @@ class Parameter:
 
     def descriptor(self) -> ParameterDescriptor:
         """Return the descriptor that ``ros2 param describe`` shows."""
-        # Nodes read their parameters once: a change that is accepted and ignored would be a lie.
+        # Nodes read their parameters once, so a later change is refused instead of ignored.
         descriptor = ParameterDescriptor(description=self.description, read_only=True)
         if self.minimum is None or self.maximum is None:
             return descriptor
@@ -52,81 +60,130 @@ class Parameter:
 
 
 class BidNode(Node):
-    """Base of the nodes.
+    """Base of the nodes. :meth:`begin` opens what must be closed again; the constructor does not.
+
+    Attributes:
+        outlives: topics. When asked to end, the node waits until nobody publishes them any more, 3 s at most.
+        ended: whether the node was asked to end, or ends by itself.
+        robot: name of the robot of this node's system.
+        frame_prefix: prefix of the name of every frame.
 
     Args:
         name: default node name, also the name in heartbeats.
         parameters: every parameter of the node.
-        heartbeat: send a heartbeat from the executor; nodes whose life is in another thread send their own.
+        heartbeat: send a heartbeat from the executor. Nodes that work in another thread send their own from there.
+        sim_time: whether the node works with the time of /clock. The others compare stamps with this computer's clock.
 
     Raises:
-        BidError: a parameter has the wrong type or lies outside its range.
+        BidError: a parameter is unknown, has the wrong type or lies outside its range.
     """
 
-    def __init__(self, name: str, parameters: Sequence[Parameter], heartbeat: bool = True) -> None:
+    outlives: Sequence[str] = ()
+
+    def __init__(
+        self, name: str, parameters: Sequence[Parameter], heartbeat: bool = True, sim_time: bool = False
+    ) -> None:
+        # A heartbeat must go on when the wall clock is set or simulated time stands still.
+        self._pace = Clock(clock_type=ClockType.STEADY_TIME)
         super().__init__(name)
         self._role = name
-        self.failed = False
+        self.ended = False
+        self.exit_status = 0
+        self._wake = self.create_guard_condition(lambda: None)
+        name = self.get_namespace().strip("/")
+        parameters = (
+            *parameters,
+            Parameter("robot", name, "whose system this is; messages of another are refused"),
+            Parameter("frame_prefix", f"{name}/" if name else "", "precedes the name of every frame"),
+        )
         for parameter in parameters:
             self._declare(parameter)
+        self._refuse_unknown(parameters)
+        if not sim_time:
+            self._refuse_sim_time()
+        self.robot, self.frame_prefix = str(self.value("robot")), str(self.value("frame_prefix"))
+        if self.frame_prefix.startswith("/"):
+            raise BidError(f"frame_prefix is '{self.frame_prefix}'; valid is a text that does not begin with /")
         self._beats = 0
-        self._heartbeat_publisher = self.create_publisher(Heartbeat, "/heartbeat", STATE)
-        self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", STATE)
+        self._heartbeat_publisher = self.create_publisher(Heartbeat, HEARTBEAT, STATE)
+        self._diagnostics_publisher = self.create_publisher(DiagnosticArray, DIAGNOSTICS, STATE)
         if heartbeat:
             self.create_timer(HEARTBEAT_PERIOD_S, self.send_heartbeat)
         self.create_timer(1.0, self._publish_diagnostics)
-        self._supervisor = int(os.environ.get("BID_SUPERVISOR", "0"))
-        if self._supervisor:
-            self.create_timer(0.5, self._follow_supervisor)
+
+    def create_timer(self, *arguments: Any, **options: Any) -> Any:
+        """Create a timer that keeps the pace of a steady clock."""
+        return super().create_timer(*arguments, **{"clock": self._pace, **options})
 
     def value(self, name: str) -> Any:
         """Value of a declared parameter."""
         return self.get_parameter(name).value
+
+    def load_task(self) -> Task:
+        """Return the task of the parameter ``task``, with this system's frame prefix. Raises TaskError."""
+        return load_task(self.value("task")).with_frame_prefix(self.frame_prefix)
 
     def now_ns(self) -> int:
         """ROS time in integer nanoseconds."""
         return int(self.get_clock().now().nanoseconds)
 
     def send_heartbeat(self) -> None:
-        """Publish one sign of life."""
-        message = Heartbeat(node=self._role, sequence=self._beats)
+        """Publish one heartbeat."""
+        message = Heartbeat(robot=self.robot, node=self._role, sequence=self._beats)
         message.header.stamp = self.get_clock().now().to_msg()
         self._beats += 1
         self._heartbeat_publisher.publish(message)
 
+    def subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], profile: QoSProfile) -> None:
+        """Subscribe to a topic. Messages of another robot are refused with a warning and reach no callback."""
+
+        def refuse_foreign(message: Any) -> None:
+            robot = getattr(message, "robot", self.robot)  # ROS's own messages name no robot
+            if robot == self.robot:
+                callback(message)
+                return
+            problem = f"refused messages on {topic} of robot '{robot}'; valid is '{self.robot}', the one of this system"
+            self.get_logger().warning(problem, throttle_duration_sec=5.0)
+
+        self.create_subscription(kind, topic, refuse_foreign, profile)
+
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """Return (healthy, summary, values) for ``/diagnostics``; nodes override it."""
+        """Return (healthy, summary, values) for ``/diagnostics``. Nodes override it."""
         return True, "running", {}
 
-    def fail(self, problem: str) -> None:
-        """Say why this node cannot go on and end it with exit status 1; any thread may call it."""
-        self.failed = True
-        self.get_logger().fatal(problem)
-        if self.executor is not None:
-            self.executor.shutdown(timeout_sec=0)
+    def end(self, status: int = 0) -> None:
+        """End this node with an exit status. The first call counts. Any thread may call it."""
+        if not self.ended:
+            self.exit_status = status
+            self.ended = True
+            self._wake.trigger()
 
     def thread_failed(self, problem: str) -> bool:
-        """Fail because a thread of this node ended; any thread may call it.
+        """Log why this node cannot go on without one of its threads, and end it with status 1. Any thread may call it.
 
         Returns:
-            False if the node is shutting down: the publishers went first, so that the thread ended is no news.
+            False if the node is ending already: then the end of a thread is expected.
         """
-        if not self.context.ok():
+        if self.ended:
             return False
-        self.fail(problem)
+        self.get_logger().fatal(problem)
+        self.end(1)
         return True
 
     def thread_ended(self, thread: str, error: BaseException) -> None:
-        """Fail because of ``error`` in a thread, as :meth:`thread_failed` does; call it in that thread.
+        """Fail because of ``error`` in a thread, as :meth:`thread_failed`. Call it in that thread.
 
         Raises:
-            BaseException: ``error`` again, unless its sentence says it all or the node is shutting down.
+            BaseException: ``error`` again, unless it is a BidError or the node is shutting down.
         """
         if self.thread_failed(f"{thread} ended: {error}") and not isinstance(error, BidError):
             raise error
 
+    def begin(self) -> None:
+        """Open devices and files, and start threads. :meth:`close` follows, even if this raises. Nodes override it."""
+
     def close(self) -> None:
-        """Release devices and threads; called once, after the executor ended. Nodes override it."""
+        """Release devices, files and threads. It is called once, after the executor has ended. Nodes override it."""
 
     def _declare(self, parameter: Parameter) -> None:
         try:
@@ -136,20 +193,33 @@ class BidNode(Node):
             kind = type(parameter.default).__name__
             raise BidError(f"parameter '{parameter.name}' of node '{self._role}' must be a {kind}{valid}") from error
 
-    def _follow_supervisor(self) -> None:
-        """End with the supervisor: if it was killed, nobody is left who would end the system."""
-        try:
-            os.kill(self._supervisor, 0)
-        except ProcessLookupError:
-            raise SystemExit(1) from None
+    def _refuse_unknown(self, parameters: Sequence[Parameter]) -> None:
+        """Raise BidError for a given parameter that does not exist. ROS would ignore it."""
+        valid = [parameter.name for parameter in parameters]
+        for name in self._parameter_overrides:
+            if not self.has_parameter(name) and not name.startswith("qos_overrides."):
+                raise BidError(f"parameter '{name}' of node '{self._role}' is unknown; valid are {', '.join(valid)}")
+
+    def _refuse_sim_time(self) -> None:
+        """Raise BidError if the node is told to use simulated time, and refuse that later too."""
+        why = "it compares stamps with this computer's clock"
+        reason = f"use_sim_time is true; valid for node '{self._role}' is false: {why}"
+        if self.value("use_sim_time"):
+            raise BidError(reason)
+
+        def refuse(parameters: Sequence[Any]) -> SetParametersResult:
+            asked = any(parameter.name == "use_sim_time" and parameter.value for parameter in parameters)
+            return SetParametersResult(successful=not asked, reason=reason if asked else "")
+
+        self.add_on_set_parameters_callback(refuse)
 
     def _publish_diagnostics(self) -> None:
         healthy, summary, values = self.diagnose()
         status = DiagnosticStatus(
             level=DiagnosticStatus.OK if healthy else DiagnosticStatus.ERROR,
-            name=f"bid_ros: {self._role}",
+            name=f"bid_ros: {self.get_fully_qualified_name()[1:]}",
             message=summary,
-            hardware_id=self.get_name(),
+            hardware_id=self.robot,
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )
         message = DiagnosticArray(status=[status])
@@ -157,36 +227,43 @@ class BidNode(Node):
         self._diagnostics_publisher.publish(message)
 
 
-def run_node(factory: Callable[[], BidNode]) -> int:
-    """Run one node until it is shut down; return the exit status: 0, the node's own, or 2 for bad input."""
-    raise_priority(0)
-    rclpy.init()
-    node: BidNode | None = None
-    status = 0
+def run_node(factory: Callable[[], BidNode]) -> NoReturn:
+    """Run one node and end the process: status 0, the node's own, 2 for bad input, or 1 for a defect."""
+    ending = Ending()
+    status = 1
     try:
-        # First, and not after a node that took seconds: a shutdown before it makes rclpy print a traceback of its own.
-        executor = SingleThreadedExecutor()
-        node = factory()
-        executor.add_node(node)
-        if not node.failed:
-            executor.spin()
-        status = int(node.failed)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except SystemExit as error:
-        status = error.code if isinstance(error.code, int) else 1
+        status = _run(factory, ending)
     except BidError as error:
-        # Once a shutdown was asked for, what fails (a twin that is gone already) is no news.
-        if rclpy.ok():
+        # Once the end was requested, failures are expected, for example because the twin is gone.
+        if not ending.asked:
             print(f"error: {error}", file=sys.stderr, flush=True)
-            status = 2
+        status = 0 if ending.asked else 2
     except Exception:
-        # A shutdown during start-up invalidates the context under whatever is being made just then.
-        if rclpy.ok():
-            raise
+        traceback.print_exc()
+    ending.finish(status)
+
+
+def _run(factory: Callable[[], BidNode], ending: Ending) -> int:
+    raise_priority(0)
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    executor = SingleThreadedExecutor()
+    node = factory()
+    node.create_timer(1.0, ending.alive)
+    ending.commit(node.end)
+    try:
+        node.begin()
+        executor.add_node(node)
+        _spin(executor, node)
     finally:
-        if node is not None:
-            node.close()
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return status
+        node.close()
+    node.destroy_node()
+    rclpy.try_shutdown()
+    return node.exit_status
+
+
+def _spin(executor: SingleThreadedExecutor, node: BidNode) -> None:
+    while not node.ended:
+        executor.spin_once()
+    until = time.monotonic() + LINGER_S
+    while any(node.count_publishers(topic) for topic in node.outlives) and time.monotonic() < until:
+        executor.spin_once(timeout_sec=0.05)

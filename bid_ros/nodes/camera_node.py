@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import CameraInfo, Image
+from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import TwinScene
 from bid_ros.cameras import (
@@ -24,17 +24,18 @@ from bid_ros.cameras import (
     load_cameras,
     open_camera,
 )
-from bid_ros.errors import CameraError
+from bid_ros.core.errors import CameraError
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.topics import TF_STATIC, TWIN_SCENE, camera_info_topic, camera_topic
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter, run_node
-from bid_ros.nodes.convert import time_message
-from bid_ros.nodes.qos import DRIVER_IMAGE, IMAGE
-from bid_ros.priority import raise_priority
-from bid_ros.stamps import stamp_ns
-from bid_ros.task import load_task
+from bid_ros.nodes.convert import camera_info, time_message, transform_message
+from bid_ros.nodes.qos import DRIVER_IMAGE, IMAGE, STATIC_TRANSFORMS
+from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file, which names the cameras and their shapes"),
     Parameter("cameras", "", "path of the camera file: source, crop and calibration of each camera"),
+    Parameter("twin", False, "the system runs in its twin: the cameras' sections `twin` hold"),
     Parameter("tolerance_s", 0.02, "largest difference in s between the stamps of one pair", 0.0, 1.0),
     Parameter("open_timeout_s", 10.0, "time in s within which every camera must have delivered a frame", 0.5, 120.0),
 )
@@ -43,24 +44,29 @@ WAITING = "waiting for "
 
 
 class CameraNode(BidNode):
-    """One stream of paired frames from whatever delivers them.
+    """Publishes one stream of paired frames from topics, devices or the twin.
 
-    Its heartbeat is the arrival of pairs: a camera that stops is noticed by the silence of this node.
+    Its heartbeat is the arrival of pairs. So a camera that stops is noticed by the silence of this node.
     """
 
     def __init__(self) -> None:
         super().__init__("camera", PARAMETERS, heartbeat=False)
-        self._task = load_task(self.value("task"))
+        self._task = self.load_task()
         self._features = {feature.name: feature for feature in self._task.cameras}
-        self._cameras = load_cameras(Path(self.value("cameras")), list(self._features))
+        self._cameras = load_cameras(Path(self.value("cameras")), list(self._features), self.value("twin"))
         self._fitters = {
             name: ImageFitter(name, camera.crop, self._features[name].shape) for name, camera in self._cameras.items()
         }
         rate = min(feature.rate_hz for feature in self._task.cameras)
         self._pairing = FramePairing(list(self._features), rate, self.value("tolerance_s"))
         self._publishers_by_name = {
-            name: self.create_publisher(Image, f"/camera/{name}/image", IMAGE) for name in self._features
+            name: self.create_publisher(Image, camera_topic(name), IMAGE) for name in self._features
         }
+        self._calibration_publishers = {
+            name: self.create_publisher(CameraInfo, camera_info_topic(name), IMAGE) for name in self._features
+        }
+        self._transforms = self.create_publisher(TFMessage, TF_STATIC, STATIC_TRANSFORMS)
+        self._publish_transforms()
         self._pairs = 0
         self._started_ns = time.monotonic_ns()
         self._last_pair_ns: int | None = None
@@ -72,11 +78,10 @@ class CameraNode(BidNode):
         self._newest_scene: TwinScene | None = None
         self._scene_ready = threading.Condition()
         self._scenes_dropped = 0
-        self._start_sources()
         self.create_timer(0.5, self._watch)
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """Pairs, drops and skew."""
+        """Return pairs, drops and skew."""
         values: dict[str, object] = {"pairs": self._pairs, "scenes dropped": self._scenes_dropped}
         values.update(self._pairing.statistics())
         return not self._problem, self._problem or "delivering", values
@@ -89,35 +94,46 @@ class CameraNode(BidNode):
         for thread in self._threads:
             thread.join(timeout=2.0)
 
-    def _start_sources(self) -> None:
+    def _publish_transforms(self) -> None:
+        """Publish the poses of the fixed, calibrated cameras. A camera at the wrist has none."""
+        base, now = self._task.base_frame, self.now_ns()
+        transforms = [
+            transform_message(now, base, self.frame_prefix + camera.name, camera.position, camera.quaternion)
+            for camera in self._cameras.values()
+            if camera.position is not None and camera.quaternion is not None
+        ]
+        if transforms:
+            self._transforms.publish(TFMessage(transforms=transforms))
+
+    def begin(self) -> None:
+        """Open the cameras, each in a thread of its own, except those of topics."""
         twins = [camera for camera in self._cameras.values() if camera.source == "twin"]
         if twins:
             raise_priority(HARDWARE_PRIORITY)
-            self.create_subscription(TwinScene, "/twin/scene", self._on_scene, IMAGE)
+            self.subscribe(TwinScene, TWIN_SCENE, self._on_scene, IMAGE)
             self._threads.append(self._guarded("render", partial(self._render, twins)))
         for camera in self._cameras.values():
             if camera.source == "topic":
-                self.create_subscription(Image, camera.address, partial(self._on_image, camera), DRIVER_IMAGE)
+                self.subscribe(Image, camera.address, partial(self._on_image, camera), DRIVER_IMAGE)
             elif camera.source != "twin":
                 self._threads.append(self._guarded(camera.name, partial(self._read, camera)))
         for thread in self._threads:
             thread.start()
 
     def _guarded(self, name: str, work: Callable[[], None]) -> threading.Thread:
-        """Thread that ends this node with a sentence if its work fails, except in a shutdown, when that is no news."""
+        """Return a thread that ends this node with a sentence if its work fails, except during a shutdown."""
 
         def run() -> None:
             try:
                 work()
             except Exception as error:
-                # Asked to end, the signal handler takes the publishers away between two frames, or in one.
                 if not self._stop.is_set():
                     self.thread_ended(f"the thread of {name}", error)
 
         return threading.Thread(target=run, name=name, daemon=True)
 
     def _on_image(self, camera: CameraConfig, message: Image) -> None:
-        # An image that cannot be decoded is a problem of its own, not silence.
+        # An image that cannot be decoded is an error, not silence.
         self._heard_ns[camera.name] = time.monotonic_ns()
         try:
             self._deliver(camera, stamp_ns(message), decode_image(message, camera.address))
@@ -132,15 +148,15 @@ class CameraNode(BidNode):
             self._scene_ready.notify()
 
     def _render(self, cameras: list[CameraConfig]) -> None:
-        """Render in the one thread that owns the GL context; only the newest scene is worth rendering."""
-        # Import MuJoCo and its GL, which only a twin needs.
+        """Render in the one thread that owns the GL context. Only the newest scene is rendered."""
+        # These import MuJoCo and OpenGL, which only a twin needs.
         from bid_ros.sim.renderer import SceneRenderer
-        from bid_ros.sim.scenes import scene_model
+        from bid_ros.tasks.twins import scene_model
 
         height, width, _ = self._features[cameras[0].name].shape
         try:
             names = [camera.name for camera in cameras]
-            renderer = SceneRenderer(width, height, names, scene_model(self._task.name))
+            renderer = SceneRenderer(scene_model(self._task), width, height, names)
         except CameraError as error:
             self._report(str(error))
             return
@@ -158,7 +174,7 @@ class CameraNode(BidNode):
 
     def _read(self, camera: CameraConfig) -> None:
         try:
-            device = open_camera(camera)
+            device = open_camera(camera, Path(self.value("cameras")).parent)
             device.open()
         except CameraError as error:
             self._report(str(error))
@@ -185,8 +201,11 @@ class CameraNode(BidNode):
         for name, frame in frames.items():
             message = Image(**encode_image(frame))
             message.header.stamp = time_message(stamp_ns)
-            message.header.frame_id = name
+            message.header.frame_id = self.frame_prefix + name
             self._publishers_by_name[name].publish(message)
+            calibration = camera_info(message.width, message.height, self._cameras[name].fovy)
+            calibration.header = message.header
+            self._calibration_publishers[name].publish(calibration)
         self._pairs += 1
         self._last_pair_ns = time.monotonic_ns()
         self._problem = ""
@@ -212,7 +231,7 @@ class CameraNode(BidNode):
 
 def main() -> None:
     """Run the camera node."""
-    sys.exit(run_node(CameraNode))
+    run_node(CameraNode)
 
 
 if __name__ == "__main__":

@@ -8,24 +8,28 @@ import rclpy
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
+from bid_ros.core.topics import ARM_RESET, EPISODE_OUTCOME, EPISODE_START, SAFETY_RESET
 
 WAIT_S = 5.0
 ANSWER_S = 30.0  # a robot may take 20 s to recover
 
 
-def reset_stop() -> int:
-    """Reset the arm, then safety; return 0 when both run again.
+def reset_stop(namespace: str = "") -> int:
+    """Reset the arm, then safety. Return 0 when both run again.
 
-    The arm comes first, because safety stays stopped while the robot reports a fault, and once more at the end,
-    because a safety node that was still stopped latched it again.
+    The arm is first, because safety stays stopped while the robot reports a fault. The arm is reset once more at the
+    end, because the safety node, still stopped, has latched it again.
+
+    Args:
+        namespace: namespace of the system.
     """
     rclpy.init()
-    node = rclpy.create_node("bid_reset")
+    node = rclpy.create_node("bid_reset", namespace=namespace)
     try:
-        for service in ("/arm/reset", "/safety/reset", "/arm/reset"):
+        for service in (ARM_RESET, SAFETY_RESET, ARM_RESET):
             response = _call(node, Trigger, service, Trigger.Request())
-            print(f"{service}: {response.message}")
+            print(f"{node.resolve_service_name(service)}: {response.message}")
             if not response.success:
                 return 1
         return 0
@@ -34,17 +38,21 @@ def reset_stop() -> int:
         rclpy.try_shutdown()
 
 
-def operate() -> int:
-    """Ask the person for the start and the outcome of each episode until they end it."""
+def operate(namespace: str = "") -> int:
+    """Ask the person for the start and the outcome of each episode, until they end it.
+
+    Args:
+        namespace: namespace of the system.
+    """
     rclpy.init()
-    node = rclpy.create_node("bid_operator")
+    node = rclpy.create_node("bid_operator", namespace=namespace)
     try:
         while True:
             if input("scene set up as the run asks? [enter] starts the episode, q ends: ").strip() == "q":
                 return 0
-            _call(node, Trigger, "/episode/start", Trigger.Request())
+            _call(node, Trigger, EPISODE_START, Trigger.Request())
             answer = input("did it succeed? y = success, n = failure: ").strip().lower()
-            _call(node, SetBool, "/episode/outcome", SetBool.Request(data=answer == "y"))
+            _call(node, SetBool, EPISODE_OUTCOME, SetBool.Request(data=answer == "y"))
     except EOFError:
         return 0
     finally:
@@ -54,6 +62,7 @@ def operate() -> int:
 
 def _call(node: Node, service_type: Any, name: str, request: Any) -> Any:
     client = node.create_client(service_type, name)
+    name = node.resolve_service_name(name)
     if not client.wait_for_service(timeout_sec=WAIT_S):
         raise BidError(f"no running system offers {name}; start one with: bid up")
     future = client.call_async(request)

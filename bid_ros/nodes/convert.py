@@ -1,4 +1,4 @@
-"""Messages to values and back."""
+"""Converts messages to values and back."""
 
 from __future__ import annotations
 
@@ -6,29 +6,32 @@ import array
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, TransformStamped, Vector3
 from numpy.typing import ArrayLike, NDArray
+from sensor_msgs.msg import CameraInfo
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_ros.chunk import NANOSECONDS, ActionChunk
-from bid_ros.errors import ChunkError
-from bid_ros.stamps import stamp_to_ns
-from bid_ros.task import Task
+from bid_ros.cameras.model import focal_px
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.errors import ChunkError
+from bid_ros.core.stamps import stamp_to_ns
+from bid_ros.core.task import Task
 
 
 def time_message(stamp_ns: int) -> Time:
-    """Time message of ``stamp_ns``."""
+    """Return the time message of ``stamp_ns``."""
     return Time(sec=stamp_ns // NANOSECONDS, nanosec=stamp_ns % NANOSECONDS)
 
 
 def duration_message(duration_ns: int) -> Duration:
-    """Duration message of ``duration_ns``."""
+    """Return the duration message of ``duration_ns``."""
     return Duration(sec=duration_ns // NANOSECONDS, nanosec=duration_ns % NANOSECONDS)
 
 
-def chunk_to_message(chunk: ActionChunk, task: Task) -> ChunkMessage:
-    """Message of a chunk."""
+def chunk_to_message(chunk: ActionChunk, task: Task, robot: str) -> ChunkMessage:
+    """Return the message of a chunk for a robot."""
     message = ChunkMessage(
+        robot=robot,
         dt=duration_message(chunk.dt_ns),
         source=chunk.source,
         sequence=chunk.sequence,
@@ -43,10 +46,10 @@ def chunk_to_message(chunk: ActionChunk, task: Task) -> ChunkMessage:
 
 
 def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
-    """Chunk of a message.
+    """Return the chunk of a message.
 
     Raises:
-        ChunkError: the sizes disagree with the data, or the features are not the task's.
+        ChunkError: the sizes do not fit the data, or the features are not those of the task.
     """
     expected = [feature.name for feature in task.action]
     if list(message.features) != expected:
@@ -68,26 +71,57 @@ def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
 
 
 def pose_message(position: ArrayLike, quaternion: ArrayLike) -> Pose:
-    """Pose of a position (3,) in m and a quaternion (4,) xyzw."""
+    """Return the pose message of a position (3,) in m and a quaternion (4,) xyzw."""
     px, py, pz = (float(value) for value in np.asarray(position))
     qx, qy, qz, qw = (float(value) for value in np.asarray(quaternion))
     return Pose(position=Point(x=px, y=py, z=pz), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
 
 
 def pose_stamped(stamp_ns: int, frame_id: str, position: ArrayLike, quaternion: ArrayLike) -> PoseStamped:
-    """Stamped pose, as :func:`pose_message`."""
+    """Return the stamped pose message, as :func:`pose_message`."""
     message = PoseStamped(pose=pose_message(position, quaternion))
     message.header.stamp = time_message(stamp_ns)
     message.header.frame_id = frame_id
     return message
 
 
+def transform_message(
+    stamp_ns: int, parent: str, child: str, position: ArrayLike, quaternion: ArrayLike
+) -> TransformStamped:
+    """Return the transform of the frame ``child``: origin (3,) m and axes (4,) xyzw in the frame ``parent``."""
+    pose = pose_message(position, quaternion)
+    message = TransformStamped(child_frame_id=child)
+    message.transform.translation = Vector3(x=pose.position.x, y=pose.position.y, z=pose.position.z)
+    message.transform.rotation = pose.orientation
+    message.header.stamp = time_message(stamp_ns)
+    message.header.frame_id = parent
+    return message
+
+
+def camera_info(width: int, height: int, fovy: float | None) -> CameraInfo:
+    """Return the calibration of an ideal camera: square pixels, no distortion, optical axis through the image's middle.
+
+    Args:
+        width, height: size of the image in px.
+        fovy: vertical field of view in degrees. None leaves the matrices zero, which means "not calibrated" in ROS.
+    """
+    message = CameraInfo(width=width, height=height)
+    if fovy is not None:
+        # In ROS, 0 is the middle of the first pixel.
+        focal, x, y = focal_px(fovy, height), width / 2 - 0.5, height / 2 - 0.5
+        message.distortion_model, message.d = "plumb_bob", [0.0] * 5
+        message.k = [focal, 0.0, x, 0.0, focal, y, 0.0, 0.0, 1.0]
+        message.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+        message.p = [focal, 0.0, x, 0.0, 0.0, focal, y, 0.0, 0.0, 0.0, 1.0, 0.0]
+    return message
+
+
 def pose_arrays(pose: Pose) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Position (3,) and quaternion (4,) xyzw of a pose message."""
+    """Return position (3,) and quaternion (4,) xyzw of a pose message."""
     p, q = pose.position, pose.orientation
     return np.array([p.x, p.y, p.z]), np.array([q.x, q.y, q.z, q.w])
 
 
 def float32_array(values: ArrayLike) -> array.array[float]:
-    """Flat float32 array as messages want it, without a Python loop over the values."""
+    """Return a flat float32 array for a message, without a Python loop over the values."""
     return array.array("f", np.ascontiguousarray(values, dtype=np.float32).tobytes())

@@ -1,4 +1,4 @@
-"""Subscriptions of every observed feature of a task, through the one extraction that data sets use too."""
+"""Subscribes to every observed feature of a task, with the same extraction as data sets."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
-from rclpy.node import Node
 from sensor_msgs.msg import Image, JointState
 
 from bid_msgs.msg import ArmStatus
-from bid_ros.errors import BidError
-from bid_ros.nodes.qos import IMAGE, STATE
+from bid_ros.core.errors import BidError
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.task import Feature, Task
+from bid_ros.core.topics import feature_topic, recorded_topics
+from bid_ros.nodes.base import BidNode
+from bid_ros.nodes.qos import profile
 from bid_ros.recording.features import extract
-from bid_ros.recording.topics import feature_topic, recorded_topics
-from bid_ros.stamps import stamp_ns
-from bid_ros.task import Feature, Task
 
 TYPES = {
     "sensor_msgs/msg/Image": Image,
@@ -25,19 +25,19 @@ TYPES = {
 }
 
 
-def subscribe_features(node: Node, task: Task, observe: Callable[[str, int, Any], None]) -> None:
-    """Subscribe to the topic of each observed feature and hand over (name, stamp_ns, value).
+def subscribe_features(node: BidNode, task: Task, observe: Callable[[str, int, Any], None]) -> None:
+    """Subscribe to the topic of each observed feature and pass on (name, stamp_ns, value).
 
-    A message that does not hold what the task says is refused with a warning and changes nothing.
+    A message that does not fit the task is refused with a warning.
     """
-    types = recorded_topics(task)
+    topics = recorded_topics(task)
     for feature in task.observation:
         topic = feature_topic(feature)
-        profile = IMAGE if feature.kind == "image" else STATE
-        node.create_subscription(TYPES[types[topic]], topic, _handler(node, feature, observe), profile)
+        kind, qos = TYPES[topics[topic].type_name], profile(topics[topic].qos)
+        node.subscribe(kind, topic, _handler(node, feature, observe), qos)
 
 
-def _handler(node: Node, feature: Feature, observe: Callable[[str, int, Any], None]) -> Callable[[Any], None]:
+def _handler(node: BidNode, feature: Feature, observe: Callable[[str, int, Any], None]) -> Callable[[Any], None]:
     def handle(message: Any) -> None:
         try:
             value = extract(feature, message)

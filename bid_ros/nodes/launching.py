@@ -1,104 +1,92 @@
-"""The launch description of a system: what its launch file returns to ``ros2 launch``.
+"""The launch description of a system, which its launch file returns to ``ros2 launch``.
 
-Only launch files import this module: ROS's launch is not a Python package of the registries, so ``bid up`` starts
-the same nodes without it.
+Only launch files import this module. ROS's launch is not on PyPI, so ``bid up`` starts the same nodes without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import posixpath
 from functools import partial
-from typing import Final
+from pathlib import Path
+from typing import Any
 
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler, SetEnvironmentVariable, Shutdown
+from launch.actions import (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+    SetEnvironmentVariable,
+    Shutdown,
+)
 from launch.event_handlers import OnProcessExit
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from bid_ros.bringup import UpArguments, describe, environment, rviz_layout
-from bid_ros.errors import BidError
+from bid_ros.system.description import NO_RVIZ, describe, environment, rviz_command
+from bid_ros.system.ending import END_S
+from bid_ros.system.folder import find_system
+from bid_ros.system.preparation import prepare
+from bid_ros.system.run import argument_fields, parse_arguments
 from launch import LaunchContext, LaunchDescription
 
-ARGUMENTS: Final[Mapping[str, tuple[str, str]]] = {
-    "robot_ip": ("", "address of the robot; empty starts the twin"),
-    "decoder": ("bid", "how chunks are chosen; docs/decoding.md lists the names"),
-    "samples": ("16", "strong samples a decision"),
-    "action_horizon": ("1", "actions executed a decision; 15 = open loop"),
-    "bundle": ("", "folder of the policy bundle; empty = the one shipped for the system"),
-    "moving": ("", "speed of the twin's cup in m/s, 0 = static; empty = what the shipped policy was evaluated at"),
-    "episodes": ("3", "number of episodes"),
-    "seed": ("0", "seed of the first episode"),
-    "rviz": ("false", "start RViz"),
-    "record": ("true", "write a bag"),
-    "out": ("out", "folder for run.json and the bag"),
-}
 
+def launch_description(system: str = "") -> LaunchDescription:
+    """Declare the arguments of ``bid up`` and start the nodes of the system's description.
 
-def launch_description(system: str) -> LaunchDescription:
-    """Declare the arguments of ``bid up`` and start the nodes that :func:`bid_ros.bringup.describe` names."""
+    Args:
+        system: folder of a system, or name of a shipped one. Empty: the launch argument ``system`` names it.
+    """
+    named = [] if system else [DeclareLaunchArgument("system", description="a folder, or a shipped system's name")]
     declared = [
-        DeclareLaunchArgument(name, default_value=value, description=text) for name, (value, text) in ARGUMENTS.items()
+        DeclareLaunchArgument(item.name, default_value=_text(item.default), description=item.metadata["help"])
+        for item in argument_fields()
     ]
-    return LaunchDescription([*declared, OpaqueFunction(function=partial(launch_actions, system=system))])
+    return LaunchDescription([*named, *declared, OpaqueFunction(function=partial(launch_actions, system=system))])
 
 
-def launch_actions(context: LaunchContext, system: str) -> list[object]:
+def launch_actions(context: LaunchContext, system: str = "") -> list[object]:
     """Return the actions that start a system with the arguments in ``context``.
 
     Raises:
         BidError: an argument is not valid.
     """
-    arguments = _arguments({name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS})
-    nodes = [
+    found = find_system(system or LaunchConfiguration("system").perform(context))
+    text = {item.name: LaunchConfiguration(item.name).perform(context) for item in argument_fields()}
+    # Where another launch file includes this one inside a PushRosNamespace, that comes first.
+    pushed = context.launch_configurations.get("ros_namespace", "")
+    text["namespace"] = posixpath.join(pushed, text["namespace"]).rstrip("/")
+    arguments = parse_arguments(text)
+    specs = describe(found, arguments)
+    prepare(specs, Path(arguments.out))
+    nodes: list[object] = [
         Node(
             package="bid_ros",
             executable=spec.executable,
             name=spec.name,
+            namespace=spec.namespace,
+            ros_arguments=["--log-level", spec.log_level],
+            # Ctrl-C in a terminal reaches the nodes too; until a node can take it, it waits.
+            prefix="env --default-signal=INT --block-signal=INT",
+            exec_name=spec.name,
+            sigkill_timeout=str(END_S),
             parameters=[dict(spec.parameters)],
             output="screen" if spec.name == "episode" else "log",
         )
-        for spec in describe(system, arguments)
+        for spec in specs
     ]
     if arguments.rviz:
-        nodes.append(Node(package="rviz2", executable="rviz2", arguments=["-d", str(rviz_layout(system))]))
-    # The episode runner ends the run; any other node that ends would leave an incomplete system behind.
-    actions = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[Shutdown()])) for node in nodes]
-    variables = environment(twin=not arguments.robot_ip)
-    del variables["BID_SUPERVISOR"]  # of `bid up`; launch ends its nodes itself
-    return [*(SetEnvironmentVariable(name, value) for name, value in variables.items()), *actions, *nodes]
+        command = rviz_command(found, arguments)
+        nodes.append(ExecuteProcess(cmd=command) if command else LogInfo(msg=NO_RVIZ))
+    # The episode runner ends the run. If any other node ends, the system is incomplete, so it ends too.
+    processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
+    actions = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[Shutdown()])) for node in processes]
+    variables = environment(twin=not arguments.robot_ip).items()
+    return [*(SetEnvironmentVariable(name, value) for name, value in variables), *actions, *nodes]
 
 
-def _arguments(text: Mapping[str, str]) -> UpArguments:
-    return UpArguments(
-        robot_ip=text["robot_ip"],
-        decoder=text["decoder"],
-        samples=_whole("samples", text),
-        action_horizon=_whole("action_horizon", text),
-        bundle=text["bundle"],
-        moving=_number("moving", text) if text["moving"] else None,
-        episodes=_whole("episodes", text),
-        seed=_whole("seed", text),
-        rviz=_switch("rviz", text),
-        record=_switch("record", text),
-        out=text["out"],
-    )
-
-
-def _whole(name: str, text: Mapping[str, str]) -> int:
-    try:
-        return int(text[name])
-    except ValueError:
-        raise BidError(f"{name} is '{text[name]}'; valid is a whole number") from None
-
-
-def _number(name: str, text: Mapping[str, str]) -> float:
-    try:
-        return float(text[name])
-    except ValueError:
-        raise BidError(f"{name} is '{text[name]}'; valid is a number") from None
-
-
-def _switch(name: str, text: Mapping[str, str]) -> bool:
-    if text[name].lower() not in ("true", "false"):
-        raise BidError(f"{name} is '{text[name]}'; valid are true and false")
-    return text[name].lower() == "true"
+def _text(default: Any) -> str:
+    """Return a default as text for launch. It is empty where the system's folder decides."""
+    if default in (None, ()):
+        return ""
+    return str(default).lower() if isinstance(default, bool) else str(default)

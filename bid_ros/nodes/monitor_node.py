@@ -1,8 +1,7 @@
-"""Monitor node: what the policy considers, as RViz markers and as an image with the candidates drawn."""
+"""Monitor node: shows the candidates of the policy as RViz markers, and drawn over a camera image."""
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,15 +16,15 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from bid_msgs.msg import Decision, SafetyState
 from bid_ros.cameras import encode_image, load_cameras
-from bid_ros.evaluation.frames import DecisionPainter, decision_text
+from bid_ros.core.topics import DECISION, MARKERS, OVERLAY, SAFETY_STATE, camera_topic
 from bid_ros.nodes.base import BidNode, Parameter, run_node
-from bid_ros.nodes.qos import DECISION, IMAGE, STATE
-from bid_ros.recording.topics import camera_topic
-from bid_ros.task import load_task
+from bid_ros.nodes.qos import IMAGE, STATE
+from bid_ros.views.frames import DecisionPainter, decision_text
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("cameras", "", "path of the camera file, whose first calibrated camera is drawn over"),
+    Parameter("twin", False, "the system runs in its twin: the cameras' sections `twin` hold"),
 )
 COLORS = {
     "trimmed": (1.0, 1.0, 1.0, 0.25),
@@ -39,25 +38,25 @@ WIDTHS = {"selected": 0.006, "previous": 0.004}
 
 
 class MonitorNode(BidNode):
-    """Displays decisions; nothing depends on it."""
+    """Displays decisions. No node depends on it."""
 
     def __init__(self) -> None:
-        super().__init__("monitor", PARAMETERS)
-        self._task = load_task(self.value("task"))
+        super().__init__("monitor", PARAMETERS, sim_time=True)
+        self._task = self.load_task()
         names = [camera.name for camera in self._task.cameras]
-        cameras = load_cameras(Path(self.value("cameras")), names)
-        self._markers = self.create_publisher(MarkerArray, "/monitor/markers", STATE)
-        self._overlays = self.create_publisher(Image, "/monitor/overlay", IMAGE)
+        cameras = load_cameras(Path(self.value("cameras")), names, self.value("twin"))
+        self._markers = self.create_publisher(MarkerArray, MARKERS, STATE)
+        self._overlays = self.create_publisher(Image, OVERLAY, IMAGE)
         self._decision: Any = None
         self._stop = ""
-        self.create_subscription(Decision, "/policy/decision", self._on_decision, DECISION)
-        self.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
+        self.subscribe(Decision, DECISION, self._on_decision, STATE)
+        self.subscribe(SafetyState, SAFETY_STATE, self._on_safety, STATE)
         drawn = next((camera for camera in cameras.values() if camera.position is not None), None)
         if drawn is None:
             self.get_logger().warning(f"no camera of {self.value('cameras')} is calibrated, so no overlay is drawn")
         else:
             painter = DecisionPainter(drawn, self._task)
-            self.create_subscription(Image, camera_topic(drawn.name), partial(self._on_image, painter), IMAGE)
+            self.subscribe(Image, camera_topic(drawn.name), partial(self._on_image, painter), IMAGE)
         self.create_timer(1.0, self._publish_workspace)
 
     def _on_safety(self, message: SafetyState) -> None:
@@ -120,7 +119,7 @@ class MonitorNode(BidNode):
 
 def main() -> None:
     """Run the monitor node."""
-    sys.exit(run_node(MonitorNode))
+    run_node(MonitorNode)
 
 
 if __name__ == "__main__":

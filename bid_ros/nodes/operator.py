@@ -1,11 +1,11 @@
-"""Who prepares and judges an episode, by the rules of its task: physics in the twin, a person at a robot."""
+"""Prepares and judges an episode: by physics in the twin, by a person at a robot."""
 
 from __future__ import annotations
 
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -13,64 +13,64 @@ from numpy.typing import NDArray
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.srv import ResetEpisode
-from bid_ros.evaluation.episode import EpisodeStopped
-from bid_ros.evaluation.trial import PENDING, Trial
+from bid_ros.core.rotation import DOWN_6D
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.task import Task
+from bid_ros.core.topics import EPISODE_OUTCOME, EPISODE_START, TWIN_RESET, body_topic
+from bid_ros.episodes.log import EpisodeStopped
 from bid_ros.nodes.convert import pose_arrays
 from bid_ros.nodes.qos import STATE
-from bid_ros.rotation import DOWN_6D
-from bid_ros.sim.twins import Pose
-from bid_ros.stamps import stamp_ns
-
-if TYPE_CHECKING:
-    from bid_ros.nodes.episode_node import EpisodeNode
-    from bid_ros.teleop import Demonstrator
+from bid_ros.nodes.sequence import SequenceNode
+from bid_ros.sim.twin import Pose
+from bid_ros.tasks.base import PENDING
+from bid_ros.tasks.registry import build_score, kind_of, setup_of
 
 DOWN = np.array(DOWN_6D)
-CLOSED = 0.0  # m, asked for to squeeze whatever is between the fingers
-OPENING_S = 10.0  # to open the gripper; the first time in its life it may have to be activated before
+CLOSED = 0.0  # m, commanded to squeeze the object between the fingers
+OPENING_S = 10.0  # s to open the gripper; the first time it may have to be activated before
 GRASPING_S = 5.0
 PERSON_S = 3600.0
 SHOWING_S = 5.0
-# After a reset, until the frames that a policy looks at, the older ones included, show the new scene.
+# After a reset, until all frames that a policy observes, the older ones too, show the new scene.
 SHOWN_NS = 300_000_000
 
 
 class Operator(Protocol):
-    """Prepares the scene of an episode, then says how the episode ended."""
+    """Prepares the scene of an episode, then returns its outcome."""
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
-        """Bring tool and scene to the start of the episode, a demonstration in the style ``label`` or not; blocks."""
+        """Bring tool and scene to the start of an episode. ``label`` may be a style of demonstration. Blocks."""
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
-        """Block until the episode is over; return its outcome: success, timeout or dropped."""
+        """Block until the episode is over. Return its outcome: success, timeout or dropped."""
 
 
 class TwinOperator:
     """Homes the arm through the safety node, lets the twin lay out the scene, and scores from ground truth."""
 
-    def __init__(self, node: EpisodeNode, trial: Trial, demonstrator: Demonstrator | None) -> None:
+    def __init__(self, node: SequenceNode, task: Task) -> None:
         self._node = node
-        self._trial = trial
-        self._demonstrator = demonstrator
-        self._reset = node.create_client(ResetEpisode, "/twin/reset")
+        kind = kind_of(task)
+        self._setup, self._score, self._demonstrator = setup_of(task), build_score(task), kind.demonstrator
+        self._reset = node.create_client(ResetEpisode, TWIN_RESET)
         self._stamps: dict[str, int] = {}
         self._bodies: dict[str, Pose] = {}
-        for name in trial.bodies:
-            topic = f"/ground_truth/{name}_pose"
-            node.create_subscription(PoseStamped, topic, partial(self._on_body, name), STATE)
+        self._bodies_scored = kind.bodies
+        for name in kind.bodies:
+            node.subscribe(PoseStamped, body_topic(name), partial(self._on_body, name), STATE)
         self._outcome = ""
         self._judging = False
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
-        """Open, go to the start, lay out the scene, take what belongs into the gripper, and let everyone see it.
+        """Open the gripper, go to the start, lay out the scene, grasp the object, and wait until all cameras show it.
 
         Args:
             start: ``(3,)`` tool position, m, base frame.
-            seed: of the scene.
+            seed: seed of the scene.
             moving: speed of the cup, m/s.
-            label: of the episode; a style of demonstration may begin elsewhere, from there on.
+            label: label of the episode. A style of demonstration may begin elsewhere.
         """
-        node, setup = self._node, self._trial.setup
+        node, setup = self._node, self._setup
         node.move_to(start, DOWN, setup.open_width)
         node.hold(start, DOWN, setup.open_width, self._open, OPENING_S, "the opening")
         self._call_reset(seed, moving)
@@ -80,12 +80,12 @@ class TwinOperator:
             width = CLOSED
             node.hold(start, DOWN, width, lambda: low < self._settled_width() < high, GRASPING_S, "the grasp")
         seen = "a sign of life of the twin's scene"
-        node.hold(start, DOWN, width, lambda: min(self._stamps.values(), default=0) > shown_ns, SHOWING_S, seen)
+        node.hold(start, DOWN, width, lambda: self._shown_ns() > shown_ns, SHOWING_S, seen)
         self._go_on(seed, label)
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
         """Score from physics while the policy acts."""
-        self._trial.reset()
+        self._score.reset()
         self._outcome, self._judging = "", True
         try:
             while True:
@@ -94,14 +94,20 @@ class TwinOperator:
                 if self._outcome:
                     return self._outcome
                 if elapsed > timeout_s:
-                    return "timeout"
-                self._node.progress(episode, elapsed, self._trial.progress(self._bodies) if self._complete() else "")
+                    return self._score.timeout
+                self._node.progress(episode, elapsed, self._score.progress(self._bodies) if self._complete() else "")
                 time.sleep(0.1)
         finally:
             self._judging = False
 
+    def _shown_ns(self) -> int:
+        """Return the stamp of the oldest pose of a body. For a scene without bodies only time counts."""
+        if not self._bodies_scored:
+            return self._node.now_ns()
+        return min(self._stamps.values(), default=0)
+
     def _go_on(self, seed: int, style: str) -> None:
-        """Bring the tool to where a demonstration of a style begins, if that is not the start of every episode."""
+        """Bring the tool to the start of a style of demonstration, if it differs from that of the episode."""
         if self._demonstrator is None or style not in self._demonstrator.styles:
             return
         node, places = self._node, {name: position for name, (position, _) in self._bodies.items()}
@@ -110,17 +116,16 @@ class TwinOperator:
             node.hold(position, DOWN, width, lambda: not node.status().gripper_busy, GRASPING_S, "the fingers' rest")
 
     def _open(self) -> bool:
-        return bool(self._node.status().gripper_width > self._trial.setup.opened)
+        return bool(self._node.status().gripper_width > self._setup.opened)
 
     def _settled_width(self) -> float:
-        """Opening in m of a gripper at rest; NaN, which is no width, while it moves."""
+        """Return the opening in m of a gripper at rest; NaN while it moves."""
         status = self._node.status()
         return float("nan") if status.gripper_busy else float(status.gripper_width)
 
     def _call_reset(self, seed: int, moving: float) -> None:
         done = threading.Event()
-        if not self._reset.wait_for_service(timeout_sec=10.0):
-            raise EpisodeStopped("aborted: the twin offers no reset", safety=False)
+        self._node.wait(self._reset.service_is_ready, 10.0, "a sign of life of the twin's reset")
         future = self._reset.call_async(ResetEpisode.Request(seed=seed, cup_speed=moving))
         future.add_done_callback(lambda _: done.set())
         self._node.wait(done.is_set, 10.0, "the reset of the twin")
@@ -132,29 +137,29 @@ class TwinOperator:
         self._stamps[name], self._bodies[name] = stamp_ns(message), pose_arrays(message.pose)
         if not self._judging or self._outcome or not self._complete():
             return
-        outcome = self._trial.update(
+        outcome = self._score.update(
             self._stamps[name], self._bodies, self._node.tool_position(), float(self._node.status().gripper_width)
         )
         self._outcome = "" if outcome == PENDING else outcome
 
     def _complete(self) -> bool:
-        """Whether the poses of all bodies have arrived, of one instant."""
-        return len(self._stamps) == len(self._trial.bodies) and len(set(self._stamps.values())) == 1
+        """Whether the poses of all bodies have arrived, all with the same stamp."""
+        return len(self._stamps) == len(self._bodies_scored) and len(set(self._stamps.values())) == 1
 
 
 class RobotOperator:
-    """Homes the arm and asks a person, by services that ``bid operator`` calls, for start and outcome."""
+    """Homes the arm, and asks a person for start and outcome, by services that ``bid operator`` calls."""
 
-    def __init__(self, node: EpisodeNode, trial: Trial) -> None:
+    def __init__(self, node: SequenceNode, task: Task) -> None:
         self._node = node
-        self._setup = trial.setup
+        self._setup = setup_of(task)
         self._started = threading.Event()
         self._outcome = ""
-        node.create_service(Trigger, "/episode/start", self._on_start)
-        node.create_service(SetBool, "/episode/outcome", self._on_outcome)
+        node.create_service(Trigger, EPISODE_START, self._on_start)
+        node.create_service(SetBool, EPISODE_OUTCOME, self._on_outcome)
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
-        """Open, go to the start, wait until the person has set up the scene; then grasp what they gave."""
+        """Open the gripper, go to the start, wait until the person has set up the scene, then grasp the object."""
         node, setup = self._node, self._setup
         node.move_to(start, DOWN, setup.open_width)
         self._started.clear()
@@ -164,7 +169,7 @@ class RobotOperator:
             node.hold(start, DOWN, CLOSED, self._grasped, GRASPING_S, "the grasp")
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
-        """Wait for the person's verdict; without one the episode times out."""
+        """Wait for the person's judgement. Without one the episode times out."""
         self._outcome = ""
         while not self._outcome:
             elapsed = time.monotonic() - started
@@ -176,7 +181,7 @@ class RobotOperator:
         return self._outcome
 
     def _grasped(self) -> bool:
-        # How wide what a person brought is, nobody knows.
+        # The width of the person's object is unknown.
         status = self._node.status()
         return status.gripper_width < self._setup.opened and not status.gripper_busy
 

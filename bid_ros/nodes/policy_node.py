@@ -1,8 +1,7 @@
-"""Policy node: cameras and arm state in, one decision every 0.1 s out."""
+"""Policy node: makes one decision every 0.1 s from cameras and arm state."""
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -10,27 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from std_srvs.srv import SetBool
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Decision as DecisionMessage
-from bid_msgs.msg import EpisodeEvent
-from bid_ros.errors import ObservationError
+from bid_ros.core.errors import ObservationError
+from bid_ros.core.observation import ObservationBuffer
+from bid_ros.core.schedule import PeriodicThread, Tick
+from bid_ros.core.task import load_task
+from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, time_message
 from bid_ros.nodes.features import subscribe_features
-from bid_ros.nodes.qos import COMMAND, DECISION, EVENT
-from bid_ros.observation import ObservationBuffer
+from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.qos import COMMAND, STATE
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder
-from bid_ros.policy.policy import Policy
-from bid_ros.schedule import PeriodicThread, Tick
-from bid_ros.task import load_task
+from bid_ros.policy.registry import load_policy
+from bid_ros.safety import Grants
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bundle", "", "folder of the policy bundle"),
-    Parameter("decoder", "bid", "registry name of the decoder, as docs/decoding.md lists them"),
+    Parameter("decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
     Parameter("runtime", "auto", "network runtime: auto, openvino or onnx"),
@@ -41,32 +41,32 @@ PARAMETERS = (
     Parameter(
         "max_late_ms", 40.0, "a decision that would start later than this after its time is skipped", 0.0, 1000.0
     ),
-    Parameter("enabled", False, "decide from the start instead of waiting for an episode or /policy/enable"),
 )
+SOURCE = "policy"
 
 
 def is_fresh(complete_ns: int, now_ns: int, period_ns: int) -> bool:
-    """Whether to decide on frames now instead of waiting for the next ones.
+    """Whether to decide on these frames now, or to wait for the next ones.
 
-    Frames that were complete more than half a period ago are sooner followed by newer ones than the time they have
-    been waiting. Deciding on them would put every decision that follows one frame behind.
+    If the frames are older than half a period, wait: the next pair arrives sooner. Otherwise all later decisions would
+    be one frame behind.
 
     Args:
         complete_ns: steady time at which the frames were complete.
         now_ns: steady time.
-        period_ns: of the cameras and the decisions.
+        period_ns: period of the cameras and of the decisions.
     """
     return now_ns - complete_ns <= period_ns // 2
 
 
 class PolicyNode(BidNode):
-    """Holds the decision memory and publishes one chunk a decision. See :data:`PARAMETERS`."""
+    """Keeps the decision memory, and publishes one chunk a decision while granted. See :data:`PARAMETERS`."""
 
     def __init__(self) -> None:
         super().__init__("policy", PARAMETERS)
-        self._task = load_task(self.value("task"))
-        self._bundle = load_bundle(Path(self.value("bundle")), self._task)
-        policy = Policy(self._bundle, self._task, runtime=self.value("runtime"), threads=self.value("threads"))
+        self._task = self.load_task()
+        self._bundle = load_bundle(Path(self.value("bundle")), load_task(self.value("task")))
+        policy = load_policy(self._bundle, self._task, self.value("runtime"), self.value("threads"))
         self._decoder = bundle_decoder(
             self.value("decoder"), self._bundle, self._task, self.value("samples"), self.value("action_horizon")
         )
@@ -75,19 +75,19 @@ class PolicyNode(BidNode):
         self._buffer = ObservationBuffer(self._task)
         self._lock = threading.Condition()
         self._complete_ns: dict[int, int] = {}
-        self._enabled = bool(self.value("enabled"))
+        self._grants = Grants()
+        self._granted = False
         self._episode = 0
         self._decided_episode = 0
         self._sequence = 0
         self._last_stamp = 0
         self._missed = 0
-        self._waiting = "not enabled"
+        self._waiting = ""
         self._durations: list[float] = []
-        self._chunks = self.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
-        self._decisions = self.create_publisher(DecisionMessage, "/policy/decision", DECISION)
+        self._chunks = self.create_publisher(ChunkMessage, POLICY_CHUNK, COMMAND)
+        self._decisions = self.create_publisher(DecisionMessage, DECISION, STATE)
         subscribe_features(self, self._task, self._observe)
-        self.create_subscription(EpisodeEvent, "/episode/event", self._on_event, EVENT)
-        self.create_service(SetBool, "/policy/enable", self._on_enable)
+        subscribe_grants(self, self._grants, self._on_grant, self._lock)
         self._thread = PeriodicThread(
             "decide",
             self._task.dt_ns,
@@ -96,17 +96,22 @@ class PolicyNode(BidNode):
             tolerance_ns=round(self.value("max_late_ms") * 1e6),
             on_error=self._fail,
         )
+
+    def begin(self) -> None:
+        """Decide from now on."""
         self._thread.start()
         self.get_logger().info(f"ready: {self._decoder.name}, N = {self.value('samples')}, bundle {self._bundle.name}")
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """Decisions so far, misses, latency percentiles of the last hundred decisions."""
+        """Return decisions and misses so far, and latency percentiles of the last hundred decisions."""
         recent = self._durations[-100:]
         values: dict[str, object] = {"decisions": self._sequence, "missed": self._missed, "decoder": self._decoder.name}
         if recent:
             values["decision_ms_p50"] = round(float(np.percentile(recent, 50)), 1)
             values["decision_ms_max"] = round(max(recent), 1)
-        return not self._waiting or not self._enabled, self._waiting or "deciding", values
+        if not self._granted:
+            return True, "not granted", values
+        return not self._waiting, self._waiting or "deciding", values
 
     def close(self) -> None:
         """End the decision thread."""
@@ -124,26 +129,19 @@ class PolicyNode(BidNode):
                 self._complete_ns = {stamp: time.monotonic_ns()}
                 self._lock.notify_all()
 
-    def _on_event(self, event: EpisodeEvent) -> None:
-        if event.kind == EpisodeEvent.START:
-            self._set_enabled(True)
-        elif self._enabled:
-            self._set_enabled(False)
-
-    def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._set_enabled(bool(request.data))
-        response.success = True
-        response.message = "deciding" if request.data else "idle"
-        return response
-
-    def _set_enabled(self, enabled: bool) -> None:
-        with self._lock:
+    def _on_grant(self) -> None:
+        """Reset when a grant begins: the previous decision belongs to another episode."""
+        before = self._granted
+        if self._may_move() and not before:
             self._episode += 1
-            self._enabled = enabled
-            self._waiting = "" if enabled else "not enabled"
+
+    def _may_move(self) -> bool:
+        with self._lock:
+            self._granted = self._grants.live(SOURCE, time.monotonic_ns())
+            return self._granted
 
     def _decide(self, tick: Tick) -> None:
-        if not self._enabled:
+        if not self._may_move():
             return
         self._missed += tick.skipped
         with self._lock:
@@ -161,15 +159,15 @@ class PolicyNode(BidNode):
             return
         self._waiting = ""
         self._last_stamp = observation.stamp_ns
-        # Only this thread touches the decision memory, so a reset never falls into a decision.
+        # Only this thread uses the decision memory, so a reset never interrupts a decision.
         episode = self._episode
         if episode != self._decided_episode:
             self._maker.reset()
             self._decided_episode = episode
         record = self._maker.decide(observation)
-        if record is None or episode != self._episode:
+        if record is None or episode != self._episode or not self._may_move():
             return
-        self._chunks.publish(chunk_to_message(record.chunk, self._task))
+        self._chunks.publish(chunk_to_message(record.chunk, self._task, self.robot))
         done_ns = time.monotonic_ns()
         decision_ms = (done_ns - complete_ns) / 1e6
         age_ms = (time.time_ns() - observation.stamp_ns) / 1e6 - decision_ms
@@ -186,6 +184,7 @@ class PolicyNode(BidNode):
     def _message(self, record: DecisionRecord, decision_ms: float, age_ms: float) -> DecisionMessage:
         choice, task = record.choice, self._task
         message = DecisionMessage(
+            robot=self.robot,
             sequence=self._sequence,
             decoder=self._decoder.name,
             dt=duration_message(task.dt_ns),
@@ -224,7 +223,7 @@ class PolicyNode(BidNode):
 
 def main() -> None:
     """Run the policy node."""
-    sys.exit(run_node(PolicyNode))
+    run_node(PolicyNode)
 
 
 if __name__ == "__main__":

@@ -1,63 +1,85 @@
-"""Recorder node: every topic of the system into one rosbag2 MCAP bag."""
+"""Recorder node: records every topic of the system into one rosbag2 MCAP bag."""
 
 from __future__ import annotations
 
 import importlib
-import sys
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rclpy.qos import QoSProfile
-
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import load_task
+from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, recorded_topics
 from bid_ros.nodes.base import BidNode, Parameter, run_node
-from bid_ros.nodes.qos import EVENT
+from bid_ros.nodes.qos import profile
 from bid_ros.recording.definitions import find_definition
-from bid_ros.recording.topics import LATCHED, Qos, recorded_topics
 from bid_ros.recording.writer import BagWriter
-from bid_ros.task import load_task
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file, which names the cameras"),
     Parameter("bag", "", "folder of the bag to write; must not exist"),
 )
+NO_TIME = "recording begins with simulated time, but no /clock has arrived"
+DEPTH = 20  # messages waiting in the middleware
 
 
 class RecorderNode(BidNode):
-    """Subscribes to serialised messages, so recording costs no decoding."""
+    """Subscribes to serialised messages, so recording needs no decoding. It also records the end of episode and arm."""
+
+    outlives = (EPISODE_EVENT, ARM_STATUS)
 
     def __init__(self) -> None:
-        super().__init__("recorder", PARAMETERS)
-        task = load_task(self.value("task"))
+        super().__init__("recorder", PARAMETERS, sim_time=True)
         self._problem = ""
-        self._writer = BagWriter(Path(self.value("bag")))
-        for topic, type_name in recorded_topics(task).items():
-            self._record(topic, type_name)
+        self._writer: BagWriter | None = None
+        self._topics = recorded_topics(load_task(self.value("task")))
+        self._definitions = {name: find_definition(topic.type_name) for name, topic in self._topics.items()}
+        self._types = {name: message_type(topic.type_name) for name, topic in self._topics.items()}
+
+    def begin(self) -> None:
+        """Create the bag and record."""
+        self._writer = BagWriter(Path(self.value("bag")), custom_data=self._about(self._topics))
+        for name, topic in self._topics.items():
+            found = self._definitions[name]
+            self._writer.add_topic(
+                self.resolve_topic_name(name), found.type_name, found.text, found.type_hash, topic.qos
+            )
+        # Only now, and all at once: until this node spins, the queues hold the messages.
+        for name, topic in self._topics.items():
+            # A longer queue than the publisher's: the recorder may fall behind for a moment, and no node waits for it.
+            qos = profile(topic.qos, max(DEPTH, topic.qos.depth))
+            handler = self._handler(self._writer, self.resolve_topic_name(name))
+            self.create_subscription(self._types[name], name, handler, qos, raw=True)
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """Messages written and dropped."""
+        """Return the messages written and dropped."""
+        assert self._writer is not None, "only called while the node runs"
         written, dropped = self._writer.counts, self._writer.dropped
         healthy = not dropped and not self._problem
         return healthy, self._problem or "recording", {"written": sum(written.values()), "dropped": dict(dropped)}
 
     def close(self) -> None:
         """Write the index and close the bag."""
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
-    def _record(self, topic: str, type_name: str) -> None:
-        package, _, name = type_name.split("/")
-        message_type = getattr(importlib.import_module(f"{package}.msg"), name)
-        profile = EVENT if topic in LATCHED else QoSProfile(depth=20)
-        definition = find_definition(type_name)
-        qos = Qos(durability="transient_local") if topic in LATCHED else Qos()
-        self._writer.add_topic(topic, type_name, definition.text, definition.type_hash, qos)
-        self.create_subscription(message_type, topic, self._handler(topic), profile, raw=True)
+    def _about(self, names: Iterable[str]) -> dict[str, str]:
+        """Return what a reader needs to find the topics: the namespace, and remapped names."""
+        namespace = self.get_namespace()
+        resolved = {name: self.resolve_topic_name(name) for name in names if not name.startswith("/")}
+        remapped = {name: full for name, full in resolved.items() if full != f"{namespace.rstrip('/')}/{name}"}
+        about = {"namespace": namespace, "frame_prefix": self.frame_prefix}
+        return {**about, **({"remapped": json.dumps(remapped)} if remapped else {})}
 
-    def _handler(self, topic: str) -> Callable[[Any], None]:
+    def _handler(self, writer: BagWriter, topic: str) -> Callable[[Any], None]:
         def handle(data: bytes) -> None:
+            now = self.now_ns()
+            self._problem = "" if now else NO_TIME
+            if not now:
+                return
             try:
-                self._writer.write(topic, self.now_ns(), data)
+                writer.write(topic, now, data)
             except RecordingError as error:
                 self._problem = str(error)
                 self.get_logger().error(self._problem, throttle_duration_sec=5.0)
@@ -65,9 +87,15 @@ class RecorderNode(BidNode):
         return handle
 
 
+def message_type(name: str) -> Any:
+    """Return the class of a message by its name, for example ``bid_msgs/msg/ArmStatus``."""
+    package, _, short = name.split("/")
+    return getattr(importlib.import_module(f"{package}.msg"), short)
+
+
 def main() -> None:
     """Run the recorder node."""
-    sys.exit(run_node(RecorderNode))
+    run_node(RecorderNode)
 
 
 if __name__ == "__main__":

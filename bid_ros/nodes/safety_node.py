@@ -1,8 +1,7 @@
-"""Safety node: its own process in the path of everything that moves the arm."""
+"""Safety node: checks everything that moves the arm, in a process of its own."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -14,13 +13,14 @@ from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
-from bid_ros.errors import ChunkError
+from bid_ros.core.errors import ChunkError
+from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, TOOL_POSE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_from_message, pose_arrays
+from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.qos import COMMAND, STATE
-from bid_ros.priority import raise_priority
-from bid_ros.safety import PRIORITY, Arbiter, Envelope, State, Verdict, Watchdog, WatchdogConfig, refused
-from bid_ros.task import load_task
+from bid_ros.safety import PRIORITY, Arbiter, Envelope, Grants, State, Verdict, Watchdog, WatchdogConfig, refused
+from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file, whose limits are enforced"),
@@ -38,14 +38,15 @@ STATES = {
 
 
 class SafetyNode(BidNode):
-    """Forwards whole chunks that keep every limit; refuses, latches and says why otherwise."""
+    """Forwards whole chunks that keep every limit. Refuses the others, latches a stop, and publishes why."""
 
     def __init__(self) -> None:
         super().__init__("safety", PARAMETERS)
         raise_priority(COMMAND_PRIORITY)
-        self._task = load_task(self.value("task"))
+        self._task = self.load_task()
         self._envelope = Envelope(self._task)
         self._arbiter = Arbiter()
+        self._grants = Grants()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(
             WatchdogConfig(deadlines, late_limit=self.value("late_limit"), settle_s=self.value("settle_s"))
@@ -53,25 +54,32 @@ class SafetyNode(BidNode):
         self._tool: tuple[int, NDArray[np.float64]] | None = None
         self._forwarded = self._refused = 0
         self._last_source = ""
-        self._forward = self.create_publisher(ChunkMessage, "/safety/chunk", COMMAND)
-        self._states = self.create_publisher(SafetyState, "/safety/state", STATE)
+        self._forward = self.create_publisher(ChunkMessage, SAFETY_CHUNK, COMMAND)
+        self._states = self.create_publisher(SafetyState, SAFETY_STATE, STATE)
         for source in PRIORITY:
-            self.create_subscription(ChunkMessage, f"/{source}/chunk", partial(self._on_chunk, source), COMMAND)
-        self.create_subscription(PoseStamped, "/arm/tool_pose", self._on_pose, STATE)
-        self.create_subscription(ArmStatus, "/arm/status", self._on_status, STATE)
-        self.create_subscription(Heartbeat, "/heartbeat", self._on_heartbeat, STATE)
-        self.create_service(Trigger, "/safety/reset", self._on_reset)
+            self.subscribe(ChunkMessage, chunk_topic(source), partial(self._on_chunk, source), COMMAND)
+        subscribe_grants(self, self._grants, self._on_grant)
+        self.subscribe(PoseStamped, TOOL_POSE, self._on_pose, STATE)
+        self.subscribe(ArmStatus, ARM_STATUS, self._on_status, STATE)
+        self.subscribe(Heartbeat, HEARTBEAT, self._on_heartbeat, STATE)
+        self.create_service(Trigger, SAFETY_RESET, self._on_reset)
         self.create_timer(0.02, self._tick)
         self.create_timer(0.1, self._publish_state)
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """State of the latch and counts."""
+        """Return the state of the latch, and counts."""
         stopped = self._watchdog.stopped
         summary = self._watchdog.reason or "running"
         return not stopped, summary, {"forwarded": self._forwarded, "refused": self._refused}
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
         self._watchdog.beat(message.node, time.monotonic_ns())
+
+    def _on_grant(self) -> None:
+        now = time.monotonic_ns()
+        for source in PRIORITY:
+            if not self._grants.live(source, now):
+                self._arbiter.release(source)
 
     def _on_pose(self, message: PoseStamped) -> None:
         self._tool = (time.monotonic_ns(), pose_arrays(message.pose)[0])
@@ -91,11 +99,15 @@ class SafetyNode(BidNode):
             reason = f"a chunk on /{source}/chunk claims the source '{chunk.source}'; valid is '{source}'"
             self._judge(source, refused("source", reason), steady)
             return
+        if not self._grants.live(source, steady):
+            self.get_logger().info(f"ignored a chunk of '{source}': nobody grants it", throttle_duration_sec=2.0)
+            return
         if not self._arbiter.admits(source, now):
             return
         verdict = self._envelope.check(chunk, now, self._tool_position(steady))
         if self._judge(source, verdict, steady):
             self._arbiter.accepted(chunk, now)
+            self._grants.use(source)
             self._forward.publish(message)
             self._forwarded += 1
             self._last_source = source
@@ -114,7 +126,9 @@ class SafetyNode(BidNode):
         return self._tool[1]
 
     def _tick(self) -> None:
-        self._act(self._watchdog.tick(time.monotonic_ns()))
+        now = time.monotonic_ns()
+        self._watchdog.lapse(self._grants.lapsed(now))
+        self._act(self._watchdog.tick(now))
 
     def _act(self, stopped_now: bool) -> None:
         if stopped_now:
@@ -132,6 +146,7 @@ class SafetyNode(BidNode):
     def _publish_state(self) -> None:
         watchdog = self._watchdog
         message = SafetyState(
+            robot=self.robot,
             state=STATES[watchdog.state],
             trigger=watchdog.trigger,
             reason=watchdog.reason,
@@ -147,7 +162,7 @@ class SafetyNode(BidNode):
 
 def main() -> None:
     """Run the safety node."""
-    sys.exit(run_node(SafetyNode))
+    run_node(SafetyNode)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Teleoperation node with the scripted teleoperator, which drives the arm like a person: through the safety node."""
+"""Teleoperation node: a device commands the arm instead of the policy, through the safety node."""
 
 from __future__ import annotations
 
-import sys
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,14 +14,19 @@ from numpy.typing import NDArray
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import EpisodeEvent
+from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.topics import EPISODE_EVENT, TELEOP_CHUNK, TOOL_POSE, body_topic
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
+from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.qos import COMMAND, EVENT, STATE
-from bid_ros.task import load_task
-from bid_ros.teleop import PlannedTeleoperator, find_demonstrator
+from bid_ros.safety import Grants
+from bid_ros.teleop.base import Start
+from bid_ros.teleop.registry import find_device
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
+    Parameter("device", "scripted", "name of the teleoperation device"),
     Parameter("rate_hz", 20.0, "chunks a second", 5.0, 100.0),
     Parameter("steps", 10, "actions in a chunk", 2, 100),
     Parameter("dt_s", 0.05, "time between two actions of a chunk in s", 0.01, 0.5),
@@ -28,54 +34,67 @@ PARAMETERS = (
 
 
 class TeleopNode(BidNode):
-    """At the start of an episode looks where everything is, plans once, and then drives."""
+    """Gives the arm to a device at the start of an episode. Publishes the device's chunks while somebody grants it."""
 
     def __init__(self) -> None:
         super().__init__("teleop", PARAMETERS)
-        self._task = load_task(self.value("task"))
-        self._demonstrator = find_demonstrator(self._task.name)
-        self._operator: PlannedTeleoperator | None = None
+        self._task = self.load_task()
+        found = find_device(self.value("device"))
+        self._names, self._device = found.bodies(self._task), found.build(self._task)
+        self._driving = False
         self._bodies: dict[str, NDArray[np.float64]] = {}
-        self._tool: NDArray[np.float64] | None = None
-        self._chunks = self.create_publisher(ChunkMessage, "/teleop/chunk", COMMAND)
-        self.create_subscription(PoseStamped, "/arm/tool_pose", self._on_tool, STATE)
-        for name in self._demonstrator.bodies:
-            topic = f"/ground_truth/{name}_pose"
-            self.create_subscription(PoseStamped, topic, partial(self._on_body, name), STATE)
-        self.create_subscription(EpisodeEvent, "/episode/event", self._on_event, EVENT)
+        self._tool: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._grants = Grants()
+        self._chunks = self.create_publisher(ChunkMessage, TELEOP_CHUNK, COMMAND)
+        self.subscribe(PoseStamped, TOOL_POSE, self._on_tool, STATE)
+        for name in self._names:
+            self.subscribe(PoseStamped, body_topic(name), partial(self._on_body, name), STATE)
+        self.subscribe(EpisodeEvent, EPISODE_EVENT, self._on_event, EVENT)
+        subscribe_grants(self, self._grants)
         self.create_timer(1.0 / self.value("rate_hz"), self._publish)
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """Whether an episode is being driven."""
-        return True, "driving" if self._operator else "waiting for an episode", {}
+        """Return whether a device drives an episode."""
+        return True, "driving" if self._driving else "waiting for an episode", {"device": self.value("device")}
+
+    def close(self) -> None:
+        """Release the device."""
+        self._device.close()
 
     def _on_tool(self, message: PoseStamped) -> None:
-        self._tool = pose_arrays(message.pose)[0]
+        self._tool = pose_arrays(message.pose)
 
     def _on_body(self, name: str, message: PoseStamped) -> None:
         self._bodies[name] = pose_arrays(message.pose)[0]
 
     def _on_event(self, event: EpisodeEvent) -> None:
-        self._operator = None
+        self._driving = False
+        self._device.end()
         if event.kind != EpisodeEvent.START:
             return
-        missing = [name for name in self._demonstrator.bodies if name not in self._bodies]
+        missing = [name for name in self._names if name not in self._bodies]
         if self._tool is None or missing:
             what = ", ".join(missing if self._tool is not None else ["tool", *missing])
             self.get_logger().error(f"no pose of {what} has arrived, so the episode is not driven")
             return
-        self._operator = self._demonstrator.plan(event.label, int(event.seed), self._tool, self._bodies, self.now_ns())
+        position, quaternion = self._tool
+        rotation = matrix_to_6d(matrix_from_quaternion(quaternion))
+        seed, now_ns = int(event.seed), self.now_ns()
+        self._device.begin(Start(event.label, seed, position, rotation, dict(self._bodies), now_ns))
+        self._driving = True
 
     def _publish(self) -> None:
-        if self._operator is None:
+        if not self._driving or not self._grants.live("teleop", time.monotonic_ns()):
             return
-        chunk = self._operator.chunk_at(self.now_ns(), self.value("steps"), round(self.value("dt_s") * 1e9))
-        self._chunks.publish(chunk_to_message(chunk, self._task))
+        chunk = self._device.chunk_at(self.now_ns(), self.value("steps"), round(self.value("dt_s") * 1e9))
+        if chunk is not None:
+            chunk = replace(chunk, frame_id=self.frame_prefix + chunk.frame_id)
+            self._chunks.publish(chunk_to_message(chunk, self._task, self.robot))
 
 
 def main() -> None:
     """Run the teleoperation node."""
-    sys.exit(run_node(TeleopNode))
+    run_node(TeleopNode)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,23 @@
-"""Twin node: serves the task's robot, publishes what the twin's cameras render, ground truth, and reset."""
+"""Twin node: serves the task's robot, publishes the scene for the twin's cameras and ground truth, and resets it."""
 
 from __future__ import annotations
 
 import array
 import gc
-import sys
 from collections.abc import Mapping
 
 from geometry_msgs.msg import PoseStamped
 
 from bid_msgs.msg import EpisodeEvent, TwinScene
 from bid_msgs.srv import ResetEpisode
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
+from bid_ros.core.schedule import PeriodicThread, Tick
+from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, TWIN_RESET, TWIN_SCENE, body_topic
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter, run_node
 from bid_ros.nodes.convert import pose_stamped, time_message
 from bid_ros.nodes.qos import EVENT, IMAGE, STATE
-from bid_ros.priority import raise_priority
-from bid_ros.schedule import PeriodicThread, Tick
-from bid_ros.sim.twins import build_twin
-from bid_ros.task import load_task
+from bid_ros.system.priority import raise_priority
+from bid_ros.tasks.twins import build_twin
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file, whose name says which twin"),
@@ -28,21 +27,25 @@ PARAMETERS = (
 
 
 class TwinNode(BidNode):
-    """The robot, the table and what lies on it. Nothing here exists on a real robot."""
+    """The simulated robot and scene. A real system has no such node. It ends after the arm node."""
+
+    outlives = (ARM_STATUS,)
 
     def __init__(self) -> None:
         super().__init__("twin", PARAMETERS)
         raise_priority(HARDWARE_PRIORITY)
-        task = load_task(self.value("task"))
+        task = self.load_task()
         self._frame = task.base_frame
-        self._twin = build_twin(task.name, self.value("address"))
-        self._scenes = self.create_publisher(TwinScene, "/twin/scene", IMAGE)
-        self._bodies = {
-            name: self.create_publisher(PoseStamped, f"/ground_truth/{name}_pose", STATE) for name in self._twin.bodies
-        }
-        self.create_service(ResetEpisode, "/twin/reset", self._on_reset)
-        self.create_subscription(EpisodeEvent, "/episode/event", self._on_event, EVENT)
-        # Last of all, and with nothing left to collect: whatever holds Python's lock for long stops the robot's clock.
+        self._twin = build_twin(task, self.value("address"))
+        self._thread: PeriodicThread | None = None
+        self._scenes = self.create_publisher(TwinScene, TWIN_SCENE, IMAGE)
+        self._bodies = {name: self.create_publisher(PoseStamped, body_topic(name), STATE) for name in self._twin.bodies}
+        self.create_service(ResetEpisode, TWIN_RESET, self._on_reset)
+        self.subscribe(EpisodeEvent, EPISODE_EVENT, self._on_event, EVENT)
+
+    def begin(self) -> None:
+        """Serve the robot and run the physics."""
+        # Last, and with nothing left to collect: a long hold of Python's lock stops the robot's clock.
         gc.collect()
         gc.freeze()
         self._twin.start()
@@ -52,13 +55,14 @@ class TwinNode(BidNode):
         self.get_logger().info(f"twin serves {self._twin.hostname}")
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """How well the simulation keeps real time."""
+        """Return how well the simulation keeps real time."""
         statistics = self._twin.statistics()
         return True, "serving", {key: round(value, 4) for key, value in statistics.items()}
 
     def close(self) -> None:
         """End the simulation."""
-        self._thread.stop()
+        if self._thread is not None:
+            self._thread.stop()
         self._twin.stop()
 
     def _on_reset(self, request: ResetEpisode.Request, response: ResetEpisode.Response) -> ResetEpisode.Response:
@@ -91,7 +95,7 @@ class TwinNode(BidNode):
 
 def main() -> None:
     """Run the twin node."""
-    sys.exit(run_node(TwinNode))
+    run_node(TwinNode)
 
 
 if __name__ == "__main__":

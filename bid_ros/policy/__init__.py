@@ -1,1 +1,1 @@
-"""From an observation to sampled action chunks: bundles, runtimes, the diffusion sampler and one decision."""
+"""From an observation to a decision: bundles, families of policies, runtimes, and the decision maker."""

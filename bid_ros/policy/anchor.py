@@ -1,8 +1,8 @@
-"""Where a policy's action positions count from: the base frame's origin, or the newest observed position.
+"""The origin of a policy's action positions: the base frame's origin, or the newest observed position.
 
-A policy that predicts positions from where the tool is (as in Chi et al., "Universal Manipulation Interface", RSS 2024,
-Section III-B) needs only what the cameras show relative to the tool, which is the same everywhere in the workspace.
-The sampled chunks are moved back into the base frame at once, so decoders compare all of them in that one fixed frame.
+A policy may predict positions relative to the tool (Chi et al., "Universal Manipulation Interface", RSS 2024, Section
+III-B). What the cameras show relative to the tool is the same everywhere in the workspace. Sampled chunks are moved
+back into the base frame at once, so decoders compare all of them in that one fixed frame.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
 from bid_ros.policy.normalise import LinearNormaliser
-from bid_ros.task import Task
 
 ActionReference = Literal["base", "tool"]
 ACTION_REFERENCES: Final = get_args(ActionReference)
@@ -32,12 +32,12 @@ def check_reference(task: Task, reference: ActionReference) -> None:
 def action_anchor(
     task: Task, reference: ActionReference, newest: Mapping[str, NDArray[Any]], rows: tuple[int, ...] = ()
 ) -> NDArray[np.float64]:
-    """Return what is added to predicted actions: ``(*rows, D)``, task units.
+    """Return the offset that is added to predicted actions: ``(*rows, D)``, task units.
 
     Args:
         task: layout of the actions.
-        reference: ``base``: nothing is added. ``tool``: the newest observed value of the same name is added to every
-            position; rotations and the gripper's width stay absolute.
+        reference: ``base``: the offset is 0. ``tool``: the offset of a position is the newest observed value of the
+            same name; rotations and the gripper's width stay absolute.
         newest: newest value ``(*rows, S)`` of each vector feature, raw units.
         rows: leading shape, for many observations at once.
     """
@@ -54,11 +54,11 @@ def action_bounds(
     newest: Mapping[str, NDArray[Any]],
     demonstrated: Mapping[str, LinearNormaliser],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the box ``(D,)``, ``(D,)`` that sampled actions are kept in, task units; infinite where there is none.
+    """Return the box ``(D,)``, ``(D,)`` that sampled actions are clipped to, task units; infinite if unbounded.
 
-    A prediction in the base frame cannot leave the range of the training data, to which the sampler clips it. One that
-    counts from the tool can: what is inside the range from one place is below the table from another. So its positions
-    are kept where the demonstrated tool was, stretched to where the tool is now, as it may stand outside.
+    The sampler clips a prediction in the base frame to the range of the training data. A prediction relative to the
+    tool can leave that range: an offset that is harmless at one place ends below the table at another. So its positions
+    are clipped to the box of the demonstrated tool positions, extended to the present tool position.
 
     Args:
         task: layout of the actions.
@@ -75,7 +75,7 @@ def action_bounds(
 
 
 def _observed_positions(task: Task) -> Iterator[tuple[str, slice]]:
-    """Yield name and place in an action of every commanded position that is also observed."""
+    """Yield name and columns of every commanded position that is also observed."""
     observed = {feature.name for feature in task.vectors}
     start = 0
     for feature in task.action:

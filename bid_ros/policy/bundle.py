@@ -6,79 +6,101 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn, cast
+from typing import Annotated, Any, Final
 
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from pydantic import Field
 
-from bid_ros.errors import BundleError
-from bid_ros.policy.anchor import ACTION_REFERENCES, ActionReference
+from bid_ros.core.errors import BundleError
+from bid_ros.core.settings import parse_settings, settings
+from bid_ros.core.task import Task
+from bid_ros.policy.anchor import ActionReference
+from bid_ros.policy.base import Bundle, PolicyFamily
 from bid_ros.policy.normalise import LinearNormaliser
-from bid_ros.policy.sampler import DiffusionConfig
-from bid_ros.task import Task
+from bid_ros.policy.registry import FAMILIES
 
 FORMAT: Final = 1
 MANIFEST: Final = "bundle.yaml"
 STRENGTHS: Final = ("strong", "weak")
-FIELDS: Final = (
-    "format",
-    "name",
-    "task",
-    "task_signature",
-    "observation_steps",
-    "horizon",
-    "action_dim",
-    "normalisation",
-    "action_spread",
-    "diffusion",
-    "graphs",
-    "files",
-    "provenance",
-)
-REFERENCE: Final = "action_reference"  # the one field that may be left out
+FAMILY: Final = "family"
+DIFFUSION: Final = "diffusion"  # the family of bundles that name none
+Numbers = tuple[float, ...]
+Roles = dict[str, str]
 
 
-@dataclass(frozen=True)
-class GraphFiles:
-    """The two ONNX files of one policy; their inputs and outputs are described in :mod:`bid_ros.policy.policy`."""
-
-    encoder: Path
-    denoiser: Path
-
-
-@dataclass(frozen=True, eq=False)
-class Bundle:
-    """A checked bundle. Build it with :func:`load_bundle`.
+@settings(error=BundleError)
+class Range:
+    """What is mapped to [-1, 1].
 
     Attributes:
-        path: its folder.
-        name: its own name.
-        sha256: hash of ``bundle.yaml``, hexadecimal.
-        observation: normaliser per vector feature of the task.
-        action: normaliser of the D action values, counted from ``action_reference``.
-        action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
-        action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
-        diffusion: how to sample.
-        strong: graphs of the policy.
-        weak: graphs of the early checkpoint, None if there is none.
-        provenance: where it comes from (commit, data, seeds, steps); for people, nothing is read from it.
+        minimum, maximum: a number for each value; of the actions also a list of those for each row of a chunk.
     """
 
-    path: Path
+    minimum: Numbers | tuple[Numbers, ...]
+    maximum: Numbers | tuple[Numbers, ...]
+
+
+@settings(error=BundleError)
+class Normalisation:
+    """Ranges of the training data, task units.
+
+    Attributes:
+        observation: of each vector feature, by its name.
+        action: of an action.
+    """
+
+    observation: dict[str, Range]
+    action: Range
+
+
+@settings(error=BundleError)
+class GraphFiles:
+    """Names of the files of the graphs, by their role in the family.
+
+    Attributes:
+        strong: of the policy.
+        weak: of the early checkpoint, null if there is none.
+    """
+
+    strong: Roles
+    weak: Roles | None
+
+
+@settings(error=BundleError)
+class Manifest:
+    """What ``bundle.yaml`` says beside the section of the policy's family.
+
+    Attributes:
+        format: of the file.
+        name: of the bundle.
+        task, task_signature, observation_steps, horizon, action_dim: of the task it was made for.
+        normalisation: see there.
+        action_spread: standard deviation of each action value in the training data, task units.
+        graphs: see there.
+        files: sha256 of every other file in the folder, hexadecimal.
+        provenance: where it comes from; for people.
+        action_reference: where predicted positions count from.
+        family: of policies.
+    """
+
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     name: str
-    sha256: str
-    observation: Mapping[str, LinearNormaliser]
-    action: LinearNormaliser
-    action_reference: ActionReference
-    action_spread: NDArray[np.float64]
-    diffusion: DiffusionConfig
-    strong: GraphFiles
-    weak: GraphFiles | None
-    provenance: Mapping[str, Any]
+    task: str
+    task_signature: str
+    observation_steps: int
+    horizon: int
+    action_dim: int
+    normalisation: Normalisation
+    action_spread: tuple[Annotated[float, Field(ge=0)], ...]
+    graphs: GraphFiles
+    files: Roles
+    provenance: dict[str, Any]
+    action_reference: ActionReference = "base"
+    family: str = DIFFUSION
 
 
 def bundle_sha256(folder: str | Path) -> str:
@@ -108,26 +130,28 @@ def load_bundle(path: str | Path, task: Task) -> Bundle:
             impossible, or it was made for another task.
     """
     folder = Path(path)
-    manifest = _read_manifest(folder)
+    text = _read_manifest(folder)
     try:
-        data = _fields(manifest)
+        data, family, chosen = _parse(text)
         _check_task(data, task)
-        files = _check_files(folder, data["files"])
-        observation, action = _normalisers(data["normalisation"], task)
-        graphs = _mapping(data["graphs"], "graphs", STRENGTHS)
-        strong = _graph_files(folder, graphs["strong"], "strong", files)
+        _check_files(folder, data.files)
+        observation, action = _normalisers(data.normalisation, task)
+        if len(data.action_spread) != task.action_dim:
+            raise BundleError(f"action_spread has {len(data.action_spread)} numbers; valid are {task.action_dim}")
+        weak = data.graphs.weak
         return Bundle(
             path=folder,
-            name=data["name"],
-            sha256=hashlib.sha256(manifest).hexdigest(),
+            name=data.name,
+            sha256=hashlib.sha256(text).hexdigest(),
+            family=family.name,
+            settings=chosen,
             observation=observation,
             action=action,
-            action_reference=_reference(data.get(REFERENCE, "base")),
-            action_spread=_spread(data["action_spread"], task.action_dim),
-            diffusion=_diffusion(data["diffusion"]),
-            strong=strong,
-            weak=None if graphs["weak"] is None else _graph_files(folder, graphs["weak"], "weak", files),
-            provenance=_mapping(data["provenance"], "provenance"),
+            action_reference=data.action_reference,
+            action_spread=np.array(data.action_spread),
+            strong=_graph_files(folder, data.graphs.strong, "strong", data.files, family),
+            weak=None if weak is None else _graph_files(folder, weak, "weak", data.files, family),
+            provenance=data.provenance,
         )
     except BundleError as error:
         raise BundleError(f"bundle {folder}: {error}") from error
@@ -142,42 +166,42 @@ def _read_manifest(folder: Path) -> bytes:
         raise BundleError(f"bundle {folder} has no readable {MANIFEST}: {error.strerror}") from error
 
 
-def _fields(manifest: bytes) -> Mapping[str, Any]:
+def _parse(text: bytes) -> tuple[Manifest, PolicyFamily, Any]:
+    """Return the manifest, the family of its policy, and the settings in the family's section."""
     try:
-        content = yaml.safe_load(manifest)
+        content = yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BundleError(f"{MANIFEST} is not valid YAML: {' '.join(str(error).split())}") from error
-    version = content.get("format", FORMAT) if isinstance(content, dict) else FORMAT
-    if type(version) is not int or version != FORMAT:
-        raise BundleError(f"format is {version!r}; this version of bid_ros reads format {FORMAT}")
-    names = (*FIELDS, REFERENCE) if isinstance(content, dict) and REFERENCE in content else FIELDS
-    data = _mapping(content, MANIFEST, names)
-    if not isinstance(data["name"], str):
-        raise BundleError(f"name is {data['name']!r}; valid is a text")
-    return data
+    if not isinstance(content, dict):
+        raise BundleError(f"{MANIFEST} is {content!r}; valid is a mapping of fields")
+    family = FAMILIES.find(str(content.get(FAMILY, DIFFUSION)))
+    if family.name not in content:
+        raise BundleError(f"{MANIFEST}: the field '{family.name}' is missing")
+    section = content.pop(family.name)
+    return parse_settings(Manifest, content, MANIFEST), family, family.settings(section)
 
 
-def _check_task(data: Mapping[str, Any], task: Task) -> None:
+def _check_task(data: Manifest, task: Task) -> None:
     """Names first and the signature last, so that the message says which part differs."""
     for name, bundled, valid in (
-        ("task", data["task"], task.name),
-        ("observation_steps", data["observation_steps"], task.observation_steps),
-        ("horizon", data["horizon"], task.horizon),
-        ("action_dim", data["action_dim"], task.action_dim),
+        ("task", data.task, task.name),
+        ("observation_steps", data.observation_steps, task.observation_steps),
+        ("horizon", data.horizon, task.horizon),
+        ("action_dim", data.action_dim, task.action_dim),
     ):
         if bundled != valid:
             raise BundleError(f"was made for another task: {name} is {bundled!r}, the task file says {valid!r}")
-    if data["task_signature"] != task.signature():
+    if data.task_signature != task.signature():
         raise BundleError(
             f"was made for another version of task '{task.name}': its rate, or a feature's name, kind, shape, frame or "
             "rate has changed since"
         )
 
 
-def _check_files(folder: Path, hashes: object) -> frozenset[str]:
-    for name, expected in _mapping(hashes, "files").items():
-        if not isinstance(name, str) or Path(name).name != name:
-            raise BundleError(f"files names {name!r}; valid is the name of a file in the bundle's folder")
+def _check_files(folder: Path, hashes: Mapping[str, str]) -> None:
+    for name, expected in hashes.items():
+        if Path(name).name != name:
+            raise BundleError(f"files names '{name}'; valid is the name of a file in the bundle's folder")
         if not (folder / name).is_file():
             raise BundleError(f"file {name} is missing")
         actual = file_sha256(folder / name)
@@ -185,84 +209,39 @@ def _check_files(folder: Path, hashes: object) -> frozenset[str]:
             raise BundleError(
                 f"file {name} is damaged or was replaced: its sha256 is {actual}, it should be {expected}"
             )
-    return frozenset(_mapping(hashes, "files"))
 
 
-def _normalisers(content: object, task: Task) -> tuple[dict[str, LinearNormaliser], LinearNormaliser]:
-    data = _mapping(content, "normalisation", ("observation", "action"))
-    sizes = {feature.name: feature.size for feature in task.vectors}
-    ranges = _mapping(data["observation"], "normalisation.observation", tuple(sizes))
-    observation = {name: _normaliser(ranges[name], name, size) for name, size in sizes.items()}
-    return observation, _normaliser(data["action"], "action", task.action_dim, task.horizon)
+def _normalisers(data: Normalisation, task: Task) -> tuple[dict[str, LinearNormaliser], LinearNormaliser]:
+    shapes = {feature.name: (feature.size,) for feature in task.vectors}
+    if data.observation.keys() != shapes.keys():
+        raise BundleError(
+            f"normalisation.observation has {', '.join(data.observation)}; the task's vectors are {', '.join(shapes)}"
+        )
+    observation = {name: _normaliser(data.observation[name], name, shape) for name, shape in shapes.items()}
+    return observation, _normaliser(data.action, "action", (task.action_dim,), (task.horizon, task.action_dim))
 
 
-def _normaliser(content: object, name: str, size: int, rows: int = 0) -> LinearNormaliser:
-    """With ``rows``, a list of so many lists of numbers is valid too: a range for each row of a chunk."""
-    data = _mapping(content, f"normalisation of '{name}'", ("minimum", "maximum"))
-    low, high = (_range(data[key], f"normalisation of '{name}': {key}", size, rows) for key in ("minimum", "maximum"))
+def _normaliser(data: Range, name: str, *shapes: tuple[int, ...]) -> LinearNormaliser:
     try:
-        return LinearNormaliser(low, high)
+        return LinearNormaliser(_array(data.minimum, "minimum", shapes), _array(data.maximum, "maximum", shapes))
     except BundleError as error:
-        raise BundleError(f"'{name}': {error}") from error
+        raise BundleError(f"normalisation of '{name}': {error}") from error
 
 
-def _range(content: object, where: str, size: int, rows: int) -> NDArray[np.float64]:
-    if rows and isinstance(content, list) and len(content) == rows and all(isinstance(row, list) for row in content):
-        return np.stack([_numbers(row, f"{where}, row {index}", size) for index, row in enumerate(content)])
-    return _numbers(content, where, size)
-
-
-def _spread(content: object, size: int) -> NDArray[np.float64]:
-    spread = _numbers(content, "action_spread", size)
-    if not (np.isfinite(spread).all() and (spread >= 0).all()):
-        raise BundleError(f"action_spread is {spread.tolist()}; valid are finite numbers of at least 0")
-    return spread
-
-
-def _reference(content: object) -> ActionReference:
-    if content not in ACTION_REFERENCES:
-        raise BundleError(f"{REFERENCE} is {content!r}; valid are {', '.join(ACTION_REFERENCES)}")
-    return cast(ActionReference, content)
-
-
-def _diffusion(content: object) -> DiffusionConfig:
-    """Every field must be said except those that do not come from training; the values judge themselves."""
-    optional = {"spacing", "renoise_strength"}
-    data = _mapping(content, "diffusion")
-    names = tuple(item.name for item in fields(DiffusionConfig) if item.name not in optional or item.name in data)
-    _mapping(content, "diffusion", names)
-    for key in {"clip", "renoise_strength"} & set(data):
-        if isinstance(data[key], bool) or not isinstance(data[key], int | float):
-            raise BundleError(f"diffusion: {key} is {data[key]!r}; valid is a number")
-    return DiffusionConfig(**data)
-
-
-def _graph_files(folder: Path, content: object, strength: str, files: Iterable[str]) -> GraphFiles:
-    data = _mapping(content, f"graphs.{strength}", ("encoder", "denoiser"))
-    for part, name in data.items():
-        if not isinstance(name, str) or name not in files:
-            raise BundleError(f"graphs.{strength}.{part} is {name!r}; valid is one of the files it has hashes of")
-    return GraphFiles(folder / data["encoder"], folder / data["denoiser"])
-
-
-def _mapping(content: object, where: str, names: tuple[str, ...] | None = None) -> Mapping[str, Any]:
-    """Return ``content`` if it is a mapping with exactly the fields ``names`` (None: any)."""
-    if not isinstance(content, dict):
-        raise BundleError(f"{where} is {type(content).__name__}; valid is a mapping of fields")
-    if names is not None and set(content) != set(names):
-        _complain(content, where, names)
-    return content
-
-
-def _complain(content: Mapping[Any, Any], where: str, names: tuple[str, ...]) -> NoReturn:
-    unknown = [key for key in content if key not in names]
-    if unknown:
-        raise BundleError(f"{where} has the unknown field '{unknown[0]}'; valid are {', '.join(names)}")
-    raise BundleError(f"{where} lacks the field '{next(name for name in names if name not in content)}'")
-
-
-def _numbers(content: object, where: str, size: int) -> NDArray[np.float64]:
-    values = content if isinstance(content, list) else []
-    if len(values) != size or any(isinstance(item, bool) or not isinstance(item, int | float) for item in values):
-        raise BundleError(f"{where} is {content!r}; valid is a list of {size} numbers")
+def _array(values: Numbers | tuple[Numbers, ...], end: str, shapes: tuple[tuple[int, ...], ...]) -> NDArray[np.float64]:
+    sizes = {len(row) if isinstance(row, tuple) else None for row in values}  # one, unless the rows differ
+    if len(sizes) > 1 or np.shape(values) not in shapes:
+        found = np.shape(values) if len(sizes) == 1 else f"rows of {', '.join(map(str, sizes))}"
+        raise BundleError(f"{end} has the shape {found}; valid is {' or '.join(map(str, shapes))}")
     return np.array(values, dtype=np.float64)
+
+
+def _graph_files(
+    folder: Path, names: Mapping[str, str], strength: str, files: Mapping[str, str], family: PolicyFamily
+) -> Mapping[str, Path]:
+    if set(names) != set(family.roles):
+        raise BundleError(f"graphs.{strength} has {', '.join(names)}; valid are {', '.join(family.roles)}")
+    for role, name in names.items():
+        if name not in files:
+            raise BundleError(f"graphs.{strength}.{role} is '{name}'; valid is one of the files it has hashes of")
+    return {role: folder / name for role, name in names.items()}

@@ -1,35 +1,43 @@
-"""One decision: an observation in, the chunk to execute out, through the decoder's two hooks."""
+"""One decision: from an observation to the chunk to execute, through the decoder's two hooks."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.chunk import ActionChunk
-from bid_ros.decoding import Choice, Decoder, DecoderConfig, DecodeRequest, build_decoder, feature_weights
-from bid_ros.observation import Observation
-from bid_ros.policy.bundle import Bundle
-from bid_ros.policy.policy import Policy
-from bid_ros.rotation import matrix_from_6d, matrix_to_6d
-from bid_ros.task import Task
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.observation import Observation
+from bid_ros.core.rotation import matrix_from_6d, matrix_to_6d
+from bid_ros.core.task import Task
+from bid_ros.decoding import (
+    Choice,
+    Decoder,
+    DecoderConfig,
+    DecodeRequest,
+    StartMode,
+    build_decoder,
+    feature_weights,
+)
+from bid_ros.policy.base import Bundle, Policy
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class DecisionRecord:
-    """A decision with everything that was considered.
+    """A decision with all its candidates.
 
     Attributes:
-        stamp_ns: time of the newest observation, which is the instant of prediction row ``observation_steps - 1``.
-        chunk: what is published: the rows from the current step on.
+        stamp_ns: time of the newest observation, which is the time of prediction row ``observation_steps - 1``.
+        chunk: the published chunk: the rows from the current step on.
         strong: ``(N, H, D)`` candidates, task units.
         weak: ``(M, H, D)`` samples of the weak policy, None if none were drawn.
-        choice: what the decoder decided and why.
+        choice: decision of the decoder, with its criteria.
         encode_ns, sample_ns, choose_ns: time spent on each part.
     """
 
@@ -43,16 +51,39 @@ class DecisionRecord:
     choose_ns: int
 
 
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """The first half of a decision: what to sample. Its fields are the arguments of :meth:`Policy.sample`.
+
+    Attributes:
+        request: request to the decoder.
+        encoded: encoded observation.
+        strong, weak: numbers of samples.
+        rng: source of the noise.
+        start, start_mode: start of the sampling.
+        encode_ns: time spent on encoding.
+    """
+
+    request: DecodeRequest
+    encoded: Any
+    strong: int
+    weak: int
+    rng: np.random.Generator
+    start: Array | None = None
+    start_mode: StartMode = "noise"
+    encode_ns: int = 0
+
+
 class DecisionMaker:
-    """Policy and decoder together; live, replay and evaluation decide through it.
+    """Joins policy and decoder. Live use, replay and evaluation decide through it.
 
     Args:
         policy: draws the samples.
-        decoder: says how many, and chooses.
+        decoder: says how many to draw, and chooses.
         task: layout of the actions and gripper limits.
-        seed: of the sampling noise.
-        weak: False withholds the weak policy from the decoder.
-        clock: steady time in ns, only to measure how long the parts take.
+        seed: seed of the sampling noise. Several numbers are one seed.
+        weak: False: do not use the weak policy.
+        clock: steady time in ns. It only measures the duration of the parts.
     """
 
     def __init__(
@@ -60,76 +91,98 @@ class DecisionMaker:
         policy: Policy,
         decoder: Decoder,
         task: Task,
-        seed: int = 0,
+        seed: int | tuple[int, ...] = 0,
         weak: bool = True,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._policy, self._decoder, self._task, self._clock = policy, decoder, task, clock
         self._weak = weak and policy.has_weak
         self._sequence = 0
-        self._seed, self._episode = seed, 0
-        self._rng = np.random.default_rng((seed, 0))
+        self._seed, self._episode = _numbers(seed), 0
+        self._rng = np.random.default_rng((*self._seed, 0))
 
     def reset(self, seed: int | None = None) -> None:
         """Forget the previous decision, as at the start of an episode.
 
-        The noise starts anew, so nothing depends on how many decisions the last episode had. With ``seed`` it is the
-        noise of a new object with that seed; without, another stream of the same seed, so that the episodes of one
-        run do not share their noise. The chunks' sequence numbers go on.
+        The noise starts anew, so it does not depend on the number of decisions of the last episode. With ``seed`` it is
+        the noise of a new object with that seed. Without, it is another stream of the same seed, so that the episodes
+        of a run do not share their noise. The sequence numbers of the chunks continue.
         """
         self._episode = self._episode + 1 if seed is None else 0
-        self._seed = self._seed if seed is None else seed
-        self._rng = np.random.default_rng((self._seed, self._episode))
+        self._seed = self._seed if seed is None else _numbers(seed)
+        self._rng = np.random.default_rng((*self._seed, self._episode))
         self._decoder.reset()
 
     def decide(self, observation: Observation) -> DecisionRecord | None:
-        """Decide on ``observation``; None if the decoder goes on executing its previous decision.
+        """Decide on ``observation``. None: the decoder keeps executing its previous decision.
 
         Raises:
-            ObservationError: if the observation is not what the task says.
-            DecodingError: if the candidates cannot be decoded.
+            ObservationError: the observation does not fit the task.
+            DecodingError: the candidates cannot be decoded.
         """
+        draft = self.begin(observation)
+        if draft is None:
+            return None
+        begin = self._clock()
+        strong, weak = self._policy.sample(
+            draft.encoded, draft.strong, draft.weak, draft.rng, draft.start, draft.start_mode
+        )
+        return self.finish(draft, strong, weak, self._clock() - begin)
+
+    def begin(self, observation: Observation) -> Draft | None:
+        """Encode ``observation`` and return what to sample: the first half of :meth:`decide`. Raises as it does."""
         task = self._task
         request = DecodeRequest(observation.stamp_ns, task.dt_ns, task.observation_steps, task.horizon, task.action_dim)
         proposal = self._decoder.propose(request)
         if proposal.strong == 0:
             return None
-        weak_count = proposal.weak if self._weak else 0
+        weak = proposal.weak if self._weak else 0
         begin = self._clock()
-        encoded = self._policy.encode(observation, weak=weak_count > 0)
-        encoded_at = self._clock()
-        strong, weak = self._policy.sample(
-            encoded, proposal.strong, weak_count, self._rng, proposal.start, proposal.start_mode
+        encoded = self._policy.encode(observation, weak=weak > 0)
+        return Draft(
+            request,
+            encoded,
+            proposal.strong,
+            weak,
+            self._rng,
+            proposal.start,
+            proposal.start_mode,
+            encode_ns=self._clock() - begin,
         )
-        sampled_at = self._clock()
-        choice = self._decoder.choose(request, strong, weak)
-        chosen_at = self._clock()
-        chunk = publishable(choice.actions, observation.stamp_ns, task, self._sequence)
+
+    def finish(self, draft: Draft, strong: Array, weak: Array | None, sample_ns: int = 0) -> DecisionRecord:
+        """Choose among the samples of a draft: the second half of :meth:`decide`. Raises as it does.
+
+        Args:
+            draft: result of :meth:`begin`.
+            strong, weak: ``(N, H, D)`` and ``(M, H, D)`` or None, task units.
+            sample_ns: duration of the sampling, for the record.
+        """
+        begin = self._clock()
+        choice = self._decoder.choose(draft.request, strong, weak)
+        choose_ns = self._clock() - begin
+        stamp_ns = draft.request.stamp_ns
+        chunk = publishable(choice.actions, stamp_ns, self._task, self._sequence)
         self._sequence += 1
-        return DecisionRecord(
-            stamp_ns=observation.stamp_ns,
-            chunk=chunk,
-            strong=strong,
-            weak=weak,
-            choice=choice,
-            encode_ns=encoded_at - begin,
-            sample_ns=sampled_at - encoded_at,
-            choose_ns=chosen_at - sampled_at,
-        )
+        return DecisionRecord(stamp_ns, chunk, strong, weak, choice, draft.encode_ns, sample_ns, choose_ns)
+
+
+def _numbers(seed: int | tuple[int, ...]) -> tuple[int, ...]:
+    return seed if isinstance(seed, tuple) else (seed,)
 
 
 def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_horizon: int) -> Decoder:
-    """Return the decoder that suits a bundle: its action weights, and weak samples if it has a weak policy.
+    """Return a decoder for a bundle: with its action weights, and with weak samples if it has a weak policy.
 
     Args:
         name: registry name.
         bundle: a checked bundle.
         task: the task it was checked against.
-        samples: N, strong samples a decision; as many weak ones.
+        samples: N, strong samples a decision, and as many weak ones.
         action_horizon: actions executed before the next decision; 1 is closed loop.
 
     Raises:
-        DecodingError: if there is no such decoder or a value is outside its range.
+        DecodingError: there is no such decoder, or a value is outside its range.
     """
     config = DecoderConfig(
         samples=samples,
@@ -143,9 +196,9 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
 def publishable(actions: Array, stamp_ns: int, task: Task, sequence: int) -> ActionChunk:
     """Return the executable part of a prediction ``(H, D)`` as a chunk of ``H - (To - 1)`` rows.
 
-    Row ``To - 1`` belongs to ``stamp_ns``. Rotations are made orthonormal and gripper widths clipped to the task's
-    limits, since a network's output is near them but not on them. Positions are left as they are: one outside the
-    workspace is for the safety node to refuse.
+    Row ``To - 1`` belongs to ``stamp_ns``. The output of a network is only nearly a rotation or a valid width:
+    rotations are made orthonormal, and gripper widths are clipped to the task's limits. Positions are not changed: the
+    safety node refuses one outside the workspace.
     """
     rows = np.array(actions[task.observation_steps - 1 :], dtype=np.float64)
     start = 0

@@ -1,4 +1,4 @@
-"""Writing of a bundle's ``bundle.yaml``, the last step of an export."""
+"""Writes ``bundle.yaml``, the last step of an export."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 import yaml
 from numpy.typing import ArrayLike
 
-from bid_ros.errors import BundleError
+from bid_ros.core.errors import BundleError
+from bid_ros.core.task import Task
 from bid_ros.policy.anchor import ActionReference
-from bid_ros.policy.bundle import FORMAT, MANIFEST, STRENGTHS, Bundle, file_sha256, load_bundle
+from bid_ros.policy.base import Bundle
+from bid_ros.policy.bundle import DIFFUSION, FAMILY, FORMAT, MANIFEST, STRENGTHS, file_sha256, load_bundle
 from bid_ros.policy.normalise import LinearNormaliser
-from bid_ros.policy.sampler import DiffusionConfig
-from bid_ros.task import Task
 
 MAX_FILE_BYTES: Final = 10_000_000
 MAX_BUNDLE_BYTES: Final = 20_000_000
@@ -30,30 +30,32 @@ def write_bundle_manifest(
     observation: Mapping[str, LinearNormaliser],
     action: LinearNormaliser,
     action_spread: ArrayLike,
-    diffusion: DiffusionConfig,
+    settings: Any,
     graphs: Mapping[str, Mapping[str, str] | None],
     provenance: Mapping[str, Any],
     action_reference: ActionReference = "base",
+    family: str = DIFFUSION,
 ) -> Bundle:
     """Write ``bundle.yaml`` beside the files already in ``folder``, with the hash of each, and load it back.
 
     Args:
-        folder: holds the graphs and nothing that is not part of the bundle.
+        folder: folder with the graphs. It holds nothing else.
         task: the task the policy was trained for.
         name: the bundle's name.
         observation: normaliser per vector feature; action: of the D action values.
         action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
-        diffusion: how the policy is sampled.
-        graphs: per strength (``strong``, ``weak``) the file names of ``encoder`` and ``denoiser``; weak may be None.
+        settings: how the policy is sampled: a dataclass with the fields of the family's section.
+        graphs: per strength (``strong``, ``weak``) the file names by their role in the family; weak may be None.
         provenance: plain values: commit, data_sha256, seeds, steps_strong, steps_weak, command, created.
         action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
+        family: of policies.
 
     Returns:
         The bundle as a user will load it.
 
     Raises:
-        BundleError: if a file is over 10 MB, the files together over 20 MB, or the bundle is not valid. No
-            ``bundle.yaml`` is left behind then.
+        BundleError: a file is over 10 MB, the files together are over 20 MB, or the bundle is not valid. No
+            ``bundle.yaml`` is left behind.
     """
     manifest = Path(folder) / MANIFEST
     manifest.unlink(missing_ok=True)
@@ -71,7 +73,8 @@ def write_bundle_manifest(
         },
         "action_reference": action_reference,
         "action_spread": np.asarray(action_spread, dtype=np.float64).tolist(),
-        "diffusion": asdict(diffusion),
+        **({} if family == DIFFUSION else {FAMILY: family}),
+        family: asdict(settings),
         "graphs": {strength: graphs.get(strength) for strength in STRENGTHS},
         "files": _hashes(manifest.parent),
         "provenance": dict(provenance),

@@ -1,4 +1,4 @@
-"""Linear normalisation of observations and actions to [-1, 1], the range a diffusion policy is trained in."""
+"""Linear normalisation of observations and actions to [-1, 1], the range of a diffusion policy."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.errors import BundleError
+from bid_ros.core.errors import BundleError
 
 
 @dataclass(frozen=True, eq=False)
 class LinearNormaliser:
-    """Maps ``minimum`` to -1 and ``maximum`` to 1, value by value. Values outside are mapped on, not clipped.
+    """Maps ``minimum`` to -1 and ``maximum`` to 1, value by value. Values outside the range are not clipped.
 
     Attributes:
-        minimum, maximum: ``(S,)`` or ``(H, S)`` float64, range of the training data in its own units; the second form
-            has a range of its own for each of H rows. Positions that count from the tool need it: those of the next
-            row span centimetres, those of the last one decimetres, and one range for all would give the next row,
-            the one that is executed, the noise of the last.
+        minimum, maximum: ``(S,)`` or ``(H, S)`` float64, range of the training data in its own units. The second form
+            has a range for each of H rows. Positions relative to the tool need it: the next row spans centimetres, the
+            last one decimetres. With one range for all, the next row, which is executed, would have the noise of the
+            last.
 
     Raises:
-        BundleError: if the two have different shapes, are not finite, or a minimum is not below its maximum.
+        BundleError: the two have different shapes, are not finite, or a minimum is not below its maximum.
     """
 
     minimum: NDArray[np.float64]
@@ -52,7 +52,7 @@ class LinearNormaliser:
         return int(self.minimum.shape[-1])
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the range as plain lists under its field names, as files hold it."""
+        """Return the range as plain lists by field name, for a file."""
         return {"minimum": self.minimum.tolist(), "maximum": self.maximum.tolist()}
 
     def normalise(self, values: ArrayLike) -> NDArray[np.float32]:

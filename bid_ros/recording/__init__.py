@@ -1,1 +1,1 @@
-"""Recordings: rosbag2 bags out and in, episodes, and the data sets made of them."""
+"""Recordings: rosbag2 bags written and read, episodes, and data sets made from bags."""

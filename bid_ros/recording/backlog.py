@@ -1,4 +1,4 @@
-"""A bounded queue of serialized messages that gives up images before anything else."""
+"""A bounded queue of serialized messages. When it is full it drops images first."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Pending:
 class Backlog:
     """Messages between the callbacks and the file, at most ``limit_bytes`` of them. Not thread-safe.
 
-    Expendable messages (images) may fill half of it, and the oldest of them make room for the others: a recording
-    without a frame is worth more than one without the decision or the episode's end.
+    Expendable messages (images) may fill half of it. The oldest of them make room for other messages: a lost frame
+    costs less than a lost decision or a lost end of an episode.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -35,7 +35,7 @@ class Backlog:
         return len(self._kept) + len(self._expendable)
 
     def offer(self, item: Pending, expendable: bool) -> bool:
-        """Append a message; returns False and counts it in ``dropped`` if there is no room for it."""
+        """Append a message. Without room, return False and count it in ``dropped``."""
         size = len(item.data)
         if expendable:
             fits = self._expendable_bytes + size <= self._limit // 2 and self.size_bytes + size <= self._limit

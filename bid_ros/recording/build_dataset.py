@@ -1,4 +1,4 @@
-"""From bags to a data set, through the same observation code that runs live."""
+"""Builds a data set from bags, with the observation code that runs live."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.errors import ObservationError, RecordingError
-from bid_ros.observation import Observation, ObservationBuffer
+from bid_ros.core.errors import ObservationError, RecordingError
+from bid_ros.core.observation import Observation, ObservationBuffer
+from bid_ros.core.rotation import matrix_from_6d
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.task import Feature, Task
+from bid_ros.core.topics import ARM_STATUS, feature_topic
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.episodes import Episode, find_episodes
 from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
 from bid_ros.recording.repair import bag_files
-from bid_ros.recording.topics import ARM_STATUS, feature_topic
-from bid_ros.rotation import matrix_from_6d
-from bid_ros.stamps import stamp_ns
-from bid_ros.task import Feature, Task
 
-LAG_NS: Final = 1_000_000_000  # a message may be received this long after the END it precedes
+LAG_NS: Final = 1_000_000_000  # a message from before END may be received this long after it
 IDLE_ROWS: Final = 3  # rows kept before the first motion
 MOVED_M: Final = 0.001
 MOVED_RAD: Final = 0.005
@@ -36,7 +36,7 @@ CACHE_VERSION: Final = 1
 
 @dataclass(frozen=True)
 class BagReport:
-    """What became of one bag: episodes found and used, rows taken, and every reason why something was left out."""
+    """Report on one bag: episodes found and used, rows, and a reason for everything that was left out."""
 
     path: str
     episodes: int
@@ -65,23 +65,23 @@ def build_dataset(
 ) -> Dataset:
     """Return the rows of all episodes in ``bags``.
 
-    One row per frame pair (every ``task.dt_ns``) from START to END. Its observations are the newest row of what an
-    :class:`ObservationBuffer` assembles when the pair arrives, exactly as live; its action is the reference that was
-    streamed to the robot at the stamp of the frames. The still rows at the start are dropped but for three. Where a
-    frame or an action is missing, the episode is split into two (``Dataset.truncated`` marks the first).
+    There is one row per frame pair (every ``task.dt_ns``) from START to END. Its observations are the newest row that
+    an :class:`ObservationBuffer` assembles when the pair arrives, exactly as live. Its action is the reference that was
+    streamed to the robot at the stamp of the frames. Still rows at the start are dropped, except three. Where a frame
+    or an action is missing, the episode is split into two (``Dataset.truncated`` marks the first).
 
     Args:
         bags: bag folders.
         task: what is observed and commanded.
-        only_success: leave out the episodes that failed. One without END is always left out.
-        progress: called with the report of each bag; default: to the log.
-        cache: folder for the finished part of each bag, so that a run that was interrupted goes on where it stopped.
+        only_success: leave out failed episodes. An episode without END is always left out.
+        progress: called with the report of each bag; default: log it.
+        cache: folder for the finished part of each bag. An interrupted run then continues where it stopped.
 
     Raises:
         RecordingError: no bag has a usable episode, or the task's actions are not recorded.
         TaskError: no topic delivers one of the task's observations.
     """
-    # Raises for a task that no bag can serve, before any is read.
+    # Raises for a task whose topics no bag has, before any bag is read.
     References(task)
     _features_by_topic(task)
     parts: list[Dataset] = []
@@ -130,8 +130,9 @@ def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None
         if not reader.was_complete:
             reasons.append("the recording was not closed; read up to its last whole message")
         episodes = find_episodes(reader)
+        recorded = task.with_frame_prefix(reader.frame_prefix)
         for episode in episodes:
-            found, why = _read_episode(reader, episode, task, only_success)
+            found, why = _read_episode(reader, episode, recorded, only_success)
             reasons += [f"episode {episode.index}: {reason}" for reason in why]
             segments += found
             used += bool(found)
@@ -172,7 +173,7 @@ def _observe(
     """Play an episode into an observation buffer and return the newest row at each frame pair."""
     assert episode.end_ns is not None and episode.end_received_ns is not None
     by_topic = _features_by_topic(task)
-    # A row is the newest of a window; asking for one step alone keeps the first row after a gap.
+    # A row is the newest of a window. A window of one step keeps the first row after a gap.
     buffer = ObservationBuffer(replace(task, observation_steps=1))
     rows: list[Observation] = []
     missing: list[str] = []
@@ -186,7 +187,7 @@ def _observe(
         if newest is None or not seen < newest <= episode.end_ns:
             continue
         seen = newest
-        # Cameras may be faster than the task: a frame belongs to the grid if most of a period has passed.
+        # Cameras may be faster than the task: a frame is taken if most of a period has passed.
         if rows and newest - rows[-1].stamp_ns < 0.75 * task.dt_ns:
             continue
         try:
@@ -211,7 +212,7 @@ def _newest_row(observation: Observation) -> Observation:
 
 
 def _first_row(actions: NDArray[np.float64], task: Task) -> int | None:
-    """Return the row to begin with: ``IDLE_ROWS`` before the reference first moves; None if it never does."""
+    """Return the first row: ``IDLE_ROWS`` before the reference first moves. None if it never moves."""
     if not len(actions):
         return None
     moved = np.zeros(len(actions), dtype=np.bool_)
@@ -236,7 +237,7 @@ def _split(
     task: Task,
     reasons: list[str],
 ) -> list[_Segment]:
-    """Cut rows where more than one and a half periods lie between two, and say so in ``reasons``."""
+    """Split rows at gaps of more than one and a half periods, and add a reason for each to ``reasons``."""
     cuts = [0, *(np.flatnonzero(np.diff(stamps) > 1.5 * task.dt_ns) + 1).tolist(), len(rows)]
     segments = []
     for begin, end in pairwise(cuts):

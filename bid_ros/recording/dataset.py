@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.errors import RecordingError
-from bid_ros.task import Feature, Task
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import Feature, Task
 
 FORMAT: Final = 1
 
@@ -27,17 +27,17 @@ class Dataset:
     """Episodes of one task, one after the other.
 
     Attributes:
-        observations: per feature ``(T, *shape)``; images uint8 rgb, vectors float64 in the task's units and frames.
-        actions: ``(T, D)`` float64 in the order and units of the task's action features. Row ``t`` is what the
-            robot was told for the instant ``stamps_ns[t]``.
+        observations: ``(T, *shape)`` by feature; images uint8 rgb, vectors float64 in the task's units and frames.
+        actions: ``(T, D)`` float64 in the order and units of the task's action features. Row ``t`` is the command to
+            the robot for the time ``stamps_ns[t]``.
         stamps_ns: ``(T,)`` int64, ROS time of the row's camera frames.
         episode_ends: ``(E,)`` int64, index one past the last row of each episode.
-        labels: of each episode, E of them.
-        seeds: ``(E,)`` uint64, of each episode's scene.
+        labels: label of each episode, E of them.
+        seeds: ``(E,)`` uint64, seed of each episode's scene.
         task: name of the task.
         task_signature: ``Task.signature()``.
-        truncated: ``(E,)`` bool: the rows end before the episode did (a gap in the frames follows), so nothing is
-            known about the actions after the last one. Default: none.
+        truncated: ``(E,)`` bool: the rows end before the episode (a gap in the frames follows), so the actions after
+            the last row are unknown. Default: none.
 
     Raises:
         RecordingError: the number of rows or episodes differs between the fields.
@@ -88,7 +88,7 @@ class Dataset:
 
     @cached_property
     def demonstrations(self) -> NDArray[np.int64]:
-        """``(E,)``: number of the demonstration each episode belongs to; a gap in the recording cuts one in two."""
+        """``(E,)``: number of the demonstration of each episode. A gap in the recording cuts a demonstration in two."""
         same = [
             bool(self.truncated[i - 1]) and self.seeds[i] == self.seeds[i - 1] and self.labels[i] == self.labels[i - 1]
             for i in range(1, self.episodes)
@@ -97,7 +97,7 @@ class Dataset:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the whole content: names, types, shapes and values, whatever file it is in."""
+        """Hash of the content: names, types, shapes and values. It does not depend on the file."""
         digest = hashlib.sha256()
         for name, values in sorted(self._arrays().items()):
             digest.update(f"{name} {values.dtype.str} {values.shape}\n".encode())
@@ -148,8 +148,8 @@ class Dataset:
         """Check that a policy for ``task`` can be trained on this data.
 
         Raises:
-            RecordingError: made for another task, a feature missing or of another shape or type, a value that is
-                not finite, or an episode shorter than the observation window.
+            RecordingError: the data are of another task, a feature is missing or has another shape or type, a value is
+                not finite, or an episode is shorter than the observation window.
         """
         if self.task_signature != task.signature():
             raise RecordingError(

@@ -1,4 +1,4 @@
-"""Message definitions from the installed message packages, to be stored in a bag beside the messages."""
+"""Message definitions of the installed packages. A bag stores them beside the messages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
 
 SEPARATOR: Final = "=" * 80
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What a bag must know about a type to be read anywhere.
+    """What a bag must contain about a type, so that it can be read anywhere.
 
     Attributes:
         type_name: ``package/msg/Name``.
@@ -45,7 +45,7 @@ def find_definition(type_name: str, prefixes: Sequence[Path] | None = None) -> D
         prefixes: installation prefixes to look in; default :func:`search_prefixes`.
 
     Raises:
-        RecordingError: if the type or one that it depends on is not installed, or its text is not a definition.
+        RecordingError: the type, or one that it depends on, is not installed or is not a definition.
     """
     where = search_prefixes() if prefixes is None else tuple(prefixes)
     texts: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Episodes of a bag, from the events that mark them."""
+"""Episodes of a bag, from the START and END events."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.topics import EPISODE_EVENT
 from bid_ros.recording.reader import BagMessage, BagReader
-from bid_ros.recording.topics import EPISODE_EVENT
-from bid_ros.stamps import stamp_ns
 
-# Constants of bid_msgs/EpisodeEvent; a test holds them to the installed message.
+# Constants of bid_msgs/EpisodeEvent. A test compares them with the installed message.
 PREPARE: Final = 0
 START: Final = 1
 END: Final = 2
@@ -21,13 +21,13 @@ class Episode:
     """One episode of a recording.
 
     Attributes:
-        index: as the runner counted it.
-        seed: of the scene.
+        index: number of the episode in its run.
+        seed: seed of the scene.
         label: "clean", "diverse", a decoder's name, ...
         start_ns, end_ns: stamps of START and END in ROS time; ``end_ns`` is None if the recording has no END.
         start_received_ns, end_received_ns: when the recorder got these events.
-        success: what END said; False without END.
-        outcome: what END said, else why there is none.
+        success: success according to END; False without END.
+        outcome: outcome according to END, or why there is none.
     """
 
     index: int
@@ -42,15 +42,15 @@ class Episode:
 
 
 def find_episodes(bag: BagReader) -> tuple[Episode, ...]:
-    """Return the episodes of a bag in the order of their start; raises RecordingError if the bag is damaged."""
+    """Return the episodes of a bag in the order of their start. Raises RecordingError if the bag is damaged."""
     return episodes_from_events(bag.messages([EPISODE_EVENT]))
 
 
 def episodes_from_events(events: Iterable[BagMessage]) -> tuple[Episode, ...]:
     """Pair START and END events, given in the order of their receipt.
 
-    A START without its END is an episode without an end: the recording stopped, or the next one began. An END whose
-    START was not recorded is none. A repeated event (the topic is latched) counts once.
+    A START without END is an episode without an end: the recording stopped, or the next episode began. An END without
+    START is ignored. A repeated event (the topic is latched) counts once.
     """
     episodes: list[Episode] = []
     begun: BagMessage | None = None

@@ -1,4 +1,4 @@
-"""From a message to the value of an observed feature: the one place, live, in replay and in training.
+"""Extracts the value of an observed feature from a message: the only place, live, in replay and in training.
 
 Messages are read by their field names only, so rclpy's messages and those decoded from a bag both work.
 """
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.cameras.image import decode_image
-from bid_ros.errors import ObservationError
-from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
-from bid_ros.task import Feature
+from bid_ros.core.errors import ObservationError
+from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.task import Feature
 
 ENCODINGS: Final = ("rgb8", "bgr8")
 
@@ -24,13 +24,13 @@ def extract(feature: Feature, message: Any) -> NDArray[Any]:
     Args:
         feature: image from ``sensor_msgs/Image``; position (m) and rotation_6d from ``geometry_msgs/PoseStamped``;
             gripper width (m) from ``bid_msgs/ArmStatus``; joints (rad) from ``sensor_msgs/JointState``.
-        message: an object with the fields of that type.
+        message: object with the fields of that type.
 
     Returns:
         Array of ``feature.shape``: uint8 rgb for an image, else float64.
 
     Raises:
-        ObservationError: the image has another size or encoding, the pose another frame, or a value is missing or
+        ObservationError: the image has another size or encoding, the pose has another frame, or a value is missing or
             not a number.
     """
     if feature.kind == "image":

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from bid_ros.recording.topics import Qos
+from bid_ros.core.topics import Qos
 
 VERSION: Final = 9
 FOREVER: Final = {"sec": 9223372036, "nsec": 854775807}
@@ -76,6 +76,15 @@ def write_metadata(
     temporary = folder / f".{METADATA_NAME}.tmp"
     temporary.write_text(yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False))
     temporary.replace(folder / METADATA_NAME)
+
+
+def custom_data(folder: Path) -> dict[str, str]:
+    """Return the custom data of the bag in ``folder``, empty if its metadata has none or cannot be read."""
+    try:
+        found = yaml.safe_load((folder / METADATA_NAME).read_text())["rosbag2_bagfile_information"]["custom_data"]
+    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
+        return {}
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
 def _topic(topic: TopicSummary) -> dict[str, Any]:

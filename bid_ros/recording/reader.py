@@ -1,9 +1,10 @@
-"""Reading of bags: decoded messages in the order of their time, from whole and from broken recordings alike."""
+"""Reads bags: decoded messages in order of time, from complete and from broken recordings."""
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 
 from rosbags.highlevel import AnyReader
 
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
+from bid_ros.recording.metadata import custom_data
 from bid_ros.recording.repair import bag_files, is_complete, repaired_copy
 
 
@@ -21,7 +23,7 @@ class BagMessage:
     """A message of a bag.
 
     Attributes:
-        topic: its topic.
+        topic: its topic, as it was asked for; the recorded name if all topics were.
         stamp_ns: time of receipt by the recorder, ns since the epoch.
         message: object with the fields of the type; arrays of numbers are NumPy arrays.
     """
@@ -32,21 +34,25 @@ class BagMessage:
 
 
 class BagReader:
-    """A rosbag2 MCAP bag, decoded with the definitions that it holds: no ROS installation is needed.
+    """A rosbag2 MCAP bag, decoded with the definitions inside it. It needs no ROS installation.
+
+    A bag holds the full names of its topics. A relative name (``arm/status``) is looked for in the namespace that the
+    recorder wrote into the bag's metadata, in a bag of another recorder by how its names end.
 
     A file without an index (its recorder was killed, or still runs) is read from a repaired copy in a temporary
-    folder, up to the last whole message. The bag itself is never changed.
+    folder, up to the last complete message. The bag itself is never changed.
 
     Args:
         path: bag folder, or one MCAP file.
 
     Raises:
-        RecordingError: the bag is missing, is no recording, or is damaged.
+        RecordingError: the bag is missing, is not a recording, or is damaged.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.was_complete = True
+        self._custom = custom_data(self.path if self.path.is_dir() else self.path.parent)
         self._stack = ExitStack()
         try:
             self._reader = self._open(bag_files(self.path))
@@ -81,31 +87,54 @@ class BagReader:
             counts[item.topic] = counts.get(item.topic, 0) + item.msgcount
         return counts
 
+    @property
+    def frame_prefix(self) -> str:
+        """What precedes the name of every frame of the recorded system."""
+        return self._custom.get("frame_prefix", "")
+
+    def recorded_name(self, topic: str) -> str:
+        """Return the full name of a topic in this bag, also if it holds no such topic.
+
+        Raises:
+            RecordingError: ``topic`` is relative, and several systems of this bag have one.
+        """
+        if topic.startswith("/"):
+            return topic
+        remapped: dict[str, str] = json.loads(self._custom.get("remapped", "{}"))
+        if "namespace" in self._custom:
+            return remapped.get(topic, f"{self._custom['namespace'].rstrip('/')}/{topic}")
+        found = [name for name in self.topics if name.endswith(f"/{topic}")] or [f"/{topic}"]
+        if f"/{topic}" not in found and len(found) > 1:
+            raise RecordingError(f"bag {self.path} holds {' and '.join(sorted(found))}; valid is a bag of one system")
+        return f"/{topic}" if f"/{topic}" in found else found[0]
+
     def messages(
         self, topics: Iterable[str] | None = None, start_ns: int | None = None, stop_ns: int | None = None
     ) -> Iterator[BagMessage]:
         """Yield the messages in the order of their ``stamp_ns``.
 
         Args:
-            topics: only these (default: all); one that the bag does not have yields nothing.
+            topics: only these (default: all), by full or relative name; one that the bag does not have yields
+                nothing.
             start_ns: only messages at or after this time of receipt.
             stop_ns: only messages before this time of receipt.
 
         Raises:
-            RecordingError: at the first message that cannot be read.
+            RecordingError: at the first message that cannot be read, or as :meth:`recorded_name`.
         """
-        wanted = None if topics is None else set(topics)
-        connections = [item for item in self._reader.connections if wanted is None or item.topic in wanted]
+        asked = self.topics if topics is None else topics
+        names = {self.recorded_name(topic): topic for topic in asked}
+        connections = [item for item in self._reader.connections if item.topic in names]
         if not connections:
             return
         raw = self._reader.messages(connections, start_ns, stop_ns)
-        while (message := self._next(raw)) is not None:
+        while (message := self._next(raw, names)) is not None:
             yield message
 
-    def _next(self, raw: Iterator[Any]) -> BagMessage | None:
+    def _next(self, raw: Iterator[Any], names: Mapping[str, str]) -> BagMessage | None:
         try:
             item, stamp, data = next(raw)
-            return BagMessage(item.topic, stamp, self._reader.deserialize(data, item.msgtype))
+            return BagMessage(names[item.topic], stamp, self._reader.deserialize(data, item.msgtype))
         except StopIteration:
             return None
         except Exception as error:

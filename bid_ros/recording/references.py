@@ -1,4 +1,4 @@
-"""What the robot was told, at any instant: the actions of demonstrations."""
+"""The commanded set-points at any time: the actions of demonstrations."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation, Slerp
 
-from bid_ros.errors import RecordingError
-from bid_ros.rotation import matrix_to_6d
-from bid_ros.stamps import stamp_ns
-from bid_ros.task import Task
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.rotation import matrix_to_6d
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.task import Task
 
 KINDS: Final = ("position", "rotation_6d", "gripper")
 
@@ -19,15 +19,15 @@ KINDS: Final = ("position", "rotation_6d", "gripper")
 class References:
     """The set-points that the arm node streamed, from ``bid_msgs/ArmStatus``, interpolated between its messages.
 
-    Positions are interpolated linearly and rotations along the shortest turn. The gripper width is what was last
-    asked for: it jumps, so a value between two requests was never commanded.
+    Positions are interpolated linearly, rotations along the shortest turn. The gripper width is the last request: it
+    jumps, so a value between two requests was never commanded.
 
     Args:
-        task: its action features say the columns; positions and rotations are in ``task.base_frame``.
-        tolerance_ns: largest distance in ns to the messages before and after an instant.
+        task: its action features define the columns. Positions and rotations are in ``task.base_frame``.
+        tolerance_ns: largest distance in ns to the messages before and after a time.
 
     Raises:
-        RecordingError: the task commands something that an ArmStatus does not hold.
+        RecordingError: an ArmStatus does not contain an action feature of the task.
     """
 
     def __init__(self, task: Task, tolerance_ns: int = 80_000_000) -> None:
@@ -42,7 +42,7 @@ class References:
         self._values: list[list[float]] = []
 
     def add(self, message: Any) -> None:
-        """Append a message; one that is older than the last, or without a finite reference, is ignored."""
+        """Append a message. It is ignored if it is older than the last one or has no finite reference."""
         pose = message.reference
         place, turn = pose.position, pose.orientation
         values = [place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w, message.reference_gripper]
@@ -60,7 +60,7 @@ class References:
     def at(self, stamps_ns: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the actions ``(T, D)`` at ``stamps_ns`` ``(T,)`` and whether each is known ``(T,)``.
 
-        Rows that are not known (no message close enough before and after) are zero.
+        Unknown rows (no message close enough before and after) are zero.
         """
         actions = np.zeros((len(stamps_ns), self._task.action_dim))
         known = np.zeros(len(stamps_ns), dtype=np.bool_)

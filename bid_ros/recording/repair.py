@@ -1,4 +1,4 @@
-"""What a recorder left that was killed inside a write, or a disk that lost a part: whole again."""
+"""Repairs bags whose recorder was killed inside a write, or whose disk lost a part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-import yaml
 from mcap.exceptions import EndOfFile, McapError
 from mcap.opcode import Opcode
 from mcap.records import Channel, Chunk, Message, Schema
@@ -18,12 +17,12 @@ from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import MCAP0_MAGIC
 from zstandard import ZstdError
 
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
 from bid_ros.recording.definitions import Definition
-from bid_ros.recording.metadata import METADATA_NAME
+from bid_ros.recording.metadata import METADATA_NAME, custom_data
 from bid_ros.recording.storage import BagFile
 
-# What the mcap package raises on bytes that are not what they should be: struct, decompression, text, sizes.
+# Errors of the mcap package on damaged bytes: struct, decompression, text, sizes.
 DAMAGE: Final = (McapError, ValueError, struct.error, ZstdError, RuntimeError, MemoryError, IndexError)
 FOOTER_BYTES: Final = 9 + 20
 END_BYTES: Final = FOOTER_BYTES + len(MCAP0_MAGIC)
@@ -31,7 +30,7 @@ END_BYTES: Final = FOOTER_BYTES + len(MCAP0_MAGIC)
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What a repair found: messages kept, chunks that could not be read, bytes cut off the end."""
+    """Result of a repair: kept messages, chunks that could not be read, bytes cut off the end."""
 
     messages: int
     damaged_chunks: int
@@ -42,14 +41,14 @@ def bag_files(path: str | Path) -> tuple[Path, ...]:
     """Return the MCAP files of a bag folder in order, or the one file that ``path`` names.
 
     Raises:
-        RecordingError: if there is no such folder or file, or the folder holds no MCAP file.
+        RecordingError: there is no such folder or file, or the folder has no MCAP file.
     """
     path = Path(path)
     if path.is_file():
         return (path,)
     if not path.is_dir():
         raise RecordingError(f"bag {path} does not exist")
-    # A hidden file is the unfinished result of a repair that was interrupted.
+    # A hidden file is left over from an interrupted repair.
     found = [item for item in path.glob("*.mcap") if not item.name.startswith(".")]
     if not found:
         raise RecordingError(f"bag {path} holds no .mcap file")
@@ -68,13 +67,13 @@ def is_complete(file: Path) -> bool:
 
 
 def repair_bag(path: str | Path) -> RepairReport:
-    """Give a bag its index, footer and ``metadata.yaml`` back, up to its last whole message.
+    """Restore index, footer and ``metadata.yaml`` of a bag, up to its last complete message.
 
     The repaired file replaces the damaged one atomically: an interrupted repair leaves the bag as it was. A bag
-    without a fault is left alone. Not for a bag that is still being recorded.
+    without a fault is not changed. Do not use it on a bag that is still being recorded.
 
     Raises:
-        RecordingError: if the bag does not exist, is no MCAP recording of ROS 2, or consists of several files.
+        RecordingError: the bag does not exist, is not an MCAP recording of ROS 2, or consists of several files.
     """
     files = bag_files(path)
     if len(files) != 1:
@@ -86,7 +85,7 @@ def repair_bag(path: str | Path) -> RepairReport:
         whole = is_complete(file) and (file.parent / METADATA_NAME).exists()
         bag, report = _copy(file, temporary)
         if not whole or report.damaged_chunks:
-            custom = _custom_data(file.parent)
+            custom = custom_data(file.parent)
             temporary.replace(file)
             bag.write_metadata(custom, file)
     except OSError as error:
@@ -98,10 +97,10 @@ def repair_bag(path: str | Path) -> RepairReport:
 
 
 def repaired_copy(file: Path, folder: Path) -> Path:
-    """Write a complete copy of a damaged MCAP file into ``folder`` and return its path; the file is not touched.
+    """Write a complete copy of a damaged MCAP file into ``folder`` and return its path. The file is not changed.
 
     Raises:
-        RecordingError: if the file is no MCAP recording of ROS 2.
+        RecordingError: the file is not an MCAP recording of ROS 2.
     """
     target = folder / file.name
     _copy(file, target)
@@ -109,7 +108,7 @@ def repaired_copy(file: Path, folder: Path) -> Path:
 
 
 def _copy(source: Path, target: Path) -> tuple[BagFile, RepairReport]:
-    """Write every whole message of ``source`` to the new file ``target``."""
+    """Write every complete message of ``source`` to the new file ``target``."""
     bag = BagFile(target)
     damaged = 0
     schemas: dict[int, Schema] = {}
@@ -144,15 +143,6 @@ def _add(bag: BagFile, record: Any, schemas: dict[int, Any], topics: dict[int, s
         bag.add_message(topics[record.channel_id], record.log_time, record.data)
 
 
-def _custom_data(folder: Path) -> dict[str, str]:
-    """Return the custom data that a bag's metadata still holds, if it can be read."""
-    try:
-        found = yaml.safe_load((folder / METADATA_NAME).read_text())["rosbag2_bagfile_information"]["custom_data"]
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
-        return {}
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
-
-
 def _groups(stream: _WholeReads, source: Path) -> Iterator[list[Any] | None]:
     """Yield the records of each chunk (None for a damaged one) or record, until the end or the first broken one."""
     records = iter(StreamReader(stream, emit_chunks=True).records)
@@ -180,7 +170,7 @@ def _unpacked(record: Any) -> list[Any] | None:
 
 
 class _WholeReads:
-    """A file whose reads deliver all the bytes asked for or raise ``EndOfFile``: a cut record must not pass.
+    """A file whose reads return all requested bytes or raise ``EndOfFile``, so that a cut record is noticed.
 
     ``unread`` is the number of bytes after the last good record.
     """

@@ -32,10 +32,10 @@ PROVISIONAL_END: Final = _end_without_index()
 
 
 class _Stream:
-    """Output of the mcap writer: collects bytes and hands them to the file with one system call per flush.
+    """Output of the mcap writer: collects bytes and writes them with one system call per flush.
 
-    Each flush ends the file provisionally and the next one starts over that end. So the file is whole at every
-    instant but inside that call; a torn call costs the chunk it wrote, and nothing before it.
+    Each flush ends the file provisionally; the next flush overwrites that end. So the file is complete at every time
+    except inside that call. A torn call loses the chunk it wrote, and nothing before it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,7 +79,7 @@ class _Stream:
 
 @dataclass
 class _Channel:
-    """A topic of the file and how many messages it holds."""
+    """A topic of the file and its number of messages."""
 
     id: int
     type_name: str
@@ -89,10 +89,10 @@ class _Channel:
 
 
 class BagFile:
-    """The MCAP file of a bag and what its ``metadata.yaml`` says. Not thread-safe.
+    """The MCAP file of a bag, and the content of its ``metadata.yaml``. Not thread-safe.
 
-    The file is written by the ``mcap`` package: unlike the writer of ``rosbags`` it can end a chunk on demand, which
-    is what makes a recording survive the death of its recorder.
+    The ``mcap`` package writes the file. Unlike the writer of ``rosbags`` it can end a chunk on demand. So a recording
+    survives the death of its recorder.
 
     Args:
         path: file to create; its folder must exist.
@@ -131,7 +131,7 @@ class BagFile:
         self._channels[name] = _Channel(number, definition.type_name, definition.type_hash, qos)
 
     def add_message(self, topic: str, stamp_ns: int, data: bytes) -> None:
-        """Append a serialized message (CDR) of a registered topic; it is safe after the next :meth:`commit`."""
+        """Append a serialized message (CDR) of a registered topic. It is safe after the next :meth:`commit`."""
         channel = self._channels[topic]
         self._writer.add_message(channel.id, stamp_ns, data, stamp_ns, sequence=channel.count)
         channel.count += 1
@@ -139,11 +139,11 @@ class BagFile:
         self._end_ns = max(self._end_ns, stamp_ns)
 
     def commit(self) -> None:
-        """Hand everything added so far to the operating system and leave a valid file."""
+        """Pass everything added so far to the operating system, and leave a valid file."""
         self._writer.flush()
 
     def sync(self) -> None:
-        """Wait until what was committed is on the disk, so that it survives the loss of power too."""
+        """Wait until everything committed is on the disk, so that it survives a loss of power too."""
         self._stream.sync()
 
     def finish(self) -> None:

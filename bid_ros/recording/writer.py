@@ -13,29 +13,29 @@ from typing import Final, get_args
 
 import yaml
 
-from bid_ros.checks import check_range
-from bid_ros.errors import RecordingError
+from bid_ros.core.checks import check_range
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.topics import IMAGE_TYPE, Qos
 from bid_ros.recording.backlog import Backlog, Pending
 from bid_ros.recording.definitions import Definition
 from bid_ros.recording.metadata import qos_profiles
 from bid_ros.recording.storage import CHUNK_BYTES, BagFile, Compression
-from bid_ros.recording.topics import IMAGE_TYPE, Qos
 
 CLOSE_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True)
 class WriterConfig:
-    """How a bag is written.
+    """Settings of the writing of a bag.
 
     Attributes:
-        flush_period_s: longest time in s a message waits before it is handed to the file.
-        metadata_period_s: s between two refreshes of ``metadata.yaml`` and of the disk.
-        queue_bytes: messages that may wait in memory, bytes; images get half of it.
-        compression: of the chunks: ``none``, ``lz4`` or ``zstd``.
+        flush_period_s: longest time in s that a message waits before it is written to the file.
+        metadata_period_s: s between two updates of ``metadata.yaml`` and two synchronisations of the disk.
+        queue_bytes: bytes of messages that may wait in memory. Images get half of it.
+        compression: compression of the chunks: ``none``, ``lz4`` or ``zstd``.
 
     Raises:
-        RecordingError: a value outside its range.
+        RecordingError: a value is outside its range.
     """
 
     flush_period_s: float = 0.2
@@ -52,10 +52,10 @@ class WriterConfig:
 
 
 class BagWriter:
-    """A rosbag2 MCAP bag that is written by its own thread. Every method may be called from any thread.
+    """A rosbag2 MCAP bag, written by its own thread. Every method may be called from any thread.
 
-    A message is in the file at most ``flush_period_s`` (and one write) after :meth:`write` took it. Whatever then
-    kills this process, the bag opens up to that message: at once, or, if the kill fell inside a write, with
+    A message is in the file at most ``flush_period_s`` (and one write) after :meth:`write` took it. If this process is
+    killed later, the bag can be read up to that message: at once, or, if the kill fell inside a write, with
     ``BagReader`` or after ``repair_bag``.
 
     Args:
@@ -218,7 +218,7 @@ class BagWriter:
             with self._file_lock:
                 self._file.finish()
                 self._file.write_metadata(self._custom)
-        # Whatever went wrong must reach the callers: an exception in a thread would be lost.
+        # Pass every error to the callers: an exception in a thread would be lost.
         except Exception as error:
             with self._changed:
                 self._error = error
@@ -226,7 +226,7 @@ class BagWriter:
             self._file.abandon()
 
     def _write_batch(self) -> bool:
-        """Wait for work or the end of the period, write what waits; returns False once the bag is to be closed."""
+        """Wait for work or the end of the period, then write the queue. Return False when the bag is to be closed."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closing or self._flush_asked or self._backlog.size_bytes >= CHUNK_BYTES,
@@ -251,5 +251,5 @@ class BagWriter:
             self._refresh_at = now + self._config.metadata_period_s
             with self._file_lock:
                 self._file.write_metadata(self._custom)
-            # Outside the lock: a slow disk must not hold up anyone but this thread.
+            # Outside the lock: a slow disk must block only this thread.
             self._file.sync()

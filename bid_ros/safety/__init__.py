@@ -1,7 +1,8 @@
-"""Safety without ROS: whole chunks are judged, silence is noticed, a stop latches, one source commands at a time."""
+"""Safety without ROS: checks of whole chunks, heartbeat deadlines, grants, the latched stop, one source at a time."""
 
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
 from bid_ros.safety.envelope import Envelope, EnvelopeConfig
+from bid_ros.safety.grants import Grants, Lapse
 from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
 from bid_ros.safety.watchdog import State, Watchdog, WatchdogConfig
 
@@ -11,6 +12,8 @@ __all__ = [
     "Arbiter",
     "Envelope",
     "EnvelopeConfig",
+    "Grants",
+    "Lapse",
     "State",
     "Verdict",
     "Watchdog",

@@ -1,21 +1,21 @@
-"""Which source commands the arm when several do."""
+"""Chooses the source that commands the arm when several send chunks."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from bid_ros.chunk import ActionChunk
-from bid_ros.errors import ChunkError
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import ChunkError
 
-# A person at the controls outranks the runner that prepares episodes, which outranks the policy.
+# A person at the controls first, then the runner that prepares episodes, then the policy.
 PRIORITY: Final = ("teleop", "episode", "policy")
 
 
 class Arbiter:
     """Ignores a source while an accepted chunk of a source of higher priority covers *now*.
 
-    Ignoring is not refusing: a policy that keeps deciding while a person drives does nothing wrong. The lower source
-    takes over by itself when the last chunk of the higher one ends, so nobody has to hand over.
+    Ignoring is not refusing: a policy may keep deciding while a person drives. When the last chunk of the higher source
+    ends, the lower source takes over by itself.
     """
 
     def __init__(self) -> None:
@@ -30,14 +30,14 @@ class Arbiter:
         return not any(self._commands(higher, now_ns) for higher in PRIORITY[: _rank(source)])
 
     def accepted(self, chunk: ActionChunk, now_ns: int) -> None:
-        """Note that ``chunk`` was forwarded at ``now_ns``; raises ChunkError as :meth:`admits`."""
+        """Note that ``chunk`` was forwarded at ``now_ns``. Raises ChunkError as :meth:`admits`."""
         _rank(chunk.source)
         if chunk.end_ns > now_ns:
             self._accepted[chunk.source] = chunk
 
-    def reset(self) -> None:
-        """Forget every chunk."""
-        self._accepted.clear()
+    def release(self, source: str) -> None:
+        """Forget the chunk of a source that may no longer command."""
+        self._accepted.pop(source, None)
 
     def _commands(self, source: str, now_ns: int) -> bool:
         chunk = self._accepted.get(source)

@@ -1,4 +1,4 @@
-"""The envelope: a whole chunk is held to every limit of its task before any of it is forwarded."""
+"""The envelope: checks a whole chunk against every limit of its task before any of it is forwarded."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.checks import check_range
-from bid_ros.chunk import NANOSECONDS, ActionChunk
-from bid_ros.errors import TaskError
-from bid_ros.rotation import matrix_from_6d
+from bid_ros.core.checks import check_range
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.errors import TaskError
+from bid_ros.core.rotation import matrix_from_6d
+from bid_ros.core.task import Task
 from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
-from bid_ros.task import Task
 
 Array = NDArray[np.float64]
 JUDGED: Final = ("position", "rotation_6d", "gripper")
@@ -22,13 +22,13 @@ JUDGED: Final = ("position", "rotation_6d", "gripper")
 
 @dataclass(frozen=True)
 class EnvelopeConfig:
-    """What the task file leaves open.
+    """Tolerances that the task file does not set.
 
     Attributes:
-        max_horizons: rows a chunk may have, in units of the task's horizon; 1 to 16.
-        rotation_tolerance: how far the columns of ``rotation_6d`` may be from unit length, and their product from
-            0. A network's output is never exactly a rotation; beyond this it is not meant as one. 0.001 to 0.5.
-        gripper_tolerance: m a width may lie outside the gripper's range, for the same reason; 0 to 0.02.
+        max_horizons: largest number of rows of a chunk, in multiples of the task's horizon; 1 to 16.
+        rotation_tolerance: largest deviation of the columns of ``rotation_6d`` from unit length, and of their dot
+            product from 0. The output of a network is never exactly a rotation. 0.001 to 0.5.
+        gripper_tolerance: m by which a width may lie outside the gripper's range, for the same reason; 0 to 0.02.
     """
 
     max_horizons: int = 4
@@ -46,7 +46,7 @@ class EnvelopeConfig:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows that can still be executed, split by kind: positions (n, 3), six (n, 6), widths (n,), times in s."""
+    """The rows that can still be executed, by kind: positions (n, 3), six (n, 6), widths (n,); times in s."""
 
     position: Array
     six: Array | None
@@ -56,23 +56,23 @@ class _Rows:
 
 
 class Envelope:
-    """Judges chunks against the limits of a task; it remembers nothing between two chunks.
+    """Checks chunks against the limits of a task. It keeps no state between two chunks.
 
-    Checks run in the order finite, shape, frame, time, workspace, speed, acceleration, jerk, rotation, turn_rate,
-    turn_acceleration, tilt, gripper, measurement, jump, and the first broken one is reported with its worst value.
-    A row has passed when the next row's instant has come: it is not executed any more and only has to be finite. The
-    row before *now* still shapes the motion, so it is judged.
+    The checks run in this order: finite, shape, frame, time, workspace, speed, acceleration, jerk, rotation, turn_rate,
+    turn_acceleration, tilt, gripper, measurement, jump. The first broken limit is reported with its worst value. A row
+    has passed when the time of the next row has come. A passed row is not executed any more and only has to be finite.
+    The row before *now* still shapes the motion, so it is checked.
 
-    Derivatives are finite differences at the chunk's own ``dt``, which must not exceed the task's, so a coarse grid
-    cannot hide a fast motion. A chunk of one row has no derivatives; the arm keeps its limits across chunks itself.
+    Derivatives are finite differences at the chunk's own ``dt``. It must not exceed the task's, so a coarse grid cannot
+    hide a fast motion. A chunk of one row has no derivatives. The arm keeps its limits across chunks itself.
 
     Args:
-        task: whose action features and limits hold. Its rotation is that of a tool whose z axis is the approach
-            axis, in a frame whose z axis points up.
+        task: action features and limits. Its rotation is that of a tool whose z axis is the approach axis, in a frame
+            whose z axis points up.
         config: tolerances.
 
     Raises:
-        TaskError: the task commands something for which there are no limits, or a kind twice, or no position.
+        TaskError: the task commands a kind that has no limits, the same kind twice, or no position.
     """
 
     def __init__(self, task: Task, config: EnvelopeConfig | None = None) -> None:
@@ -100,10 +100,10 @@ class Envelope:
         """Return the verdict on a whole chunk.
 
         Args:
-            chunk: what is asked for.
+            chunk: the chunk to check.
             now_ns: ROS time now.
-            tool_position: measured position (3,) of the tool in m in the task's base frame. None, if it is not known
-                or too old, refuses the chunk: without it nobody can say how far the arm would jump.
+            tool_position: measured position (3,) of the tool in m, in the task's base frame. None: it is unknown or too
+                old. Then the chunk is refused, because the distance that the arm would jump is unknown.
         """
         for judge in (self._finite, self._shape, self._frame):
             verdict = judge(chunk)
@@ -119,7 +119,7 @@ class Envelope:
             self._turning,
             self._gripper,
         )
-        # Absurd but finite values overflow in the differences; the comparisons then refuse infinity and NaN.
+        # Huge but finite values overflow in the differences. The comparisons then refuse infinity and NaN.
         with np.errstate(over="ignore", invalid="ignore"):
             for check in checks:
                 verdict = check(rows)
@@ -271,7 +271,7 @@ def _turns(matrices: Array) -> Array:
     length = np.sqrt(np.einsum("ij,ij->i", sine, sine))
     cosine = 0.5 * (np.trace(relative, axis1=1, axis2=2) - 1.0)
     angle = np.arctan2(length, cosine)
-    # A half turn has no sine and so no axis: any axis keeps its angle, which is all the limit asks for.
+    # A half turn has no unique axis. Any axis keeps the angle, and the limit is about the angle.
     scale = np.where(length > 1e-9, angle / np.maximum(length, 1e-9), 1.0)
     turns: Array = sine * scale[:, None]
     turns[(length <= 1e-9) & (cosine < 0), 0] = np.pi

@@ -1,4 +1,4 @@
-"""The judgement of one chunk."""
+"""The result of checking one chunk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOT_A_NUMBER: Final = float("nan")
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a whole chunk may be forwarded, and if not, why.
+    """Whether a whole chunk may be forwarded, and why not.
 
     Attributes:
         ok: the chunk keeps every limit.

@@ -1,4 +1,4 @@
-"""Latched stop: signs of life, refusals and robot faults become one state that only a person's reset clears."""
+"""Latched stop: heartbeats, refusals and robot faults become one state. Only a person's reset clears a stop."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from bid_ros.checks import check_range
-from bid_ros.chunk import NANOSECONDS
-from bid_ros.deadline import Deadlines
+from bid_ros.core.checks import check_range
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.deadline import Deadlines
+from bid_ros.safety.grants import Lapse
 from bid_ros.safety.verdict import NOT_A_NUMBER, Verdict, refused
 
-# A late chunk, or one that came while the arm's pose was unknown, is what a loaded computer produces now and then.
-# Not forwarding it is safe: the chunk before it still covers now, and the arm stops by itself when it ends. Every
-# other refusal means that the sender asked for something it must never ask for; it is not to be trusted further.
+# A loaded computer now and then produces a late chunk, or one for which the arm's pose is unknown. It is safe not to
+# forward it: the previous chunk still covers now, and the arm stops by itself when that ends. Any other refusal means
+# that the sender asked for what it must never ask for. Such a sender is not trusted further.
 TOLERATED: Final = frozenset({"time", "measurement"})
 
 
 class State(Enum):
-    """What the watchdog allows: nothing yet (WAITING), accepted chunks (RUNNING), nothing until a reset (STOPPED)."""
+    """What may be forwarded: nothing yet (WAITING), accepted chunks (RUNNING), nothing until a reset (STOPPED)."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -28,15 +29,15 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class WatchdogConfig:
-    """What is watched and how much is tolerated.
+    """What the watchdog watches and tolerates.
 
     Attributes:
-        deadlines: longest silence in s of each required node; one at least.
-        late_limit: consecutive refusals of the tolerated kinds that latch a stop.
-        tolerated: triggers of refusals that latch only after ``late_limit`` in a row. Any other trigger, also one
-            not known here, latches at once.
-        settle_s: s for which every required node must have been heard without a gap before the watchdog is armed.
-            While a system starts, processes that load disturb each other, and nothing moves yet.
+        deadlines: longest silence in s of each required node, at least one node.
+        late_limit: number of tolerated refusals in a row that latch a stop.
+        tolerated: triggers of refusals that latch only after ``late_limit`` in a row. Any other trigger latches at
+            once, even an unknown one.
+        settle_s: s for which every required node must be heard without a gap before the watchdog is armed. While a
+            system starts, loading processes disturb each other, and nothing moves yet.
     """
 
     deadlines: Mapping[str, float]
@@ -52,11 +53,11 @@ class WatchdogConfig:
 
 
 class Watchdog:
-    """State machine of the safety node. It reads no clock; every instant is a steady one in integer nanoseconds.
+    """State machine of the safety node. It reads no clock: every time is a steady one in integer nanoseconds.
 
-    It starts in WAITING and forwards nothing until each required node has been heard and none is overdue; from then
-    on it is armed. Silence, a fault of the robot or a refusal stops it, the first cause is kept, and only
-    :meth:`reset` leaves the stop.
+    It starts in WAITING and lets nothing pass until every required node has been heard and none is overdue. Then it is
+    armed. Silence, a fault of the robot or a refusal latches a stop. The first cause is kept. Only :meth:`reset` leaves
+    the stop.
     """
 
     def __init__(self, config: WatchdogConfig) -> None:
@@ -72,7 +73,7 @@ class Watchdog:
 
     @property
     def state(self) -> State:
-        """State at the last call that took an instant."""
+        """State at the last call that took a time."""
         if self._stop is not None:
             return State.STOPPED
         return State.RUNNING if self._armed else State.WAITING
@@ -84,12 +85,12 @@ class Watchdog:
 
     @property
     def trigger(self) -> str:
-        """What stopped it: a refusal's trigger, ``heartbeat:NAME`` or ``fault``; empty unless STOPPED."""
+        """What stopped it: a refusal's trigger, ``heartbeat:NAME``, ``grant`` or ``fault``; empty unless STOPPED."""
         return self._stop.trigger if self._stop else ""
 
     @property
     def reason(self) -> str:
-        """One sentence: why it stopped, or whom it waits for; empty while RUNNING."""
+        """One sentence: why it stopped, or which nodes it waits for. Empty while RUNNING."""
         if self._stop is not None:
             return self._stop.reason
         if self._armed:
@@ -107,16 +108,21 @@ class Watchdog:
         return self._stop.limit if self._stop else NOT_A_NUMBER
 
     def beat(self, name: str, steady_ns: int) -> None:
-        """Note a sign of life; names that are not required are ignored."""
+        """Note a heartbeat. Names that are not required are ignored."""
         if name in self._config.deadlines:
-            # Silence is judged before the beat that ends it, so a gap is noticed however it falls between two ticks.
+            # Check the silence before the beat that ends it. So a gap between two ticks is noticed too.
             self._advance(steady_ns)
             self._deadlines.beat(name, steady_ns)
 
     def arm_fault(self, reason: str, steady_ns: int) -> bool:
-        """Note the robot's fault, an empty text for none; returns as :meth:`tick`."""
+        """Note the robot's fault; an empty text means none. Returns as :meth:`tick`."""
         self._fault = reason
         return self.tick(steady_ns)
+
+    def lapse(self, lapse: Lapse | None) -> None:
+        """Stop because of a grant that nobody renewed; None changes nothing."""
+        if lapse is not None:
+            self._latch(refused("grant", str(lapse), measured=lapse.limit_s, limit=lapse.limit_s))
 
     def judge(self, verdict: Verdict, steady_ns: int) -> bool:
         """Count a verdict and return whether the chunk may be forwarded now."""
@@ -134,14 +140,14 @@ class Watchdog:
         return False
 
     def tick(self, steady_ns: int) -> bool:
-        """Judge silence and faults at ``steady_ns``; return True once for each stop, whatever caused it."""
+        """Check silence and faults at ``steady_ns``. Return True once for each new stop."""
         self._advance(steady_ns)
         news = not self._announced
         self._announced = True
         return news
 
     def reset(self, steady_ns: int) -> str:
-        """Leave the stop; return an empty text, or why that is refused: the cause still holds."""
+        """Leave the stop. Return an empty text, or why the reset is refused: the cause still holds."""
         if self._fault:
             return f"not reset: the robot reports a fault: {self._fault}"
         expired = self._deadlines.expired(steady_ns) if self._armed else None

@@ -1,1 +1,1 @@
-"""The Franka twin: the placing scene, its renderer, its libfranka server and the score."""
+"""Shared by all simulated scenes: pieces of MJCF, rendering, state."""

@@ -1,10 +1,17 @@
-"""Small pieces of MuJoCo's MJCF that scenes are made of."""
+"""Small pieces of MuJoCo's MJCF for scenes."""
 
 from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from typing import Final
+
+# Contact bits: a hand touches objects and the world; objects touch all three. NO_BITS touches nothing.
+HAND_BITS: Final = {"contype": "1", "conaffinity": "6"}
+OBJECT_BITS: Final = {"contype": "2", "conaffinity": "5"}
+WORLD_BITS: Final = {"contype": "4", "conaffinity": "3"}
+NO_BITS: Final = {"contype": "0", "conaffinity": "0"}
 
 
 def geom(parent: ET.Element, kind: str, **attributes: str) -> None:
@@ -13,12 +20,12 @@ def geom(parent: ET.Element, kind: str, **attributes: str) -> None:
 
 
 def text(values: Sequence[float]) -> str:
-    """Numbers as MJCF writes them."""
+    """Return numbers as MJCF text."""
     return " ".join(str(float(value)) for value in values)
 
 
 def look(position: Sequence[float], target: Sequence[float], up: Sequence[float] = (0.0, 0.0, 1.0)) -> str:
-    """MJCF ``xyaxes`` of a camera at ``position`` that looks at ``target`` with ``up`` towards the image's top."""
+    """Return ``xyaxes`` of a camera at ``position`` that looks at ``target``, with ``up`` towards the image's top."""
     back = _unit([p - t for p, t in zip(position, target, strict=True)])
     right = _unit(_cross(up, back))
     return text([*right, *_cross(back, right)])
@@ -29,7 +36,7 @@ def plain_visuals(scene: ET.Element, centre: Sequence[float]) -> None:
 
     Args:
         scene: the ``mujoco`` element.
-        centre: ``(3,)`` m, middle of what is to be seen.
+        centre: ``(3,)`` m, middle of the visible scene.
     """
     visual = ET.SubElement(scene, "visual")
     ET.SubElement(visual, "headlight", ambient="0.45 0.45 0.45", diffuse="0.25 0.25 0.25", specular="0 0 0")
@@ -40,7 +47,7 @@ def plain_visuals(scene: ET.Element, centre: Sequence[float]) -> None:
 
 
 def lamp(worldbody: ET.Element, position: Sequence[float], direction: Sequence[float]) -> None:
-    """Add a lamp far away that gives surfaces their shape and casts no shadow."""
+    """Add a distant lamp without shadows, which gives surfaces their shape."""
     where = {"name": "lamp", "pos": text(position), "dir": text(direction), "directional": "true"}
     ET.SubElement(
         worldbody, "light", {**where, "castshadow": "false", "diffuse": "0.55 0.55 0.55", "specular": "0 0 0"}

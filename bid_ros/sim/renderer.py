@@ -13,8 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.errors import CameraError
-from bid_ros.sim.scenes import PLACING, scene_model
+from bid_ros.core.errors import CameraError
 
 BACKENDS: Final = ("egl", "osmesa")
 MAX_SIZE: Final = 640  # pixels, the offscreen buffer of the scene
@@ -29,27 +28,27 @@ _FLAGS_OFF: Final = (
 
 
 class SceneRenderer:
-    """Renders the twin's cameras. Use it from the thread that made it: an OpenGL context belongs to one thread.
+    """Renders the twin's cameras. Use it in the thread that made it: an OpenGL context belongs to one thread.
 
     Args:
-        width, height: of the images in pixels, 8 to 640.
-        cameras: names of the scene's cameras to render; None for all of them.
-        model: of the scene; None for the placing scene.
+        model: model of the scene.
+        width, height: size of the images in pixels, 8 to 640.
+        cameras: names of the cameras to render. None: all.
 
     Raises:
-        CameraError: if the size or a camera name is not valid, or no offscreen OpenGL works here.
+        CameraError: the size or a camera name is not valid, or no offscreen OpenGL works here.
     """
 
     def __init__(
         self,
+        model: mujoco.MjModel,
         width: int = 96,
         height: int = 96,
         cameras: Sequence[str] | None = None,
-        model: mujoco.MjModel | None = None,
     ) -> None:
         if not (8 <= width <= MAX_SIZE and 8 <= height <= MAX_SIZE):
             raise CameraError(f"image size is {width} x {height}; valid is 8 to {MAX_SIZE} pixels")
-        self._model = scene_model(PLACING) if model is None else model
+        self._model = model
         valid = [self._model.camera(index).name for index in range(self._model.ncam)]
         wanted = valid if cameras is None else cameras
         unknown = [name for name in wanted if name not in valid]
@@ -76,7 +75,7 @@ class SceneRenderer:
             mocap_pos, mocap_quat: ``(bodies, 3)`` m and ``(bodies, 4)`` wxyz; flat arrays are accepted.
 
         Raises:
-            CameraError: if the sizes are not those of the scene.
+            CameraError: the sizes do not fit the scene.
         """
         state = (("qpos", qpos), ("mocap_pos", mocap_pos), ("mocap_quat", mocap_quat))
         for name, value in state:
@@ -111,8 +110,8 @@ class SceneRenderer:
 
 
 def _open_context(width: int, height: int) -> Any:
-    """Open the offscreen OpenGL that works here; ``MUJOCO_GL`` (egl or osmesa) forces one."""
-    # One thread per context: at these sizes more threads cost more than they draw.
+    """Open an offscreen OpenGL that works here. ``MUJOCO_GL`` (egl or osmesa) forces one."""
+    # One thread per context: at these image sizes more threads are slower.
     os.environ.setdefault("LP_NUM_THREADS", "1")
     backend = os.environ.get("MUJOCO_GL", "").strip().lower() or _first_working_backend()
     if backend not in BACKENDS:
@@ -130,7 +129,7 @@ _HINT: Final = "install libegl1 and libgl1-mesa-dri (or libosmesa6), or set MUJO
 
 
 def _first_working_backend() -> str:
-    # Tried in a process of its own, because PyOpenGL binds one platform for the life of a process.
+    # Try it in another process, because PyOpenGL binds one platform for the life of a process.
     for backend in BACKENDS:
         code = f"from mujoco.{backend} import GLContext; GLContext(8, 8).make_current()"
         try:

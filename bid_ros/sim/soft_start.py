@@ -1,4 +1,4 @@
-"""The distance a body covers that gets under way without a jerk."""
+"""The distance that a body covers after a smooth start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SOFT_START_S: Final = 0.5  # s until the full speed
 
 
 def travelled(speed: float, t_s: float) -> float:
-    """Distance in m covered ``t_s`` seconds after the start at ``speed`` m/s after a soft start; 0 before it."""
+    """Return the distance in m, ``t_s`` seconds after a smooth start to ``speed`` m/s; 0 before it."""
     t = max(t_s, 0.0)
     x = min(t / SOFT_START_S, 1.0)
     # Integral of the smooth step 3 x^2 - 2 x^3, then constant speed: velocity and acceleration have no jump.

@@ -3,7 +3,7 @@ import pytest
 from bid_ros.cameras import CameraConfig, load_cameras, open_camera
 from bid_ros.cameras.realsense import RealSenseCamera
 from bid_ros.cameras.uvc import UvcCamera
-from bid_ros.errors import CameraError
+from bid_ros.core.errors import CameraError
 
 NAMES = ["third_person", "wrist"]
 GOOD = """
@@ -23,30 +23,56 @@ def test_reads_every_camera_of_the_task(tmp_path):
     assert list(cameras) == NAMES
     assert cameras["third_person"] == CameraConfig("third_person", "uvc", "0", (80, 0, 480, 480))
     assert cameras["wrist"].crop is None
-    assert isinstance(open_camera(cameras["third_person"]), UvcCamera)
-    assert isinstance(open_camera(cameras["wrist"]), RealSenseCamera)
+    assert isinstance(open_camera(cameras["third_person"], tmp_path), UvcCamera)
+    assert isinstance(open_camera(cameras["wrist"], tmp_path), RealSenseCamera)
 
 
-@pytest.mark.parametrize("name", ["franka_place_cameras.yaml", "franka_place_cameras_twin.yaml"])
-def test_the_shipped_files_are_valid(name, pytestconfig):
-    assert set(load_cameras(pytestconfig.rootpath / "config" / name, NAMES)) == set(NAMES)
+@pytest.mark.parametrize("name", ["franka_place", "ur5_pick"])
+def test_the_shipped_files_say_what_is_on_the_robot_and_what_in_its_twin(name, root):
+    file = root / "config" / name / "cameras.yaml"
+    robot, twin = load_cameras(file, NAMES), load_cameras(file, NAMES, twin=True)
+    assert {camera.source for camera in robot.values()} == {"topic"}
+    assert {camera.source for camera in twin.values()} == {"twin"}
+    assert robot["third_person"].position is None and twin["third_person"].position is not None
+
+
+def test_a_camera_that_says_nothing_of_the_twin_is_rendered_there(tmp_path):
+    file = tmp_path / "cameras.yaml"
+    file.write_text(GOOD)
+    assert {camera.source for camera in load_cameras(file, NAMES, twin=True).values()} == {"twin"}
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("wrist: {source: twin}", "the task's cameras are third_person, wrist"),
-        (GOOD + "left: {source: twin}", "the task's cameras are"),
-        ("- 1", "the task's cameras are"),
+        (
+            "wrist: {source: twin}",
+            "camera 'third_person' that the task observes is missing; the task's cameras are third_person, wrist",
+        ),
+        (GOOD + "left: {source: twin}", "camera 'left' the task does not observe"),
+        ("- 1", "is .1.; valid is a mapping of the task's cameras"),
+        ("", "camera 'third_person' that the task observes is missing"),
         ("{", "is not valid YAML"),
-        (GOOD.replace("uvc", "gige"), "source 'gige'; valid are twin, topic, uvc, realsense"),
+        (GOOD.replace("uvc", "gige"), "'third_person' has source 'gige'; valid are twin, topic, bag, realsense, uvc"),
         (GOOD.replace("address: 0", 'address: ""'), "camera 'third_person' has no address"),
-        (GOOD.replace("crop: null", "zoom: 2"), "valid fields are source, address, crop, position"),
-        (GOOD.replace("[80, 0, 480, 480]", "[80, 0, 480]"), r"crop \(80, 0, 480\); valid is"),
+        (
+            GOOD.replace("crop: null", "zoom: 2"),
+            "wrist: unknown field 'zoom'; valid are source, address, crop, position",
+        ),
+        (
+            GOOD.replace("[80, 0, 480, 480]", "[80, 0, 480]"),
+            r"crop is \[80, 0, 480\]; valid is a list of 4 whole numbers",
+        ),
         (GOOD.replace("[80, 0, 480, 480]", "[80, 0, 0, 480]"), "valid is .left, top, width, height."),
         (GOOD.replace("crop: null", "position: [1, 0, 1]"), "camera 'wrist' has half a calibration"),
-        (GOOD.replace("crop: null", "position: [1, 0], quaternion: [0, 0, 0, 1]"), "calibration of a wrong size"),
-        (GOOD.replace("[80, 0, 480, 480]", "wide"), "'third_person' has a value of the wrong type"),
+        (
+            GOOD.replace("crop: null", "position: [1, 0], quaternion: [0, 0, 0, 1]"),
+            "position is .1, 0.; valid is a list of 3 numbers",
+        ),
+        (GOOD.replace("address: 0", "address: 0, twin: {sourec: twin}"), "third_person: unknown field 'sourec'"),
+        (GOOD.replace("crop: null", "name: left"), "wrist: unknown field 'name'; valid are source"),
+        (GOOD.replace("crop: null", "fovy: 180"), "wrist: fovy is 180; valid is a number above 0 and below 180"),
+        (GOOD.replace("[80, 0, 480, 480]", "wide"), "third_person: crop is 'wide'; valid is a list of 4 whole numbers"),
     ],
 )
 def test_a_wrong_file_is_one_sentence(tmp_path, text, words):
@@ -69,6 +95,6 @@ def test_a_missing_file_is_named(tmp_path):
         load_cameras(tmp_path / "none.yaml", NAMES)
 
 
-def test_a_topic_is_no_device():
+def test_a_topic_is_no_device(tmp_path):
     with pytest.raises(CameraError, match="is no device to open"):
-        open_camera(CameraConfig("wrist", "topic", "/image"))
+        open_camera(CameraConfig("wrist", "topic", "/image"), tmp_path)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bid_ros.cameras.model import CameraModel
-from bid_ros.errors import CameraError
+from bid_ros.core.errors import CameraError
 
 # One metre above the base, looking straight down, the picture's top towards +x: x right = -y, y down = -x.
 DOWN = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])

@@ -1,7 +1,7 @@
 import pytest
 
 from bid_ros.cameras import FramePairing
-from bid_ros.errors import CameraError
+from bid_ros.core.errors import CameraError
 
 MS = 1_000_000
 NAMES = ("third_person", "wrist")

@@ -1,11 +1,11 @@
 import pytest
 
 from bid_ros.cameras.realsense import RealSenseCamera
-from bid_ros.errors import CameraError
+from bid_ros.core.errors import CameraError
 
 
 def test_opening_without_the_library_or_the_device_is_one_sentence():
-    with pytest.raises(CameraError, match=r"needs pyrealsense2|does not start") as caught:
+    with pytest.raises(CameraError, match=r"needs the extra 'realsense'|does not start") as caught:
         RealSenseCamera("no such serial").open()
     assert "'no such serial'" in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -6,7 +6,7 @@ import pytest
 
 from bid_ros.cli import main
 from bid_ros.commands.tasks import recorded_task, task_of
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
 
 
 def runs(folder, *names):

@@ -266,7 +266,7 @@ def test_other_decoders_start_from_noise(cold):
 
 
 def test_unknown_name_lists_the_valid_ones():
-    with pytest.raises(DecodingError, match=r"'bird' is unknown; valid are vanilla, ema, warmstart, bid, bid\+ema"):
+    with pytest.raises(DecodingError, match=r"'bird' does not exist; valid are vanilla, ema, warmstart, bid, bid\+ema"):
         build_decoder("bird")
 
 

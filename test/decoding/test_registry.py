@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from bid_ros.core.registry import collect
 from bid_ros.decoding import DecodingError, decoder_names
-from bid_ros.decoding.registry import _collect
+from bid_ros.decoding.registry import merge
 from bid_ros.decoding.vanilla import vanilla
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,15 +21,18 @@ def package(tmp_path, monkeypatch):
     """A copy of the package's decoders as links, where a test can add a file."""
     folder = tmp_path / "more_decoders"
     folder.mkdir()
+    (folder / "__init__.py").touch()
     for name in ("vanilla", "ema", "warmstart", "bidirectional"):
         (folder / f"{name}.py").write_text(f"from bid_ros.decoding.{name} import DECODERS\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    return folder
+    yield folder
+    for name in [name for name in sys.modules if name.startswith("more_decoders")]:
+        del sys.modules[name]
 
 
 def test_a_new_decoder_is_one_file(package):
     (package / "newest.py").write_text("from bid_ros.decoding.vanilla import vanilla\nDECODERS = {'newest': vanilla}\n")
-    found = _collect(package, "more_decoders")
+    found = merge(collect("more_decoders", "DECODERS"))
     assert found["newest"] is vanilla
     assert list(found)[:6] == ["vanilla", "ema", "warmstart", "bid", "bid+ema", "bid+warmstart"]
 
@@ -35,11 +40,11 @@ def test_a_new_decoder_is_one_file(package):
 def test_two_decoders_of_one_name_are_refused(package):
     (package / "zz_again.py").write_text("DECODERS = {'ema': None}\n")
     with pytest.raises(DecodingError, match="decoder 'ema' of module 'zz_again' is already another module's"):
-        _collect(package, "more_decoders")
+        merge(collect("more_decoders", "DECODERS"))
 
 
 @pytest.mark.parametrize("name", decoder_names())
 def test_every_decoder_has_a_page_that_is_linked(name):
-    page = ROOT / "docs" / "decoders" / f"{name}.md"
-    assert page.read_text().startswith(f"# {name}\n")
-    assert f"](decoders/{name}.md)" in (ROOT / "docs" / "decoding.md").read_text()
+    folder = ROOT / "docs" / "reference" / "decoders"
+    assert (folder / f"{name}.md").read_text().startswith(f"# {name}\n")
+    assert f"]({name}.md)" in (folder / "index.md").read_text()

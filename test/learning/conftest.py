@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from bid_ros.core.task import Task, parse_task
 from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig
 from bid_ros.recording.dataset import Dataset
-from bid_ros.task import Task, parse_task
 
 SIDE = 24
 ROWS = 12

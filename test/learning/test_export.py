@@ -5,16 +5,16 @@ import onnx
 import pytest
 import torch
 
-from bid_ros.errors import BidError, BundleError
+from bid_ros.core.errors import BidError, BundleError
+from bid_ros.core.observation import Observation
 from bid_ros.learning import export, train
 from bid_ros.learning.compare import compare
 from bid_ros.learning.graphs import EncoderGraph, write_denoiser, write_encoder
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder
-from bid_ros.observation import Observation
-from bid_ros.policy.policy import Policy
-from bid_ros.policy.runtime import build_runtime
-from bid_ros.policy.sampler import DdimSampler
+from bid_ros.policy.diffusion.policy import DiffusionPolicy
+from bid_ros.policy.diffusion.sampler import DdimSampler
+from bid_ros.policy.runtimes.registry import build_runtime
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_bundle_decides_as_pytorch_does(task, dataset, make_config, tmp_path, 
     train(make_config(action_reference=reference), dataset, run, task, progress=False)
     bundle = export(run, tmp_path / "bundle", task, half=False)
     values = {name: items[5:7] for name, items in dataset.observations.items()}
-    policy = Policy(bundle, task, runtime)
+    policy = DiffusionPolicy(bundle, task, runtime)
     encoded = policy.encode(Observation(0, values))
     ours, weak = policy.sample(encoded, 3, 2, np.random.default_rng(4))
     assert weak is not None
@@ -46,7 +46,7 @@ def test_a_bundle_decides_as_pytorch_does(task, dataset, make_config, tmp_path, 
         def denoise(sample, step):
             return networks.denoiser(torch.from_numpy(sample), torch.from_numpy(step), condition).numpy()
 
-        theirs = bundle.action.denormalise(DdimSampler(bundle.diffusion).run(denoise, noise))
+        theirs = bundle.action.denormalise(DdimSampler(bundle.settings).run(denoise, noise))
     if reference == "tool":
         theirs[..., :3] += values["tool_position"][-1]
     np.testing.assert_allclose(ours, np.clip(theirs, encoded.low, encoded.high), atol=1e-5)
@@ -54,15 +54,15 @@ def test_a_bundle_decides_as_pytorch_does(task, dataset, make_config, tmp_path, 
 
 def test_half_weights_are_small_and_close(task, dataset, run, tmp_path) -> None:
     full, half = (export(run, tmp_path / name, task, half=name == "half") for name in ("full", "half"))
-    sizes = [bundle.strong.denoiser.stat().st_size for bundle in (full, half)]
+    sizes = [bundle.strong["denoiser"].stat().st_size for bundle in (full, half)]
     assert sizes[1] < 0.75 * sizes[0]
     values = {name: items[5:7] for name, items in dataset.observations.items()}
     chunks = []
     for bundle in (full, half):
-        policy = Policy(bundle, task, "onnx")
+        policy = DiffusionPolicy(bundle, task, "onnx")
         chunks.append(policy.sample(policy.encode(Observation(0, values)), 4, 0, np.random.default_rng(0))[0])
     assert 0 < np.abs(chunks[0] - chunks[1]).max() < 0.01
-    types = {item.data_type for item in onnx.load(half.strong.denoiser).graph.initializer}
+    types = {item.data_type for item in onnx.load(half.strong["denoiser"]).graph.initializer}
     assert onnx.TensorProto.FLOAT16 in types
 
 
@@ -84,8 +84,8 @@ def test_a_bundle_without_weak_policy(task, run, tmp_path) -> None:
 def test_sampling_steps_are_chosen_at_export(task, run, tmp_path) -> None:
     before = export(run, tmp_path / "as_trained", task)
     bundle = export(run, tmp_path / "bundle", task, sampling_steps=3)
-    assert bundle.diffusion == replace(before.diffusion, sampling_steps=3) != before.diffusion
-    with pytest.raises(BundleError, match="sampling_steps is 0; valid is a whole number from 1 to 100"):
+    assert bundle.settings == replace(before.settings, sampling_steps=3) != before.settings
+    with pytest.raises(BundleError, match="sampling_steps is 0; valid is a whole number, 1 or more"):
         export(run, tmp_path / "none", task, sampling_steps=0)
     assert not (tmp_path / "none").exists()
 

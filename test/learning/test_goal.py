@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from bid_ros.core.task import Task
 from bid_ros.learning.goal import goal_columns, row_goals
 from bid_ros.recording.dataset import Dataset
-from bid_ros.task import Task
 
 
 def with_widths(dataset: Dataset, first: int, *runs: tuple[int, float]) -> Dataset:

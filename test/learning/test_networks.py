@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
 from bid_ros.learning import NetworkConfig
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.encoder import ImageEncoder, SpatialSoftmax

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from bid_ros.core.task import Task
 from bid_ros.learning.ranges import action_normaliser, action_spread, observation_normalisers
 from bid_ros.recording.dataset import Dataset
-from bid_ros.task import Task
 
 
 def test_data_spans_the_unit_range(task: Task, dataset: Dataset) -> None:

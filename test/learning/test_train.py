@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bid_ros.errors import BidError, RecordingError
+from bid_ros.core.errors import BidError, RecordingError
 from bid_ros.learning import AugmentConfig, train
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.trainer import Trainer

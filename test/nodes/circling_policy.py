@@ -17,11 +17,11 @@ from rclpy.node import Node
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Heartbeat
-from bid_ros.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.task import load_task
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.qos import COMMAND, STATE
-from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
-from bid_ros.task import load_task
 
 CENTER = np.array([0.42, -0.05])  # m, base frame; the twin's tool begins on the circle
 RADIUS = 0.06  # m
@@ -66,7 +66,7 @@ class Circling(Node):
         rows[:, :2] = self.places(now + self.task.dt_ns * np.arange(STEPS))
         chunk = ActionChunk(now, self.task.dt_ns, rows, source="policy", sequence=self.sequence)
         self.sequence += 1
-        self.chunks.publish(chunk_to_message(chunk, self.task))
+        self.chunks.publish(chunk_to_message(chunk, self.task, ""))
 
 
 rclpy.init()

@@ -14,22 +14,24 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
+from tf2_msgs.msg import TFMessage
 from ur_twin import free_address
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
-from bid_ros.arms import ArmState, build_arm
-from bid_ros.arms.franka_config import FrankaConfig
-from bid_ros.arms.robotiq import RobotiqConfig
-from bid_ros.arms.ur_config import UrConfig
-from bid_ros.bringup import SYSTEMS
-from bid_ros.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.task import load_task
 from bid_ros.nodes.arm_node import joint_message
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
-from bid_ros.nodes.qos import COMMAND, STATE
-from bid_ros.rotation import matrix_from_quaternion, matrix_to_6d
-from bid_ros.stamps import stamp_ns
-from bid_ros.task import load_task
+from bid_ros.nodes.qos import COMMAND, STATE, TRANSFORMS
+from bid_ros.robots.base import ArmState
+from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.registry import build_arm
+from bid_ros.robots.robotiq.driver import RobotiqConfig
+from bid_ros.robots.ur.config import UrConfig
+from bid_ros.system.folder import find_system
 
 START_S = 60.0  # twin and arm node start beside whatever else this computer does
 STATE_PERIOD_S = 0.02
@@ -39,11 +41,11 @@ SPEED = 0.03  # m/s of the chunks that are streamed
 
 
 def arm_parameters(root, address: str, name: str = "franka_place", **changes):
-    system = SYSTEMS[name]
+    system = find_system(name)
     return {
-        "task": system.config(".yaml"),
-        "arm": system.arm,
-        "arm_config": str(root / "config" / system.arm_config),
+        "task": str(system.file("task.yaml")),
+        "arm": system.task.robot,
+        "arm_config": str(system.file("robot.yaml")),
         "robot_ip": address,
         "twin": True,
         "connect_wait_s": START_S,
@@ -56,9 +58,10 @@ class Harness:
 
     def __init__(self, bench, root, name: str = "franka_place", **changes):
         self.bench = bench
-        task = SYSTEMS[name].config(".yaml")
+        task = str(find_system(name).file("task.yaml"))
         self.task = load_task(task)
         self.alive = {"policy", "safety"}
+        self.foreign: set[str] = set()
         self.statuses: list[ArmStatus] = []
         self.tool = None
         self.joints: list[JointState] = []
@@ -76,6 +79,7 @@ class Harness:
         node.create_timer(0.05, self._beat)
         node.create_timer(0.1, self._stream)
         self._reset = node.create_client(Trigger, "/arm/reset")
+        bench.grant("policy")
         self.address = free_address()
         bench.start("twin", {"task": task, "address": self.address})
         bench.start("arm", arm_parameters(root, self.address, name, **changes))
@@ -85,7 +89,7 @@ class Harness:
 
     def _beat(self):
         for name in self.alive:
-            self._beats.publish(Heartbeat(node=name))
+            self._beats.publish(Heartbeat(node=name, robot="other" if name in self.foreign else ""))
 
     def _stream(self):
         if self.streaming:
@@ -103,7 +107,7 @@ class Harness:
         rows[:, 0] += SPEED * (times - self.started_ns) / NANOSECONDS
         chunk = ActionChunk(now, self.task.dt_ns, rows, source="policy", sequence=len(self.sent))
         self.sent.append(chunk)
-        self._chunks.publish(chunk_to_message(chunk, self.task))
+        self._chunks.publish(chunk_to_message(chunk, self.task, "other" if "chunks" in self.foreign else ""))
 
     def mode(self) -> int:
         return self.statuses[-1].mode if self.statuses else -1
@@ -132,7 +136,7 @@ class Harness:
         self.alive.remove("safety")
         assert self.bench.until(lambda: not self.reset().success, START_S, each=self.send)
         self.start = None
-        task = str(root / "config" / "franka_place.yaml")
+        task = str(root / "config" / "franka_place" / "task.yaml")
         process = self.bench.start("safety", {"task": task, "required": ["policy"]})
         assert self.bench.until(lambda: self.reset().success, START_S)
         return process
@@ -226,6 +230,36 @@ def test_a_required_node_that_was_never_heard_is_not_trusted_once_work_begins(be
     assert age_s(ended, stamp_ns(begun)) <= 0.3 + MARGIN_S
 
 
+def test_without_a_live_grant_the_arm_stops_though_safety_lets_chunks_pass(harness):
+    harness.track(steps=15)
+    harness.bench.stop_granting()
+    since = time.time_ns()
+    assert harness.until_mode(ArmStatus.STOPPED)
+    assert age_s(harness.first(since, stopping), since) <= 0.5 + MARGIN_S
+    assert speed(harness.statuses[-1]) == 0.0 and age_s(harness.statuses[-1], since) <= 1.0
+    assert harness.statuses[-1].reason.startswith("nobody renewed the grant of 'policy' for 0.50 s")
+    # A reset alone moves nothing: somebody has to be in charge again.
+    assert harness.reset().success
+    assert harness.until_mode(ArmStatus.HOLDING)
+    count = len(harness.sent)
+    assert harness.bench.until(lambda: len(harness.sent) > count + 3)
+    assert harness.mode() == ArmStatus.HOLDING
+    harness.bench.grant("policy")
+    harness.start = None
+    harness.track()
+
+
+def test_a_grant_that_is_released_ends_the_motion_without_a_latch(harness):
+    harness.track(steps=15)
+    harness.bench.grant()
+    since = time.time_ns()
+    assert harness.until_mode(ArmStatus.HOLDING)
+    assert age_s(harness.first(since, stopping), since) <= MARGIN_S, "the arm followed its chunk to the end"
+    harness.bench.grant("policy")
+    harness.start = None
+    harness.track()
+
+
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGKILL])
 def test_the_end_of_the_safety_process_stops_the_arm(harness, root, kind):
     safety = harness.hand_over_to_safety(root)
@@ -269,6 +303,56 @@ def test_a_stop_of_the_safety_node_latches_until_a_reset(harness):
     harness.streaming = False
     assert harness.reset().success
     assert harness.until_mode(ArmStatus.HOLDING)
+
+
+def test_the_pose_of_the_tool_is_a_transform_too(harness):
+    heard: list[TFMessage] = []
+    poses: dict[int, PoseStamped] = {}
+    harness.bench.node.create_subscription(TFMessage, "/tf", heard.append, TRANSFORMS)
+    harness.bench.node.create_subscription(
+        PoseStamped, "/arm/tool_pose", lambda pose: poses.setdefault(stamp_ns(pose), pose), STATE
+    )
+    both = lambda: [tf.transforms[0] for tf in heard if stamp_ns(tf.transforms[0]) in poses]  # noqa: E731
+    assert harness.bench.until(lambda: len(both()) > 5)
+    transform = both()[-1]
+    assert (transform.header.frame_id, transform.child_frame_id) == ("base", "tool")
+    pose = poses[stamp_ns(transform)].pose
+    assert transform.transform.translation.x == pose.position.x and transform.transform.rotation == pose.orientation
+    stamps = [stamp_ns(tf.transforms[0]) for tf in heard]
+    assert all(before < after for before, after in pairwise(stamps)), "tf2 warns of every stamp that is said twice"
+
+
+def test_no_measurement_is_told_twice_and_a_silent_robot_is_still_told_of(harness):
+    frozen = harness.bench.processes["twin"]
+    assert harness.bench.until(lambda: len(harness.statuses) > 100)
+    frozen.send_signal(signal.SIGSTOP)
+    try:
+        assert harness.until_mode(ArmStatus.FAULT)
+        count = len(harness.statuses)
+        assert harness.bench.until(lambda: len(harness.statuses) > count + 10)
+    finally:
+        frozen.send_signal(signal.SIGCONT)
+    alive = [stamp_ns(status) for status in harness.statuses if status.mode == ArmStatus.HOLDING]
+    assert len(alive) == len(set(alive)) > 100
+
+
+def test_another_robot_neither_moves_nor_stops_nor_keeps_this_arm_alive(harness):
+    harness.foreign.add("chunks")
+    harness.streaming = True
+    assert harness.bench.until(lambda: len(harness.sent) > 10)
+    assert {status.mode for status in harness.statuses} == {ArmStatus.HOLDING}
+    assert {status.source for status in harness.statuses} == {""}
+    harness.foreign.clear()
+    harness.start = None
+    harness.track(steps=15)
+    sent = len(harness.sent)
+    stop = SafetyState(robot="other", state=SafetyState.STOPPED, reason="not this one")
+    assert harness.bench.until(lambda: len(harness.sent) > sent + 5, each=lambda: harness.states.publish(stop))
+    assert "not this one" not in " ".join(status.reason for status in harness.statuses)
+    assert harness.mode() == ArmStatus.TRACKING, harness.statuses[-1].reason
+    harness.foreign.add("policy")
+    assert harness.until_mode(ArmStatus.STOPPED)
+    assert "no sign of life from 'policy'" in harness.statuses[-1].reason
 
 
 def test_a_twin_that_ends_is_a_fault_and_the_node_lives_on(harness):
@@ -354,4 +438,4 @@ def test_every_joint_has_a_name_with_and_without_a_gripper(name, fingers):
     message = joint_message(info, state, "base")
     assert len(message.name) == len(set(message.name)) == count + fingers
     assert list(message.position) == [*joints, *[0.025] * fingers]
-    assert list(message.velocity) == [*(2 * joints), *[0.0] * fingers]
+    np.testing.assert_array_equal(message.velocity, [*(2 * joints), *[np.nan] * fingers])

@@ -11,11 +11,13 @@ import pytest
 from std_srvs.srv import SetBool, Trigger
 from tiny_bundle import make_tiny_bundle
 
+from bid_ros.core.task import load_task
+from bid_ros.core.topics import DIAGNOSTICS, ROSOUT, TF, TF_STATIC
 from bid_ros.recording.build_dataset import build_dataset
 from bid_ros.recording.reader import BagReader
-from bid_ros.task import load_task
 
 LIMIT_S = 40.0
+SHARED = {DIAGNOSTICS, ROSOUT, TF, TF_STATIC}  # by all systems of a graph
 VERBS = (
     "up",
     "demos",
@@ -82,11 +84,13 @@ def test_help_of_up_says_what_the_exit_status_means():
         (("--action-horizon", "20"), "action_horizon is 20; valid is 1 to 15"),
         (("--seed", "2147483648"), "seed is 2147483648; valid is"),
         (("--bundle", "/nonexistent"), "/nonexistent does not exist"),
-        (("--decoder", "best"), "decoder 'best' is unknown; valid are"),
+        (("--namespace", "2left"), "namespace is '2left'; valid are up to 100 letters"),
+        (("--parameters", "/nonexistent"), "parameter file /nonexistent does not exist"),
+        (("--decoder", "best"), "decoder 'best' does not exist; valid are"),
     ],
 )
 def test_bad_arguments_of_up_end_with_status_2_and_one_sentence(tmp_path, root, ros_domain, arguments, word):
-    bundle = make_tiny_bundle(tmp_path / "bundle", load_task(root / "config" / "franka_place.yaml"))
+    bundle = make_tiny_bundle(tmp_path / "bundle", load_task(root / "config" / "franka_place" / "task.yaml"))
     done = bid("up", "franka_place", "--out", str(tmp_path / "out"), "--bundle", str(bundle), *arguments, limit_s=90)
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("error: ") == 1 and word in done.stderr and "Traceback" not in done.stderr
@@ -94,27 +98,35 @@ def test_bad_arguments_of_up_end_with_status_2_and_one_sentence(tmp_path, root, 
     assert not (tmp_path / "out").exists(), "processes were started for a run that cannot work"
 
 
-@pytest.mark.parametrize("arguments", [("up", "--teleop", "recover"), ("demos", "--recover", "1")])
+@pytest.mark.parametrize(
+    "arguments", [("up", "--acts", "scripted", "--styles", "recover"), ("demos", "--count", "recover=1")]
+)
 def test_a_style_that_the_system_does_not_have_is_refused(tmp_path, ros_domain, arguments):
     verb, *rest = arguments
     done = bid(verb, "franka_place", *rest, "--out", str(tmp_path / "out"))
     assert done.returncode == 2 and not (tmp_path / "out").exists()
-    assert "demonstration style is 'recover'; valid for franka_place are clean, diverse" in done.stderr
+    assert "style is 'recover'; valid" in done.stderr and "clean, diverse" in done.stderr
 
 
-def test_demonstrating_on_a_robot_is_refused(tmp_path):
+def test_a_scripted_demonstration_on_a_robot_is_refused(tmp_path):
     out = tmp_path / "out"
-    done = bid("up", "ur5_pick", "--teleop", "clean", "--robot-ip", "192.0.2.1", "--out", str(out))
+    arguments = ("--acts", "scripted", "--styles", "clean", "--robot-ip", "192.0.2.1", "--out", str(out))
+    done = bid("up", "ur5_pick", *arguments)
     assert done.returncode == 2 and done.stderr.count("error: ") == 1
-    assert "--teleop and --robot-ip were both given; valid is one of them" in done.stderr
+    assert "device 'scripted' works in the twin only" in done.stderr
     assert not out.exists()
+
+
+def test_a_system_that_does_not_exist_is_refused(tmp_path):
+    for named, word in (("pour_tea", "franka_place, ur5_pick"), (str(tmp_path), "it has no system.yaml")):
+        done = bid("up", named, "--out", str(tmp_path / "out"))
+        assert done.returncode == 2 and done.stderr.count("error: ") == 1 and word in done.stderr
+        assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (("up", "pour_tea"), "pour_tea"),
-        (("up", "ur5_pick", "--teleop", "wild"), "wild"),
         (("up", "franka_place", "--speed", "1"), "--speed"),
         ((), "VERB"),
     ],
@@ -164,6 +176,15 @@ def test_operator_passes_start_and_verdict_on(bench):
     assert called == [start, ("/episode/outcome", True), start, ("/episode/outcome", False)]
 
 
+def test_reset_of_a_system_in_a_namespace_asks_its_nodes(bench):
+    names = ("/left/arm/reset", "/left/safety/reset", "/arm/reset")
+    done, called = answer(bench, dict.fromkeys(names, (Trigger, True)), ["reset", "--namespace", "left"])
+    assert done.returncode == 0
+    assert [name for name, _ in called] == ["/left/arm/reset", "/left/safety/reset", "/left/arm/reset"]
+    done = bid("reset", "--namespace", "le ft")
+    assert done.returncode == 2 and "error: namespace is 'le ft'; valid are" in done.stderr
+
+
 def test_reset_without_a_system_says_how_to_start_one(ros_domain):
     done = bid("reset")
     assert done.returncode == 2
@@ -179,7 +200,8 @@ def assert_moved_inside_the_limits(bag, task):
 @pytest.mark.timeout(300)
 def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_domain):
     out = tmp_path / "out"
-    command = f"up ur5_pick --teleop clean --episodes 1 --moving 0 --seed 3 --json --out {out}".split()
+    command = f"up ur5_pick --acts scripted --styles clean --episodes 1 --moving 0 --seed 3 --json --out {out}".split()
+    command += ["--namespace", "cell/right"]
     for _ in range(3):
         done = bid(*command, limit_s=90)
         # A stutter of a busy computer is silence to safety and to the robot, and rightly stops the run.
@@ -188,7 +210,7 @@ def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)
     assert (run["task"], run["episodes"], run["successes"]) == ("ur5_pick", 1, 1)
-    task = load_task(root / "config" / "ur5_pick.yaml")
+    task = load_task(root / "config" / "ur5_pick" / "task.yaml")
     data = build_dataset([out / "bag"], task)
     data.validate(task)
     widths = data.actions[:, task.columns("gripper").start]
@@ -196,14 +218,17 @@ def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_
     with BagReader(out / "bag") as reader:
         counts = reader.counts
     assert_moved_inside_the_limits(out / "bag", "ur5_pick")
-    assert counts["/ground_truth/saucer_pose"] > 10 and counts["/ground_truth/object_pose"] == 0
+    assert {name for name in counts if not name.startswith("/cell/right/")} == SHARED
+    assert counts["/cell/right/heartbeat"] > 100 and counts["/rosout"] > 0 and counts["/tf"] > 100
+    truth = "/cell/right/ground_truth"
+    assert counts[f"{truth}/saucer_pose"] > 10 and counts[f"{truth}/object_pose"] == 0
     assert not [log for log in (out / "logs").glob("*.log") if "Traceback" in log.read_text()]
 
 
 @pytest.mark.timeout(240)
 def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain):
     shipped = root / "models" / "franka_place"
-    task = load_task(root / "config" / "franka_place.yaml")
+    task = load_task(root / "config" / "franka_place" / "task.yaml")
     bundle = shipped if shipped.is_dir() else make_tiny_bundle(tmp_path / "bundle", task)
     out = tmp_path / "out"
     command = f"up franka_place --episodes 1 --moving 0 --decoder bid --samples 4 --json --bundle {bundle} --out {out}"

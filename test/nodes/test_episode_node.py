@@ -13,12 +13,13 @@ from geometry_msgs.msg import PoseStamped
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, SafetyState
+from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Grant, SafetyState
 from bid_msgs.srv import ResetEpisode
+from bid_ros.core.stamps import stamp_ns, stamp_to_ns
+from bid_ros.core.topics import GRANT
 from bid_ros.nodes.convert import pose_stamped
-from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, STATE
-from bid_ros.stamps import stamp_ns
-from bid_ros.teleop import DEMONSTRATORS
+from bid_ros.nodes.qos import COMMAND, EVENT, STATE
+from bid_ros.tasks.picking import TASK as PICKING
 
 START_S = 60.0
 REQUIRED_KEYS = {
@@ -34,21 +35,24 @@ class Harness:
         self.bench = bench
         self.out = tmp_path / "out"
         self.events: list[EpisodeEvent] = []
+        self.grants: list[tuple[float, Grant]] = []
         self.position, self.width = [0.5, 0.0, 0.3], 0.02
         self.mode, self.reason = ArmStatus.HOLDING, ""
         self.safety = SafetyState(state=SafetyState.RUNNING)
+        self.also: list[SafetyState] = []
         self.decisions = self.missed = 0
         node = bench.node
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         self._poses = node.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
         self._states = node.create_publisher(SafetyState, "/safety/state", STATE)
-        self._decisions = node.create_publisher(Decision, "/policy/decision", DECISION)
+        self._decisions = node.create_publisher(Decision, "/policy/decision", STATE)
         node.create_subscription(ChunkMessage, "/episode/chunk", self._follow, COMMAND)
         node.create_subscription(EpisodeEvent, "/episode/event", self.events.append, EVENT)
+        node.create_subscription(Grant, GRANT, lambda item: self.grants.append((time.monotonic(), item)), STATE)
         node.create_timer(0.05, self._publish)
         self._start = node.create_client(Trigger, "/episode/start")
         self._outcome = node.create_client(SetBool, "/episode/outcome")
-        content = yaml.safe_load((root / "config" / f"{task}.yaml").read_text())
+        content = yaml.safe_load((root / "config" / task / "task.yaml").read_text())
         file = tmp_path / "task.yaml"
         file.write_text(yaml.safe_dump({**content, "episode_timeout": 3.0}))
         given = {"task": str(file), "twin": False, "episodes": 1, "out": str(self.out), "labels": ["bid"]}
@@ -65,7 +69,8 @@ class Harness:
             ArmStatus(mode=self.mode, reason=self.reason, gripper_width=self.width, source="policy", command_age=0.05)
         )
         self._poses.publish(pose_stamped(time.time_ns(), "base", self.position, [1.0, 0.0, 0.0, 0.0]))
-        self._states.publish(self.safety)
+        for state in (self.safety, *self.also):
+            self._states.publish(state)
         if self.kinds()[-1:] == [EpisodeEvent.START]:
             self.decisions += 1
             self._decisions.publish(Decision(decision_ms=20.0, missed=self.missed))
@@ -130,6 +135,7 @@ def picking(bench, root, tmp_path, **parameters) -> tuple[Harness, Scene]:
 
 def test_picking_in_the_twin_begins_with_an_open_gripper_once_the_new_scene_was_seen(bench, root, tmp_path):
     harness, scene = picking(bench, root, tmp_path, seed=7, moving=0.02)
+    harness.also.append(SafetyState(robot="other", state=SafetyState.STOPPED, reason="not this one"))
     widths = []
     started = bench.until(
         lambda: EpisodeEvent.START in harness.kinds(), START_S, each=lambda: widths.append(harness.width)
@@ -149,7 +155,7 @@ def test_picking_in_the_twin_begins_with_an_open_gripper_once_the_new_scene_was_
 def test_a_demonstration_of_recovering_begins_with_the_cup_held_off_its_middle(bench, root, tmp_path):
     harness, scene = picking(bench, root, tmp_path, seed=3, labels=["recover"])
     places = {"cup": np.array(scene.cup), "saucer": np.array([0.50, 0.20, 0.0])}
-    (place, _), _ = DEMONSTRATORS["ur5_pick"].preparation("recover", 3, places)
+    (place, _), _ = PICKING.demonstrator.preparation("recover", 3, places)
     low = []
 
     def look():
@@ -170,13 +176,13 @@ def test_a_scene_that_the_twin_cannot_lay_out_aborts_the_run_with_its_reason(ben
     assert "aborted: the twin was not reset: the tool is 20 mm over the table" in output
 
 
-def test_a_task_without_rules_is_refused_in_one_sentence(bench, root, tmp_path):
-    content = yaml.safe_load((root / "config" / "ur5_pick.yaml").read_text())
-    (tmp_path / "pour.yaml").write_text(yaml.safe_dump({**content, "name": "pour_tea"}))
+def test_a_task_of_an_unknown_kind_is_refused_in_one_sentence(bench, root, tmp_path):
+    content = yaml.safe_load((root / "config" / "ur5_pick" / "task.yaml").read_text())
+    (tmp_path / "pour.yaml").write_text(yaml.safe_dump({**content, "kind": "pouring"}))
     bench.start("episode", {"task": str(tmp_path / "pour.yaml")})
     status, output = bench.finish("episode", START_S)
     assert status == 2 and "Traceback" not in output
-    assert "error: no rules say when an episode of the task 'pour_tea' succeeds; valid are" in output
+    assert "error: kind of task 'pouring' does not exist; valid are picking, placing, table" in output
 
 
 @pytest.mark.parametrize(
@@ -197,6 +203,39 @@ def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, task, widt
     assert harness.kinds() == [EpisodeEvent.PREPARE, EpisodeEvent.START, EpisodeEvent.END]
     assert harness.events[-1].success is success
     assert "episode 1: " in output and asked in output
+
+
+@pytest.mark.parametrize("acting", ["policy", "teleop"])
+def test_whoever_moves_the_arm_is_granted_it_and_nobody_afterwards(bench, root, tmp_path, acting):
+    harness = Harness(bench, root, tmp_path, acting=acting)
+    assert bench.until(lambda: len(harness.grants) > 5, START_S)
+    assert {tuple(item.sources) for _, item in harness.grants} == {("episode",)}
+    harness.begin()
+    assert bench.until(lambda: harness.grants[-1][1].sources == [acting], START_S)
+    begun = time.monotonic()
+    assert bench.until(lambda: harness.grants[-1][0] > begun + 1.0, START_S)
+    harness.judge(True)
+    harness.finish()
+    order = [tuple(item.sources) for _, item in harness.grants]
+    assert list(dict.fromkeys(order)) == [("episode",), (acting,), ()] and order[-1] == ()
+    assert {item.granter for _, item in harness.grants} == {"episode"}
+    assert {stamp_to_ns(item.duration) for _, item in harness.grants[:-1]} == {500_000_000}
+    # Renewed often enough for one to be lost, and no oftener than a safety node can take.
+    gaps = np.diff([at for at, _ in harness.grants])
+    assert np.median(gaps) == pytest.approx(0.1, abs=0.06) and gaps.max() < 0.4
+
+
+def test_a_frozen_sequence_grants_nothing(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path)
+    harness.begin()
+    assert bench.until(lambda: harness.grants[-1][1].sources == ["policy"], START_S)
+    bench.processes["episode"].send_signal(signal.SIGSTOP)
+    frozen = time.monotonic()
+    assert bench.until(lambda: time.monotonic() > frozen + 1.0)
+    assert harness.grants[-1][0] < frozen + 0.2
+    bench.processes["episode"].send_signal(signal.SIGCONT)
+    harness.judge(True)
+    assert harness.finish()[0] == 0
 
 
 def test_an_episode_without_a_verdict_times_out_and_the_next_one_follows(bench, root, tmp_path):

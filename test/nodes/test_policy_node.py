@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import Image
-from std_srvs.srv import SetBool
 from tiny_bundle import SPREADS, make_tiny_bundle
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent
+from bid_msgs.msg import ArmStatus, Decision
 from bid_ros.cameras import encode_image
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.task import load_task
 from bid_ros.nodes.convert import pose_stamped, time_message
 from bid_ros.nodes.policy_node import is_fresh
-from bid_ros.nodes.qos import COMMAND, DECISION, EVENT, IMAGE, STATE
-from bid_ros.stamps import stamp_ns
-from bid_ros.task import load_task
+from bid_ros.nodes.qos import COMMAND, IMAGE, STATE
 
 START_S = 60.0
 SAMPLES = 8
@@ -29,7 +28,7 @@ TOOL = (0.5, 0.0, 0.3)
 
 @pytest.fixture
 def task(root):
-    return load_task(root / "config" / "franka_place.yaml")
+    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 class Harness:
@@ -47,16 +46,14 @@ class Harness:
         self._images = [node.create_publisher(Image, f"/camera/{name}/image", IMAGE) for name in names]
         self._poses = node.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
-        self._events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
-        self.enable_client = node.create_client(SetBool, "/policy/enable")
         node.create_subscription(ChunkMessage, "/policy/chunk", self.chunks.append, COMMAND)
-        node.create_subscription(Decision, "/policy/decision", self.decisions.append, DECISION)
+        node.create_subscription(Decision, "/policy/decision", self.decisions.append, STATE)
         node.create_timer(0.1, self._publish_images)
         node.create_timer(0.02, self._publish_arm)
         bench.start(
             "policy",
             {
-                "task": str(root / "config" / "franka_place.yaml"),
+                "task": str(root / "config" / "franka_place" / "task.yaml"),
                 "bundle": str(bundle),
                 "samples": SAMPLES,
                 "runtime": "onnx",
@@ -87,14 +84,7 @@ class Harness:
 
     def ready(self) -> bool:
         """True once the node is up, idle, and has had images."""
-        return self.bench.until(self.enable_client.service_is_ready, START_S)
-
-    def event(self, kind: int):
-        self._events.publish(EpisodeEvent(kind=kind))
-
-    def enable(self, on: bool):
-        future = self.enable_client.call_async(SetBool.Request(data=on))
-        assert self.bench.until(future.done, START_S) and future.result().success
+        return self.bench.until(lambda: self._images[0].get_subscription_count() > 0, START_S)
 
     def until_decisions(self, count: int) -> bool:
         return self.bench.until(lambda: len(self.decisions) >= count and len(self.chunks) >= 1, START_S)
@@ -114,11 +104,14 @@ def weak(request):
     return request.param
 
 
-def test_decides_ten_times_a_second_from_the_start_of_an_episode(bench, root, tmp_path, task, weak):
+def test_decides_ten_times_a_second_while_it_is_granted(bench, root, tmp_path, task, weak):
     harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task, weak=weak))
     assert harness.ready()
+    bench.grant("episode")
     harness.frames_without_decision()
-    harness.event(EpisodeEvent.START)
+    bench.grant("policy", robot="other")
+    harness.frames_without_decision()
+    bench.grant("policy")
     assert harness.until_decisions(10)
     decisions, size = harness.decisions, task.horizon * task.action_dim
     assert {decision.samples for decision in decisions} == {SAMPLES}
@@ -139,9 +132,9 @@ def test_decides_ten_times_a_second_from_the_start_of_an_episode(bench, root, tm
 def test_a_chunk_carries_the_stamp_of_the_newest_image_and_what_was_selected(bench, root, tmp_path, task):
     harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
     assert harness.ready()
-    harness.enable(True)
+    bench.grant("policy")
     assert harness.until_decisions(3)
-    harness.enable(False)
+    bench.grant()
     selected = {stamp_ns(item): item.selected for item in harness.decisions}
     chunk = next(chunk for chunk in reversed(harness.chunks) if stamp_ns(chunk) in selected)
     stamp = stamp_ns(chunk)
@@ -154,21 +147,28 @@ def test_a_chunk_carries_the_stamp_of_the_newest_image_and_what_was_selected(ben
     np.testing.assert_allclose(rows[:, :3], np.tile(TOOL, (chunk.steps, 1)), atol=0.1)
 
 
-def test_the_end_of_an_episode_ends_the_decisions_and_the_next_one_remembers_nothing(bench, root, tmp_path, task):
+@pytest.mark.parametrize("ended", ["released", "handed over", "not renewed"])
+def test_the_end_of_a_grant_ends_the_decisions_and_the_next_one_remembers_nothing(bench, root, tmp_path, task, ended):
     harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
     assert harness.ready()
-    harness.event(EpisodeEvent.START)
+    bench.grant("policy")
     assert harness.until_decisions(5)
-    harness.event(EpisodeEvent.END)
+    if ended == "not renewed":
+        bench.stop_granting()
+    else:
+        bench.grant(*(["episode"] if ended == "handed over" else []))
+    until = len(harness.image_stamps) + 6  # what was given last is over by then
+    assert bench.until(lambda: len(harness.image_stamps) >= until)
     harness.frames_without_decision()
-    harness.event(EpisodeEvent.START)
+    bench.grant("policy")
     assert harness.until_decisions(2)
     assert [decision.previous_steps > 0 for decision in harness.decisions[:2]] == [False, True]
 
 
 @pytest.mark.parametrize("lost", ["cameras_on", "arm_on"])
 def test_without_new_observations_there_are_no_new_chunks(bench, root, tmp_path, task, lost):
-    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), enabled=True)
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    bench.grant("policy")
     assert harness.until_decisions(3)
     setattr(harness, lost, False)
     count = [-1]
@@ -185,7 +185,8 @@ def test_without_new_observations_there_are_no_new_chunks(bench, root, tmp_path,
 
 
 def test_a_pose_that_is_not_finite_is_refused_and_the_node_lives_on(bench, root, tmp_path, task):
-    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), enabled=True)
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    bench.grant("policy")
     assert harness.until_decisions(3)
     harness.position = (float("nan"), 0.0, 0.3)
     harness.frames_without_decision()
@@ -249,7 +250,8 @@ def test_a_policy_that_predicts_nan_ends_the_node_so_that_safety_stops_the_arm(
     bench, root, tmp_path, task, monkeypatch
 ):
     monkeypatch.setitem(SPREADS, "strong", float("nan"))
-    Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), enabled=True)
+    Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    bench.grant("policy")
     assert bench.until(lambda: bench.processes["policy"].poll() is not None, START_S)
     status, output = bench.finish("policy")
     assert status in (1, 2), "the end of a node that cannot go on looks like a success"
@@ -258,7 +260,7 @@ def test_a_policy_that_predicts_nan_ends_the_node_so_that_safety_stops_the_arm(
 
 def test_neither_policy_nor_safety_subscribes_to_ground_truth(bench, root, tmp_path, task):
     harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
-    bench.start("safety", {"task": str(root / "config" / "franka_place.yaml")})
+    bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml")})
     assert harness.ready()
 
     def subscribed(name: str) -> set[str]:
@@ -267,7 +269,7 @@ def test_neither_policy_nor_safety_subscribes_to_ground_truth(bench, root, tmp_p
         return {topic for topic, _ in bench.node.get_subscriber_names_and_types_by_node(name, "/")}
 
     # The last subscription of each node is there, so all are.
-    assert bench.until(lambda: "/episode/event" in subscribed("policy"), START_S)
+    assert bench.until(lambda: "/grant" in subscribed("policy"), START_S)
     assert bench.until(lambda: {"/policy/chunk", "/heartbeat"} <= subscribed("safety"), START_S)
     for name in ("policy", "safety"):
         assert not {topic for topic in subscribed(name) if topic.startswith(("/ground_truth", "/twin"))}

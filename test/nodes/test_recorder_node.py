@@ -7,10 +7,15 @@ import time
 
 import numpy as np
 import pytest
+import yaml
+from diagnostic_msgs.msg import DiagnosticArray
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.cameras import encode_image
+from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
+from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.qos import EVENT, IMAGE, STATE
 from bid_ros.recording.reader import BagReader
 
@@ -20,26 +25,33 @@ START_S = 40.0
 class Harness:
     """Publishes numbered messages and remembers when each was sent."""
 
-    def __init__(self, bench, root, bag):
+    def __init__(self, bench, root, bag, namespace="", arguments=()):
         self.bench = bench
         self.bag = bag
         self.sent_ns: list[int] = []
         node = bench.node
-        self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
-        self._images = node.create_publisher(Image, "/camera/wrist/image", IMAGE)
-        events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
+        self.statuses = node.create_publisher(ArmStatus, f"{namespace}/arm/status", STATE)
+        self.images = node.create_publisher(Image, f"{namespace}/camera/wrist/image", IMAGE)
+        self.events = node.create_publisher(EpisodeEvent, f"{namespace}/episode/event", EVENT)
         # Before the recorder is there: a latched topic has to reach it all the same.
-        events.publish(EpisodeEvent(kind=EpisodeEvent.START, label="clean", seed=7))
+        self.events.publish(EpisodeEvent(kind=EpisodeEvent.START, label="clean", seed=7))
         node.create_timer(0.02, self._publish)
-        bench.start("recorder", {"task": str(root / "config" / "franka_place.yaml"), "bag": str(bag)})
+        parameters = {"task": str(root / "config" / "franka_place" / "task.yaml"), "bag": str(bag)}
+        bench.start("recorder", parameters, *arguments)
 
     def _publish(self):
-        if not self._statuses.get_subscription_count():
+        if not self.statuses.get_subscription_count():
             return
-        self._statuses.publish(ArmStatus(sequence=len(self.sent_ns), gripper_width=0.04))
+        self.statuses.publish(ArmStatus(sequence=len(self.sent_ns), gripper_width=0.04))
         self.sent_ns.append(time.monotonic_ns())
         if len(self.sent_ns) % 5 == 0:
-            self._images.publish(Image(**encode_image(np.full((96, 96, 3), 7, np.uint8))))
+            self.images.publish(Image(**encode_image(np.full((96, 96, 3), 7, np.uint8))))
+
+    def finish(self):
+        """End the recorder as a person does."""
+        self.bench.processes["recorder"].send_signal(signal.SIGTERM)
+        status, output = self.bench.finish("recorder", START_S)
+        assert status == 0 and "Traceback" not in output
 
     def record_for(self, seconds: float):
         assert self.bench.until(lambda: self.sent_ns, START_S), "the recorder did not subscribe"
@@ -53,10 +65,7 @@ class Harness:
 def test_records_every_message_and_closes_its_bag(bench, root, tmp_path):
     harness = Harness(bench, root, tmp_path / "bag")
     harness.record_for(2.0)
-    recorder = bench.processes["recorder"]
-    recorder.send_signal(signal.SIGTERM)
-    status, output = bench.finish("recorder", START_S)
-    assert status == 0 and "Traceback" not in output
+    harness.finish()
     with BagReader(tmp_path / "bag") as reader:
         assert reader.was_complete
     numbers = [message.sequence for message in harness.recorded("/arm/status")]
@@ -67,6 +76,62 @@ def test_records_every_message_and_closes_its_bag(bench, root, tmp_path):
     assert (event.kind, event.label, event.seed) == (EpisodeEvent.START, "clean", 7)
     image = harness.recorded("/camera/wrist/image")[0]
     assert (image.width, image.encoding) == (96, "rgb8") and (np.asarray(image.data) == 7).all()
+
+
+def test_a_bag_of_a_namespace_holds_full_names_and_is_read_by_relative_ones(bench, root, tmp_path):
+    bag = tmp_path / "bag"
+    remap = ("-r", "__ns:=/left", "-r", "camera/wrist/image:=eye")
+    harness = Harness(bench, root, bag, "/left", remap)
+    eye = bench.node.create_publisher(Image, "/left/eye", IMAGE)
+    bench.node.create_timer(0.1, lambda: eye.publish(Image(**encode_image(np.full((96, 96, 3), 5, np.uint8)))))
+    harness.record_for(1.0)
+    harness.finish()
+    with BagReader(bag) as reader:
+        assert {"/left/arm/status", "/left/eye", "/diagnostics"} <= set(reader.topics)
+        assert reader.recorded_name(ARM_STATUS) == "/left/arm/status"
+    assert harness.recorded(EPISODE_EVENT) and len(harness.recorded(ARM_STATUS)) > 30
+    assert {int(message.data[0]) for message in harness.recorded(camera_topic("wrist"))} == {5}
+
+
+def test_with_simulated_time_messages_get_that_time_and_none_before_it_began(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path / "bag", arguments=("-p", "use_sim_time:=true"))
+    problems: list[str] = []
+    bench.node.create_subscription(
+        DiagnosticArray, "/diagnostics", lambda item: problems.append(item.status[0].message), STATE
+    )
+    assert bench.until(lambda: any("no /clock has arrived" in problem for problem in problems), START_S)
+    clock = bench.node.create_publisher(Clock, "/clock", STATE)
+    begun = time.monotonic()
+    tick = bench.node.create_timer(
+        0.01, lambda: clock.publish(Clock(clock=time_message(1000 * 10**9 + int(0.5e9 * (time.monotonic() - begun)))))
+    )
+    assert bench.until(lambda: problems[-1] == "recording", START_S)
+    count = len(harness.sent_ns)
+    assert bench.until(lambda: len(harness.sent_ns) > count + 100, START_S)
+    tick.cancel()
+    harness.finish()
+    with BagReader(tmp_path / "bag") as reader:
+        stamps = [item.stamp_ns for item in reader.messages([ARM_STATUS])]
+    assert len(stamps) > 80 and min(stamps) >= 1000 * 10**9
+    # Half the pace of this computer: a hundred messages 20 ms apart last one second of it, not two.
+    assert stamps[-1] - stamps[0] < 0.7 * (harness.sent_ns[-1] - harness.sent_ns[-len(stamps)])
+
+
+def test_the_bag_says_how_each_topic_was_offered(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path / "bag")
+    publishers = (harness.statuses, harness.images, harness.events)
+    assert bench.until(lambda: all(publisher.get_subscription_count() for publisher in publishers), START_S)
+    harness.finish()
+    content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    offered = {
+        item["topic_metadata"]["name"]: item["topic_metadata"]["offered_qos_profiles"][0]
+        for item in content["topics_with_message_count"]
+    }
+    for publisher in publishers:
+        profile = publisher.qos_profile
+        said = offered[publisher.topic_name]
+        assert said["depth"] == profile.depth
+        assert said["durability"].upper() == profile.durability.name
 
 
 def test_a_killed_recorder_loses_at_most_the_last_second(bench, root, tmp_path):

@@ -6,15 +6,17 @@ import time
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import Heartbeat, SafetyState
-from bid_ros.chunk import ActionChunk
-from bid_ros.nodes.convert import chunk_to_message, pose_stamped
+from bid_msgs.msg import ArmStatus, Grant, Heartbeat, SafetyState
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.task import load_task
+from bid_ros.core.topics import GRANT
+from bid_ros.nodes.convert import chunk_to_message, duration_message, pose_stamped
 from bid_ros.nodes.qos import COMMAND, STATE
-from bid_ros.task import load_task
 
 DOWN = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
 
@@ -24,24 +26,29 @@ class Harness:
 
     def __init__(self, bench, root):
         self.bench = bench
-        self.task = load_task(root / "config" / "franka_place.yaml")
+        self.task = load_task(root / "config" / "franka_place" / "task.yaml")
         self.forwarded: list[ChunkMessage] = []
         self.states: list[SafetyState] = []
         self.alive = {"camera", "policy", "arm"}
+        self.foreign: set[str] = set()
         node = bench.node
         self._chunks = node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         self._poses = node.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
         self.tool_known = True
         node.create_subscription(ChunkMessage, "/safety/chunk", self.forwarded.append, COMMAND)
+        self.statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         node.create_subscription(SafetyState, "/safety/state", self.states.append, STATE)
         node.create_timer(0.03, self.beat)
+        bench.grant("policy")
         self.reset_client = node.create_client(Trigger, "/safety/reset")
-        bench.start("safety", {"task": str(root / "config" / "franka_place.yaml"), "required": sorted(self.alive)})
+        bench.start(
+            "safety", {"task": str(root / "config" / "franka_place" / "task.yaml"), "required": sorted(self.alive)}
+        )
 
     def beat(self):
         for name in self.alive:
-            self._beats.publish(Heartbeat(node=name))
+            self._beats.publish(Heartbeat(node=name, robot="other" if name in self.foreign else ""))
         if self.tool_known:
             self._poses.publish(pose_stamped(time.time_ns(), "base", [0.5, 0.0, 0.3], [1.0, 0.0, 0.0, 0.0]))
 
@@ -54,7 +61,7 @@ class Harness:
     def send(self, change=None, stamp_offset_ns: int = 0):
         actions = np.tile([0.5, 0.0, 0.3, *DOWN, 0.04], (15, 1))
         chunk = ActionChunk(time.time_ns() + stamp_offset_ns, self.task.dt_ns, actions)
-        message = chunk_to_message(chunk, self.task)
+        message = chunk_to_message(chunk, self.task, "")
         if change is not None:
             change(message)
         self._chunks.publish(message)
@@ -135,6 +142,108 @@ def test_a_missing_heartbeat_latches_and_reset_waits_for_its_return(harness, sil
     harness.alive.add(silent)
     assert harness.bench.until(lambda: harness.reset().success)
     assert harness.send_until(lambda: harness.forwarded)
+
+
+def test_chunks_that_nobody_grants_are_ignored_and_latch_nothing(harness):
+    harness.bench.grant("teleop")
+    ignored = lambda: len(harness.states) > 15  # noqa: E731
+    harness.states.clear()
+    assert harness.send_until(ignored)
+    assert not harness.forwarded and harness.running()
+    harness.bench.grant("policy")
+    assert harness.send_until(lambda: harness.forwarded)
+
+
+def test_a_grant_that_nobody_renews_latches_with_a_reason_that_names_it(harness):
+    assert harness.send_until(lambda: harness.forwarded)
+    harness.bench.stop_granting()
+    begun = time.monotonic()
+    assert harness.send_until(harness.stopped)
+    assert 0.4 < time.monotonic() - begun < 1.0
+    assert harness.states[-1].trigger == "grant"
+    assert harness.states[-1].reason.startswith("nobody renewed the grant of 'policy' for 0.50 s")
+    harness.forwarded.clear()
+    assert harness.reset().success
+    assert harness.send_until(harness.running)
+    assert not harness.forwarded, "a reset alone let the policy move the arm again"
+    harness.bench.grant("policy")
+    assert harness.send_until(lambda: harness.forwarded)
+
+
+def test_a_grant_that_is_released_ends_without_a_stop(harness):
+    assert harness.send_until(lambda: harness.forwarded)
+    harness.bench.grant()
+    harness.states.clear()
+    assert harness.send_until(lambda: len(harness.states) > 15)
+    assert harness.running()
+
+
+def test_a_grant_for_longer_than_a_second_is_refused(harness):
+    harness.bench.stop_granting()
+    publisher = harness.bench.node.create_publisher(Grant, GRANT, STATE)
+    for_an_hour = Grant(granter="hours", sources=["policy"], duration=duration_message(3600 * 10**9))
+
+    def ask():
+        publisher.publish(for_an_hour)
+        harness.send()
+
+    assert harness.bench.until(lambda: publisher.get_subscription_count() > 0)
+    # What the bench granted before is over by then.
+    begun = time.monotonic()
+    assert harness.bench.until(lambda: time.monotonic() - begun > 1.0)
+    harness.forwarded.clear()
+    harness.states.clear()
+    assert harness.bench.until(lambda: len(harness.states) > 15, 10.0, each=ask)
+    assert not harness.forwarded
+
+
+def foreign(message):
+    message.robot = "other"
+
+
+def foreign_and_outside(message):
+    foreign(message)
+    outside(message)
+
+
+@pytest.mark.parametrize("change", [foreign, foreign_and_outside])
+def test_a_chunk_of_another_robot_is_not_forwarded_and_stops_nothing(harness, change):
+    seen = len(harness.states)
+    assert harness.send_until(lambda: len(harness.states) > seen + 10, change)
+    assert not harness.forwarded and harness.running() and harness.states[-1].refused == 0
+    assert harness.send_until(lambda: harness.forwarded)
+    harness.bench.processes["safety"].terminate()
+    _, output = harness.bench.finish("safety")
+    assert output.count("refused messages on policy/chunk of robot 'other'; valid is ''") == 1
+
+
+def test_a_fault_of_another_robot_stops_nothing(harness):
+    seen = len(harness.states)
+    status = ArmStatus(robot="other", mode=ArmStatus.FAULT, reason="not this one")
+    assert harness.bench.until(lambda: len(harness.states) > seen + 10, each=lambda: harness.statuses.publish(status))
+    assert harness.running()
+    status.robot = ""
+    assert harness.bench.until(harness.stopped, each=lambda: harness.statuses.publish(status))
+
+
+@pytest.mark.parametrize("silent", ["camera", "policy", "arm"])
+def test_a_heartbeat_of_another_robot_keeps_nothing_alive(harness, silent):
+    harness.foreign.add(silent)
+    assert harness.bench.until(harness.stopped)
+    assert harness.states[-1].trigger == f"heartbeat:{silent}"
+
+
+def test_a_node_in_a_namespace_speaks_for_the_robot_of_that_name(bench, root):
+    states: list[SafetyState] = []
+    beats: list[Heartbeat] = []
+    statuses: list[DiagnosticStatus] = []
+    bench.node.create_subscription(SafetyState, "/cell/left/safety/state", states.append, STATE)
+    bench.node.create_subscription(Heartbeat, "/cell/left/heartbeat", beats.append, STATE)
+    bench.node.create_subscription(DiagnosticArray, "/diagnostics", lambda item: statuses.extend(item.status), STATE)
+    bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml")}, "-r", "__ns:=/cell/left")
+    assert bench.until(lambda: states and beats and statuses)
+    assert states[0].robot == beats[0].robot == "cell/left"
+    assert (statuses[0].name, statuses[0].hardware_id) == ("bid_ros: cell/left/safety", "cell/left")
 
 
 def test_a_bad_task_file_ends_the_node_with_one_sentence(bench, tmp_path):

@@ -11,9 +11,11 @@ from geometry_msgs.msg import PoseStamped
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import EpisodeEvent
+from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.convert import pose_stamped
 from bid_ros.nodes.qos import COMMAND, EVENT, STATE
-from bid_ros.teleop import find_demonstrator
+from bid_ros.system.folder import find_system
+from bid_ros.tasks.registry import find_demonstrator
 
 LIMIT_S = 30.0
 PLACES = {"cup": [0.50, -0.10, 0.0], "saucer": [0.48, 0.20, 0.0]}
@@ -37,7 +39,8 @@ class Harness:
         node.create_subscription(ChunkMessage, "/teleop/chunk", self.chunks.append, COMMAND)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, STATE)
         node.create_timer(0.05, self._publish)
-        bench.start("teleop", {"task": str(root / "config" / f"{task}.yaml")})
+        bench.grant("teleop")
+        bench.start("teleop", {"task": str(root / "config" / task / "task.yaml")})
         publishers = [self._tool, *self._bodies.values(), self.events]
         assert bench.until(lambda: all(item.get_subscription_count() for item in publishers), LIMIT_S)
 
@@ -67,7 +70,7 @@ class Harness:
 
 @pytest.mark.parametrize("task", ["franka_place", "ur5_pick"])
 def test_drives_from_the_start_of_an_episode_to_its_end(bench, root, task):
-    harness = Harness(bench, root, task, find_demonstrator(task).bodies)
+    harness = Harness(bench, root, task, find_demonstrator(find_system(task).task).bodies)
     assert bench.until(lambda: harness.summary == "waiting for an episode", LIMIT_S)
     assert not harness.chunks
     harness.begin()
@@ -75,6 +78,12 @@ def test_drives_from_the_start_of_an_episode_to_its_end(bench, root, task):
     np.testing.assert_allclose(np.array(harness.chunks[0].actions)[:3], START, atol=0.01)
     way = harness.rows()[-1, :2] - np.array(START[:2])
     assert way @ (np.array(PLACES["cup"][:2]) - np.array(START[:2])) > 0, "it does not go to the cup first"
+    harness.bench.stop_granting()
+    quiet = lambda: time.time_ns() - stamp_ns(harness.chunks[-1]) > 1_000_000_000  # noqa: E731
+    assert bench.until(quiet, LIMIT_S), "it drives on though nobody is in charge"
+    harness.bench.grant("teleop")
+    count = len(harness.chunks)
+    assert bench.until(lambda: len(harness.chunks) > count, LIMIT_S)
     harness.event(EpisodeEvent.END)
     assert bench.until(lambda: harness.summary == "waiting for an episode", LIMIT_S)
 

@@ -12,10 +12,10 @@ from ur_twin import free_address
 
 from bid_msgs.msg import EpisodeEvent, TwinScene
 from bid_msgs.srv import ResetEpisode
+from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.qos import EVENT, IMAGE, STATE
-from bid_ros.sim.scenes import SCENES, scene_model
-from bid_ros.sim.twins import build_twin
-from bid_ros.stamps import stamp_ns
+from bid_ros.system.folder import find_system, shipped_systems
+from bid_ros.tasks.twins import build_twin, scene_model
 
 LIMIT_S = 40.0
 NAMES = ("cup", "object", "saucer")
@@ -37,7 +37,7 @@ class Harness:
         self.events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
         self._reset = node.create_client(ResetEpisode, "/twin/reset")
         self.address = free_address()
-        bench.start("twin", {"task": str(root / "config" / f"{task}.yaml"), "address": self.address})
+        bench.start("twin", {"task": str(root / "config" / task / "task.yaml"), "address": self.address})
         assert bench.until(lambda: self.scenes and self._reset.service_is_ready(), LIMIT_S)
 
     def _on_diagnostics(self, message):
@@ -56,16 +56,17 @@ class Harness:
         return point.x, point.y
 
 
-@pytest.fixture(params=SCENES)
+@pytest.fixture(params=shipped_systems())
 def harness(bench, root, request):
     return Harness(bench, root, request.param)
 
 
 def test_the_twin_of_a_task_shows_its_scene_and_nothing_else(harness):
-    bodies = build_twin(harness.task, free_address()).bodies
+    task = find_system(harness.task).task
+    bodies = build_twin(task, free_address()).bodies
     assert harness.bench.until(lambda: all(len(harness.poses[name]) > 3 for name in bodies), LIMIT_S)
     assert {name for name in NAMES if harness.poses[name]} == set(bodies)
-    scene, model = harness.scenes[-1], scene_model(harness.task)
+    scene, model = harness.scenes[-1], scene_model(task)
     assert (len(scene.qpos), len(scene.mocap_pos)) == (model.nq, 3 * model.nmocap)
     # The poses of one scene carry one stamp, so that whoever scores does not mix two instants.
     assert len(set.intersection(*({stamp_ns(item) for item in harness.poses[name]} for name in bodies))) > 2
@@ -92,9 +93,9 @@ def _far(place, harness) -> bool:
     return abs(now[0] - place[0]) + abs(now[1] - place[1]) > 0.02
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", shipped_systems())
 def test_a_second_twin_at_the_same_address_ends_with_one_sentence(bench, root, name):
-    parameters = {"task": str(root / "config" / f"{name}.yaml"), "address": free_address()}
+    parameters = {"task": str(root / "config" / name / "task.yaml"), "address": free_address()}
     bench.start("twin", parameters)
     bench.processes["first"] = bench.processes.pop("twin")
     assert bench.until(lambda: bench.node.count_publishers("/twin/scene") > 0, LIMIT_S)

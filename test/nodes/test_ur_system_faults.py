@@ -2,7 +2,7 @@
 
 One system runs for all tests, and each test hands it on in motion: twin, safety and arm node as real processes with
 the parameters that ``bid up ur5_pick`` gives them, a policy that is a process, and a network between arm and twin.
-What only the driver sees is in ``test/arms/test_ur_network.py``.
+What only the driver sees is in ``test/robots/ur/test_network.py``.
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arms.tcp_proxy import CONNECTION_LOST, DOWN, UP, Network, drop, duplicate, reorder
-from nodes.conftest import Bench
+from robots.tcp_proxy import CONNECTION_LOST, DOWN, UP, Network, drop, duplicate, reorder
+from ros_bench import Bench
 from ros_domain import enter_domain
 from std_srvs.srv import Trigger
 from ur_twin import free_address
 
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState, TwinScene
-from bid_ros.bringup import UpArguments, describe
-from bid_ros.chunk import NANOSECONDS
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.qos import IMAGE, STATE
-from bid_ros.stamps import stamp_ns
+from bid_ros.system.description import describe
+from bid_ros.system.folder import find_system
+from bid_ros.system.run import RunArguments
 
 START_S = 60.0  # everything starts beside whatever else this computer does
 REST_S = 0.5
@@ -51,7 +53,7 @@ class System:
 
     def __init__(self, bench: Bench, network: Network, twin: str) -> None:
         self.bench, self.network = bench, network
-        specs = describe("ur5_pick", UpArguments(bundle="none", record=False))
+        specs = describe(find_system("ur5_pick"), RunArguments(bundle="none", record=False))
         self._parameters = {spec.name: dict(spec.parameters) for spec in specs}
         self._parameters["twin"] |= {"address": twin, "scene_rate_hz": SCENE_HZ}
         self._parameters["arm"] |= {"robot_ip": network.address, "connect_wait_s": START_S}
@@ -69,6 +71,7 @@ class System:
         node.create_subscription(TwinScene, "/twin/scene", self._on_scene, IMAGE)
         node.create_subscription(Heartbeat, "/heartbeat", self._on_beat, STATE)
         self._resets = {service: node.create_client(Trigger, service) for service in RESETS}
+        bench.grant("policy")
         for name in ("twin", "safety", "arm", "policy"):
             self._start(name)
         assert bench.until(self.moving, START_S), self.reasons()

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bid_ros.observation import Observation
+from bid_ros.core.observation import Observation
+from bid_ros.core.task import Feature, Task, load_task
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.policy import Policy
-from bid_ros.task import Feature, Task, load_task
+from bid_ros.policy.diffusion.policy import DiffusionPolicy
 
 POSE = {"tool_position": [0.5, 0.1, 0.3], "tool_rotation": [1, 0, 0, 0, -1, 0], "gripper_width": [0.04]}
 
@@ -20,7 +20,7 @@ POSE = {"tool_position": [0.5, 0.1, 0.3], "tool_rotation": [1, 0, 0, 0, -1, 0], 
 @pytest.fixture(scope="session")
 def task() -> Task:
     """The shipped task with images of 8x8, so that encoders cost nothing."""
-    task = load_task(Path(__file__).resolve().parents[2] / "config" / "franka_place.yaml")
+    task = load_task(Path(__file__).resolve().parents[2] / "config" / "franka_place" / "task.yaml")
     small = tuple(replace(item, shape=(8, 8, 3)) if item.kind == "image" else item for item in task.observation)
     return replace(task, observation=small)
 
@@ -34,9 +34,9 @@ def tiny(task: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def policy(tiny: Path, task: Task) -> Policy:
+def policy(tiny: Path, task: Task) -> DiffusionPolicy:
     """The tiny policy in onnxruntime."""
-    return Policy(load_bundle(tiny, task), task, runtime="onnx")
+    return DiffusionPolicy(load_bundle(tiny, task), task, runtime="onnx")
 
 
 @pytest.fixture

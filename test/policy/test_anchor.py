@@ -3,12 +3,12 @@ import pytest
 import yaml
 from tiny_bundle import make_tiny_bundle, write_manifest
 
-from bid_ros.errors import BidError
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import load_task
 from bid_ros.policy.anchor import action_anchor, action_bounds, check_reference
 from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.normalise import LinearNormaliser
-from bid_ros.policy.policy import Policy
-from bid_ros.task import load_task
 
 NEWEST = {"tool_position": np.array([0.5, 0.1, 0.3]), "tool_rotation": np.ones(6), "gripper_width": np.array([0.04])}
 
@@ -33,7 +33,7 @@ def test_a_task_without_a_position_to_count_from_is_refused(root):
 
 @pytest.fixture
 def relative(task, tmp_path):
-    return Policy(load_bundle(make_tiny_bundle(tmp_path, task, action_reference="tool"), task), task, "onnx")
+    return DiffusionPolicy(load_bundle(make_tiny_bundle(tmp_path, task, action_reference="tool"), task), task, "onnx")
 
 
 def test_a_policy_that_counts_from_the_tool_answers_in_the_base_frame(policy, relative, observe):
@@ -89,7 +89,7 @@ def test_every_row_of_a_chunk_may_have_its_own_range(policy, observe, task, tmp_
     manifest = yaml.safe_load((folder / "bundle.yaml").read_text())
     wide(manifest)
     write_manifest(folder, manifest)
-    rowwise = Policy(load_bundle(folder, task), task, "onnx")
+    rowwise = DiffusionPolicy(load_bundle(folder, task), task, "onnx")
     ours = rowwise.sample(rowwise.encode(observe()), 4, 0, np.random.default_rng(0))[0]
     plain = policy.sample(policy.encode(observe()), 4, 0, np.random.default_rng(0))[0]
     np.testing.assert_allclose(ours, plain * np.arange(1, 17)[:, None], atol=1e-9)

@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bid_ros.core.errors import DecodingError, ObservationError
+from bid_ros.core.observation import Observation
+from bid_ros.core.rotation import matrix_from_6d
 from bid_ros.decoding import DecoderConfig, DecodeRequest, build_decoder, decoder_names, feature_weights
-from bid_ros.errors import DecodingError, ObservationError
-from bid_ros.observation import Observation
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, publishable
-from bid_ros.rotation import matrix_from_6d
 
 STEP = 100_000_000
 START = 5 * STEP
@@ -110,7 +110,7 @@ def test_episodes_do_not_share_their_noise_nor_depend_on_the_length_of_the_last(
 
 
 def test_times_are_those_of_the_clock(policy, task, observe):
-    ticks = iter([0, 3, 10, 25])
+    ticks = iter([0, 3, 5, 12, 20, 35])
     decoder = build_decoder("bid", DecoderConfig(samples=8))
     record = DecisionMaker(policy, decoder, task, clock=lambda: next(ticks)).decide(observe())
     assert (record.encode_ns, record.sample_ns, record.choose_ns) == (3, 7, 15)
@@ -152,5 +152,5 @@ def test_a_bundle_s_decoder_weighs_actions_by_their_spread(tiny, task):
 
 
 def test_a_bundle_s_decoder_that_cannot_be_is_refused(tiny, task):
-    with pytest.raises(DecodingError, match="decoder 'best' is unknown"):
+    with pytest.raises(DecodingError, match="decoder 'best' does not exist"):
         bundle_decoder("best", load_bundle(tiny, task), task, 8, 1)

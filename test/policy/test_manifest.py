@@ -3,7 +3,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bid_ros.errors import BundleError
+from bid_ros.core.errors import BundleError
 from bid_ros.policy import manifest as module
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.manifest import write_bundle_manifest
@@ -22,7 +22,7 @@ def export(tiny, task, tmp_path):
             "observation": source.observation,
             "action": source.action,
             "action_spread": source.action_spread,
-            "diffusion": source.diffusion,
+            "settings": source.settings,
             "graphs": {
                 "strong": {"encoder": "strong_encoder.onnx", "denoiser": "strong_denoiser.onnx"},
                 "weak": {"encoder": "weak_encoder.onnx", "denoiser": "weak_denoiser.onnx"},
@@ -40,7 +40,7 @@ def test_what_is_written_loads(export, tiny, task):
     source = load_bundle(tiny, task)
     assert bundle.sha256 == load_bundle(folder, task).sha256 != source.sha256
     assert bundle.provenance == {"commit": "abc", "seeds": [0]}
-    assert bundle.diffusion == source.diffusion
+    assert bundle.settings == source.settings
     np.testing.assert_array_equal(bundle.action.maximum, source.action.maximum)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bid_ros.errors import BundleError
+from bid_ros.core.errors import BundleError
 from bid_ros.policy.normalise import LinearNormaliser
 
 

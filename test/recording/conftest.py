@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,11 +16,11 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Image
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
-from bid_ros.chunk import NANOSECONDS
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.task import Task, parse_task
+from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, IMAGE_TYPE, TOOL_POSE, TOPICS, camera_topic
 from bid_ros.recording.definitions import Definition, find_definition
-from bid_ros.recording.topics import ARM_STATUS, EPISODE_EVENT, IMAGE_TYPE, TOOL_POSE, TOPICS, camera_topic
 from bid_ros.recording.writer import BagWriter
-from bid_ros.task import Task, parse_task
 
 MS = 1_000_000
 CAMERAS = ("third_person", "wrist")
@@ -95,12 +95,19 @@ class Run:
     def ordered(self) -> list[tuple[int, str, Any]]:
         return sorted(self.items, key=lambda item: item[0])
 
-    def write(self, path: Path) -> Path:
-        with BagWriter(path) as writer:
+    def write(
+        self,
+        path: Path,
+        namespace: str = "",
+        about: Mapping[str, str] | None = None,
+        like: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Record the run in a namespace; ``like`` says which topic one of another name has the type of."""
+        with BagWriter(path, custom_data=about) as writer:
             for topic in dict.fromkeys(topic for _, topic, _ in self.ordered()):
-                add_topic(writer, topic)
+                add_topic(writer, topic, namespace, like)
             for received, topic, message in self.ordered():
-                assert writer.write(topic, received, serialize_message(message))
+                assert writer.write(full_name(topic, namespace), received, serialize_message(message))
         return path
 
 
@@ -109,9 +116,14 @@ def definition(type_name: str) -> Definition:
     return find_definition(type_name)
 
 
-def add_topic(writer: BagWriter, topic: str) -> None:
-    found = definition(TOPICS.get(topic, IMAGE_TYPE))
-    writer.add_topic(topic, found.type_name, found.text, found.type_hash)
+def full_name(topic: str, namespace: str = "") -> str:
+    return topic if topic.startswith("/") else f"{namespace}/{topic}"
+
+
+def add_topic(writer: BagWriter, topic: str, namespace: str = "", like: Mapping[str, str] | None = None) -> None:
+    known = TOPICS.get((like or {}).get(topic, topic).lstrip("/"))
+    found = definition(known.type_name if known else IMAGE_TYPE)
+    writer.add_topic(full_name(topic, namespace), found.type_name, found.text, found.type_hash)
 
 
 @pytest.fixture(scope="session")

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.chunk import NANOSECONDS
-from bid_ros.errors import ObservationError, RecordingError, TaskError
-from bid_ros.observation import ObservationBuffer
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import ObservationError, RecordingError, TaskError
+from bid_ros.core.observation import ObservationBuffer
+from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.task import Feature
+from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, camera_topic, feature_topic
 from bid_ros.recording.build_dataset import IDLE_ROWS, build_dataset
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.features import extract
-from bid_ros.recording.topics import ARM_STATUS, TOOL_POSE, camera_topic, feature_topic
-from bid_ros.rotation import matrix_from_vector, matrix_to_6d
-from bid_ros.stamps import stamp_ns
-from bid_ros.task import Feature
 
 START = 1_700_000_000 * NANOSECONDS
 MS = 1_000_000
@@ -52,6 +52,29 @@ def test_rows_equal_what_the_buffer_gave_live_for_the_same_messages(make_run, ta
     # The window of two rows is the live window too.
     for name, values in live[int(dataset.stamps_ns[5])].values.items():
         np.testing.assert_array_equal(dataset.observations[name][4:6], values)
+
+
+def test_rows_of_a_system_with_a_frame_prefix_are_the_same(make_run, task, tmp_path):
+    plain, _ = built(make_run(), task, tmp_path)
+    run = make_run()
+    for _, topic, message in run.items:
+        if topic in (ARM_STATUS, TOOL_POSE):
+            message.header.frame_id = "left/base"
+    about = {"namespace": "/left", "frame_prefix": "left/"}
+    prefixed = build_dataset([run.write(tmp_path / "prefixed", "/left", about)], task)
+    prefixed.validate(task)
+    np.testing.assert_array_equal(prefixed.actions, plain.actions)
+    with pytest.raises(RecordingError, match=r"is in frame .left/base.; valid is .base."):
+        build_dataset([run.write(tmp_path / "unsaid", "/left")], task)
+
+
+@pytest.mark.parametrize("about", [{"namespace": "/left"}, {}], ids=["ours", "of_another_recorder"])
+def test_rows_of_a_system_in_a_namespace_are_the_same(make_run, task, tmp_path, about):
+    plain, _ = built(make_run(), task, tmp_path)
+    spaced = build_dataset([make_run().write(tmp_path / "spaced", "/left", about)], task)
+    assert spaced.rows == plain.rows > 10
+    np.testing.assert_array_equal(spaced.actions, plain.actions)
+    np.testing.assert_array_equal(spaced.observations["wrist"], plain.observations["wrist"])
 
 
 def test_rows_lie_on_the_grid_of_the_frames_from_start_to_end(make_run, task, tmp_path):

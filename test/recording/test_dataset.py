@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
 from bid_ros.recording.dataset import Dataset
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.topics import IMAGE_TYPE, TOPICS
 from bid_ros.recording.definitions import find_definition, search_prefixes
-from bid_ros.recording.topics import IMAGE_TYPE, TOPICS
 
 
-@pytest.mark.parametrize("type_name", sorted({*TOPICS.values(), IMAGE_TYPE}))
+@pytest.mark.parametrize("type_name", sorted({*(topic.type_name for topic in TOPICS.values()), IMAGE_TYPE}))
 def test_hash_of_the_text_is_the_one_ros_computed_when_it_built_the_type(type_name):
     package, _, name = type_name.split("/")
     description = next(

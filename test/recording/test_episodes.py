@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from bid_msgs.msg import EpisodeEvent
+from bid_ros.core.topics import EPISODE_EVENT
 from bid_ros.recording import episodes as module
 from bid_ros.recording.episodes import episodes_from_events, find_episodes
 from bid_ros.recording.reader import BagMessage, BagReader
-from bid_ros.recording.topics import EPISODE_EVENT
 
 PREPARE, START, END = EpisodeEvent.PREPARE, EpisodeEvent.START, EpisodeEvent.END
 

@@ -8,9 +8,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rosbags.rosbag2 import Reader
 
 from bid_msgs.msg import ActionChunk, ArmStatus
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.topics import ARM_STATUS, DIAGNOSTICS, POLICY_CHUNK, TOOL_POSE, camera_topic
 from bid_ros.recording.reader import BagReader
-from bid_ros.recording.topics import ARM_STATUS, EPISODE_EVENT, POLICY_CHUNK, TOOL_POSE, camera_topic
 from bid_ros.recording.writer import BagWriter
 
 
@@ -28,11 +28,11 @@ def test_everything_comes_back_in_the_order_of_receipt(bag, run):
     with BagReader(bag) as reader:
         found = [(item.stamp_ns, item.topic) for item in reader.messages()]
         counts = reader.counts
-        assert reader.topics[ARM_STATUS] == "bid_msgs/msg/ArmStatus"
+        assert reader.topics["/arm/status"] == "bid_msgs/msg/ArmStatus"
         assert reader.was_complete
     assert found == sorted(found, key=lambda item: item[0])
-    assert sorted(found) == sorted((stamp, topic) for stamp, topic, _ in run.items)
-    assert counts[EPISODE_EVENT] == 3
+    assert sorted(found) == sorted((stamp, f"/{topic}") for stamp, topic, _ in run.items)
+    assert counts["/episode/event"] == 3
     assert sum(counts.values()) == len(run.items)
 
 
@@ -86,7 +86,7 @@ def test_missing_and_foreign_bags_say_so_in_one_sentence(tmp_path):
 def test_message_that_does_not_fit_its_definition_is_damage(tmp_path, kit):
     with BagWriter(tmp_path / "bag") as writer:
         kit.add_topic(writer, ARM_STATUS)
-        writer.write(ARM_STATUS, 1, b"\x00\x01\x00\x00abc")
+        writer.write("/arm/status", 1, b"\x00\x01\x00\x00abc")
     with BagReader(tmp_path / "bag") as reader, pytest.raises(RecordingError, match="is damaged"):
         list(reader.messages())
 
@@ -96,8 +96,41 @@ def test_serialized_bytes_are_stored_unchanged(run, tmp_path, kit):
     with BagWriter(tmp_path / "bag") as writer:
         kit.add_topic(writer, ARM_STATUS)
         for number, data in enumerate(sent):
-            writer.write(ARM_STATUS, number, data)
+            writer.write("/arm/status", number, data)
     with Reader(tmp_path / "bag") as reader:
         stored = [bytes(data) for _, _, data in reader.messages()]
     assert stored == sent
     assert deserialize_message(stored[5], ArmStatus).reference_gripper == 0.04
+
+
+@pytest.mark.parametrize("about", [{"namespace": "/cell/left"}, {}], ids=["ours", "of_another_recorder"])
+def test_relative_names_are_found_in_the_namespace_of_the_recording(run, tmp_path, about):
+    sent = [stamp for stamp, topic, _ in run.ordered() if topic == ARM_STATUS]
+    with BagReader(run.write(tmp_path / "bag", "/cell/left", about)) as reader:
+        assert set(reader.topics) == {f"/cell/left/{topic}" for _, topic, _ in run.items}
+        found = list(reader.messages([ARM_STATUS, "/cell/left/arm/tool_pose"]))
+        assert [item.stamp_ns for item in found if item.topic == ARM_STATUS] == sent
+        assert {item.topic for item in found} == {ARM_STATUS, "/cell/left/arm/tool_pose"}
+        assert reader.recorded_name(POLICY_CHUNK) == ("/cell/left/policy/chunk" if about else "/policy/chunk")
+        assert reader.recorded_name(DIAGNOSTICS) == "/diagnostics"
+
+
+def test_a_topic_that_was_remapped_is_found(run, tmp_path, kit):
+    about = {"namespace": "/", "remapped": '{"arm/status": "/other/state"}'}
+    moved = kit.Run([(at, "/other/state" if topic == ARM_STATUS else topic, item) for at, topic, item in run.items])
+    with BagReader(moved.write(tmp_path / "bag", about=about, like={"/other/state": ARM_STATUS})) as reader:
+        assert (
+            reader.recorded_name(ARM_STATUS) == "/other/state" and reader.recorded_name(TOOL_POSE) == "/arm/tool_pose"
+        )
+        assert len(list(reader.messages([ARM_STATUS]))) == reader.counts["/other/state"] > 10
+
+
+def test_a_bag_of_two_systems_is_read_by_full_names_only(run, tmp_path, kit):
+    both = kit.Run([(at, f"/{side}/{topic}", item) for at, topic, item in run.items for side in ("left", "right")])
+    types = {topic: topic.split("/", 2)[2] for _, topic, _ in both.items}
+    with BagReader(both.write(tmp_path / "bag", like=types)) as reader:
+        assert list(reader.messages(["/right/arm/status"]))
+        with pytest.raises(
+            RecordingError, match=r"holds /left/arm/status and /right/arm/status; valid is a bag of one"
+        ):
+            list(reader.messages([ARM_STATUS]))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bid_msgs.msg import ArmStatus
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
+from bid_ros.core.task import Feature
 from bid_ros.recording.references import References
-from bid_ros.rotation import matrix_from_vector, matrix_to_6d
-from bid_ros.task import Feature
 
 MS = 1_000_000
 START = 1_700_000_000_000_000_000

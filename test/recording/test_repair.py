@@ -9,12 +9,13 @@ from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
 
 from bid_msgs.msg import ArmStatus
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.repair import bag_files, is_complete, repair_bag
 from bid_ros.recording.storage import PROVISIONAL_END
-from bid_ros.recording.topics import ARM_STATUS
 from bid_ros.recording.writer import BagWriter, WriterConfig
+
+ARM_STATUS = "/arm/status"
 
 CHUNKS, PER_CHUNK = 6, 5
 INDEX_BYTES = 9 + 2 + 4 + 16 * PER_CHUNK  # the index of a chunk's one channel, which follows the chunk

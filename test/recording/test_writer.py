@@ -13,18 +13,21 @@ from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
 
 from bid_msgs.msg import ArmStatus
-from bid_ros.errors import RecordingError
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.topics import Qos
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.repair import repair_bag
-from bid_ros.recording.topics import ARM_STATUS, EPISODE_EVENT, Qos
 from bid_ros.recording.writer import BagWriter, WriterConfig
+
+ARM_STATUS = "/arm/status"
+EPISODE_EVENT = "/episode/event"
 
 ROOT = Path(__file__).parents[2]
 
 CHILD = """
 import sys
 from bid_ros.recording.definitions import find_definition
-from bid_ros.recording.topics import IMAGE_TYPE
+from bid_ros.core.topics import IMAGE_TYPE
 from bid_ros.recording.writer import BagWriter, WriterConfig
 
 if sys.argv[2] != "0":

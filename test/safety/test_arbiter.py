@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from bid_ros.chunk import ActionChunk
-from bid_ros.errors import ChunkError
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import ChunkError
 from bid_ros.safety import Arbiter
 
 S = 1_000_000_000
@@ -64,11 +64,14 @@ def test_a_chunk_that_is_over_changes_nothing():
     assert arbiter.admits("policy", S // 2)
 
 
-def test_reset_forgets_everything():
+def test_a_source_that_may_no_longer_command_holds_nobody_off():
     arbiter = Arbiter()
     arbiter.accepted(chunk("teleop"), 0)
-    arbiter.admits("policy", 0)
-    arbiter.reset()
+    arbiter.accepted(chunk("episode"), 0)
+    arbiter.release("teleop")
+    assert not arbiter.admits("policy", 0), "the other higher source still commands"
+    arbiter.release("episode")
+    arbiter.release("episode")
     assert arbiter.admits("policy", 0)
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.chunk import ActionChunk
-from bid_ros.errors import TaskError
-from bid_ros.rotation import matrix_from_vector, matrix_to_6d
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import TaskError
+from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
+from bid_ros.core.task import Feature, load_task
 from bid_ros.safety import Envelope, EnvelopeConfig
-from bid_ros.task import Feature, load_task
 
 NOW = 1_000_000_000_000
 DOWN = np.diag([1.0, -1.0, -1.0])
@@ -18,7 +18,7 @@ ROWS = 16
 
 @pytest.fixture
 def task(root):
-    return load_task(root / "config" / "franka_place.yaml")
+    return load_task(root / "config" / "franka_place" / "task.yaml")
 
 
 @pytest.fixture

@@ -3,23 +3,30 @@ import numpy as np
 import pytest
 from twin_layout import HOME_TOOL
 
-from bid_ros.errors import CameraError
+from bid_ros.core.errors import CameraError
+from bid_ros.robots.franka.model import HOME_Q, scene_model
 from bid_ros.sim import renderer as module
-from bid_ros.sim.geometry import CUP_X, CUP_Y, GRASP_BELOW_TOP, HOME_Q, OBJECT_LENGTH
 from bid_ros.sim.renderer import SceneRenderer
-from bid_ros.sim.scene import SceneAddresses, render_model
+from bid_ros.tasks.placing.geometry import (
+    CUP_X,
+    CUP_Y,
+    GRASP_BELOW_TOP,
+    OBJECT_LENGTH,
+)
+from bid_ros.tasks.placing.scene import SceneAddresses
+from bid_ros.tasks.placing.twin import PlacingScene
 
 
 @pytest.fixture(scope="module")
 def renderer():
-    made = SceneRenderer(96, 96)
+    made = SceneRenderer(scene_model(PlacingScene()), 96, 96)
     yield made
     made.close()
 
 
 def state(cup: tuple[float, float] = (0.52, 0.0)) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The arm at home with the object in its gripper, the cup at ``cup``."""
-    model = render_model()
+    model = scene_model(PlacingScene())
     data = mujoco.MjData(model)
     at = SceneAddresses.of(model)
     data.qpos[:7] = HOME_Q
@@ -84,7 +91,7 @@ def test_flat_arrays_of_a_message_are_accepted(renderer: SceneRenderer) -> None:
 
 
 def test_one_camera_at_another_size() -> None:
-    other = SceneRenderer(width=160, height=120, cameras=["wrist"])
+    other = SceneRenderer(scene_model(PlacingScene()), width=160, height=120, cameras=["wrist"])
     images = other.render(*state())
     other.close()
     assert {name: image.shape for name, image in images.items()} == {"wrist": (120, 160, 3)}
@@ -99,17 +106,17 @@ def test_state_of_another_scene_is_refused(renderer: SceneRenderer) -> None:
 @pytest.mark.parametrize(("width", "cameras", "text"), [(4, ["wrist"], "4 x 96"), (96, ["roof"], "no camera 'roof'")])
 def test_impossible_request_is_refused(width: int, cameras: list[str], text: str) -> None:
     with pytest.raises(CameraError, match=text):
-        SceneRenderer(width, 96, cameras)
+        SceneRenderer(scene_model(PlacingScene()), width, 96, cameras)
 
 
 def test_no_working_opengl_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MUJOCO_GL", raising=False)
     monkeypatch.setattr(module, "BACKENDS", ("absent",))
     with pytest.raises(CameraError, match=r"tried absent.*install libegl1"):
-        SceneRenderer(96, 96)
+        SceneRenderer(scene_model(PlacingScene()), 96, 96)
 
 
 def test_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUJOCO_GL", "directx")
     with pytest.raises(CameraError, match="'directx'; valid are egl, osmesa"):
-        SceneRenderer(96, 96)
+        SceneRenderer(scene_model(PlacingScene()), 96, 96)

@@ -1,0 +1,230 @@
+"""One network call for many environments.
+
+The graphs of a bundle take one condition for all rows of a call (:mod:`bid_ros.policy.diffusion.policy`). Their layers
+accept a condition per row; only the fixed extent of two inputs forbids it. At load time this module frees these extents
+in a copy of the graph and checks the copy against the original. A graph that fails the check is run once per
+environment, which is slower but gives the same result.
+
+Every call has one of two fixed numbers of rows. The last call is padded. So the result of a row does not depend on how
+many environments share the call, whatever kernels a runtime chooses for other sizes, and a runtime compiles only two
+shapes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import BundleError
+from bid_ros.core.extras import extra
+from bid_ros.core.task import Task
+from bid_ros.decoding import StartMode
+from bid_ros.policy.base import Bundle, Policy
+from bid_ros.policy.decide import Draft
+from bid_ros.policy.diffusion.sampler import DdimSampler, Denoise, Samples
+from bid_ros.policy.registry import load_policy
+from bid_ros.policy.runtimes.base import Graph, Runtime
+from bid_ros.policy.runtimes.registry import build_runtime
+
+Array = NDArray[np.float64]
+FEW_ROWS: Final = 16
+MANY_ROWS: Final = 128
+"""Rows of a call. On one core of an AMD EPYC a row of a denoiser of widths 32, 64, 128 took OpenVINO 0.043 ms in calls
+of 16 rows, 0.053 of 64, 0.039 of 128 and 256. Decoders of few samples would leave most of 128 empty and use 16."""
+TOLERANCE: Final = 1e-3  # of the check at load time; runtimes differ by rounding only, far below
+
+
+class BatchPolicy:
+    """A policy that samples for many environments at once. Each gets the same result as from :class:`Policy`.
+
+    Args:
+        bundle: a checked bundle.
+        task: the task it was checked against.
+        runtime: name for :func:`bid_ros.policy.runtimes.registry.build_runtime`.
+        threads: inference threads.
+
+    Raises:
+        BundleError: the bundle cannot be used.
+    """
+
+    def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto", threads: int = 1) -> None:
+        self._bundle, self._task = bundle, task
+        self._policy = load_policy(bundle, task, runtime, threads)
+        self._sampler = DdimSampler(bundle.settings)
+        self._strong = _RowDenoiser(bundle.strong["denoiser"], task, runtime, threads)
+        self._weak = None if bundle.weak is None else _RowDenoiser(bundle.weak["denoiser"], task, runtime, threads)
+
+    @property
+    def runtime(self) -> str:
+        """Name of the runtime in use."""
+        return self._policy.runtime
+
+    @property
+    def batched(self) -> bool:
+        """Whether a network call serves several environments."""
+        return self._strong.batched and (self._weak is None or self._weak.batched)
+
+    @property
+    def has_weak(self) -> bool:
+        """Whether the bundle has a weak policy."""
+        return self._policy.has_weak
+
+    @property
+    def action_spread(self) -> Array:
+        """``(D,)`` standard deviation of the actions in the training data, task units."""
+        return self._bundle.action_spread
+
+    @property
+    def unbatched(self) -> Policy:
+        """The policy that serves one environment, as the policy node runs it."""
+        return self._policy
+
+    def sample(self, drafts: Sequence[Draft]) -> list[tuple[Array, Array | None]]:
+        """Return strong ``(N, H, D)`` and weak ``(M, H, D)`` or None of each draft, task units, in order.
+
+        Each draft's generator gives first the noise of its strong, then that of its weak samples.
+        """
+        groups: dict[tuple[int, int, StartMode], list[int]] = {}
+        for index, draft in enumerate(drafts):
+            groups.setdefault((draft.strong, draft.weak, draft.start_mode), []).append(index)
+        results: dict[int, tuple[Array, Array | None]] = {}
+        for (strong, weak, _), members in groups.items():
+            chosen = [drafts[index] for index in members]
+            noise = [self._noise(draft, strong) for draft in chosen]
+            first = self._denoise(self._strong, [draft.encoded.strong for draft in chosen], chosen, noise)
+            second: Sequence[Array | None] = [None] * len(members)
+            if weak and self._weak is not None:
+                noise = [self._noise(draft, weak) for draft in chosen]
+                conditions = [draft.encoded.weak for draft in chosen if draft.encoded.weak is not None]
+                second = self._denoise(self._weak, conditions, chosen, noise)
+            results.update(zip(members, zip(first, second, strict=True), strict=True))
+        return [results[index] for index in range(len(drafts))]
+
+    def _noise(self, draft: Draft, count: int) -> Samples:
+        shape = (count, self._task.horizon, self._task.action_dim)
+        return draft.rng.standard_normal(shape, dtype=np.float32)
+
+    def _denoise(
+        self,
+        denoiser: _RowDenoiser,
+        conditions: Sequence[NDArray[np.float32]],
+        drafts: Sequence[Draft],
+        noise: Sequence[Samples],
+    ) -> list[Array]:
+        """Sample as ``(N, E, H, D)``: the sampler then sees a start ``(E, H, D)`` of its own per environment."""
+        action = self._bundle.action
+        stacked = np.ascontiguousarray(np.stack(noise, axis=1))
+        start = None
+        if drafts[0].start_mode != "noise":
+            start = np.stack([action.normalise(d.start - d.encoded.anchor) for d in drafts if d.start is not None])
+        predict = denoiser.for_conditions(np.concatenate(conditions), stacked.shape[0])
+        result = action.denormalise(self._sampler.run(predict, stacked, start, drafts[0].start_mode))
+        return [draft.encoded.place(result[:, index]) for index, draft in enumerate(drafts)]
+
+
+class _RowDenoiser:
+    """A denoiser for many conditions."""
+
+    def __init__(self, path: Path, task: Task, runtime: str, threads: int) -> None:
+        loader = build_runtime(runtime, threads)
+        self._folder = tempfile.TemporaryDirectory(prefix="bid_bench_")  # a runtime may map the file
+        self._original, self._opened = loader.load(path), self._open(path, loader)
+        if self._opened is not None and not self._agrees(task):
+            self._opened = None
+
+    @property
+    def batched(self) -> bool:
+        """Whether one call serves several conditions."""
+        return self._opened is not None
+
+    def for_conditions(self, conditions: NDArray[np.float32], samples: int) -> Denoise:
+        """Return the network for samples ``(N, E, H, D)``, ``samples`` of each of the conditions ``(E, C)``."""
+        if self._opened is None:
+            return _each(self._original, conditions)
+        return _Predict(self._opened, np.tile(conditions, (samples, 1)), MANY_ROWS if samples >= 4 else FEW_ROWS)
+
+    def _open(self, path: Path, loader: Runtime) -> Graph | None:
+        copy = Path(self._folder.name) / path.name
+        open_conditions(path, copy)
+        try:
+            return loader.load(copy)
+        except BundleError:
+            return None
+
+    def _agrees(self, task: Task) -> bool:
+        rng = np.random.default_rng(0)
+        sample = rng.standard_normal((1, 2, task.horizon, task.action_dim), dtype=np.float32)
+        size = self._original.inputs["condition"].shape[-1] or 1
+        conditions, step = rng.standard_normal((2, size), dtype=np.float32), np.array([1], dtype=np.int64)
+        try:
+            found = self.for_conditions(conditions, 1)(sample, step)
+        except Exception:  # every runtime has its own exceptions for shapes that do not fit
+            return False
+        return np.allclose(found, _each(self._original, conditions)(sample, step), atol=TOLERANCE)
+
+
+def _each(graph: Graph, conditions: NDArray[np.float32]) -> Denoise:
+    """One call for each condition, as the graph was exported."""
+
+    def predict(sample: Samples, step: NDArray[np.int64]) -> Samples:
+        parts = []
+        for index in range(len(conditions)):
+            own, condition = np.ascontiguousarray(sample[:, index]), conditions[index : index + 1]
+            parts.append(graph.run({"sample": own, "step": step, "condition": condition}))
+        return np.stack(parts, axis=1)
+
+    return predict
+
+
+class _Predict:
+    """The network's prediction for samples ``(N, E, H, D)``, row ``n E + e`` with condition ``e``."""
+
+    def __init__(self, graph: Graph, conditions: NDArray[np.float32], rows: int) -> None:
+        self._graph, self._rows = graph, rows
+        padding = -len(conditions) % rows
+        self._conditions = np.concatenate([conditions, np.zeros((padding, conditions.shape[1]), np.float32)])
+        self._padding = padding
+
+    def __call__(self, sample: Samples, step: NDArray[np.int64]) -> Samples:
+        rows, shape = self._rows, sample.shape
+        flat = sample.reshape(-1, *shape[2:])
+        if self._padding:
+            flat = np.concatenate([flat, np.zeros((self._padding, *shape[2:]), np.float32)])
+        steps = np.repeat(step, rows)
+        parts = [
+            self._graph.run(
+                {"sample": flat[at : at + rows], "step": steps, "condition": self._conditions[at : at + rows]}
+            )
+            for at in range(0, len(flat), rows)
+        ]
+        used: Samples = np.concatenate(parts)[: len(flat) - self._padding]
+        return used.reshape(shape)
+
+
+def open_conditions(source: Path, target: Path) -> None:
+    """Write a copy of a denoiser whose inputs ``step`` and ``condition`` have a row per sample, not one for all.
+
+    Raises:
+        BundleError: if the file is not an ONNX graph with these inputs.
+    """
+    with extra("bench", "the bench"):
+        import onnx
+    try:
+        model = onnx.load(str(source))
+    except Exception as error:  # exceptions of protobuf and onnx have no other common base
+        raise BundleError(f"{source} is not an ONNX graph: {' '.join(str(error).split())}") from error
+    inputs = {item.name: item.type.tensor_type.shape.dim for item in model.graph.input}
+    if not {"sample", "step", "condition"} <= set(inputs):
+        raise BundleError(f"{source} has the inputs {sorted(inputs)}; valid are sample, step and condition")
+    samples = inputs["sample"][0].dim_param or "samples"
+    for name in ("step", "condition"):
+        inputs[name][0].Clear()
+        inputs[name][0].dim_param = samples
+    # Inferred shapes for one condition would contradict the new inputs.
+    del model.graph.value_info[:]
+    onnx.save(model, str(target))

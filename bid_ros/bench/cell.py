@@ -1,0 +1,169 @@
+"""One cell of a comparison: a decoder with its settings under given disturbances."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Final
+
+from bid_ros.core.checks import check_range
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
+from bid_ros.decoding import (
+    TERMS,
+    DecoderConfig,
+    DecodeRequest,
+    Metric,
+    Proposal,
+    Terms,
+    Trim,
+    Variant,
+    WarmStart,
+    build_decoder,
+    decoder_names,
+)
+
+_BID: Final = ("samples", "weak", "metric", "variant", "trim", "terms", "mode_size", "decay")
+_OF_PART: Final[dict[str, tuple[str, ...]]] = {
+    "vanilla": (),
+    "ema": ("ema_weight",),
+    "receding": (),
+    "warmstart": ("warm_start",),
+    "warmstart-clean": (),
+    "delay": (),  # it reads the delay, which is a condition of every cell
+    "bid": _BID,
+    **{f"bid-{terms}": tuple(name for name in _BID if name != "terms") for terms in TERMS},
+}
+_SETTINGS: Final = (*_BID, "ema_weight", "warm_start")
+_SHORT: Final = {
+    "horizon": "h",
+    "samples": "N",
+    "mode_size": "K",
+    "decay": "rho",
+    "ema_weight": "lambda",
+    "warm_start": "start",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The settings of a set of episodes. Build it with :func:`make_cell`.
+
+    Attributes:
+        decoder: name in the registry.
+        horizon: actions executed per decision.
+        noise: strength of the action noise.
+        drift: px that the block moves along x and y a step.
+        delay: steps between an observation and the first action decided on it.
+        jump: px by which the block is displaced once; 0: never.
+        samples, weak, metric, variant, trim, terms, mode_size, decay, ema_weight, warm_start: as in
+            :class:`bid_ros.decoding.DecoderConfig`, ``weak`` being whether the weak policy is used; None where the
+            decoder does not read the setting.
+    """
+
+    decoder: str
+    horizon: int
+    noise: float = 0.0
+    drift: float = 0.0
+    delay: int = 0
+    jump: float = 0.0
+    samples: int | None = None
+    weak: bool | None = None
+    metric: Metric | None = None
+    variant: Variant | None = None
+    trim: Trim | None = None
+    terms: Terms | None = None
+    mode_size: int | None = None
+    decay: float | None = None
+    ema_weight: float | None = None
+    warm_start: WarmStart | None = None
+
+    @property
+    def key(self) -> str:
+        """Short name. Equal settings have equal keys."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def needs_weak(self) -> bool:
+        """Whether the decoder asks for samples of the weak policy."""
+        return self._proposal().weak > 0
+
+    @property
+    def effort(self) -> float:
+        """Rough cost of a step, for time estimates: a simulated step costs about as much as a denoised sample."""
+        proposal = self._proposal()
+        return 1.0 + (proposal.strong + proposal.weak) / self.horizon
+
+    def config(self) -> DecoderConfig:
+        """Return the settings for :func:`bid_ros.decoding.build_decoder`. Raises DecodingError for a bad one."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in _SETTINGS if name != "weak"}
+        given = {name: value for name, value in values.items() if value is not None}
+        weak_samples = 0 if self.weak is False else None
+        return DecoderConfig(action_horizon=self.horizon, weak_samples=weak_samples, delay=self.delay, **given)
+
+    def _proposal(self) -> Proposal:
+        request = DecodeRequest(0, 1, observation_steps=1, horizon=self.horizon, action_dim=1)
+        return build_decoder(self.decoder, self.config()).propose(request)
+
+    def label(self, shown: Iterable[str]) -> str:
+        """Return the decoder's name with the settings in ``shown`` that it reads."""
+        parts = [self.decoder]
+        for name in shown:
+            value = getattr(self, name)
+            if name != "decoder" and value is not None:
+                text = {"weak": {True: "weak", False: "no weak"}}.get(name, {}).get(value)
+                parts.append(text or f"{_SHORT.get(name, name)} {_number(value)}")
+        return ", ".join(parts)
+
+
+def make_cell(task: Task, **settings: Any) -> Cell:
+    """Return a cell without the settings that its decoder does not read. So equal cells compare equal.
+
+    Raises:
+        BidError: the decoder is unknown, or a setting is outside its range.
+    """
+    cell = Cell(**settings)
+    if cell.decoder not in decoder_names():
+        raise BidError(f"decoder '{cell.decoder}' is unknown; valid are {', '.join(decoder_names())}")
+    read = {name for part in cell.decoder.split("+") for name in _read_by(part)}
+    if cell.samples == 1:
+        read -= set(_BID) - {"samples"}
+    if cell.variant != "paper":
+        read -= {"trim"}
+    unread: dict[str, Any] = {name: None for name in _SETTINGS if name not in read}
+    cell = replace(cell, **unread)
+    _check(cell, task)
+    if "mode_size" in read:
+        cell = replace(cell, mode_size=cell.config().bid(executed=1, observation_steps=1).mode_size)
+    return cell if replace(cell, weak=True).needs_weak else replace(cell, weak=None)
+
+
+def _read_by(part: str) -> tuple[str, ...]:
+    """Return the settings that a part of a decoder's name reads. An unknown part may read all."""
+    if part.startswith("bid-") and part not in _OF_PART:
+        return tuple(name for name in _BID if name not in ("variant", "trim"))
+    return _OF_PART.get(part, _SETTINGS)
+
+
+def varying(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Names of the settings in which cells of the same decoder differ, and in which all of them may."""
+    rows = list(cells)
+    names = [item.name for item in fields(Cell) if item.name != "decoder"]
+    return tuple(name for name in names if len({getattr(cell, name) for cell in rows} - {None}) > 1)
+
+
+def _check(cell: Cell, task: Task) -> None:
+    executable = task.horizon - (task.observation_steps - 1)
+    for name in ("noise", "drift", "jump"):
+        check_range("", name, getattr(cell, name), 0, 1000, BidError)
+    if cell.delay < 0 or cell.horizon < 1 or cell.horizon + cell.delay > executable:
+        raise BidError(
+            f"horizon {cell.horizon} with delay {cell.delay} does not fit; valid is a horizon of at least 1, a delay "
+            f"of at least 0, and together at most the {executable} executable rows of a prediction"
+        )
+
+
+def _number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,212 @@
+"""The plots of a report, each as the bytes of a PNG, None where there is nothing to compare."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bid_ros.bench.cell import Cell
+from bid_ros.bench.episode import Trace
+from bid_ros.bench.summary import CellSummary, Interval, conditions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS: Final = ("#2f6fdb", "#f08a24", "#3aa76d", "#b05ad6", "#c8433f", "#6b7280", "#0e9aa7", "#a67c2d")
+_PUBLISHED: Final = ("vanilla", "warmstart", "ema", "bid", "bid+ema", "bid+warmstart")
+_MOST_NAMED: Final = 16  # points with their name beside them; more would cover each other
+_NAME_WIDTH, _NAME_HEIGHT = 0.22, 0.036  # of the plot
+
+
+def score_bars(summaries: Sequence[CellSummary]) -> bytes | None:
+    """Mean score of every cell with its interval."""
+    if not summaries:
+        return None
+
+    def draw(axes: Axes) -> None:
+        scores = np.array([item.score for item in summaries])
+        places = np.arange(len(summaries))[::-1]
+        colors = _color_of([item.cell.decoder for item in summaries])
+        axes.barh(places, scores[:, 0], 0.7, color=[colors[item.cell.decoder] for item in summaries], zorder=2)
+        errors = np.abs(scores[:, 1:] - scores[:, :1]).T
+        axes.errorbar(scores[:, 0], places, xerr=errors, fmt="none", ecolor="#222222", capsize=3, zorder=3)
+        axes.set_yticks(places, [item.label for item in summaries])
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("score, 95 % interval over episodes")
+        axes.grid(axis="x", color="#dddddd", zorder=0)
+
+    return _png(draw, (8.0, 1.0 + 0.32 * len(summaries)))
+
+
+def score_curve(summaries: Sequence[CellSummary], name: str, label: str) -> bytes | None:
+    """Score over a numeric setting: a line for all cells that differ in nothing else; None if none do.
+
+    Args:
+        summaries: of all cells.
+        name: the setting, for example ``samples``.
+        label: of the axis.
+    """
+    return _curve(summaries, name, label, "score", lambda item: item.score)
+
+
+def latency_curve(summaries: Sequence[CellSummary], name: str, label: str) -> bytes | None:
+    """Time of a decision over a numeric setting, as :func:`score_curve`."""
+    timed = [item for item in summaries if item.latency_ms is not None]
+    return _curve(timed, name, label, "ms a decision", lambda item: (item.latency_ms or 0.0,) * 3)
+
+
+def _curve(
+    summaries: Sequence[CellSummary], name: str, label: str, values: str, value: Callable[[CellSummary], Interval]
+) -> bytes | None:
+    lines = _lines(summaries, name)
+    if not lines:
+        return None
+
+    def draw(axes: Axes) -> None:
+        for index, line in enumerate(lines):
+            x = [getattr(item.cell, name) for item in line]
+            y = np.array([value(item) for item in line])
+            errors = np.abs(y[:, 1:] - y[:, :1]).T
+            text = _without(line[-1].label, line[-1].cell, name)
+            axes.errorbar(x, y[:, 0], errors, marker="o", capsize=3, color=COLORS[index % 8], label=text)
+        axes.set_xlabel(label)
+        axes.set_ylabel(values)
+        axes.grid(color="#dddddd")
+        axes.legend(fontsize=7)
+
+    return _png(draw, (7.0, 4.2))
+
+
+def _lines(summaries: Sequence[CellSummary], name: str) -> list[list[CellSummary]]:
+    """Return groups of two cells or more that differ only in a setting, sorted by it."""
+    groups: dict[tuple[Any, ...], list[CellSummary]] = {}
+    singles = []
+    for item in summaries:
+        if name == "samples" and item.cell.samples == 1:
+            singles.append(item)  # selects nothing, so it begins the line of every way to select
+        elif getattr(item.cell, name) is not None:
+            groups.setdefault(_but(item.cell, name), []).append(item)
+    for item in singles:
+        for group in groups.values():
+            if group[0].cell.decoder == item.cell.decoder and conditions(group[0].cell) == conditions(item.cell):
+                group.append(item)
+    return [sorted(group, key=lambda item: getattr(item.cell, name)) for group in groups.values() if len(group) > 1]
+
+
+def trade_off(summaries: Sequence[CellSummary]) -> bytes | None:
+    """Score over changes of strategy a second, every cell a point whose area grows with its jerk.
+
+    Cells whose decisions never overlap have no changes and are left out. Where the block jumped, a second panel has
+    the time to react to it in place of the score.
+    """
+    summaries = [item for item in summaries if item.switches_per_s is not None]
+    if len(summaries) < 2:
+        return None
+    reacting = [item for item in summaries if item.reaction_s is not None]
+    panels: list[tuple[Sequence[CellSummary], str, Callable[[CellSummary], float]]] = [
+        (summaries, "score", lambda item: item.score[0])
+    ]
+    if len(reacting) > 1:
+        panels.append((reacting, "reaction to the jump, s", lambda item: item.reaction_s or 0.0))
+
+    def draw(figure: Figure) -> None:
+        for axes, (shown, label, value) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            _points(axes, shown, value)
+            axes.set_ylabel(label)
+
+    return _figure(draw, (7.5 * len(panels), 4.6))
+
+
+def _points(axes: Axes, summaries: Sequence[CellSummary], value: Callable[[CellSummary], float]) -> None:
+    largest = max(item.jerk for item in summaries) or 1.0
+    colors = _color_of([item.cell.decoder for item in summaries])
+    for decoder, color in colors.items():
+        own = [item for item in summaries if item.cell.decoder == decoder]
+        sizes = [25 + 160 * item.jerk / largest for item in own]
+        x, y = [item.switches_per_s or 0.0 for item in own], [value(item) for item in own]
+        axes.scatter(x, y, sizes, color=color, alpha=0.7, label=decoder)
+    axes.margins(0.14)  # room for the names
+    if len(summaries) <= _MOST_NAMED:
+        _name(
+            axes,
+            [(item.switches_per_s or 0.0, value(item), item.label, colors[item.cell.decoder]) for item in summaries],
+        )
+    axes.set_xlabel("changes of strategy a second (area: jerk)")
+    axes.grid(color="#dddddd")
+    axes.set_axisbelow(True)
+    axes.legend(fontsize=7, markerscale=0.6)
+
+
+def _name(axes: Axes, points: Sequence[tuple[float, float, str, str]]) -> None:
+    """Write the names beside their points, from the lowest up, each above those that it would cover."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    placed: list[tuple[float, float]] = []
+    for x, y, text, color in sorted(points, key=lambda point: (point[1], point[0])):
+        across, up = (x - left) / (right - left), (y - low) / (high - low)
+        while any(abs(across - other) < _NAME_WIDTH and abs(up - at) < _NAME_HEIGHT for other, at in placed):
+            up += _NAME_HEIGHT / 8
+        placed.append((across, up))
+        inside = across < 1 - _NAME_WIDTH
+        axes.annotate(
+            text, (across, up), (8 if inside else -8, -2), "axes fraction", "offset points", fontsize=7,
+            ha="left" if inside else "right", color=color,
+        )  # fmt: skip
+
+
+def paths(traces: Sequence[tuple[str, Trace]], title: str) -> bytes | None:
+    """Paths of agent (thin) and block (thick) of the same episode under several decoders."""
+
+    def draw(axes: Axes) -> None:
+        for index, (label, trace) in enumerate(traces):
+            color = COLORS[index % 8]
+            axes.plot(*trace.agents[:, :2].T, color=color, lw=0.8, alpha=0.8)
+            axes.plot(*trace.blocks[:, :2].T, color=color, lw=2.6, label=label)
+        axes.plot(*traces[0][1].blocks[0, :2], "ks", ms=6)
+        axes.set_aspect("equal")
+        axes.invert_yaxis()  # px, y down as in the pictures
+        axes.set_title(title, fontsize=9)
+        axes.legend(fontsize=7)
+
+    return _png(draw, (4.4, 4.4)) if traces else None
+
+
+def _but(cell: Cell, name: str) -> tuple[Any, ...]:
+    # K follows N in a sweep over N, so it is no reason to start another line.
+    hidden = {name, "mode_size"} if name == "samples" else {name}
+    return tuple(getattr(cell, item.name) for item in fields(Cell) if item.name not in hidden)
+
+
+def _without(label: str, cell: Cell, name: str) -> str:
+    """Leave out of a label the part that belongs to the setting of the axis."""
+    own = {replace(cell, mode_size=None).label([name])[len(cell.decoder) + 2 :]}
+    if name == "samples" and cell.mode_size is not None:
+        own.add(f"K {cell.mode_size}")
+    return ", ".join(part for part in label.split(", ") if part not in own)
+
+
+def _color_of(names: Sequence[str]) -> dict[str, str]:
+    """The decoders of the published comparison have the same colour in every picture; others have what these leave."""
+    present = dict.fromkeys(names)
+    colors = {name: color for name, color in zip(_PUBLISHED, COLORS, strict=False) if name in present}
+    left = cycle([color for color in COLORS if color not in colors.values()])
+    return {name: colors[name] if name in colors else next(left) for name in present}
+
+
+def _png(draw: Callable[[Axes], None], size: tuple[float, float]) -> bytes:
+    return _figure(lambda figure: draw(figure.add_subplot()), size)
+
+
+def _figure(draw: Callable[[Figure], None], size: tuple[float, float]) -> bytes:
+    from matplotlib.figure import Figure  # takes half a second to import, and only a report needs it
+
+    figure = Figure(figsize=size, dpi=110, layout="constrained")
+    draw(figure)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()

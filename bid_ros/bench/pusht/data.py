@@ -1,0 +1,97 @@
+"""Observations of Push-T, in an episode and in the human demonstrations for training."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.bench.pusht.geometry import keypoints
+from bid_ros.bench.pusht.state import PushTState
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import Task
+from bid_ros.recording.dataset import Dataset
+
+Array = NDArray[np.float64]
+
+RATE_HZ: Final = 10.0
+COLUMNS: Final = {"state": (5,), "action": (2,), "episode_ends": ()}  # of each array that is read
+
+
+def observation_values(state: PushTState) -> dict[str, Array]:
+    """Return the raw value of each feature that ``config/pusht.yaml`` observes, by its name, px.
+
+    ``block_keypoints`` ``(18,)`` (x, y of the first point, of the second, ...) and ``agent_position`` ``(2,)``.
+    """
+    return _features(state.agent, state.keypoints)
+
+
+def human_dataset(path: str | Path, task: Task) -> Dataset:
+    """Read ``pusht_cchi_v7_lowdim.npz`` (Chi et al., "Diffusion Policy", RSS 2023) as a data set for ``task``.
+
+    Row ``t`` holds what was seen at step ``t`` and the target that the person then gave, which brought the agent to
+    where row ``t + 1`` sees it. The key points are computed from the block's pose as the environment computes them,
+    so that training and rollout agree; the recorded ones differ by up to 2 px while the block turns. Episode ``k``
+    starts as the environment's seed ``k`` does.
+
+    Args:
+        path: file with ``state`` (T, 5: agent x, y, block x, y in px, block angle in rad), ``action`` (T, 2: px) and
+            ``episode_ends`` (E,).
+        task: ``config/pusht.yaml``.
+
+    Raises:
+        RecordingError: the file is missing or damaged, lacks an array, has one of another shape or with values that
+            are not finite, an episode shorter than the observation window, or ``task`` asks for something else.
+    """
+    path = Path(path)
+    arrays = _read(path)
+    if task.rate_hz != RATE_HZ:
+        raise RecordingError(f"Push-T data has {RATE_HZ:g} rows a second; task '{task.name}' has {task.rate_hz:g}")
+    state, ends = arrays["state"].astype(np.float64), arrays["episode_ends"].astype(np.int64)
+    rows, episodes = len(state), len(ends)
+    try:
+        dataset = Dataset(
+            observations=_features(state[:, :2], keypoints(state[:, 2:5])),
+            actions=arrays["action"].astype(np.float64),
+            stamps_ns=np.arange(rows, dtype=np.int64) * task.dt_ns,
+            episode_ends=ends,
+            labels=("human",) * episodes,
+            seeds=np.arange(episodes, dtype=np.uint64),
+            task=task.name,
+            task_signature=task.signature(),
+        )
+        dataset.validate(task)
+    except RecordingError as error:
+        raise RecordingError(f"Push-T data {path}: {error}") from error
+    return dataset
+
+
+def _features(agent: Array, points: Array) -> dict[str, Array]:
+    """Name the values of agents ``(..., 2)`` and key points ``(..., 9, 2)``."""
+    return {"block_keypoints": points.reshape(*points.shape[:-2], -1), "agent_position": agent}
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays that are needed, of the right number of columns and all numbers."""
+    if not path.is_file():
+        raise RecordingError(f"Push-T data {path} does not exist")
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in COLUMNS if name in content.files}
+    except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise RecordingError(f"Push-T data {path} is damaged or of another kind: {error}") from error
+    for name, columns in COLUMNS.items():
+        if name not in arrays:
+            raise RecordingError(f"Push-T data {path} lacks '{name}'; needed are {', '.join(COLUMNS)}")
+        array, kinds = arrays[name], "iu" if name == "episode_ends" else "fiu"
+        if array.ndim != 1 + len(columns) or array.shape[1:] != columns or array.dtype.kind not in kinds:
+            found = f"Push-T data {path}: '{name}' is {array.dtype} {array.shape}"
+            raise RecordingError(f"{found}; valid are {'whole ' if kinds == 'iu' else ''}numbers in rows of {columns}")
+    if not np.isfinite(arrays["state"]).all():
+        row = int((~np.isfinite(arrays["state"]).all(axis=1)).argmax())
+        raise RecordingError(f"Push-T data {path}: 'state' is not finite in row {row}")
+    return arrays

@@ -1,0 +1,128 @@
+"""The simulated table: the physics of ``gym-pusht``, with the starts and the disturbance of published evaluations."""
+
+from __future__ import annotations
+
+import math
+import os
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bid_ros.bench.pusht.geometry import keypoints
+from bid_ros.bench.pusht.picture import render
+from bid_ros.bench.pusht.state import PushTState, score
+from bid_ros.core.errors import BidError
+from bid_ros.core.extras import extra
+
+__all__ = ["PushTEnv", "PushTState", "render", "score"]
+
+
+class PushTEnv:
+    """Push a T-shaped block onto its mark, 10 steps a second. The same seed and actions give the same states.
+
+    Args:
+        drift: px added to the block's x and to its y after every step, as in the published test with a moving object
+            (Liu et al., "Bidirectional Decoding", ICLR 2025; the policy is not trained with it).
+
+    Raises:
+        BidError: ``drift`` is not finite, or the package gym-pusht is not installed.
+    """
+
+    def __init__(self, drift: float = 0.0) -> None:
+        if not math.isfinite(drift):
+            raise BidError(f"Push-T: drift is {drift}; valid is a finite number of px a step")
+        self._drift = drift
+        simulator = _simulator()
+        self._gym = simulator.PushTEnv()
+        # Its step measures the coverage, before the drift, for a reward that nobody reads, in a third of its time.
+        self._gym._get_coverage = lambda: 0.0
+        self._polygons = simulator.pymunk_to_shapely
+
+    def reset(self, seed: int) -> PushTState:
+        """Start an episode as the published code starts the one with this seed.
+
+        Seeds 0 to 205 are the starts of the human episodes, so an evaluation takes others; the published ones take
+        100,000 and the following.
+
+        Raises:
+            BidError: the seed is not one of 0 to 2^32 - 1.
+        """
+        if not 0 <= seed < 2**32:
+            raise BidError(f"Push-T: seed is {seed}; valid is 0 to {2**32 - 1}")
+        # The generator and the order of the draws are part of what a seed means.
+        draw = np.random.RandomState(seed)
+        agent = [draw.randint(50, 450), draw.randint(50, 450)]
+        place = [draw.randint(100, 400), draw.randint(100, 400)]
+        angle = draw.randn() * 2 * np.pi - np.pi
+        # gym-pusht turns the block after it placed it, about the centre of mass, which moves it: here that is wanted.
+        self._gym.reset(options={"reset_to_state": [*agent, *place, angle]})
+        return self._state()
+
+    def set_state(self, agent: ArrayLike, block: ArrayLike) -> PushTState:
+        """Start from exactly this state, at rest.
+
+        A start inside a wall or with block and agent overlapping is pushed apart during the following steps.
+
+        Args:
+            agent: ``(2,)`` px.
+            block: ``(3,)`` x, y in px and angle in rad.
+
+        Raises:
+            BidError: a value is not finite or the shapes are others.
+        """
+        position, pose = _checked("agent", agent, 2), _checked("block", block, 3)
+        # A new table at rest; gym-pusht's own reset to a state would move the block, see reset.
+        self._gym._setup()
+        body = self._gym.block
+        body.angle = float(pose[2])
+        body.position = tuple(pose[:2].tolist())
+        self._gym.agent.position = tuple(position.tolist())
+        return self._state()
+
+    def step(self, action: ArrayLike) -> PushTState:
+        """Let the agent move towards ``action`` ``(2,)`` px for 0.1 s and return the new state, after the drift.
+
+        Raises:
+            BidError: ``action`` is not two finite numbers, or the episode was not begun with reset or set_state.
+        """
+        target = _checked("action", action, 2)
+        if not hasattr(self._gym, "block"):
+            raise BidError("Push-T: a step before the first reset; valid is reset or set_state first")
+        self._gym.step(target)
+        if self._drift:
+            x, y = self._gym.block.position
+            self._gym.block.position = (x + self._drift, y + self._drift)
+        return self._state()
+
+    def _state(self) -> PushTState:
+        body = self._gym.block
+        pose = np.array([*body.position, body.angle % (2 * np.pi)])
+        return PushTState(
+            agent=np.array([*self._gym.agent.position]),
+            block=pose,
+            keypoints=keypoints(pose),
+            coverage=self._coverage(),
+        )
+
+    def _coverage(self) -> float:
+        """As gym-pusht measures it, but with the block's parts in a fixed order: its own differs in the last bit."""
+        gym = self._gym
+        mark = self._polygons(gym.get_goal_pose_body(gym.goal_pose), gym._block_shapes)
+        block = self._polygons(gym.block, gym._block_shapes)
+        return float(mark.intersection(block).area / mark.area)
+
+
+def _checked(name: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != (size,) or not np.isfinite(array).all():
+        raise BidError(f"Push-T: {name} is {array.tolist()}; valid are {size} finite numbers")
+    return array
+
+
+def _simulator() -> Any:
+    """Return gym-pusht's module; imported here, so that only the bench needs it."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    with extra("bench", "Push-T"):
+        return import_module("gym_pusht.envs.pusht")

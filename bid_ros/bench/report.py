@@ -1,0 +1,121 @@
+"""The report of a bench as one HTML file without other files."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from bid_ros.bench import plots
+from bid_ros.bench.film import differing_episodes, film
+from bid_ros.bench.results import Key, load_trace
+from bid_ros.bench.scene import Scene
+from bid_ros.bench.summary import CellSummary, conditions, markdown
+
+REPORT: Final = "report.html"
+_SHOWN: Final = 3  # episodes with paths and a film
+_PANELS: Final = 4  # decoders beside each other
+_CURVES: Final = (
+    ("samples", "samples N"),
+    ("noise", "noise strength"),
+    ("drift", "drift of the block, px a step"),
+    ("delay", "inference delay, steps"),
+    ("ema_weight", "lambda, weight of the new prediction"),
+    ("decay", "rho, decay of backward coherence"),
+    ("mode_size", "K, mode size"),
+    ("horizon", "action horizon"),
+)
+_STYLE: Final = (
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1e25}"
+    "table{border-collapse:collapse;font-size:13px;display:block;overflow-x:auto}"
+    "td,th{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;white-space:nowrap}"
+    "img{max-width:100%;height:auto}figure{display:inline-block;margin:.5rem}"
+)
+_NOTES: Final = (
+    "Score: largest coverage divided by 0.95, at most 1. Intervals: 95 %, bootstrap over episodes; differences "
+    "paired over the same starts, samples and disturbances; full score: Wilson. Switches: consecutive decisions whose "
+    "shared future lies further apart than a quarter of the training actions' spread. Overlap: their mean distance. "
+    "Jerk: third derivative of the executed actions. Reaction: first command that differs by half of the block's "
+    "jump from that of the same run without it. ms a decision: alone on one thread, as on a robot; a dash where it was "
+    "not measured. Published: README of the code of Bidirectional Decoding (ICLR 2025)."
+)
+
+
+def write_report(
+    folder: Path,
+    summaries: Sequence[CellSummary],
+    rows: Mapping[Key, Mapping[str, Any]],
+    header: Mapping[str, Any],
+    scene: Scene,
+) -> Path:
+    """Write ``report.html``: table, curves, paths and films of episodes in which decoders differ.
+
+    Args:
+        folder: of the results; their paths are read from it.
+        summaries: of the cells.
+        rows: of the cells.
+        header: what the results were made with.
+        scene: draws the films.
+    """
+    parts = [f"<h1>{html.escape(scene.name)}: decoders compared</h1>", _facts(header), _table(markdown(summaries))]
+    parts.append(f"<p>{_NOTES}</p>")
+    parts.append(_figure(plots.score_bars(summaries), "score"))
+    parts.append(_figure(plots.trade_off(summaries), "score and smoothness"))
+    parts += [_figure(plots.score_curve(summaries, name, label), label) for name, label in _CURVES]
+    parts.append(_figure(plots.latency_curve(summaries, "samples", "samples N"), "time of a decision"))
+    parts += _episodes(folder, summaries, rows, scene)
+    title = f"{scene.name} bench"
+    page = (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
+        f"<style>{_STYLE}</style><body>{''.join(parts)}</body></html>\n"
+    )
+    path = folder / REPORT
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(page)
+    part.replace(path)
+    return path
+
+
+def _facts(header: Mapping[str, Any]) -> str:
+    rows = "".join(f"<tr><td>{html.escape(str(k))}</td><td>{html.escape(str(v))}</td></tr>" for k, v in header.items())
+    return f"<details><summary>made with</summary><table>{rows}</table></details>"
+
+
+def _table(text: str) -> str:
+    """Turn a markdown table into an HTML one."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in lines[0])
+    body = ("".join(f"<td>{html.escape(cell)}</td>" for cell in line) for line in lines[2:])
+    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
+
+
+def _figure(image: bytes | None, caption: str, kind: str = "png") -> str:
+    if image is None:
+        return ""
+    data = base64.b64encode(image).decode()
+    text = html.escape(caption)
+    return f"<figure><img alt='{text}' src='data:image/{kind};base64,{data}'><figcaption>{text}</figcaption></figure>"
+
+
+def _episodes(
+    folder: Path, summaries: Sequence[CellSummary], rows: Mapping[Key, Mapping[str, Any]], scene: Scene
+) -> list[str]:
+    """Paths and films where the decoders differ most, under the conditions that most decoders were tried in."""
+    groups: dict[Any, list[CellSummary]] = {}
+    for item in summaries:
+        groups.setdefault(conditions(item.cell), []).append(item)
+    group = max(groups.values(), key=len, default=[])[:_PANELS]
+    parts = []
+    for seed, episode in differing_episodes([item.cell for item in group], rows, _SHOWN):
+        found = [rows[item.cell.key, seed, episode] for item in group]
+        traces = [load_trace(folder, row) for row in found]
+        named = [
+            (f"{item.label}: {row['score']:.2f}", trace) for item, row, trace in zip(group, found, traces, strict=True)
+        ]
+        title = f"seed {seed}, episode {episode}"
+        parts.append(_figure(plots.paths(named, title), title))
+        caption = f"{title}, left to right: {'; '.join(name for name, _ in named)}"
+        parts.append(_figure(film(traces, scene), caption, "gif"))
+    return ["<h2>Where they differ most</h2>", *parts] if parts else []

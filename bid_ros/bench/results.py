@@ -1,0 +1,182 @@
+"""The folder of a bench: one JSON line an episode, their paths beside them, and what they were made with.
+
+Nothing is ever overwritten. Lines are appended, each with a check sum, in one write a unit; a file in which a line is
+damaged is refused as it is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import importlib.util
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from bid_ros.bench.episode import Trace
+from bid_ros.bench.rollout import UnitDone
+from bid_ros.core.errors import BidError
+
+ROWS: Final = "episodes.jsonl"
+HEADER: Final = "bench.json"
+TRACES: Final = "traces"
+_CHECK: Final = "crc"
+Key = tuple[str, int, int]
+"""(key of the cell, seed, episode)"""
+
+
+class Results:
+    """Results in a new or an existing folder.
+
+    Args:
+        folder: the folder. It is created if it is missing.
+        header: what all rows have in common. It must agree with the rows in the folder.
+
+    Raises:
+        BidError: the folder's results are damaged, were made with something else, or another bench writes to them.
+    """
+
+    def __init__(self, folder: str | Path, header: Mapping[str, Any]) -> None:
+        self.folder = Path(folder)
+        self.rows: dict[Key, dict[str, Any]] = {}
+        begun = (self.folder / ROWS).exists()
+        if begun:
+            self._compare(header)
+            self.rows = read_rows(self.folder)
+        (self.folder / TRACES).mkdir(parents=True, exist_ok=True)
+        if not begun:
+            (self.folder / HEADER).write_text(json.dumps(header, indent=1, sort_keys=True) + "\n")
+        self._file = os.open(self.folder / ROWS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._file)
+            raise BidError(f"results {self.folder} are being written by another bench; choose another --out") from error
+
+    def add(self, done: UnitDone) -> None:
+        """Append the episodes of a unit, their paths first."""
+        name = f"{done.unit.cell.key}_{done.unit.seed}_{done.unit.episodes[0]}_{len(done.rows)}.npz"
+        _write_traces(self.folder / TRACES / name, done)
+        lines = []
+        for row in done.rows:
+            row = {**row, "trace": name}
+            self.rows[row_key(row)] = row
+            lines.append(encode_row(row))
+        os.write(self._file, "".join(lines).encode())
+
+    def close(self) -> None:
+        """Release the folder for other writers."""
+        os.close(self._file)
+
+    def _compare(self, header: Mapping[str, Any]) -> None:
+        try:
+            before = json.loads((self.folder / HEADER).read_text())
+            different = [name for name in header if before[name] != header[name]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise BidError(
+                f"results {self.folder} are damaged: {HEADER} cannot be read; choose another --out"
+            ) from error
+        if different:
+            name = different[0]
+            raise BidError(
+                f"results {self.folder} were made with {name} {before[name]!r}, not {header[name]!r}; "
+                f"choose another --out"
+            )
+
+
+def row_key(row: Mapping[str, Any]) -> Key:
+    """Return the key of a row."""
+    return str(row["key"]), int(row["seed"]), int(row["episode"])
+
+
+def encode_row(row: Mapping[str, Any]) -> str:
+    """Return a row as a line with its check sum."""
+    return json.dumps({**row, _CHECK: _checksum(row)}, sort_keys=True) + "\n"
+
+
+def read_rows(folder: str | Path) -> dict[Key, dict[str, Any]]:
+    """Read every row of a folder.
+
+    Raises:
+        BidError: the file is missing, or a line is not what was written.
+    """
+    path = Path(folder) / ROWS
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise BidError(f"results {path} cannot be read: {error.strerror}") from error
+    rows = {}
+    # The last line ends the file; without that it was cut off.
+    for number, line in enumerate(lines if lines[-1] else lines[:-1], start=1):
+        try:
+            row = json.loads(line)
+            damaged = row.pop(_CHECK) != _checksum(row)
+            rows[row_key(row)] = row
+        except (ValueError, KeyError, TypeError, AttributeError):
+            damaged = True
+        if damaged:
+            raise BidError(
+                f"results {path} are damaged in line {number}, nothing was changed; "
+                f"remove that line or choose another --out"
+            )
+    return rows
+
+
+def load_trace(folder: str | Path, row: Mapping[str, Any]) -> Trace:
+    """Return the path of a row's episode; BidError if its file is missing or damaged."""
+    path = Path(folder) / TRACES / str(row["trace"])
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            index = int(np.flatnonzero(content["episodes"] == row["episode"])[0])
+            steps = np.concatenate([[0], np.cumsum(content["steps"])])
+            first, last = int(steps[index]), int(steps[index + 1])
+            states = slice(first + index, last + index + 1)
+            return Trace(content["commands"][first:last], content["agents"][states], content["blocks"][states])
+    except (OSError, ValueError, KeyError, IndexError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        reason = " ".join(str(error).split())
+        raise BidError(
+            f"path {path} cannot be read ({reason}); remove it and its episodes' lines, or choose another --out"
+        ) from error
+
+
+def write_parquet(folder: str | Path, rows: Mapping[Key, Mapping[str, Any]]) -> Path | None:
+    """Write the rows as ``episodes.parquet``, the cell's settings as columns of their own.
+
+    Returns:
+        The file, or None where the package pyarrow is not installed.
+    """
+    if importlib.util.find_spec("pyarrow") is None:
+        return None
+    pyarrow: Any = importlib.import_module("pyarrow")
+    parquet: Any = importlib.import_module("pyarrow.parquet")
+
+    flat = [{**row["cell"], **{name: value for name, value in row.items() if name != "cell"}} for row in rows.values()]
+    path = Path(folder) / "episodes.parquet"
+    part = path.with_name(f".{path.name}.part")
+    parquet.write_table(pyarrow.Table.from_pylist(flat), str(part))
+    part.replace(path)
+    return path
+
+
+def _checksum(row: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(row, sort_keys=True).encode())
+
+
+def _write_traces(path: Path, done: UnitDone) -> None:
+    part = path.with_name(f".{path.name}.part")
+    with part.open("wb") as file:
+        np.savez_compressed(
+            file,
+            episodes=np.array(done.unit.episodes),
+            steps=np.array([len(trace.commands) for trace in done.traces]),
+            commands=np.concatenate([trace.commands for trace in done.traces]),
+            agents=np.concatenate([trace.agents for trace in done.traces]),
+            blocks=np.concatenate([trace.blocks for trace in done.traces]),
+        )
+    part.replace(path)

@@ -1,0 +1,156 @@
+"""Episodes in lockstep: at every step all that decide share the network calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bid_ros.bench.batch_policy import BatchPolicy
+from bid_ros.bench.cell import Cell
+from bid_ros.bench.episode import Episode, Trace
+from bid_ros.bench.grid import Unit
+from bid_ros.bench.scene import Scene
+from bid_ros.bench.smoothness import SWITCH_SHARE, rms_jerk
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
+from bid_ros.policy.bundle import load_bundle
+
+_TICKS = 10  # lockstep steps between two reports of progress
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a process needs beside its units.
+
+    Attributes:
+        bundle: folder of the policy.
+        task: task it was made for.
+        scene: the simulated task.
+        runtime: name of the inference runtime.
+        threads: inference threads of one process.
+    """
+
+    bundle: Path
+    task: Task
+    scene: Scene
+    runtime: str = "auto"
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """Work that has been done, or need not be, since the last report: steps, each with its cell's effort."""
+
+    work: float
+
+
+@dataclass(frozen=True, eq=False)
+class UnitDone:
+    """What a unit came to: a row of numbers and a path for each episode."""
+
+    unit: Unit
+    rows: list[dict[str, Any]]
+    traces: list[Trace]
+
+
+Event = Advanced | UnitDone
+
+
+class _Stopwatch:
+    """Adds up the time of named parts, ns."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock, self._last = clock, clock()
+        self.total: dict[str, int] = {"encode": 0, "sample": 0, "choose": 0, "world": 0}
+
+    def lap(self, part: str) -> None:
+        """Count the time since the last lap to ``part``."""
+        now = self._clock()
+        self.total[part] += now - self._last
+        self._last = now
+
+
+def load_policy(setup: Setup) -> BatchPolicy:
+    """Return the policy of a set-up; BundleError if it cannot be used."""
+    return BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, setup.runtime, setup.threads)
+
+
+def check_weak(cells: Sequence[Cell], policy: BatchPolicy, bundle: Path) -> None:
+    """Raise BidError if a cell needs a weak policy and the bundle has none."""
+    needy = [cell for cell in cells if cell.needs_weak]
+    if needy and not policy.has_weak:
+        raise BidError(f"bundle {bundle} has no weak policy, which decoder '{needy[0].decoder}' needs; use --no-weak")
+
+
+def run_unit(
+    unit: Unit, setup: Setup, policy: BatchPolicy, clock: Callable[[], int] = time.monotonic_ns
+) -> Iterator[Event]:
+    """Run the episodes of a unit; yields progress and at last :class:`UnitDone`."""
+    switch = SWITCH_SHARE * float(np.linalg.norm(policy.action_spread))
+    episodes = [
+        Episode(unit.cell, unit.seed, index, unit.steps, setup.scene, setup.task, policy.unbatched, switch)
+        for index in unit.episodes
+    ]
+    watch = _Stopwatch(clock)
+    reported, effort = 0, unit.cell.effort
+    for tick in range(unit.steps):
+        live = [episode for episode in episodes if not episode.over]
+        if not live:
+            break
+        _decide(live, policy, watch)
+        for episode in live:
+            episode.act()
+        watch.lap("world")
+        if tick % _TICKS == _TICKS - 1:
+            done = _steps_done(episodes, unit.steps)
+            yield Advanced((done - reported) * effort)
+            reported = done
+    yield Advanced((len(episodes) * unit.steps - reported) * effort)
+    yield UnitDone(
+        unit, [_row(episode, episodes, watch, setup) for episode in episodes], [item.trace() for item in episodes]
+    )
+
+
+def _decide(live: Sequence[Episode], policy: BatchPolicy, watch: _Stopwatch) -> None:
+    asked = [(episode, draft) for episode in live if (draft := episode.propose()) is not None]
+    watch.lap("encode")
+    if not asked:
+        return
+    samples = policy.sample([draft for _, draft in asked])
+    watch.lap("sample")
+    for (episode, draft), (strong, weak) in zip(asked, samples, strict=True):
+        episode.accept(draft, strong, weak)
+    watch.lap("choose")
+
+
+def _steps_done(episodes: Sequence[Episode], steps: int) -> int:
+    return sum(steps if episode.over else episode.steps for episode in episodes)
+
+
+def _row(episode: Episode, together: Sequence[Episode], watch: _Stopwatch, setup: Setup) -> dict[str, Any]:
+    """Numbers of an episode. Times are means over the unit: parts of a shared call belong to no episode."""
+    seconds = setup.task.dt_ns / 1e9
+    measures = episode.measures()
+    decisions = max(1, sum(int(item.measures()["decisions"] or 0) for item in together))
+    steps = max(1, sum(item.steps for item in together))
+    times = {f"{part}_ms": watch.total[part] / 1e6 / decisions for part in ("encode", "sample", "choose")}
+    return {
+        "key": episode.cell.key,
+        "cell": asdict(episode.cell),
+        "seed": episode.seed,
+        "episode": episode.index,
+        "score": episode.score,
+        "success": episode.score >= 1.0,
+        "steps": episode.steps,
+        **measures,
+        "switches_per_s": int(measures["switches"] or 0) / max(seconds, episode.steps * seconds),
+        "jerk": rms_jerk(episode.trace().commands, seconds),
+        "jump_step": episode.jump_step if episode.cell.jump else None,
+        **times,
+        "world_ms": watch.total["world"] / 1e6 / steps,
+    }

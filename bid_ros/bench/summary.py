@@ -1,0 +1,211 @@
+"""From rows to what a cell is worth: means with 95 % intervals, and differences over the same episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from bid_ros.bench.cell import Cell, varying
+from bid_ros.bench.published import STEPS, published_score
+from bid_ros.bench.results import Key, load_trace
+from bid_ros.bench.smoothness import reaction_steps
+from bid_ros.episodes.confidence import paired_difference, wilson_interval
+
+REFERENCE: Final = "vanilla"
+Interval = tuple[float, float, float]
+"""(mean, low, high)"""
+Rows = Mapping[Key, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class CellSummary:
+    """What the episodes of a cell came to.
+
+    Attributes:
+        cell: its settings.
+        label: name that tells it from the other cells.
+        episodes: number of them.
+        score: mean, bootstrap interval over episodes.
+        full: episodes that reached full score; their rate with the Wilson interval in ``rate``.
+        against: score minus that of vanilla, paired over the same episodes; None for vanilla itself or without it.
+        overlap_px: distance of consecutive decisions; None if none overlap.
+        switches_per_s: changes of strategy; None if no decisions overlap.
+        jerk: of the executed actions, units/s^3.
+        reaction_s: mean time to react to the jump, None without one or if fewer than half reacted.
+        reacted: share of the jumps that were reacted to, None without one.
+        batch_ms: time of a decision in the bench, shared calls divided by decisions.
+        latency_ms: time of a decision on its own, as on a robot; None if it was not measured.
+        world_ms: time of a simulated step.
+        published: the published score, empty if there is none.
+    """
+
+    cell: Cell
+    label: str
+    episodes: int
+    score: Interval
+    full: int
+    rate: Interval
+    against: Interval | None
+    overlap_px: float | None
+    switches_per_s: float | None
+    jerk: float
+    reaction_s: float | None
+    reacted: float | None
+    batch_ms: float
+    latency_ms: float | None
+    world_ms: float
+    published: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def summarise(
+    cells: Sequence[Cell],
+    rows: Rows,
+    folder: Path,
+    dt: float,
+    latency: Mapping[str, float] | None = None,
+    steps: int = STEPS,
+) -> list[CellSummary]:
+    """Summarise the cells that have rows.
+
+    Args:
+        cells: in the order wanted.
+        rows: of all of them.
+        folder: where the paths of the episodes lie.
+        dt: s a step.
+        latency: per cell key, ms.
+        steps: longest duration of an episode.
+    """
+    groups = {cell: _rows_of(cell, rows) for cell in cells}
+    groups = {cell: group for cell, group in groups.items() if group}
+    shown = varying(groups)
+    return [_summary(cell, groups, shown, folder, dt, latency or {}, steps) for cell in groups]
+
+
+def _rows_of(cell: Cell, rows: Rows) -> dict[tuple[int, int], Mapping[str, Any]]:
+    key = cell.key
+    return {(seed, episode): rows[name, seed, episode] for name, seed, episode in sorted(rows) if name == key}
+
+
+Groups = Mapping[Cell, Mapping[tuple[int, int], Mapping[str, Any]]]
+
+
+def _summary(
+    cell: Cell,
+    groups: Groups,
+    shown: tuple[str, ...],
+    folder: Path,
+    dt: float,
+    latency: Mapping[str, float],
+    steps: int,
+) -> CellSummary:
+    group = groups[cell]
+    values = list(group.values())
+    scores = np.array([row["score"] for row in values])
+    full = sum(bool(row["success"]) for row in values)
+    overlaps = [row["overlap_px"] for row in values if row["overlap_px"] is not None]
+    reaction_s, reacted = _reaction(cell, groups, folder, dt)
+    return CellSummary(
+        cell=cell,
+        label=cell.label(shown),
+        episodes=len(values),
+        score=paired_difference(scores, np.zeros_like(scores)),
+        full=full,
+        rate=(full / len(values), *wilson_interval(full, len(values))),
+        against=_against(cell, groups),
+        overlap_px=float(np.mean(overlaps)) if overlaps else None,
+        switches_per_s=_mean(values, "switches_per_s") if overlaps else None,
+        jerk=_mean(values, "jerk"),
+        reaction_s=reaction_s,
+        reacted=reacted,
+        batch_ms=sum(_mean(values, f"{part}_ms") for part in ("encode", "sample", "choose")),
+        latency_ms=latency.get(cell.key),
+        world_ms=_mean(values, "world_ms"),
+        published=published_score(cell, steps),
+    )
+
+
+def _mean(values: Sequence[Mapping[str, Any]], name: str) -> float:
+    return float(np.mean([row[name] for row in values]))
+
+
+def conditions(cell: Cell) -> tuple[Any, ...]:
+    """Return what is asked of a decoder, whatever it is: its horizon and the disturbances."""
+    return cell.horizon, cell.noise, cell.drift, cell.delay, cell.jump
+
+
+def _against(cell: Cell, groups: Groups) -> Interval | None:
+    if cell.decoder == REFERENCE:
+        return None
+    others = [item for item in groups if item.decoder == REFERENCE and conditions(item) == conditions(cell)]
+    if not others:
+        return None
+    own, other = groups[cell], groups[others[0]]
+    pairs = sorted(set(own) & set(other))
+    if not pairs:
+        return None
+    return paired_difference([own[pair]["score"] for pair in pairs], [other[pair]["score"] for pair in pairs])
+
+
+def _reaction(cell: Cell, groups: Groups, folder: Path, dt: float) -> tuple[float | None, float | None]:
+    still = groups.get(replace(cell, jump=0.0))
+    if not cell.jump or still is None:
+        return None, None
+    times = []
+    for pair, row in groups[cell].items():
+        # An episode that ended before the jump says nothing about it.
+        if pair in still and min(row["steps"], still[pair]["steps"]) > row["jump_step"]:
+            commands, without = load_trace(folder, row).commands, load_trace(folder, still[pair]).commands
+            steps = reaction_steps(commands, without, row["jump_step"], cell.jump)
+            times.append(np.inf if steps is None else steps * dt)
+    if not times:
+        return None, None
+    reacted = np.isfinite(times)
+    mean = float(np.mean(np.array(times)[reacted])) if reacted.mean() >= 0.5 else None
+    return mean, float(reacted.mean())
+
+
+def markdown(summaries: Sequence[CellSummary]) -> str:
+    """Return a table with a row per cell."""
+    lines = [
+        "| decoder | episodes | score, 95 % | minus vanilla, paired 95 % | full score | switches/s | overlap px "
+        "| jerk /s^3 | reaction s | ms a decision | published |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for item in summaries:
+        rate, low, high = item.rate
+        cells = [
+            item.label,
+            str(item.episodes),
+            format_interval(item.score),
+            format_interval(item.against, sign="+"),
+            f"{rate:.0%} ({low:.0%} to {high:.0%})",
+            format_optional(item.switches_per_s, ".2f"),
+            format_optional(item.overlap_px, ".1f"),
+            f"{item.jerk:.3g}",
+            format_optional(item.reaction_s, ".2f"),
+            format_optional(item.latency_ms, ".1f"),
+            item.published or "-",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def format_interval(value: Interval | None, sign: str = "") -> str:
+    """Return ``mean (low to high)`` for a table, ``-`` for None; ``sign`` ``+`` shows that of positive numbers too."""
+    if value is None:
+        return "-"
+    mean, low, high = (f"{number:{sign}.3f}" for number in value)
+    return f"{mean} ({low} to {high})"
+
+
+def format_optional(value: float | None, form: str) -> str:
+    """Return a number in a format for a table, ``-`` for None."""
+    return "-" if value is None else f"{value:{form}}"

@@ -1,0 +1,163 @@
+"""The whole bench: what is left to run, who runs it, what it came to."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from bid_ros.bench.batch_policy import BatchPolicy
+from bid_ros.bench.cell import Cell
+from bid_ros.bench.grid import Plan, Unit
+from bid_ros.bench.latency import decision_ms
+from bid_ros.bench.progress import Progress
+from bid_ros.bench.report import write_report
+from bid_ros.bench.results import Results, write_parquet
+from bid_ros.bench.rollout import Event, Setup, UnitDone, check_weak, load_policy
+from bid_ros.bench.summary import CellSummary, summarise
+from bid_ros.bench.workers import run_here, run_in_processes, run_on_ray
+from bid_ros.policy.bundle import bundle_sha256
+
+SUMMARY: Final = "summary.json"
+FORMAT: Final = 1
+_PACKAGES: Final = ("numpy", "onnxruntime", "openvino", "gym-pusht", "pymunk")
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Who runs the units.
+
+    Attributes:
+        workers: processes on this machine; 1 runs everything in this one.
+        ray: address of a Ray cluster that runs them instead, empty for none.
+    """
+
+    workers: int = 1
+    ray: str = ""
+
+    def run(self, units: Sequence[Unit], setup: Setup, policy: BatchPolicy) -> Iterator[Event]:
+        """Run the units."""
+        if self.ray and units:
+            return run_on_ray(units, setup, self.ray)
+        if self.workers == 1 or len(units) < 2:
+            return run_here(units, setup, policy)
+        return run_in_processes(units, setup, min(self.workers, len(units)))
+
+
+def run_bench(
+    cells: Sequence[Cell],
+    plan: Plan,
+    setup: Setup,
+    folder: Path,
+    crew: Crew | None = None,
+    log: TextIO = sys.stderr,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[CellSummary]:
+    """Run what the folder lacks; write rows, Parquet, summary and report.
+
+    Args:
+        cells: to compare.
+        plan: episodes of each.
+        setup: policy, task and scene.
+        folder: of the results; episodes already in it are not run again.
+        crew: who runs them; None means this process.
+        log: where the progress goes.
+        clock: s, for progress only.
+
+    Returns:
+        A summary of each cell.
+
+    Raises:
+        BidError: the policy, the folder or a setting cannot be used.
+    """
+    policy = load_policy(setup)
+    check_weak(cells, policy, setup.bundle)
+    header = {
+        "format": FORMAT,
+        "scene": setup.scene.name,
+        "task_signature": setup.task.signature(),
+        "bundle_sha256": bundle_sha256(setup.bundle),
+        "runtime": policy.runtime,
+        "steps": plan.steps,
+    }
+    results = Results(folder, header)
+    try:
+        began = clock()
+        units = plan.units(cells, set(results.rows))
+        work = sum(len(unit.episodes) * unit.steps * unit.cell.effort for unit in units)
+        progress = Progress(work, began, log)
+        for event in (crew or Crew()).run(units, setup, policy):
+            if isinstance(event, UnitDone):
+                results.add(event)
+                progress.add(0, len(event.rows), clock())
+            else:
+                progress.add(event.work, 0, clock())
+        if units:
+            progress.show(clock(), last=True)
+        return _finish(cells, plan, setup, policy, results, {**header, **machine(), "batched": policy.batched})
+    finally:
+        results.close()
+
+
+def _finish(
+    cells: Sequence[Cell],
+    plan: Plan,
+    setup: Setup,
+    policy: BatchPolicy,
+    results: Results,
+    header: dict[str, Any],
+) -> list[CellSummary]:
+    wanted = {(cell.key, seed, episode) for cell in cells for seed in plan.seeds for episode in range(plan.episodes)}
+    rows = {key: results.rows[key] for key in sorted(wanted & set(results.rows))}
+    latency = _latencies(cells, setup, policy)
+    summaries = summarise(cells, rows, results.folder, setup.task.dt_ns / 1e9, latency, plan.steps)
+    content = {**header, "process_s": _process_s(rows.values()), "cells": [item.as_dict() for item in summaries]}
+    (results.folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
+    write_parquet(results.folder, rows)
+    write_report(results.folder, summaries, rows, header, setup.scene)
+    return summaries
+
+
+def _process_s(rows: Collection[Mapping[str, Any]]) -> float:
+    """Time that processes spent on these episodes, s, whenever they ran; shared by W processes it took a W-th."""
+    parts = ("encode_ms", "sample_ms", "choose_ms")
+    decisions = sum(row["decisions"] * sum(row[part] for part in parts) for row in rows)
+    return float(decisions + sum(row["steps"] * row["world_ms"] for row in rows)) / 1e3
+
+
+def _latencies(cells: Sequence[Cell], setup: Setup, policy: BatchPolicy) -> dict[str, float]:
+    """Measure each decoder once, whatever it is disturbed by."""
+    measured: dict[Any, float] = {}
+    found = {}
+    for cell in cells:
+        config = (cell.decoder, cell.config(), cell.weak)
+        if config not in measured:
+            measured[config] = decision_ms(cell, policy.unbatched, setup.task, setup.scene)
+        found[cell.key] = measured[config]
+    return found
+
+
+def machine() -> dict[str, str]:
+    """Return processor and versions that numbers may depend on."""
+    found = {"processor": _processor(), "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{len(names)} x {names[0]}" if names else platform.machine()

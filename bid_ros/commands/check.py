@@ -1,0 +1,119 @@
+"""``bid check``: read and measure everything a system needs, and move nothing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
+from bid_ros.core.errors import BidError
+
+if TYPE_CHECKING:
+    from bid_ros.system.check.finding import Finding
+    from bid_ros.system.folder import System
+    from bid_ros.system.run import RunArguments
+
+
+# Arguments of a run that change what there is to check.
+CHECKED = ("robot_ip", "acts", "decoder", "samples", "action_horizon", "bundle", "out", "namespace", "parameters")
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``check``."""
+    parser = verbs.add_parser(
+        "check",
+        help="check a system's files, cameras, robot and computer",
+        description="Read every file of a system, watch its cameras for some seconds, see whether the robot listens, "
+        "and measure this computer. Nothing moves. One line each: ok, warn or fail, what was measured, what to do. "
+        "Exit status: 0 nothing failed, 1 something did, 2 bad input.",
+    )
+    parser.add_argument("system", help=SYSTEM_HELP)
+    add_run_arguments(parser, CHECKED)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check; return 1 if anything fails."""
+    from bid_ros.system.folder import find_system
+
+    system, arguments = find_system(options.system), run_arguments(options)
+    found: list[Finding] = []
+    for finding in _findings(system, arguments):
+        found.append(finding)
+        if not options.json:
+            print(_line(finding), flush=True)
+    fails = sum(item.state == "fail" for item in found)
+    if options.json:
+        about = {"system": str(system.folder), "robot_ip": arguments.robot_ip, "fails": fails}
+        print(json.dumps({**about, "findings": [asdict(item) for item in found]}))
+    return 1 if fails else 0
+
+
+def _line(finding: Finding) -> str:
+    advice = f"  -> {finding.advice}" if finding.advice else ""
+    return f"{finding.state:<5} {finding.what:<20} {finding.measured}{advice}"
+
+
+def _findings(system: System, arguments: RunArguments) -> Iterator[Finding]:
+    from bid_ros.system.check.computer import computer_findings
+    from bid_ros.system.check.folder import folder_findings
+
+    yield from folder_findings(system, arguments)
+    drivers: tuple[str, ...] = ()
+    ros = _ros()
+    yield ros
+    # What is wrong with a file was said above; what depends on it cannot be measured.
+    with suppress(BidError):
+        drivers = _drivers(system)
+        yield from _hardware(system, arguments, ros.state == "ok")
+    yield from computer_findings(bool(arguments.robot_ip), drivers, Path(arguments.out).resolve())
+
+
+def _ros() -> Finding:
+    from bid_ros.system.check.finding import Finding
+
+    try:
+        from bid_ros.nodes.camera_probe import middleware
+    except ImportError as error:
+        return Finding("ROS", "fail", str(error), "install ROS 2 Jazzy and bid_msgs, and source the workspace")
+    where = f"ROS_DOMAIN_ID {os.environ.get('ROS_DOMAIN_ID', '0')}"
+    return Finding("ROS", "ok", f"{os.environ.get('ROS_DISTRO', 'no ROS_DISTRO')}, {middleware()}, {where}")
+
+
+def _drivers(system: System) -> tuple[str, ...]:
+    from bid_ros.robots.registry import ROBOTS
+
+    library = ROBOTS.find(system.task.robot).library
+    return (library,) if library else ()
+
+
+def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Finding]:
+    from bid_ros.cameras import load_cameras
+    from bid_ros.cameras.registry import BY_NODE
+    from bid_ros.system.check.cameras import device_findings, judge_camera
+    from bid_ros.system.check.hardware import robot_finding, twin_findings
+
+    task, file, twin = system.task, system.file("cameras.yaml"), not arguments.robot_ip
+    if twin:
+        yield from twin_findings(task)
+    else:
+        yield robot_finding(task.robot, arguments.robot_ip)
+    cameras = load_cameras(file, [camera.name for camera in task.cameras], twin).values()
+    yield from device_findings([item for item in cameras if item.source not in BY_NODE], task, file.parent)
+    topics = [item for item in cameras if item.source == "topic"]
+    if ros:
+        from bid_ros.nodes.camera_probe import watch_topics
+        from bid_ros.nodes.parameters import check_parameters
+        from bid_ros.system.check.finding import tried
+        from bid_ros.system.description import describe
+
+        seen = watch_topics(topics, task, arguments.namespace) if topics else {}
+        yield from (judge_camera(item, task, seen[item.name]) for item in topics)
+        nodes, advice = describe(system, arguments), f"correct {system.folder / 'nodes.yaml'}"
+        yield tried("parameters", lambda: f"{check_parameters(nodes)} of {len(nodes)} nodes", advice)

@@ -1,0 +1,32 @@
+"""``bid new``: write the folder of a new system, ready to be edited."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``new``."""
+    parser = verbs.add_parser(
+        "new",
+        help="write the folder of a system of your own",
+        description="Write a folder with all that a system needs, commented and ready to be edited. It starts in the "
+        "twin as it is: an empty table, over which the arm draws a small rectangle; or what --like names.",
+    )
+    parser.add_argument("folder", help="to write; its name becomes that of the task")
+    parser.add_argument("--robot", default="", help="franka, ur, or a robot that an installed package brings")
+    parser.add_argument("--like", default="", help="copy a shipped system, franka_place or ur5_pick, policy and all")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the folder; return 0."""
+    from bid_ros.system.new import new_system
+
+    system = new_system(options.folder, options.robot, options.like)
+    print(f"wrote {', '.join(sorted(file.name for file in system.folder.iterdir()))}")
+    print(
+        f"next: bid check {options.folder}, then bid up {options.folder}; {options.folder}/README.md says how to go on"
+    )
+    return 0

@@ -1,0 +1,85 @@
+"""``bid schema``: JSON schemas with which editors complete and check the files of a system."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from bid_ros.core.schema import json_schema, with_twin
+from bid_ros.core.task import Task
+from bid_ros.robots.registry import ROBOTS
+from bid_ros.system.folder import NodesSettings, SystemSettings
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``schema``."""
+    parser = verbs.add_parser(
+        "schema",
+        help="write JSON schemas of the configuration files",
+        description="Write one JSON schema per configuration file, and one per robot, those of other packages too. An "
+        "editor with a YAML language server completes from the one that a file's first line names.",
+    )
+    parser.add_argument("--out", default="schemas", help="folder to write (default schemas)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the schemas."""
+    out = Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("task", "system", "cameras", "nodes", *(f"robot-{robot}" for robot in ROBOTS.names())):
+        (out / f"{name}.json").write_text(schema_text(name))
+        print(f"wrote {out / name}.json", file=sys.stderr)
+    return 0
+
+
+def schema_text(name: str) -> str:
+    """Return the content of a schema file. Raises ArmError for ``robot-`` with the name of no robot."""
+    schema = _robot(name.removeprefix("robot-")) if name.startswith("robot-") else _MADE[name]()
+    return json.dumps({"$schema": DIALECT, **schema}, indent=1) + "\n"
+
+
+def _robot(name: str) -> dict[str, Any]:
+    return with_twin(json_schema(ROBOTS.find(name).config))
+
+
+def _cameras() -> dict[str, Any]:
+    from bid_ros.cameras import CameraConfig  # OpenCV takes a while to import
+
+    camera = with_twin(json_schema(CameraConfig))
+    what = "The cameras that the task observes, by name."
+    return {"title": "Cameras", "description": what, "type": "object", "additionalProperties": camera}
+
+
+def _nodes() -> dict[str, Any]:
+    """Return the schema of a parameter file: the declared parameters of each node."""
+    schema = json_schema(NodesSettings)
+    for node, section in schema["properties"].items():
+        declared = import_module(f"bid_ros.nodes.{node}_node").PARAMETERS
+        names = {parameter.name: _parameter(parameter) for parameter in declared}
+        parameters = {"type": "object", "properties": names, "additionalProperties": False}
+        section.clear()
+        section |= {"type": "object", "properties": {"ros__parameters": parameters}, "additionalProperties": False}
+    del schema["$defs"]
+    return schema
+
+
+def _parameter(parameter: Any) -> dict[str, Any]:
+    ends = {"minimum": parameter.minimum, "maximum": parameter.maximum}
+    said = {"description": parameter.description, "default": parameter.default}
+    return {"type": TYPES[type(parameter.default)], **said, **{end: at for end, at in ends.items() if at is not None}}
+
+
+_MADE: Final = {
+    "task": lambda: json_schema(Task),
+    "system": lambda: json_schema(SystemSettings),
+    "cameras": _cameras,
+    "nodes": _nodes,
+}

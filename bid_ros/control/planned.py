@@ -1,0 +1,76 @@
+"""The base of scripted teleoperators: holds a plan, returns its pose at a time, and cuts chunks from it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.control.trajectory import ChunkSource, Trajectory
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import BidError
+
+Array = NDArray[np.float64]
+
+
+class PlannedTeleoperator:
+    """Holds one planned trajectory, divided into named phases, or none."""
+
+    def __init__(self) -> None:
+        self._trajectory: Trajectory | None = None
+        self._source: ChunkSource | None = None
+        self._phases: list[tuple[float, str]] = []
+
+    @property
+    def duration(self) -> float:
+        """Duration of the plan in s, the final hold included. Raises BidError without a plan."""
+        return self._planned().duration_s
+
+    def begin_of(self, phase: str) -> float:
+        """Return the begin of a phase, in s after the start of the plan.
+
+        Raises:
+            BidError: there is no plan, or it has no such phase.
+        """
+        self._planned()
+        begins = {name: begin for begin, name in self._phases}
+        if phase not in begins:
+            raise BidError(f"the plan has no phase '{phase}'; valid are {', '.join(begins)}")
+        return begins[phase]
+
+    def pose_at(self, t_s: float) -> tuple[Array, Array, float, str]:
+        """Return the commanded pose ``t_s`` s after the start of the plan. Raises BidError without a plan.
+
+        Returns:
+            position (3,) in m, rotation_6d (6,), gripper width in m, and the phase.
+        """
+        row = self._planned().actions_at([t_s])[0]
+        index = bisect_right([begin for begin, _ in self._phases], t_s) - 1
+        return row[:3], row[3:9], float(row[9]), self._phases[max(index, 0)][1]
+
+    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
+        """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart, with the source ``teleop``.
+
+        Raises:
+            BidError: there is no plan.
+        """
+        self._planned()
+        assert self._source is not None
+        return self._source.chunk_at(now_ns, steps, dt_ns)
+
+    def reset(self) -> None:
+        """Forget the plan."""
+        self._trajectory = self._source = None
+        self._phases = []
+
+    def _follow(self, trajectory: Trajectory, phases: Sequence[tuple[float, str]], now_ns: int, frame_id: str) -> None:
+        """Take a plan that begins at ``now_ns``. Phases are (begin in s, name), in order of time."""
+        self._trajectory, self._phases = trajectory, list(phases)
+        self._source = ChunkSource(trajectory, now_ns, "teleop", frame_id)
+
+    def _planned(self) -> Trajectory:
+        if self._trajectory is None:
+            raise BidError("the teleoperator has no plan; call plan() first")
+        return self._trajectory

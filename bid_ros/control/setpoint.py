@@ -1,0 +1,26 @@
+"""The set-point: what a servo hands to a robot driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Setpoint:
+    """Where the tool should be now, and how it moves there.
+
+    Attributes:
+        position: ``(3,)`` m, base frame.
+        quaternion: ``(4,)`` xyzw, unit, tool to base.
+        linear_velocity, angular_velocity: ``(3,)`` m/s and rad/s, along base axes.
+    """
+
+    position: Array
+    quaternion: Array
+    linear_velocity: Array
+    angular_velocity: Array

@@ -1,0 +1,39 @@
+"""Errors that a user can cause. Each message is one clear sentence."""
+
+from __future__ import annotations
+
+
+class BidError(Exception):
+    """Base of all errors of bad input. The message says what is wrong, where, and which values are valid."""
+
+
+class TaskError(BidError):
+    """A task file has an unknown field, lacks one, or has an impossible value."""
+
+
+class ChunkError(BidError):
+    """An action chunk has an impossible shape, time, source or value."""
+
+
+class DecodingError(BidError):
+    """A decoder's settings, or the samples given to it, are not valid."""
+
+
+class BundleError(BidError):
+    """A policy bundle is missing, damaged, or made for another task."""
+
+
+class ObservationError(BidError):
+    """Observations are missing, too old, or have another shape than the task says."""
+
+
+class ArmError(BidError):
+    """A robot does not answer, refuses a command, or reports a fault."""
+
+
+class CameraError(BidError):
+    """A camera cannot be opened, or delivers other images than asked for."""
+
+
+class RecordingError(BidError):
+    """A bag is missing, damaged, or lacks what a data set needs."""

@@ -1,0 +1,40 @@
+"""Extras of the package: packages that only a part of it needs, and the line that installs a missing one."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bid_ros.core.errors import BidError
+
+
+@contextmanager
+def extra(name: str, what: str, error: type[BidError] = BidError) -> Iterator[None]:
+    """Around an import of packages that an extra installs: one that does not import becomes one sentence.
+
+    Args:
+        name: of the extra in ``setup.py``.
+        what: needs it; the subject of the sentence.
+        error: class of the error.
+
+    Raises:
+        BidError: a package does not import; the sentence ends with the line that installs it.
+    """
+    try:
+        yield
+    except ImportError as problem:
+        if (problem.name or "").split(".")[0] == "bid_ros":
+            raise
+        raise error(f"{what} needs the extra '{name}' ({problem}); install it with: {install_line(name)}") from problem
+
+
+def install_line(name: str) -> str:
+    """Return the shell line that installs an extra into the environment that runs this program."""
+    words = [sys.executable, "-m", "pip", "install"]
+    if sys.prefix == sys.base_prefix and Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").exists():
+        words.append("--break-system-packages")  # a Debian or Ubuntu Python, such as ROS's own; without it pip refuses
+    return shlex.join([*words, f"bid_ros[{name}]"])

@@ -1,0 +1,52 @@
+"""The limits of a task."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from bid_ros.core.errors import TaskError
+from bid_ros.core.settings import Positive, Vector3, settings
+
+Opening = Annotated[float, Field(ge=0, le=0.2)]
+
+
+@settings(error=TaskError)
+class Limits:
+    """The limits of a task. They are always on. Every chunk is checked against all of them.
+
+    Attributes:
+        workspace_min, workspace_max: corners of the box in which the tool may move, m, in the task's frame.
+        max_speed: largest speed of the tool, m/s.
+        max_acceleration: largest acceleration of the tool, m/s^2.
+        max_jerk: largest jerk of the tool, m/s^3.
+        max_turn_rate: largest turn rate of the tool, rad/s.
+        max_turn_acceleration: largest turn acceleration of the tool, rad/s^2.
+        max_tilt: largest angle between the tool's approach axis and straight down, rad.
+        gripper_min, gripper_max: smallest and largest opening of the gripper, m.
+        max_jump: largest distance between the measured tool and the action for now, m.
+        max_chunk_age: s by which a chunk's stamp may lie in the past when it arrives.
+        max_chunk_lead: s by which a chunk's stamp may lie in the future when it arrives.
+    """
+
+    workspace_min: Vector3
+    workspace_max: Vector3
+    max_speed: Positive = 0.5
+    max_acceleration: Positive = 3.0
+    max_jerk: Positive = 200.0
+    max_turn_rate: Positive = 1.5
+    max_turn_acceleration: Positive = 10.0
+    max_tilt: Positive = 0.6
+    gripper_min: Opening = 0.0
+    gripper_max: Opening = 0.08
+    max_jump: Positive = 0.15
+    max_chunk_age: Positive = 0.5
+    max_chunk_lead: Positive = 0.2
+
+    def __post_init__(self) -> None:
+        for low, high, axis in zip(self.workspace_min, self.workspace_max, "xyz", strict=True):
+            if not low < high:
+                raise TaskError(f"limits: workspace {axis} runs from {low} to {high}; valid is min < max")
+        if not self.gripper_min < self.gripper_max:
+            raise TaskError(f"limits: gripper {self.gripper_min} to {self.gripper_max} m; valid is min < max")

@@ -1,0 +1,204 @@
+"""The task file: observations, actions and limits of a task, for live use, recording, replay and training."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Final, Literal, get_args
+
+from pydantic import Field
+
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import TaskError
+from bid_ros.core.limits import Limits
+from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, load_settings, parse_settings, settings
+
+FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints", "points"]
+KINDS: Final = get_args(FeatureKind)
+KIND_SIZES: Final = {"position": 3, "rotation_6d": 6, "gripper": 1, "joints": 7}
+
+
+@settings(error=TaskError)
+class Feature:
+    """One observed or commanded quantity.
+
+    Attributes:
+        name: name of the feature in data sets, and of its columns in chunks.
+        kind: ``image`` (rgb8), ``position`` (m), ``rotation_6d``, ``gripper`` (opening width, m), ``joints`` (rad) or
+            ``points`` (x and y of points in a plane, px; for benches without a robot).
+        shape: ``(height, width, 3)`` of an image, otherwise ``(size,)``. A position, a rotation and a gripper need
+            none.
+        frame: frame of a position or rotation.
+        rate_hz: expected rate of the sensor, of an observation.
+    """
+
+    name: str
+    kind: FeatureKind
+    shape: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    frame: str = "base"
+    rate_hz: Annotated[float, Field(ge=0.1, le=1000), AS_WRITTEN] = 10.0
+
+    def __post_init__(self) -> None:
+        size = KIND_SIZES.get(self.kind)
+        if not self.shape and size is not None:
+            object.__setattr__(self, "shape", (size,))
+        if self.kind == "image":
+            good, valid = len(self.shape) == 3 and self.shape[2] == 3, "(height, width, 3)"
+        elif self.kind == "points":
+            good, valid = len(self.shape) == 1 and self.shape[0] % 2 == 0, "(2 n,), an even number"
+        else:
+            good, valid = self.shape == (size,), f"({size},)"
+        if not good:
+            raise TaskError(f"feature '{self.name}' of kind '{self.kind}' has shape {self.shape}; valid is {valid}")
+
+    @property
+    def size(self) -> int:
+        """Number of values of a vector feature (product of the shape)."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+
+@settings(error=TaskError)
+class Start:
+    """Box of the start positions of the tool.
+
+    Attributes:
+        tool_min, tool_max: corners of the box, m, in the task's frame.
+    """
+
+    tool_min: Vector3
+    tool_max: Vector3
+
+
+@settings(error=TaskError)
+class Task:
+    """A task: features, rates, horizons and limits. Build it with :func:`load_task`.
+
+    Attributes:
+        name: unique name. A policy bundle names the task it was made for.
+        robot: name of the robot. An unknown name lists the valid ones.
+        kind: kind of the task, which provides its twin, score, rehearsal and scripted demonstrations. The default
+            ``table`` is an empty table, and a person judges.
+        rate_hz: decisions per second, which is also the rate of the actions in a chunk.
+        observation_steps: To, number of observed steps, one action period apart, the present one included.
+        horizon: H, rows of one prediction. The first ``observation_steps - 1`` lie in the past.
+        base_frame: frame of every commanded position and rotation, and of every chunk.
+        tool_frame: frame that is commanded.
+        episode_timeout: s after which an episode counts as failed.
+        start: box of the tool at the start of an episode. None: no episodes are started.
+    """
+
+    name: str
+    robot: str
+    rate_hz: Annotated[float, Field(ge=1, le=100), AS_WRITTEN]
+    observation_steps: Annotated[int, Field(ge=1)]
+    horizon: int
+    observation: Annotated[tuple[Feature, ...], Field(min_length=1)]
+    action: Annotated[tuple[Feature, ...], Field(min_length=1)]
+    limits: Limits
+    base_frame: str = "base"
+    tool_frame: str = "tool"
+    kind: str = "table"
+    description: str = ""
+    episode_timeout: Positive = 20.0
+    start: Start | None = None
+
+    def __post_init__(self) -> None:
+        if self.horizon < self.observation_steps:
+            raise TaskError(f"horizon is {self.horizon}; valid is at least observation_steps {self.observation_steps}")
+        for group, items in (("observation", self.observation), ("action", self.action)):
+            names = [item.name for item in items]
+            if len(set(names)) != len(names):
+                raise TaskError(f"{group} names {', '.join(names)}; valid are different names")
+        for item in self.action:
+            if item.kind == "image":
+                valid = ", ".join(kind for kind in KINDS if kind != "image")
+                raise TaskError(f"action '{item.name}' has kind 'image'; valid are {valid}")
+            if item.kind in ("position", "rotation_6d") and item.frame != self.base_frame:
+                raise TaskError(
+                    f"action '{item.name}' is in frame '{item.frame}'; valid is the base frame '{self.base_frame}'"
+                )
+        if self.start is not None:
+            _check_start(self.start, self.limits)
+
+    @property
+    def dt_ns(self) -> int:
+        """Time between two actions, integer nanoseconds."""
+        return round(NANOSECONDS / self.rate_hz)
+
+    @property
+    def action_dim(self) -> int:
+        """D, values per action."""
+        return sum(item.size for item in self.action)
+
+    @property
+    def cameras(self) -> tuple[Feature, ...]:
+        """The image observations, in order."""
+        return tuple(item for item in self.observation if item.kind == "image")
+
+    @property
+    def vectors(self) -> tuple[Feature, ...]:
+        """The observations that are not images, in order."""
+        return tuple(item for item in self.observation if item.kind != "image")
+
+    def columns(self, kind: FeatureKind) -> slice | None:
+        """Return the columns of the first action feature of ``kind`` in a chunk. None: the task has none."""
+        start = 0
+        for item in self.action:
+            if item.kind == kind:
+                return slice(start, start + item.size)
+            start += item.size
+        return None
+
+    def with_frame_prefix(self, prefix: str) -> Task:
+        """Return the task with ``prefix`` before the name of every frame.
+
+        It has another signature. So compare bundles and data sets with the task itself.
+        """
+        return replace(
+            self,
+            base_frame=prefix + self.base_frame,
+            tool_frame=prefix + self.tool_frame,
+            observation=tuple(replace(item, frame=prefix + item.frame) for item in self.observation),
+            action=tuple(replace(item, frame=prefix + item.frame) for item in self.action),
+        )
+
+    def signature(self) -> str:
+        """Return a hash of all that a policy depends on: name, features, rate, horizon, observation steps."""
+        relevant = {
+            "name": self.name,
+            "rate_hz": self.rate_hz,
+            "observation_steps": self.observation_steps,
+            "horizon": self.horizon,
+            "observation": [asdict(item) for item in self.observation],
+            "action": [asdict(item) for item in self.action],
+        }
+        return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
+
+
+def load_task(path: str | Path) -> Task:
+    """Read a task file.
+
+    Raises:
+        TaskError: the file is missing or not YAML, or a field is unknown, missing or impossible.
+    """
+    return load_settings(Task, path, "task file")
+
+
+def parse_task(content: object) -> Task:
+    """Build a task from the content of a task file. Raises TaskError as :func:`load_task`."""
+    return parse_settings(Task, content, "task")
+
+
+def _check_start(start: Start, limits: Limits) -> None:
+    """Raise TaskError unless the start is a box inside the workspace."""
+    corners = zip(start.tool_min, start.tool_max, limits.workspace_min, limits.workspace_max, "xyz", strict=True)
+    for low, high, inner, outer, axis in corners:
+        if not inner <= low <= high <= outer:
+            raise TaskError(
+                f"start: {axis} runs from {low} to {high}; valid is min <= max inside the workspace {inner} to {outer}"
+            )

@@ -1,0 +1,164 @@
+"""Name, type and quality of service of every topic, and the names of the services.
+
+A name without a leading slash is relative to the namespace of its system: ``-r __ns:=/left`` moves it to
+``/left/arm/status``. Topics that ROS users expect in one place (``/diagnostics``, ``/tf``, ``/rosout``) are absolute.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from bid_ros.core.errors import BidError, TaskError
+from bid_ros.core.task import Feature, Task
+
+
+@dataclass(frozen=True)
+class Qos:
+    """The offered quality of service of a topic."""
+
+    depth: int = 10
+    reliability: Literal["reliable", "best_effort"] = "reliable"
+    durability: Literal["volatile", "transient_local"] = "volatile"
+    history: Literal["keep_last", "keep_all"] = "keep_last"
+
+
+COMMAND_QOS: Final = Qos(1)
+"""Chunks: only the newest counts, and it must arrive."""
+STATE_QOS: Final = Qos()
+"""Small messages at a steady rate; decisions too."""
+IMAGE_QOS: Final = Qos(2)
+"""A slow reader drops old frames."""
+EVENT_QOS: Final = Qos(20, durability="transient_local")
+"""A late subscriber still gets the last messages."""
+TF_QOS: Final = Qos(100)
+ROSOUT_QOS: Final = Qos(1000, durability="transient_local")
+TF_STATIC_QOS: Final = Qos(1, durability="transient_local")
+"""The same as ROS itself offers."""
+
+JOINT_STATES: Final = "joint_states"
+TOOL_POSE: Final = "arm/tool_pose"
+ARM_STATUS: Final = "arm/status"
+POLICY_CHUNK: Final = "policy/chunk"
+TELEOP_CHUNK: Final = "teleop/chunk"
+EPISODE_CHUNK: Final = "episode/chunk"
+SAFETY_CHUNK: Final = "safety/chunk"
+DECISION: Final = "policy/decision"
+SAFETY_STATE: Final = "safety/state"
+EPISODE_EVENT: Final = "episode/event"
+HEARTBEAT: Final = "heartbeat"
+GRANT: Final = "grant"
+TWIN_SCENE: Final = "twin/scene"
+MARKERS: Final = "monitor/markers"
+OVERLAY: Final = "monitor/overlay"
+DIAGNOSTICS: Final = "/diagnostics"
+ROSOUT: Final = "/rosout"
+TF: Final = "/tf"
+TF_STATIC: Final = "/tf_static"
+
+ARM_RESET: Final = "arm/reset"
+SAFETY_RESET: Final = "safety/reset"
+TWIN_RESET: Final = "twin/reset"
+EPISODE_START: Final = "episode/start"
+EPISODE_OUTCOME: Final = "episode/outcome"
+
+LONGEST_NAMESPACE: Final = 100  # ROS allows 245 for a namespace and a topic together
+
+IMAGE_TYPE: Final = "sensor_msgs/msg/Image"
+CAMERA_INFO_TYPE: Final = "sensor_msgs/msg/CameraInfo"
+POSE_TYPE: Final = "geometry_msgs/msg/PoseStamped"
+CHUNK_TYPE: Final = "bid_msgs/msg/ActionChunk"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Type and offered quality of service of a topic."""
+
+    type_name: str
+    qos: Qos = STATE_QOS
+
+
+def body_topic(name: str) -> str:
+    """Return the topic of the true pose of a body of the twin. It is for scoring, never an observation."""
+    return f"ground_truth/{name}_pose"
+
+
+TOPICS: Final[dict[str, Topic]] = {
+    JOINT_STATES: Topic("sensor_msgs/msg/JointState"),
+    TOOL_POSE: Topic(POSE_TYPE),
+    ARM_STATUS: Topic("bid_msgs/msg/ArmStatus"),
+    POLICY_CHUNK: Topic(CHUNK_TYPE, COMMAND_QOS),
+    TELEOP_CHUNK: Topic(CHUNK_TYPE, COMMAND_QOS),
+    EPISODE_CHUNK: Topic(CHUNK_TYPE, COMMAND_QOS),
+    SAFETY_CHUNK: Topic(CHUNK_TYPE, COMMAND_QOS),
+    DECISION: Topic("bid_msgs/msg/Decision"),
+    SAFETY_STATE: Topic("bid_msgs/msg/SafetyState"),
+    EPISODE_EVENT: Topic("bid_msgs/msg/EpisodeEvent", EVENT_QOS),
+    GRANT: Topic("bid_msgs/msg/Grant"),
+    **{body_topic(name): Topic(POSE_TYPE) for name in ("cup", "object", "saucer")},
+    HEARTBEAT: Topic("bid_msgs/msg/Heartbeat"),
+    ROSOUT: Topic("rcl_interfaces/msg/Log", ROSOUT_QOS),
+    DIAGNOSTICS: Topic("diagnostic_msgs/msg/DiagnosticArray"),
+    TF: Topic("tf2_msgs/msg/TFMessage", TF_QOS),
+    TF_STATIC: Topic("tf2_msgs/msg/TFMessage", TF_STATIC_QOS),
+}
+"""Every recorded topic, except those of the cameras."""
+
+FEATURE_TOPICS: Final[dict[str, str]] = {
+    "tool_position": TOOL_POSE,
+    "tool_rotation": TOOL_POSE,
+    "gripper_width": ARM_STATUS,
+    "joint_positions": JOINT_STATES,
+}
+"""The topic of each observed vector. Images come from :func:`camera_topic`."""
+
+
+def check_namespace(namespace: str) -> str:
+    """Return a namespace with a leading slash, as ROS needs it; empty for the root.
+
+    Raises:
+        BidError: it is not a valid namespace.
+    """
+    name = namespace.removeprefix("/")
+    if name and (len(name) > LONGEST_NAMESPACE or not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", name, re.ASCII)):
+        raise BidError(
+            f"namespace is '{namespace}'; valid are up to {LONGEST_NAMESPACE} letters, digits and _, "
+            "in words that begin with no digit and are joined by /"
+        )
+    return f"/{name}" if name else ""
+
+
+def chunk_topic(source: str) -> str:
+    """Return the topic of the chunks of a source of motion: policy, teleop or episode."""
+    return f"{source}/chunk"
+
+
+def camera_topic(name: str) -> str:
+    """Return the image topic of a camera: rgb8, already resized. The cameras of one pair share the stamp."""
+    return f"camera/{name}/image"
+
+
+def camera_info_topic(name: str) -> str:
+    """Return the topic of a camera's calibration: one message for each image."""
+    return f"camera/{name}/camera_info"
+
+
+def feature_topic(feature: Feature) -> str:
+    """Return the topic that delivers an observation feature.
+
+    Raises:
+        TaskError: no topic is known for a vector of this name.
+    """
+    if feature.kind == "image":
+        return camera_topic(feature.name)
+    if feature.name not in FEATURE_TOPICS:
+        raise TaskError(f"no topic delivers observation '{feature.name}'; valid are {', '.join(FEATURE_TOPICS)}")
+    return FEATURE_TOPICS[feature.name]
+
+
+def recorded_topics(task: Task) -> dict[str, Topic]:
+    """Return every topic that is recorded for ``task``, its cameras first."""
+    images = {camera_topic(camera.name): Topic(IMAGE_TYPE, IMAGE_QOS) for camera in task.cameras}
+    calibrations = {camera_info_topic(camera.name): Topic(CAMERA_INFO_TYPE, IMAGE_QOS) for camera in task.cameras}
+    return images | calibrations | TOPICS

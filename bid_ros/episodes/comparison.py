@@ -1,0 +1,144 @@
+"""Compares the success of runs: a Markdown table and a bar chart with intervals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from bid_ros.core.errors import BidError
+from bid_ros.episodes.confidence import paired_difference, wilson_interval
+
+REFERENCE: Final = "bid"
+_COLORS: Final = ("#2f6fdb", "#f08a24", "#3aa76d", "#b05ad6")
+
+
+@dataclass
+class Cell:
+    """Episodes of one decoder at one speed of the cup.
+
+    Attributes:
+        decoder: name, with N and action horizon.
+        moving: speed of the cup, m/s.
+        outcomes: success of each episode, by (repetition of the seed, seed).
+    """
+
+    decoder: str
+    moving: float
+    outcomes: dict[tuple[int, int], bool] = field(default_factory=dict)
+
+    @property
+    def successes(self) -> int:
+        """Number of successful episodes."""
+        return sum(self.outcomes.values())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson interval at 95 %."""
+        return wilson_interval(self.successes, len(self.outcomes))
+
+    def add(self, seed: int, success: bool) -> None:
+        """Add an episode. A seed that ran before counts as another repetition."""
+        repetition = 0
+        while (repetition, seed) in self.outcomes:
+            repetition += 1
+        self.outcomes[repetition, seed] = success
+
+
+def collect(runs: Sequence[str | Path]) -> list[Cell]:
+    """Read ``run.json`` files into one cell per decoder, N, action horizon and speed, sorted by decoder and speed.
+
+    Raises:
+        BidError: there are no files, or one is missing or not a ``run.json``.
+    """
+    if not runs:
+        raise BidError("there is no run to compare; valid is one run.json or more")
+    cells: dict[tuple[str, float], Cell] = {}
+    for path in runs:
+        try:
+            run = json.loads(Path(path).read_text())
+            name, moving = _name(run), float(run["moving"])
+            cell = cells.setdefault((name, moving), Cell(name, moving))
+            for result in run["results"]:
+                if str(result.get("outcome", "")).startswith("aborted"):
+                    continue  # interrupted, not failed
+                cell.add(int(result["seed"]), bool(result["success"]))
+        except OSError as error:
+            raise BidError(f"run {path} cannot be read: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BidError(f"run {path} is no run.json: {type(error).__name__} {error}") from error
+    return [cells[key] for key in sorted(cells)]
+
+
+def markdown(cells: Sequence[Cell]) -> str:
+    """Return a row per cell: decoder, cup, successes, rate with interval, ``bid`` minus it."""
+    lines = [
+        "| decoder | cup | successes | rate | 95 % interval | bid minus it, same episodes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for cell in cells:
+        low, high = cell.interval
+        rate = f"{cell.successes / len(cell.outcomes):.0%}" if cell.outcomes else "-"
+        count = f"{cell.successes} of {len(cell.outcomes)}"
+        interval = f"{low:.0%} to {high:.0%}"
+        lines.append(f"| {cell.decoder} | {_cup(cell)} | {count} | {rate} | {interval} | {_against(cell, cells)} |")
+    return "\n".join(lines)
+
+
+def draw_chart(cells: Sequence[Cell], path: str | Path) -> None:
+    """Write a PNG: a group of bars per decoder, a bar per speed, with 95 % intervals."""
+    from matplotlib.figure import Figure  # takes half a second to import, and only the chart needs it
+
+    decoders = list(dict.fromkeys(cell.decoder for cell in cells))
+    speeds = sorted({cell.moving for cell in cells})
+    figure = Figure(figsize=(max(5.0, 1.6 * len(decoders) + 1.5), 3.6), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    width = 0.8 / len(speeds)
+    for index, speed in enumerate(speeds):
+        shown = [cell for cell in cells if cell.moving == speed and cell.outcomes]
+        if not shown:
+            continue
+        places = np.array([decoders.index(cell.decoder) for cell in shown]) + (index - (len(speeds) - 1) / 2) * width
+        rates = np.array([100 * cell.successes / len(cell.outcomes) for cell in shown])
+        ends = 100 * np.array([cell.interval for cell in shown]).T
+        errors = np.abs(ends - rates)
+        color = _COLORS[index % len(_COLORS)]
+        axes.bar(places, rates, 0.9 * width, color=color, label=f"cup {_cup(shown[0])}", zorder=2)
+        axes.errorbar(places, rates, errors, fmt="none", ecolor="#222222", elinewidth=1.2, capsize=3, zorder=3)
+    axes.set_xticks(range(len(decoders)), [name.replace(", ", "\n", 1) for name in decoders])
+    axes.set_ylim(0, 105)
+    axes.set_ylabel("success, %")
+    axes.grid(axis="y", color="#dddddd", linewidth=0.8, zorder=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper center", frameon=False, ncols=len(speeds))
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, format="png")
+
+
+def _name(run: Mapping[str, Any]) -> str:
+    horizon = int(run.get("action_horizon", 1))
+    # Episodes of different hardware are never added up.
+    hardware = run.get("hardware", "twin")
+    where = "" if hardware == "twin" else f", {hardware}"
+    return f"{run['decoder']}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "") + where
+
+
+def _cup(cell: Cell) -> str:
+    return f"{cell.moving * 100:g} cm/s" if cell.moving else "static"
+
+
+def _against(cell: Cell, cells: Sequence[Cell]) -> str:
+    """Return the reference decoder minus a cell, in percentage points, if they share episodes."""
+    others = [other for other in cells if other.moving == cell.moving and other.decoder.split(",")[0] == REFERENCE]
+    if cell in others or len(others) != 1:
+        return ""
+    common = sorted(set(cell.outcomes) & set(others[0].outcomes))
+    if not common:
+        return ""
+    bid, its = ([item.outcomes[key] for key in common] for item in (others[0], cell))
+    mean, low, high = paired_difference(bid, its)
+    return f"{100 * mean:+.0f} ({100 * low:+.0f} to {100 * high:+.0f}), {len(common)} episodes"

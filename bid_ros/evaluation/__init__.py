@@ -1,1 +1,0 @@
-"""Evaluation: episodes, replay of recordings, diagnostics and reports over the same code that runs live."""

@@ -1,8 +1,0 @@
-"""Push-T: the simulated bench with human demonstrations; its environment needs the extra ``bench``."""
-
-from bid_ros.evaluation.pusht.data import human_dataset, observation_values
-from bid_ros.evaluation.pusht.env import PushTEnv
-from bid_ros.evaluation.pusht.picture import render
-from bid_ros.evaluation.pusht.state import PushTState, score
-
-__all__ = ["PushTEnv", "PushTState", "human_dataset", "observation_values", "render", "score"]

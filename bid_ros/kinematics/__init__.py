@@ -1,1 +1,0 @@
-"""Kinematics of robots, without the robots: what drivers and twins share."""

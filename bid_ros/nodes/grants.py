@@ -1,0 +1,42 @@
+"""Receives grants of motion from their topic. Every node that starts motion publishes there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from bid_msgs.msg import Grant
+from bid_ros.core.errors import BidError
+from bid_ros.core.stamps import stamp_to_ns
+from bid_ros.core.topics import GRANT
+from bid_ros.nodes.base import BidNode
+from bid_ros.nodes.qos import STATE
+from bid_ros.safety import Grants
+
+
+def subscribe_grants(
+    node: BidNode,
+    grants: Grants,
+    changed: Callable[[], None] = lambda: None,
+    lock: AbstractContextManager[object] | None = None,
+) -> None:
+    """Keep ``grants`` up to date. A grant that is not valid is refused with a warning.
+
+    Args:
+        node: the subscriber.
+        grants: takes each grant, at the steady time of its arrival.
+        changed: called after each grant, with the lock held.
+        lock: lock of ``grants``. None: only the executor's thread uses it.
+    """
+
+    def take(message: Grant) -> None:
+        with lock or nullcontext():
+            try:
+                grants.renew(message.granter, message.sources, stamp_to_ns(message.duration), time.monotonic_ns())
+            except BidError as error:
+                node.get_logger().warning(f"refused a grant: {error}", throttle_duration_sec=1.0)
+                return
+            changed()
+
+    node.subscribe(Grant, GRANT, take, STATE)

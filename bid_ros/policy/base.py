@@ -1,0 +1,130 @@
+"""The policy interface: encode an observation once, then sample N chunks from it.
+
+Families of policies (diffusion, and those of other packages) share the format of a bundle. They differ in graphs,
+settings and sampling. Decoders, nodes and rehearsals know only :class:`Policy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.observation import Observation
+from bid_ros.core.task import Task
+from bid_ros.decoding import StartMode
+from bid_ros.policy.anchor import ActionReference
+from bid_ros.policy.normalise import LinearNormaliser
+
+Array = NDArray[np.float64]
+Graphs: TypeAlias = Mapping[str, Path]
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """A checked bundle. Build it with :func:`bid_ros.policy.bundle.load_bundle`.
+
+    Attributes:
+        path: its folder.
+        name: its own name.
+        sha256: hash of ``bundle.yaml``, hexadecimal.
+        family: name of its family of policies.
+        settings: settings of the sampling, which the family reads from its section of ``bundle.yaml``.
+        observation: normaliser per vector feature of the task.
+        action: normaliser of the D action values, counted from ``action_reference``.
+        action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
+        action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
+        strong: graphs of the policy, by their role in the family.
+        weak: graphs of the early checkpoint, None without one.
+        provenance: origin (commit, data, seeds, steps). It is for people; no code reads it.
+    """
+
+    path: Path
+    name: str
+    sha256: str
+    family: str
+    settings: Any
+    observation: Mapping[str, LinearNormaliser]
+    action: LinearNormaliser
+    action_reference: ActionReference
+    action_spread: NDArray[np.float64]
+    strong: Graphs
+    weak: Graphs | None
+    provenance: Mapping[str, Any]
+
+
+class Policy(Protocol):
+    """Samples action chunks. It keeps no state between calls, only its networks.
+
+    Attributes:
+        runtime: name of the library that runs the networks.
+    """
+
+    runtime: str
+
+    @property
+    def has_weak(self) -> bool:
+        """Whether there is a weak policy, an early checkpoint of the same training."""
+
+    def encode(self, observation: Observation, weak: bool = True) -> Any:
+        """Encode an observation. One call serves all samples of a decision.
+
+        Args:
+            observation: features as the task names them, raw units.
+            weak: whether weak samples will be drawn. No effect without a weak policy.
+
+        Raises:
+            ObservationError: a feature is missing, or has another shape than the task says.
+        """
+
+    def sample(
+        self,
+        encoded: Any,
+        strong: int,
+        weak: int,
+        rng: np.random.Generator,
+        start: Array | None = None,
+        start_mode: StartMode = "noise",
+    ) -> tuple[Array, Array | None]:
+        """Sample chunks. The same generator state and arguments give the same chunks.
+
+        Args:
+            encoded: result of :meth:`encode`.
+            strong: number of strong samples, at least 1.
+            weak: number of weak samples, 0 for none. Their number does not change the strong samples.
+            rng: source of all randomness.
+            start: ``(H, D)`` trajectory in task units from which sampling starts, if ``start_mode`` needs one.
+            start_mode: see :class:`bid_ros.decoding.Proposal`.
+
+        Returns:
+            Strong ``(strong, H, D)`` and weak ``(weak, H, D)`` or None, task units, float64. Rows before
+            ``observation_steps - 1`` lie in the past.
+
+        Raises:
+            DecodingError: a count or the start mode is not valid.
+        """
+
+    def warm_up(self, samples: int) -> None:
+        """Run every network once, for one sample and for ``samples``, so that no decision has to wait for compiling."""
+
+
+@dataclass(frozen=True)
+class PolicyFamily:
+    """A family of policies: ``FAMILY`` of its package, or an entry point of ``bid_ros.policies``.
+
+    Attributes:
+        name: name of the family and of its section in ``bundle.yaml``.
+        roles: names of the graphs of one policy, such as ``encoder``.
+        settings: turns the section into the family's settings. Raises BundleError for a bad field.
+        load: turns a bundle, its task, the name of a runtime and a number of threads into the policy. Raises
+            BundleError if a graph does not fit the family and the task.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    settings: Callable[[Any], Any]
+    load: Callable[[Bundle, Task, str, int], Policy]

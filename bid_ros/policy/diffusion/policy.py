@@ -1,0 +1,212 @@
+"""A diffusion policy: samples N action chunks from an observation.
+
+The graphs, one pair of ONNX files for the strong and one for the weak policy:
+
+- encoder: one input per observation feature, by its name: an image uint8 ``(To, height, width, 3)`` with values 0
+  to 255, a vector float32 ``(To, S)`` normalised; one output ``condition`` float32 ``(1, C)``.
+- denoiser: inputs ``sample`` float32 ``(N, H, D)`` with any N, ``step`` int64 ``(1,)``, the training time step, and
+  ``condition`` float32 ``(1, C)``; one output ``prediction`` float32 ``(N, H, D)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import BundleError, DecodingError, ObservationError
+from bid_ros.core.observation import Observation
+from bid_ros.core.task import Feature, Task
+from bid_ros.decoding import StartMode
+from bid_ros.policy.anchor import action_anchor, action_bounds
+from bid_ros.policy.base import Bundle, Graphs
+from bid_ros.policy.diffusion.sampler import DdimSampler, Samples
+from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
+from bid_ros.policy.runtimes.registry import build_runtime
+
+Array = NDArray[np.float64]
+FLOAT = np.dtype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """An encoded observation. All samples of a decision share it.
+
+    Attributes:
+        strong: condition ``(1, C)`` of the strong policy.
+        weak: condition ``(1, C)`` of the weak policy, None if it was not asked for.
+        anchor: ``(D,)``, offset that is added to predicted actions, task units.
+        low, high: ``(D,)``, bounds that the sums are clipped to, task units.
+    """
+
+    strong: NDArray[np.float32]
+    weak: NDArray[np.float32] | None
+    anchor: Array
+    low: Array
+    high: Array
+
+    def place(self, predicted: Array) -> Array:
+        """Return predicted actions ``(..., D)`` with the offset added and clipped, in task units."""
+        placed: Array = np.clip(predicted + self.anchor, self.low, self.high)
+        return placed
+
+
+class DiffusionPolicy:
+    """Samples action chunks from a bundle. It keeps no state between calls, only the networks.
+
+    Args:
+        bundle: a checked bundle.
+        task: the task it was checked against.
+        runtime: a name for :func:`bid_ros.policy.runtimes.registry.build_runtime`, or a runtime.
+        threads: inference threads of a runtime given by name.
+
+    Raises:
+        BundleError: a graph cannot be loaded, or its inputs or output do not fit the task.
+        BidError: the runtime cannot be used.
+    """
+
+    def __init__(self, bundle: Bundle, task: Task, runtime: str | Runtime = "auto", threads: int = 1) -> None:
+        chosen = build_runtime(runtime, threads) if isinstance(runtime, str) else runtime
+        self.runtime = chosen.name
+        self._task = task
+        self._bundle = bundle
+        self._sampler = DdimSampler(bundle.settings)
+        self._strong = _Networks(bundle.strong, task, chosen)
+        self._weak = None if bundle.weak is None else _Networks(bundle.weak, task, chosen)
+
+    @property
+    def has_weak(self) -> bool:
+        """Whether the bundle has a weak policy."""
+        return self._weak is not None
+
+    def encode(self, observation: Observation, weak: bool = True) -> Encoded:
+        """Run the observation encoders, once a decision.
+
+        Args:
+            observation: features as the task names them, raw units.
+            weak: whether weak samples will be drawn. No effect without a weak policy.
+
+        Raises:
+            ObservationError: a feature is missing, or has another shape than the task says.
+        """
+        feeds = {feature.name: self._feed(feature, observation.values) for feature in self._task.observation}
+        second = self._weak.encoder.run(feeds) if weak and self._weak is not None else None
+        newest = {feature.name: observation.values[feature.name][-1] for feature in self._task.vectors}
+        anchor = action_anchor(self._task, self._bundle.action_reference, newest)
+        low, high = action_bounds(self._task, self._bundle.action_reference, newest, self._bundle.observation)
+        return Encoded(self._strong.encoder.run(feeds), second, anchor, low, high)
+
+    def sample(
+        self,
+        encoded: Encoded,
+        strong: int,
+        weak: int,
+        rng: np.random.Generator,
+        start: Array | None = None,
+        start_mode: StartMode = "noise",
+    ) -> tuple[Array, Array | None]:
+        """Sample chunks. The same generator state and arguments give the same chunks.
+
+        Args:
+            encoded: result of :meth:`encode`.
+            strong: number of strong samples, at least 1.
+            weak: number of weak samples, 0 for none. Their number does not change the strong samples.
+            rng: source of the noise, first of the strong, then of the weak samples.
+            start: ``(H, D)`` trajectory in task units from which sampling starts, if ``start_mode`` needs one.
+            start_mode: see :meth:`bid_ros.policy.diffusion.sampler.DdimSampler.run`.
+
+        Returns:
+            Strong ``(strong, H, D)`` and weak ``(weak, H, D)`` or None, task units, float64. Rows before
+            ``observation_steps - 1`` lie in the past.
+
+        Raises:
+            DecodingError: a count is not valid, or weak samples are asked for that were not encoded.
+        """
+        if strong < 1 or weak < 0:
+            raise DecodingError(
+                f"{strong} strong and {weak} weak samples were asked for; valid is 1 or more and 0 or more"
+            )
+        first = None if start is None else self._bundle.action.normalise(start - encoded.anchor)
+        chunks = encoded.place(self._denoise(self._strong, encoded.strong, strong, rng, first, start_mode))
+        if weak == 0:
+            return chunks, None
+        if self._weak is None or encoded.weak is None:
+            raise DecodingError(f"{weak} weak samples were asked for, but the observation has no weak encoding")
+        return chunks, encoded.place(self._denoise(self._weak, encoded.weak, weak, rng, first, start_mode))
+
+    def warm_up(self, samples: int) -> None:
+        """Run every network once, for one sample and for ``samples``, so that no decision has to wait for compiling."""
+        shape = (self._task.observation_steps,)
+        values = {
+            item.name: np.zeros(shape + item.shape, np.uint8 if item.kind == "image" else np.float64)
+            for item in self._task.observation
+        }
+        encoded = self.encode(Observation(0, values))
+        for count in {1, samples}:
+            self.sample(encoded, count, count if self.has_weak else 0, np.random.default_rng(0))
+
+    def _feed(self, feature: Feature, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        value, shape = values.get(feature.name), (self._task.observation_steps, *feature.shape)
+        if value is None or value.shape != shape:
+            found = "is missing" if value is None else f"has shape {value.shape}"
+            raise ObservationError(f"observation '{feature.name}' {found}; the policy needs {shape}")
+        if feature.kind == "image":
+            return np.ascontiguousarray(value)
+        return self._bundle.observation[feature.name].normalise(value)
+
+    def _denoise(
+        self,
+        networks: _Networks,
+        condition: NDArray[np.float32],
+        count: int,
+        rng: np.random.Generator,
+        start: Samples | None,
+        mode: StartMode,
+    ) -> Array:
+        def predict(sample: Samples, step: NDArray[np.int64]) -> Samples:
+            return networks.denoiser.run({"sample": sample, "step": step, "condition": condition})
+
+        noise = rng.standard_normal((count, self._task.horizon, self._task.action_dim), dtype=np.float32)
+        return self._bundle.action.denormalise(self._sampler.run(predict, noise, start, mode))
+
+
+class _Networks:
+    """Encoder and denoiser of one policy. Their inputs and outputs are checked."""
+
+    def __init__(self, files: Graphs, task: Task, runtime: Runtime) -> None:
+        self.encoder: Graph = runtime.load(files["encoder"])
+        self.denoiser: Graph = runtime.load(files["denoiser"])
+        steps, chunk = task.observation_steps, (None, task.horizon, task.action_dim)
+        images = {item.name for item in task.cameras}
+        observation = {
+            item.name: TensorSpec((steps, *item.shape), np.dtype(np.uint8) if item.name in images else FLOAT)
+            for item in task.observation
+        }
+        condition = TensorSpec((1, self.encoder.output.shape[-1] if self.encoder.output.shape else None), FLOAT)
+        inputs = {
+            "sample": TensorSpec(chunk, FLOAT),
+            "step": TensorSpec((1,), np.dtype(np.int64)),
+            "condition": condition,
+        }
+        _check_graph(files["encoder"].name, self.encoder, observation, condition)
+        _check_graph(files["denoiser"].name, self.denoiser, inputs, TensorSpec(chunk, FLOAT))
+
+
+def _check_graph(name: str, graph: Graph, inputs: Mapping[str, TensorSpec], output: TensorSpec) -> None:
+    if set(graph.inputs) != set(inputs):
+        raise BundleError(f"graph {name} has the inputs {sorted(graph.inputs)}; valid are {sorted(inputs)}")
+    for key, wanted in inputs.items():
+        _check_spec(f"graph {name}: input '{key}'", graph.inputs[key], wanted)
+    _check_spec(f"graph {name}: output", graph.output, output)
+
+
+def _check_spec(what: str, found: TensorSpec, wanted: TensorSpec) -> None:
+    """Check a shape. An open extent of the graph fits any number. Where ``wanted`` is open, the graph must be."""
+    fits = len(found.shape) == len(wanted.shape) and all(
+        own is None or own == other for own, other in zip(found.shape, wanted.shape, strict=True)
+    )
+    if not fits or found.dtype != wanted.dtype:
+        raise BundleError(f"{what} is {found.dtype} {found.shape}; valid is {wanted.dtype} {wanted.shape}")

@@ -1,0 +1,1 @@
+"""Libraries that run the ONNX graphs of a bundle, behind one interface."""

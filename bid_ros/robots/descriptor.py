@@ -1,0 +1,50 @@
+"""What the rest of bid_ros needs to know of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bid_ros.robots.base import Arm
+from bid_ros.sim.twin import Twin, TwinScene
+
+
+@dataclass(frozen=True)
+class TwinMaker:
+    """How a robot's twin is made. The functions import its libraries; nobody needs those of a robot they do not have.
+
+    Attributes:
+        build: from the scene of a task and a loopback address to a twin that is not started; raises ArmError for an
+            address it cannot serve.
+        scene_model: from the scene of a task to the twin's compiled MuJoCo model, with the ``qpos`` and mocap layout
+            that the running twin has, for a renderer in another process.
+    """
+
+    build: Callable[[TwinScene, str], Twin]
+    scene_model: Callable[[TwinScene], Any]
+
+
+@dataclass(frozen=True)
+class RobotDescriptor:
+    """A robot. Its folder has one of these as ``ROBOT``; another package names its own in ``bid_ros.robots``.
+
+    Attributes:
+        name: for example ``franka``.
+        config: class that its configuration file is read into, marked with :func:`bid_ros.core.settings.settings`. Its
+            fields ``address`` and ``twin`` are set by the caller and marked ``BY_CALLER``.
+        driver: from a configuration to the driver, not connected; imports the robot's library.
+        library: Python package that the driver needs, for the error that names it.
+        ports: TCP ports that the robot serves, and so its twin.
+        template: what ``bid new`` starts from: path of a folder with ``task.yaml``, ``robot.yaml`` and, if the usual
+            ones do not suit, ``nodes.yaml`` and ``view.rviz``; or the name of a shipped system.
+        twin: how its twin is made; None without one.
+    """
+
+    name: str
+    config: type[Any]
+    driver: Callable[[Any], Arm]
+    library: str
+    ports: tuple[int, ...]
+    template: str
+    twin: TwinMaker | None = None

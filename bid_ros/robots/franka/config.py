@@ -1,0 +1,87 @@
+"""Configuration of a Franka arm: address, stiffness, contact thresholds, payload, gripper."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+from pydantic import Field
+
+from bid_ros.core.errors import ArmError
+from bid_ros.core.settings import BY_CALLER, Quaternion, Vector3, settings
+from bid_ros.robots.base import Dynamics
+from bid_ros.robots.gripper import GripperThresholds
+
+OPEN_WIDTH = 0.08  # m, of the Franka Hand
+HOME = (0.0, -math.pi / 4, 0.0, -3 * math.pi / 4, 0.0, math.pi / 2, math.pi / 4)
+Joints = Annotated[tuple[float, ...], Field(min_length=7, max_length=7)]
+Friction = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(min_length=7, max_length=7)]
+
+
+@settings(error=ArmError)
+class FrankaConfig:
+    """A Franka Panda or FR3, or its twin.
+
+    Attributes:
+        address: host name or IP address of the robot (not of the Desk).
+        twin: the address is a twin. A robot gets ``RealtimeConfig.Enforce``, a twin does not.
+        joint_prefix: prefix of the joint names, ``fr3`` or ``panda``.
+        home: joint positions in rad towards which the redundant joint is pulled.
+        dynamics: share of the robot's limits for joint motions. The default suits a first run.
+        translational_stiffness: stiffness of the Cartesian impedance, N/m, critically damped.
+        rotational_stiffness: the same for rotation, Nm/rad.
+        posture_stiffness: stiffness in Nm/rad that pulls the null space towards ``home``.
+        friction_coulomb: friction of each joint, Nm, added in the direction of motion. Only the twin needs it, because
+            a robot compensates its friction by itself.
+        friction_viscous: the same in proportion to the joint speed, Nm s/rad.
+        max_force: largest force in N per axis that a set-point out of reach can cause at the tool. The controller's
+            error is clipped at ``max_force / translational_stiffness``.
+        max_torque: the same for the torque, Nm per axis.
+        torque_threshold: Nm of contact at which the robot stops by itself.
+        force_threshold: N of contact at which the robot stops by itself.
+        payload_mass: mass of the held object, without the hand, kg.
+        payload_center: centre of mass of the payload from the flange, m.
+        payload_inertia: inertia of the payload, kg m^2, row-major.
+        tool_offset, tool_quaternion: pose of the tool frame in the nominal end-effector frame of the Desk, m, xyzw.
+        gripper: whether a Franka Hand is mounted.
+        gripper_open_width: opening of the open gripper, m.
+        gripper_speed: speed of the gripper, m/s.
+        gripper_force: force when closing, N.
+        gripper_thresholds: widths that mean open and closed.
+        connect_timeout_s: s to wait for an answer of the robot.
+        state_timeout_s: s without a new state after which the arm counts as lost.
+
+    Raises:
+        ArmError: a value is out of its range.
+    """
+
+    address: Annotated[str, BY_CALLER]
+    twin: Annotated[bool, BY_CALLER] = False
+    joint_prefix: str = "fr3"
+    home: Joints = HOME
+    dynamics: Dynamics = Dynamics(0.05, 0.05, 0.05)
+    translational_stiffness: Annotated[float, Field(ge=10, le=3000)] = 1000.0
+    rotational_stiffness: Annotated[float, Field(ge=1, le=300)] = 60.0
+    posture_stiffness: Annotated[float, Field(ge=0, le=50)] = 5.0
+    friction_coulomb: Friction = (0.0,) * 7
+    friction_viscous: Friction = (0.0,) * 7
+    max_force: Annotated[float, Field(ge=1, le=100)] = 40.0
+    max_torque: Annotated[float, Field(ge=0.5, le=30)] = 8.0
+    torque_threshold: Annotated[float, Field(ge=1, le=100)] = 20.0
+    force_threshold: Annotated[float, Field(ge=1, le=100)] = 20.0
+    payload_mass: Annotated[float, Field(ge=0, le=3)] = 0.0
+    payload_center: Vector3 = (0.0, 0.0, 0.0)
+    payload_inertia: Annotated[tuple[float, ...], Field(min_length=9, max_length=9)] = (0.0,) * 9
+    tool_offset: Vector3 = (0.0, 0.0, 0.0)
+    tool_quaternion: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    gripper: bool = True
+    gripper_open_width: Annotated[float, Field(ge=0.01, le=OPEN_WIDTH)] = OPEN_WIDTH
+    gripper_speed: Annotated[float, Field(ge=0.01, le=0.1)] = 0.1
+    gripper_force: Annotated[float, Field(ge=1, le=70)] = 40.0
+    gripper_thresholds: GripperThresholds = GripperThresholds(0.045, 0.06)
+    connect_timeout_s: Annotated[float, Field(ge=0.5, le=30)] = 5.0
+    state_timeout_s: Annotated[float, Field(ge=0.05, le=1)] = 0.5
+
+    def __post_init__(self) -> None:
+        if not self.address:
+            raise ArmError("franka: address is empty; valid is the host name or IP address of the robot or its twin")

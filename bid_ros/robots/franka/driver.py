@@ -1,0 +1,338 @@
+"""Franka arms over franky: a Cartesian impedance tracker, fed with set-points and their velocities."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import franky
+import numpy as np
+
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
+from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
+from bid_ros.robots.franka.link import FRANKY_ERRORS, open_robot, sentence
+from bid_ros.robots.franka.motion import impedance_tracker, stop_motion
+from bid_ros.robots.gripper import GripperThread
+
+POLL_S = 0.004
+ARRIVED_RAD = 0.01
+SETTLE_S = 1.0
+JOINTS = 7
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A robot state, when it came (wall and steady ns) and the robot's own time of it (ms)."""
+
+    state: franky.RobotState
+    stamp_ns: int
+    steady_ns: int
+    robot_ms: int
+
+
+class FrankaArm:
+    """A Franka Panda or FR3, or its twin, as an :class:`bid_ros.arms.Arm`.
+
+    A thread reads the state, because franky waits for the robot while nothing is controlled, and finds the faults
+    that franky keeps to itself until the next motion. Between commands the arm stays in impedance control and keeps
+    its pose; only :meth:`stop` leaves control.
+
+    Args:
+        config: configuration of the arm.
+    """
+
+    def __init__(self, config: FrankaConfig) -> None:
+        self._config = config
+        self._robot: franky.Robot | None = None
+        self._gripper: GripperThread | None = None
+        self._tracker: franky.CartesianImpedanceTracker | None = None
+        self._reading: _Reading | None = None
+        self._fault = ""
+        self._moving = False
+        self._interrupted = False
+        # `_lifecycle` orders the blocking calls; `_watch` keeps the reader from judging a motion that is being ended.
+        self._lifecycle = threading.RLock()
+        self._watch = threading.Lock()
+        self._end = threading.Event()
+        self._reader: threading.Thread | None = None
+
+    @property
+    def info(self) -> ArmInfo:
+        """What the arm is."""
+        prefix, gripper = self._config.joint_prefix, self._config.gripper
+        joints = tuple(f"{prefix}_joint{i + 1}" for i in range(JOINTS))
+        fingers = (f"{prefix}_finger_joint1", f"{prefix}_finger_joint2") if gripper else ()
+        return ArmInfo("franka", self._config.address, joints, fingers, MAX_WIDTH if gripper else 0.0)
+
+    def connect(self) -> None:
+        """Connect robot and hand and configure them, without moving.
+
+        Raises:
+            ArmError: nothing answers in time, or the robot refuses the configuration.
+        """
+        with self._lifecycle:
+            if self._robot is not None:
+                return
+            robot = open_robot(self._config)
+            try:
+                self._reading = _read(robot)
+                if self._config.gripper:
+                    self._gripper = self._connect_gripper()
+            except FRANKY_ERRORS as error:
+                raise ArmError(sentence(self._config.address, error)) from error
+            self._robot, self._fault = robot, ""
+            self._end.clear()
+            self._reader = threading.Thread(target=self._read_on, args=(robot,), name="franka state", daemon=True)
+            self._reader.start()
+
+    def state(self) -> ArmState:
+        """Return the newest state without waiting for the robot; at most 5 ms old while the robot answers.
+
+        Raises:
+            ArmError: not connected.
+        """
+        reading, gripper = self._reading, self._gripper
+        if reading is None:
+            raise ArmError(f"robot at {self._config.address} is not connected; connect first")
+        state, pose = reading.state, reading.state.O_T_EE
+        return ArmState(
+            stamp_ns=reading.stamp_ns,
+            joint_positions=np.array(state.q),
+            joint_velocities=np.array(state.dq),
+            tool_position=np.array(pose.translation),
+            tool_quaternion=np.array(pose.quaternion),
+            gripper_width=math.nan if gripper is None else gripper.width,
+            gripper_busy=gripper is not None and gripper.busy,
+            in_control=self._tracker is not None,
+            fault=self._fault,
+        )
+
+    def start(self) -> None:
+        """Enter impedance control at the present pose.
+
+        Raises:
+            ArmError: not connected, a fault is pending, or the robot refuses.
+        """
+        with self._lifecycle:
+            robot = self._ready()
+            if self._tracker is not None:
+                return
+            try:
+                tracker = impedance_tracker(robot, self._config)
+            except FRANKY_ERRORS as error:
+                raise ArmError(sentence(self._config.address, error)) from error
+            with self._watch:
+                self._tracker = tracker
+
+    def command(self, setpoint: Setpoint) -> None:
+        """Hand the newest set-point to the control loop; returns at once.
+
+        Raises:
+            ArmError: not in control, a fault is pending, or a value is not finite.
+        """
+        tracker = self._tracker
+        if self._fault or tracker is None:
+            raise ArmError(self._fault or f"robot at {self._config.address} is not in control; start first")
+        pose = franky.Affine(setpoint.position, setpoint.quaternion)
+        try:
+            tracker.set_target(pose, franky.Twist(setpoint.linear_velocity, setpoint.angular_velocity))
+        except FRANKY_ERRORS as error:
+            raise ArmError(sentence(self._config.address, error)) from error
+
+    def command_gripper(self, width: float) -> None:
+        """Ask the hand to open or close; returns at once.
+
+        Raises:
+            ArmError: not connected, no gripper, or ``width`` is not finite.
+        """
+        if not math.isfinite(width):
+            raise ArmError(f"gripper width is {width}; valid is a finite number of metres")
+        if self._gripper is None:
+            raise ArmError(
+                f"robot at {self._config.address} has no connected gripper; check `gripper` and connect first"
+            )
+        self._gripper.request(width)
+
+    def stop(self) -> None:
+        """Damp the arm to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
+        robot = self._robot
+        if robot is None:
+            return
+        if self._moving:
+            self._interrupted = True
+            self._attempt(lambda: robot.move(franky.JointStopMotion(), asynchronous=True))
+        with self._lifecycle:
+            with self._watch:
+                tracker, self._tracker = self._tracker, None
+            if tracker is not None:
+                self._attempt(lambda: tracker.stop(stop_motion()))
+
+    def recover(self) -> None:
+        """Clear a fault by the robot's error recovery, or by a new connection where the old one is lost.
+
+        Raises:
+            ArmError: the fault remains.
+        """
+        with self._lifecycle:
+            self.stop()
+            if self._robot is not None and self._recovered(self._robot):
+                self._fault = ""
+                return
+            self._disconnect()
+            try:
+                self.connect()
+            except ArmError as error:
+                self._fault = str(error)
+                raise
+            if self._robot is None or not self._recovered(self._robot):
+                self._fault = f"robot at {self._config.address} cannot recover: check the errors that Desk shows"
+                raise ArmError(self._fault)
+
+    def move_to_joints(self, positions: Array, dynamics: Dynamics | None = None) -> None:
+        """Move to joint positions ``(7,)`` in rad and wait. Leaves control before and after.
+
+        Args:
+            positions: rad, base to flange.
+            dynamics: share of the robot's limits; default is the configuration's.
+
+        Raises:
+            ArmError: wrong shape, not connected, a fault is pending, or the motion failed or was stopped.
+        """
+        target = np.asarray(positions, dtype=np.float64)
+        if target.shape != (JOINTS,) or not np.isfinite(target).all():
+            raise ArmError(f"joint positions are {target.tolist()}; valid is {JOINTS} finite numbers in rad")
+        share = dynamics or self._config.dynamics
+        with self._lifecycle:
+            robot = self._ready()
+            self.stop()
+            robot.relative_dynamics_factor = franky.RelativeDynamicsFactor(
+                share.velocity, share.acceleration, share.jerk
+            )
+            self._interrupted, self._moving = False, True
+            try:
+                robot.move(franky.JointMotion(franky.JointState(target)))
+            except FRANKY_ERRORS as error:
+                self._fail(sentence(self._config.address, error))
+                raise ArmError(self._fault) from error
+            finally:
+                self._moving = False
+            if self._interrupted:
+                raise ArmError(f"robot at {self._config.address} did not reach the goal: it was stopped")
+            self._settle(robot, target)
+
+    def close(self) -> None:
+        """Stop, end the threads and disconnect. May be called twice."""
+        with self._lifecycle:
+            self._disconnect()
+            self._reading = None
+
+    def _disconnect(self) -> None:
+        """Stop and end the threads, keeping the last state and the fault for whoever still asks."""
+        self.stop()
+        self._end.set()
+        if self._gripper is not None:
+            self._gripper.stop()
+        if self._reader is not None:
+            self._reader.join(2.0)
+        self._robot = self._gripper = self._reader = None
+
+    def _ready(self) -> franky.Robot:
+        if self._robot is None:
+            raise ArmError(f"robot at {self._config.address} is not connected; connect first")
+        if self._fault:
+            raise ArmError(f"{self._fault}; recover first")
+        return self._robot
+
+    def _settle(self, robot: franky.Robot, target: Array) -> None:
+        """Wait until the joints have followed the end of the motion; raise ArmError if they stay away from it."""
+        end = time.monotonic() + SETTLE_S
+        while (missed := float(np.abs(np.asarray(robot.state.q) - target).max())) > ARRIVED_RAD:
+            if time.monotonic() > end:
+                raise ArmError(
+                    f"robot at {self._config.address} ended {missed:.2f} rad from the goal: look at what holds it"
+                )
+            time.sleep(POLL_S)
+
+    def _connect_gripper(self) -> GripperThread:
+        hand = FrankaHand(self._config)
+        thread = GripperThread(
+            hand,
+            self._config.gripper_thresholds,
+            FRANKY_ERRORS,
+            lambda error: self._fail(f"hand of the {sentence(self._config.address, error)}"),
+        )
+        thread.start()
+        return thread
+
+    def _attempt(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except FRANKY_ERRORS as error:
+            self._fail(sentence(self._config.address, error))
+
+    def _recovered(self, robot: franky.Robot) -> bool:
+        """Whether the robot is free of errors after its own recovery; an error of a past motion is dropped."""
+        try:
+            if robot.is_in_control:
+                robot.move(stop_motion(), asynchronous=True)
+                robot.join_motion(2.0)
+            robot.poll_motion()
+        except franky.ControlException:
+            pass
+        except FRANKY_ERRORS:
+            return False
+        try:
+            return bool(robot.recover_from_errors())
+        except FRANKY_ERRORS:
+            return False
+
+    def _fail(self, reason: str) -> None:
+        if not self._fault:
+            self._fault = reason
+
+    def _read_on(self, robot: franky.Robot) -> None:
+        while not self._end.wait(POLL_S):
+            try:
+                reading = _read(robot)
+            except FRANKY_ERRORS as error:
+                self._lost(sentence(self._config.address, error))
+                continue
+            last = self._reading
+            if last is None or reading.robot_ms != last.robot_ms:
+                self._reading = reading
+            elif reading.steady_ns - last.steady_ns > self._config.state_timeout_s * 1e9:
+                silence = (reading.steady_ns - last.steady_ns) / 1e9
+                self._lost(
+                    f"robot at {self._config.address} has been silent for {silence:.1f} s: check cable and power"
+                )
+            self._check_motion(robot)
+
+    def _check_motion(self, robot: franky.Robot) -> None:
+        with self._watch:
+            if self._tracker is None:
+                return
+            try:
+                ended = robot.poll_motion()
+            except FRANKY_ERRORS as error:
+                self._tracker = None
+                self._fail(sentence(self._config.address, error))
+                return
+            if ended:
+                self._tracker = None
+                self._fail(f"robot at {self._config.address} left control by itself: check the user stop, then reset")
+
+    def _lost(self, reason: str) -> None:
+        with self._watch:
+            self._tracker = None
+            self._fail(reason)
+
+
+def _read(robot: franky.Robot) -> _Reading:
+    state = robot.state
+    return _Reading(state, time.time_ns(), time.monotonic_ns(), int(state.time.to_msec()))

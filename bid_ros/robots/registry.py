@@ -1,0 +1,50 @@
+"""Robots by name, and their configuration files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from bid_ros.core.errors import ArmError
+from bid_ros.core.registry import Registry, collect
+from bid_ros.core.settings import parse_with_twin, read_yaml
+from bid_ros.robots.base import Arm
+from bid_ros.robots.descriptor import RobotDescriptor, TwinMaker
+
+ROBOTS: Final[Registry[RobotDescriptor]] = Registry(
+    "robot", "bid_ros.robots", lambda: collect(__package__, "ROBOT"), ArmError
+)
+
+
+def build_arm(name: str, config: Any) -> Arm:
+    """Return the driver of the robot ``name`` for ``config``, not yet connected.
+
+    Raises:
+        ArmError: no such robot, a configuration of another one, or its library is not installed.
+    """
+    robot = ROBOTS.find(name)
+    if not isinstance(config, robot.config):
+        raise ArmError(f"robot '{name}' was given a {type(config).__name__}; valid is a {robot.config.__name__}")
+    try:
+        return robot.driver(config)
+    except ImportError as error:
+        raise ArmError(f"robot '{name}' needs the Python package {robot.library}: {error}") from error
+
+
+def twin_maker(name: str) -> TwinMaker:
+    """Return the maker of the twin of a robot. Raises ArmError if the robot does not exist or has no twin."""
+    twin = ROBOTS.find(name).twin
+    if twin is None:
+        raise ArmError(f"robot '{name}' has no twin; give the address of a robot")
+    return twin
+
+
+def load_arm_config(path: str | Path, address: str, twin: bool, name: str) -> Any:
+    """Read the configuration file of the robot ``name``; with ``twin`` its section ``twin`` replaces fields.
+
+    Raises:
+        ArmError: no such robot, or the file is missing, is not YAML, has an unknown field or an impossible value.
+    """
+    what = "robot file"
+    content = read_yaml(path, what, ArmError)
+    return parse_with_twin(ROBOTS.find(name).config, content, f"{what} {path}", twin, address=address, twin=twin)

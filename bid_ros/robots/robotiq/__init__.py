@@ -1,0 +1,1 @@
+"""Robotiq 2F-85 gripper: driver, model and twin."""

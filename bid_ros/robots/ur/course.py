@@ -1,0 +1,114 @@
+"""Whether the tool follows the set-points that were sent. Frozen states agree with themselves, but not with these."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.robots.ur.config import UrConfig
+from bid_ros.robots.ur.consistency import Margins
+from bid_ros.robots.ur.follower import Pose
+from bid_ros.robots.ur.status import UrReading, apart
+
+# Time between two set-points that are kept.
+SPACING_NS: Final = 8_000_000
+# The servo lags by its lookahead, by the measured delay, and by up to this more, s.
+LAG_S: Final = 0.05
+# Largest distance from the set-points on a straight line, on top of the distance at the start.
+OFF_M: Final = 0.015
+OFF_RAD: Final = 0.1
+# Share of the limits that is left when no joint has changed in a single bit for as long as the servo may lag. The arm
+# then stands, and an arm that stands must be where it was sent to.
+STILL: Final = 0.2
+
+
+class Course:
+    """Compares where the tool is with the set-points of the last moments, as far back as the servo may lag.
+
+    The tool must lie within the box that holds them, coordinate by coordinate, or near it. What a lag of ``t`` s cuts
+    off a curve is ``a t^2 / 2``, and the gain of the servo leaves it ``a / gain`` behind: both are allowed at the
+    acceleration that the stream may have.
+
+    Args:
+        config: of the arm.
+        margins: where to note how near to the limits it comes.
+    """
+
+    def __init__(self, config: UrConfig, margins: Margins) -> None:
+        self._margins = margins
+        self._lag_s = config.lookahead_time_s + LAG_S
+        cut = config.lookahead_time_s**2 / 2 + 1.0 / config.gain
+        self._most_m = OFF_M + config.max_acceleration * cut
+        self._most_rad = OFF_RAD + config.max_turn_acceleration * cut
+        self._start = (0.0, 0.0)
+        self._joints: tuple[float, ...] = ()
+        self._moved_ns = 0
+        self._sent: deque[tuple[int, Pose]] = deque()
+        self._news = False  # a set-point was kept since the last comparison
+
+    def begin(self, sent: Pose, measured: Pose, now_ns: int) -> None:
+        """A stream of set-points begins at ``sent``, while the tool stands at ``measured``."""
+        self._sent.clear()
+        self._sent.append((now_ns, sent))
+        self._start = apart(sent, measured)
+        self._news = False
+
+    def sent(self, pose: Pose, now_ns: int) -> None:
+        """Note a set-point and when it was sent, steady nanoseconds."""
+        if self._sent and now_ns - self._sent[-1][0] >= SPACING_NS:
+            self._sent.append((now_ns, pose))
+            self._news = True
+
+    def end(self) -> None:
+        """Nothing is followed any more."""
+        self._sent.clear()
+        self._news = False
+
+    def doubt(self, reading: UrReading, state_ns: int, late_s: float) -> str:
+        """Return how far the tool was off at ``state_ns``, with the limit; empty if it was not, or follows nothing.
+
+        Args:
+            reading: a state.
+            state_ns: when it was true, steady nanoseconds.
+            late_s: how late the robot hears set-points, and how long it was silent lately.
+        """
+        if reading.joints != self._joints:
+            self._joints, self._moved_ns = reading.joints, state_ns
+        lag_s = self._lag_s + late_s
+        first_ns = state_ns - round(lag_s * NANOSECONDS)
+        sent = self._sent
+        while len(sent) > 1 and sent[1][0] <= first_ns:
+            sent.popleft()
+        if not self._news:
+            return ""
+        self._news = False
+        share, still = (STILL, ", though no joint moves") if self._moved_ns < first_ns else (1.0, "")
+        off_m, off_rad = _off(reading.pose, [pose for _, pose in sent])
+        most_m, most_rad = self._start[0] + share * self._most_m, self._start[1] + share * self._most_rad
+        since = f"the set-points of the last {lag_s:.2f} s{still}"
+        if self._margins.over("course", off_m, most_m):
+            return f"the tool is {1000 * off_m:.0f} mm off {since}; valid is up to {1000 * most_m:.0f} mm"
+        if self._margins.over("course turn", off_rad, most_rad):
+            return f"the tool is turned by {off_rad:.2f} rad off {since}; valid is up to {most_rad:.2f}"
+        return ""
+
+
+def _off(measured: Pose, sent: list[Pose]) -> tuple[float, float]:
+    """Return how far a pose is from the boxes that hold others, about m and rad."""
+    # A quaternion and its negative are the same turn.
+    sign = math.copysign(1.0, sum(a * b for a, b in zip(measured.quaternion, sent[-1].quaternion, strict=True)))
+    turn = tuple(sign * value for value in measured.quaternion)
+    place = _outside(measured.position, [pose.position for pose in sent])
+    return place, 2.0 * _outside(turn, [pose.quaternion for pose in sent])
+
+
+def _outside(point: tuple[float, ...], others: Sequence[tuple[float, ...]]) -> float:
+    """Return the distance of a point from the smallest box, along the axes, that holds others."""
+    total = 0.0
+    for value, column in zip(point, zip(*others, strict=True), strict=True):
+        off = max(min(column) - value, value - max(column), 0.0)
+        total += off * off
+    return math.sqrt(total)

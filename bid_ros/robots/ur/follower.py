@@ -1,0 +1,130 @@
+"""The stream of the UR's servo loop: smooth, at the robot's rate, from set-points that come less often.
+
+Between two set-points the last one is extrapolated with its velocity. Extrapolate briefly; the sender's workspace check
+does not cover it. The stream follows that moving target inside the arm's limits (:mod:`bid_ros.control.follower`), so
+neither a jump of the set-point nor a late one is a jump of the robot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bid_ros.control.follower import Motion, brake, pursue
+from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, norm, times, turn_between, turned
+from bid_ros.core.chunk import NANOSECONDS
+
+# s in which a small distance to the target falls to 1/e. It spans several set-points, which filters their jitter.
+TIME_CONSTANT_S: Final = 0.03
+# A late step counts as at most this long, so it makes no jump.
+MAX_STEP_S: Final = 0.03
+# A set-point slower than this, m/s and rad/s, is at rest. It may be the last one.
+REST_SPEED: Final = 0.001
+REST_TURN_RATE: Final = 0.005
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A tool pose in the base frame: m and a unit quaternion xyzw."""
+
+    position: Vector
+    quaternion: Quaternion
+
+
+@dataclass(frozen=True)
+class TimedSetpoint:
+    """A set-point and the steady time in ns at which it was given; velocities in m/s and rad/s, base axes."""
+
+    stamp_ns: int
+    position: Vector
+    quaternion: Quaternion
+    linear_velocity: Vector
+    angular_velocity: Vector
+
+
+class UrFollower:
+    """Follows the newest set-point. Brakes by itself when set-points stop while the arm moves.
+
+    Not thread safe. Times are steady nanoseconds.
+
+    Args:
+        linear, angular: limits of the tool, m/s and m/s^2, rad/s and rad/s^2.
+        silence_timeout_s: age of the newest set-point at which a moving arm brakes until :meth:`start`.
+        extrapolate_s: age up to which it is extrapolated with its velocity. Then it is held.
+    """
+
+    def __init__(self, linear: Motion, angular: Motion, silence_timeout_s: float, extrapolate_s: float) -> None:
+        self._linear, self._angular = linear, angular
+        self._silence_ns = round(silence_timeout_s * NANOSECONDS)
+        self._extrapolate_ns = round(extrapolate_s * NANOSECONDS)
+        self._place = Pose(ZERO, (0.0, 0.0, 0.0, 1.0))
+        self._velocity: Vector = ZERO
+        self._turn_rate: Vector = ZERO
+        self._target: TimedSetpoint | None = None
+        self._last_ns = 0
+        self._braking = False
+        self._silent = False
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the stream stands still."""
+        return self._velocity == ZERO and self._turn_rate == ZERO
+
+    @property
+    def silent(self) -> bool:
+        """Whether it stopped because no set-point came."""
+        return self._silent
+
+    def start(self, pose: Pose, now_ns: int) -> None:
+        """Begin at rest at a pose, and hold it until the first set-point."""
+        self._place, self._last_ns = pose, now_ns
+        self._velocity = self._turn_rate = ZERO
+        self._target = None
+        self._braking = self._silent = False
+
+    def accept(self, setpoint: TimedSetpoint) -> None:
+        """Take the newest set-point. It is ignored while braking."""
+        if not self._braking:
+            self._target = setpoint
+
+    def brake(self) -> None:
+        """Come to rest on a straight line and stay there until :meth:`start`."""
+        self._braking = True
+
+    def step(self, now_ns: int) -> Pose:
+        """Return where the tool should be at ``now_ns``."""
+        dt = min(max(0, now_ns - self._last_ns) / NANOSECONDS, MAX_STEP_S)
+        self._last_ns = now_ns
+        target = self._target
+        age_ns = 0 if target is None else now_ns - target.stamp_ns
+        if target is not None and age_ns > self._silence_ns and not self._braking and self._moves(target):
+            self._braking = self._silent = True
+        if dt > 0:
+            self._advance(target, age_ns, dt)
+        return self._place
+
+    def _moves(self, target: TimedSetpoint) -> bool:
+        linear = max(norm(self._velocity), norm(target.linear_velocity))
+        angular = max(norm(self._turn_rate), norm(target.angular_velocity))
+        return linear > REST_SPEED or angular > REST_TURN_RATE
+
+    def _advance(self, target: TimedSetpoint | None, age_ns: int, dt: float) -> None:
+        if self._braking or target is None:
+            self._velocity = brake(self._velocity, self._linear.acceleration, dt)
+            self._turn_rate = brake(self._turn_rate, self._angular.acceleration, dt)
+        else:
+            self._pursue(target, age_ns, dt)
+        self._place = Pose(
+            add(self._place.position, self._velocity, dt), turned(self._place.quaternion, times(self._turn_rate, dt))
+        )
+
+    def _pursue(self, target: TimedSetpoint, age_ns: int, dt: float) -> None:
+        fresh = age_ns <= self._extrapolate_ns
+        ahead = min(max(age_ns, 0), self._extrapolate_ns) / NANOSECONDS
+        velocity = target.linear_velocity if fresh else ZERO
+        turn_rate = target.angular_velocity if fresh else ZERO
+        error = add(add(target.position, target.linear_velocity, ahead), self._place.position, -1.0)
+        wanted = turned(target.quaternion, times(target.angular_velocity, ahead))
+        turn = turn_between(self._place.quaternion, wanted)
+        self._velocity = pursue(self._velocity, error, velocity, self._linear, TIME_CONSTANT_S, dt)
+        self._turn_rate = pursue(self._turn_rate, turn, turn_rate, self._angular, TIME_CONSTANT_S, dt)

@@ -1,0 +1,316 @@
+"""The servo loop of a UR: at the robot's rate it sends a set-point, reads the robot, and answers the arm.
+
+It runs in a process of its own, see :mod:`bid_ros.robots.ur.process`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import threading
+import time
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+from bid_ros.control.follower import Motion
+from bid_ros.core.schedule import AbsoluteSchedule
+from bid_ros.robots.ur.config import UrConfig
+from bid_ros.robots.ur.follower import UrFollower
+from bid_ros.robots.ur.joint_motion import JointMotion
+from bid_ros.robots.ur.periods import Periods
+from bid_ros.robots.ur.protocol import (
+    CLEAR,
+    CLOSE,
+    EXIT_LOST,
+    EXIT_STUCK,
+    MOVE,
+    START,
+    STATISTICS,
+    STOP,
+    Mode,
+    Outcome,
+    UrMemory,
+    UrState,
+)
+from bid_ros.robots.ur.robot import LIBRARY_ERRORS, UrRobot
+from bid_ros.robots.ur.status import near
+from bid_ros.robots.ur.watch import UrWatch
+
+# The servo lags, so it goes on until the arm stands, rad/s, or for this long after its last set-point came to rest.
+STILL: Final = 0.01
+SETTLE_S: Final = 0.4
+KEEP_ALIVE_S: Final = 0.02
+# If a call of ur_rtde takes longer than this, the robot is lost. Its watchdog has stopped it by then.
+STUCK_S: Final = 0.5
+# Refusals in a row before they count. One may be due to a change of the robot's state.
+REFUSALS: Final = 5
+LONGEST_TEXT: Final = 80
+LAST_WORD_S: Final = 0.02
+# The owner of this process is gone and the arm does not come to rest: end without it.
+ORPHAN_S: Final = 1.5
+
+
+class UrLoop:
+    """Runs the loop: send a set-point, read the robot, answer requests, publish the state.
+
+    Args:
+        config: configuration of the arm.
+        robot: open robot.
+        memory: takes set-points in and states out.
+        requests: requests from the arm. When it closes, this process ends.
+    """
+
+    def __init__(self, config: UrConfig, robot: UrRobot, memory: UrMemory, requests: Connection) -> None:
+        self._config = config
+        self._robot = robot
+        self._memory = memory
+        self._requests = requests
+        linear = Motion(config.max_speed, config.max_acceleration)
+        angular = Motion(config.max_turn_rate, config.max_turn_acceleration)
+        self._follower = UrFollower(linear, angular, config.silence_timeout_s, config.extrapolate_s)
+        self._periods = Periods(robot.rate_hz)
+        self._motion: JointMotion | None = None
+        self._mode = Mode.IDLE
+        self._outcome = Outcome.NONE
+        self._fault = ""
+        self._usable = True
+        self._ending = False
+        self._refused = 0
+        self._taken = 0
+        self._rest_ns = self._kept_ns = self._ending_ns = 0
+        self._where = f"robot at {config.address}"
+        self._beat_ns = time.monotonic_ns()
+        self._watch = UrWatch(config, robot)
+        self._publish()
+
+    def run(self) -> None:
+        """Run until the arm requests the end or is gone. Then leave the robot at rest, without a program."""
+        gc.freeze()
+        threading.Thread(target=self._guard, name="guard", daemon=True).start()
+        period = round(1e9 / self._robot.rate_hz)
+        schedule = AbsoluteSchedule(period, time.monotonic_ns(), period)
+        while not (self._ending and self._finished()):
+            wait = schedule.due_ns - time.monotonic_ns()
+            if wait > 0:
+                time.sleep(wait / 1e9)
+            now = time.monotonic_ns()
+            tick = schedule.take(now)
+            if tick is not None:
+                self._beat_ns = now
+                self._periods.skipped = schedule.skipped
+                self._guarded(now)
+        if self._usable:
+            self._robot.end_program()
+
+    def _guarded(self, now_ns: int) -> None:
+        try:
+            self._tick(now_ns)
+        except LIBRARY_ERRORS as error:
+            # It is in a state that nobody knows.
+            text = " ".join(str(error).split())[:LONGEST_TEXT].rstrip(" .!")
+            self._lose(f"{self._where} is lost to ur_rtde ({text}): check the network, look at the pendant, then reset")
+
+    def _tick(self, now_ns: int) -> None:
+        if self._usable:
+            self._drive(now_ns)
+        self._look()
+        self._publish()
+        if not self._ending and self._requests.poll():
+            self._serve(now_ns)
+
+    def _finished(self) -> bool:
+        late = self._beat_ns - self._ending_ns > ORPHAN_S * 1e9
+        return self._mode is Mode.IDLE or not self._usable or late
+
+    def _drive(self, now_ns: int) -> None:
+        if self._mode in (Mode.FOLLOWING, Mode.STOPPING):
+            self._follow(now_ns)
+        elif now_ns - self._kept_ns > KEEP_ALIVE_S * 1e9:
+            self._kept_ns = now_ns
+            self._robot.keep_alive()
+        if self._motion is not None:
+            self._watch_motion(self._motion, now_ns)
+
+    def _follow(self, now_ns: int) -> None:
+        record = self._memory.read_setpoint()
+        if record is not None and record[0] != self._taken:
+            self._taken = record[0]
+            if record[1] is None:
+                self._stop()
+            else:
+                self._follower.accept(record[1])
+        pose = self._follower.step(now_ns)
+        self._periods.sent(time.monotonic_ns())
+        self._refused = 0 if self._robot.servo(pose) else self._refused + 1
+        self._watch.sent(pose)
+        if self._refused >= REFUSALS:
+            self._disable(f"{self._where} refuses set-points: look at the pendant, then reset")
+        elif self._follower.silent and not self._fault:
+            self._fault = (
+                f"no set-point for {self._config.silence_timeout_s:g} s while the {self._where} moved: it was stopped; "
+                "find what held them up, then reset"
+            )
+            self._stop()
+        if self._mode is Mode.STOPPING:
+            self._settle(now_ns)
+
+    def _settle(self, now_ns: int) -> None:
+        """Leave the servo when the arm has followed the stream to rest."""
+        if not self._follower.at_rest:
+            self._rest_ns = now_ns
+        still = max(map(abs, self._watch.reading.joint_speeds)) < STILL
+        waited = now_ns - self._rest_ns
+        if waited > SETTLE_S * 1e9 or (still and waited > 2 * self._config.lookahead_time_s * 1e9):
+            self._mode = Mode.IDLE
+            self._watch.end()
+            self._periods.pause()
+            if not self._robot.end_servo():
+                self._disable(f"{self._where} refused to end the servo: look at the pendant, then reset")
+
+    def _watch_motion(self, motion: JointMotion, now_ns: int) -> None:
+        outcome = motion.outcome(self._watch.reading, now_ns)
+        if outcome is not Outcome.NONE:
+            self._outcome, self._motion, self._mode = outcome, None, Mode.IDLE
+            if outcome is Outcome.MISSED:
+                self._robot.end_move()  # what holds it may let go, and its states may not be true
+
+    def _look(self) -> None:
+        finding = self._watch.look()
+        if finding is not None and finding.lost:
+            if finding.silent and self._usable and self._mode is not Mode.IDLE:
+                self._ask_to_stop()
+            self._lose(finding.reason)
+        if self._usable:
+            reason = self._watch.why_stopped() if finding is None else finding.reason
+            if finding is not None and finding.doubtful and self._mode is not Mode.IDLE:
+                self._doubt(reason)
+            elif reason:
+                self._disable(reason)
+
+    def _doubt(self, reason: str) -> None:
+        """Latch that the robot's states contradict themselves. Stop without them: it still follows set-points."""
+        self._fault = self._fault or reason
+        if self._mode is Mode.MOVING:
+            self._ask_to_stop()
+            self._disable(reason)
+        else:
+            self._stop()
+
+    def _disable(self, reason: str) -> None:
+        """Latch a fault of the robot and send nothing more, so that its own watchdog stops it."""
+        self._fault = self._fault or reason
+        self._usable = False
+        self._mode, self._motion = Mode.IDLE, None
+        self._periods.pause()
+        self._watch.end()
+        self._robot.forget()
+
+    def _lose(self, reason: str) -> None:
+        """Latch that the robot is lost. End at once, before ur_rtde reconnects by itself."""
+        self._disable(reason)
+        self._publish()
+        os._exit(EXIT_LOST)
+
+    def _ask_to_stop(self) -> None:
+        """Ask a silent robot to stop, because it may still hear us. Do not wait for an answer."""
+        call = self._robot.end_servo if self._motion is None else self._robot.end_move
+
+        def ask() -> None:
+            with contextlib.suppress(*LIBRARY_ERRORS):
+                call()
+
+        threading.Thread(target=ask, daemon=True).start()
+        time.sleep(LAST_WORD_S)
+
+    def _stop(self) -> None:
+        if self._mode is Mode.FOLLOWING:
+            self._follower.brake()
+            self._mode = Mode.STOPPING
+        elif self._motion is not None and not self._motion.stopped:
+            self._motion.stopped = True
+            self._robot.end_move()
+
+    def _serve(self, now_ns: int) -> None:
+        try:
+            name, *arguments = self._requests.recv()
+            answer = self._answer(now_ns, name, *arguments)
+            self._publish()
+            self._requests.send(answer)
+        except (EOFError, OSError):
+            self._end(now_ns)
+
+    def _answer(self, now_ns: int, name: str, *arguments: Any) -> object:
+        if name == STATISTICS:
+            return replace(
+                self._periods.statistics(),
+                longest_echo_ms=1000.0 * self._robot.longest_echo_s,
+                margins=dict(self._watch.margins),
+            )
+        if name == CLEAR:
+            return self._cleared()
+        if name == CLOSE:
+            self._end(now_ns)
+        elif name == STOP:
+            self._stop()
+        elif self._fault or self._mode is not Mode.IDLE:
+            return self._fault or f"{self._where} is busy; stop it first"
+        elif name == START:
+            return self._begin_servo(now_ns)
+        elif name == MOVE:
+            return self._begin_motion(*arguments)
+        return ""
+
+    def _end(self, now_ns: int) -> None:
+        self._ending, self._ending_ns = True, now_ns
+        self._stop()
+
+    def _cleared(self) -> str:
+        if self._usable and self._mode is Mode.IDLE:
+            self._fault = ""
+        return self._fault
+
+    def _begin_servo(self, now_ns: int) -> str:
+        if not near(self._watch.reading.target_pose, self._watch.reading.pose):
+            return (
+                f"{self._where} says that it stands elsewhere than it was sent to: check what holds it or damages its "
+                "data on the network, then reset"
+            )
+        record = self._memory.read_setpoint()
+        self._taken = 0 if record is None else record[0]
+        # The commanded pose: the arm hangs a little below it, so from the measured pose it would sink at every start.
+        self._follower.start(self._watch.reading.target_pose, now_ns)
+        self._watch.begin(self._watch.reading.target_pose)
+        self._refused, self._mode = 0, Mode.FOLLOWING
+        return ""
+
+    def _begin_motion(self, joints: tuple[float, ...], speed: float, acceleration: float) -> str:
+        if not self._robot.allows(joints):
+            return f"{self._where}: the goal lies outside the robot's own safety limits; valid is inside them"
+        if not self._robot.move(joints, speed, acceleration):
+            return f"{self._where} refused the motion: look at the pendant, then reset"
+        self._motion, self._outcome, self._mode = JointMotion(joints, time.monotonic_ns()), Outcome.NONE, Mode.MOVING
+        return ""
+
+    def _publish(self) -> None:
+        reading = self._watch.reading
+        self._memory.write_state(
+            UrState(
+                self._watch.stamp_ns,
+                self._watch.steady_ns,
+                self._mode,
+                self._outcome,
+                reading.joints,
+                reading.joint_speeds,
+                reading.pose.position,
+                reading.pose.quaternion,
+                self._fault,
+            )
+        )
+
+    def _guard(self) -> None:
+        """End the process when the loop hangs in the library."""
+        while time.monotonic_ns() - self._beat_ns < STUCK_S * 1e9:
+            time.sleep(0.05)
+        os._exit(EXIT_STUCK)

@@ -1,0 +1,147 @@
+"""The messages between the arm and the process that owns the UR's connection.
+
+Set-points and states are records in shared memory (:mod:`bid_ros.robots.ur.channel`); requests and their answers are
+Python values over a pipe: ``(name, *arguments)`` is answered by ``""`` or by one sentence why not.
+"""
+
+from __future__ import annotations
+
+import enum
+import mmap
+import os
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from typing import Final
+
+from bid_ros.control.spatial import ZERO, Quaternion, Vector
+from bid_ros.robots.ur.channel import Channel
+from bid_ros.robots.ur.follower import TimedSetpoint
+
+LONGEST_FAULT: Final = 400  # bytes
+SETPOINT_LAYOUT: Final = "?q13d"
+STATE_LAYOUT: Final = f"qqii6d6d3d4d{LONGEST_FAULT}s"
+MEMORY_SIZE: Final = 4096
+NO_SETPOINT: Final = TimedSetpoint(0, ZERO, (0.0, 0.0, 0.0, 1.0), ZERO, ZERO)
+
+START: Final = "start"
+STOP: Final = "stop"
+MOVE: Final = "move"
+CLEAR: Final = "clear"
+STATISTICS: Final = "statistics"
+CLOSE: Final = "close"
+
+EXIT_STUCK: Final = 3
+EXIT_LOST: Final = 4
+
+
+class Mode(enum.IntEnum):
+    """Activity of the process: nothing, following set-points, braking after that, or moving joints."""
+
+    IDLE = 0
+    FOLLOWING = 1
+    STOPPING = 2
+    MOVING = 3
+
+
+class Outcome(enum.IntEnum):
+    """The result of the last joint motion."""
+
+    NONE = 0
+    ARRIVED = 1
+    STOPPED = 2
+    MISSED = 3
+
+
+@dataclass(frozen=True)
+class UrState:
+    """One state of the arm.
+
+    Attributes:
+        stamp_ns: time at which it was read, nanoseconds since 1970; steady_ns: the same on the steady clock.
+        mode: activity of the process; outcome: result of the last joint motion.
+        joints, joint_speeds: ``(6,)`` rad and rad/s.
+        position: m, base frame; quaternion: xyzw, tool to base.
+        fault: one sentence, empty without one.
+    """
+
+    stamp_ns: int
+    steady_ns: int
+    mode: Mode
+    outcome: Outcome
+    joints: tuple[float, ...]
+    joint_speeds: tuple[float, ...]
+    position: Vector
+    quaternion: Quaternion
+    fault: str
+
+
+@dataclass(frozen=True)
+class PeriodStatistics:
+    """Periods of the set-points over the last minute of following, and the delay until the robot had them.
+
+    Attributes:
+        count: measured periods; skipped: set-points that were skipped because their time had passed.
+        nominal_ms, p50_ms, p99_ms, max_ms: nominal and measured periods; NaN without any. The percentiles are rounded
+            to 0.01 ms.
+        longest_echo_ms: longest time until the robot reported a set-point back, since it was connected.
+        margins: largest share of each limit on contradictions, since it was connected. 1 is the limit.
+    """
+
+    count: int
+    skipped: int
+    nominal_ms: float
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+    longest_echo_ms: float = 0.0
+    margins: Mapping[str, float] = field(default_factory=dict)
+
+
+class UrMemory:
+    """The two records in the memory behind a descriptor, of ``MEMORY_SIZE`` bytes."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._memory = mmap.mmap(descriptor, MEMORY_SIZE)
+        os.close(descriptor)
+        self._setpoint = Channel(self._memory, 0, SETPOINT_LAYOUT)
+        self._state = Channel(self._memory, self._setpoint.end, STATE_LAYOUT)
+
+    def write_setpoint(self, setpoint: TimedSetpoint | None) -> None:
+        """Replace the set-point; None asks for a stop."""
+        stamp, *vectors = astuple(setpoint or NO_SETPOINT)
+        self._setpoint.write(setpoint is None, stamp, *(value for vector in vectors for value in vector))
+
+    def read_setpoint(self) -> tuple[int, TimedSetpoint | None] | None:
+        """Return number and content of the newest set-point; None if there was none."""
+        record = self._setpoint.read()
+        if record is None:
+            return None
+        count, stop, stamp, *v = record
+        if stop:
+            return count, None
+        place, turn = (v[0], v[1], v[2]), (v[3], v[4], v[5], v[6])
+        return count, TimedSetpoint(stamp, place, turn, (v[7], v[8], v[9]), (v[10], v[11], v[12]))
+
+    def write_state(self, state: UrState) -> None:
+        """Replace the state. A fault that is too long is cut."""
+        self._state.write(
+            state.stamp_ns,
+            state.steady_ns,
+            state.mode,
+            state.outcome,
+            *state.joints,
+            *state.joint_speeds,
+            *state.position,
+            *state.quaternion,
+            state.fault.encode()[:LONGEST_FAULT],
+        )
+
+    def read_state(self) -> UrState | None:
+        """Return the newest state, None if there was none."""
+        record = self._state.read()
+        if record is None:
+            return None
+        _, stamp, steady, mode, outcome, *v, fault = record
+        text = fault.rstrip(b"\0").decode(errors="ignore")
+        place, turn = (v[12], v[13], v[14]), (v[15], v[16], v[17], v[18])
+        return UrState(stamp, steady, Mode(mode), Outcome(outcome), tuple(v[:6]), tuple(v[6:12]), place, turn, text)

@@ -1,0 +1,205 @@
+"""UR5e as MuJoCo's MJCF: published kinematics, masses and inertias, light geometry of our own.
+
+Every moving body lies in the frame its joint turns: body ``i`` is Denavit-Hartenberg frame ``i - 1``, so the robot's
+base body has the controller's base frame and ``tool0`` its flange frame, with no turn between them and
+:mod:`bid_ros.robots.ur.kinematics`. The joints have no actuators:
+:class:`~bid_ros.robots.ur.twin.mujoco_plant.MujocoPlant` computes the torques.
+
+Sources: Universal Robots, "DH parameters for calculations of kinematics and dynamics" (kinematics, masses, centres of
+mass); Universal Robots, "Max. joint torques" and UR5e user manual (limits); inertia tensors of the manufacturer's
+ROS 2 description. Not published, so plausible values of our own: rotor inertia and joint friction.
+"""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.robots.ur.kinematics import UR5E, Kinematics
+from bid_ros.sim.mjcf import NO_BITS, geom, text
+
+JOINT_NAMES: Final = (
+    "shoulder_pan_joint",
+    "shoulder_lift_joint",
+    "elbow_joint",
+    "wrist_1_joint",
+    "wrist_2_joint",
+    "wrist_3_joint",
+)
+TORQUE_LIMITS: Final = (150.0, 150.0, 150.0, 28.0, 28.0, 28.0)  # N m
+FLANGE: Final = "tool0"
+TIMESTEP_S: Final = 0.002
+
+_JOINT_RANGE: Final = 2 * math.pi  # rad either way
+_GREY: Final = "0.72 0.74 0.76 1"
+_BLUE: Final = "0.35 0.55 0.72 1"
+
+
+@dataclass(frozen=True)
+class _Link:
+    """One moving link.
+
+    Attributes:
+        body: name; mass: kg.
+        centre: of mass, m; inertia: about it, kg m2, as xx yy zz xy xz yz. Both in the frame at the link's far end.
+        armature: rotor inertia behind the gear, kg m2; damping: N m s/rad.
+        capsules: from, to (m, the link's own joint frame), radius.
+    """
+
+    body: str
+    mass: float
+    centre: tuple[float, float, float]
+    inertia: tuple[float, float, float, float, float, float]
+    armature: float
+    damping: float
+    capsules: tuple[tuple[str, float, str], ...]
+
+
+_LINKS: Final = (
+    _Link(
+        "shoulder_link",
+        3.761,
+        (0.0, -0.02561, 0.00193),
+        (0.00700210, 0.00648091, 0.00657286, 0.00000073, -0.00001053, 0.00049994),
+        0.5,
+        6.0,
+        (("0 0 0.09  0 0 0.1625", 0.058, _GREY),),
+    ),
+    _Link(
+        "upper_arm_link",
+        8.058,
+        (0.2125, 0.0, 0.11336),
+        (0.01505885, 0.33388086, 0.33247207, -0.00005400, 0.00000563, -0.00000181),
+        0.5,
+        6.0,
+        (
+            ("0 0 0.05  0 0 0.138", 0.058, _BLUE),
+            ("0 0 0.138  -0.425 0 0.138", 0.05, _GREY),
+            ("-0.425 0 0.138  -0.425 0 0.06", 0.053, _BLUE),
+        ),
+    ),
+    _Link(
+        "forearm_link",
+        2.846,
+        (0.15, 0.0, 0.0265),
+        (0.00399632, 0.07879254, 0.07848510, -0.00001365, 0.00137272, -0.00000660),
+        0.3,
+        4.0,
+        (("0 0 0.02  -0.3922 0 0.01", 0.04, _GREY),),
+    ),
+    _Link(
+        "wrist_1_link",
+        1.37,
+        (0.0, -0.0018, 0.01634),
+        (0.00165491, 0.00135962, 0.00126279, -0.00000282, -0.00000438, 0.00010157),
+        0.1,
+        1.0,
+        (("0 0 0.04  0 0 0.1333", 0.038, _BLUE),),
+    ),
+    _Link(
+        "wrist_2_link",
+        1.3,
+        (0.0, 0.0018, 0.01634),
+        (0.00135617, 0.00127827, 0.00096614, -0.00000274, 0.00000444, -0.00005048),
+        0.1,
+        1.0,
+        (("0 0 0.02  0 0 0.0997", 0.038, _BLUE),),
+    ),
+    _Link(
+        "wrist_3_link",
+        0.365,
+        (0.0, 0.0, -0.001159),
+        (0.00018694, 0.00018908, 0.00025756, 0.00000006, -0.00000017, -0.00000092),
+        0.1,
+        1.0,
+        (("0 0 0.055  0 0 0.065", 0.034, _GREY),),
+    ),
+)
+
+
+def empty_scene(timestep: float = TIMESTEP_S) -> ET.Element:
+    """Return a ``mujoco`` element with the options that the arm and a firm grip need, and an empty ``worldbody``.
+
+    Args:
+        timestep: of the physics, s.
+    """
+    scene = ET.Element("mujoco", model="ur5e")
+    ET.SubElement(scene, "compiler", angle="radian", autolimits="true")
+    # An elliptic cone with a high ratio of friction to normal stiffness keeps a held object from creeping.
+    ET.SubElement(scene, "option", timestep=str(timestep), integrator="implicitfast", cone="elliptic", impratio="20")
+    ET.SubElement(scene, "worldbody")
+    return scene
+
+
+def worldbody_of(scene: ET.Element) -> ET.Element:
+    """Return the ``worldbody`` of a scene."""
+    worldbody = scene.find("worldbody")
+    assert worldbody is not None
+    return worldbody
+
+
+def add_ur5e(
+    worldbody: ET.Element, *, base_pos: Sequence[float] = (0.0, 0.0, 0.0), kinematics: Kinematics = UR5E
+) -> ET.Element:
+    """Put a UR5e with its foot at ``base_pos`` into a scene and return its ``tool0`` body, the flange.
+
+    Args:
+        worldbody: the element of the scene that the robot's bodies go into.
+        base_pos: ``(3,)`` m, world frame; the base frame is not turned against the world.
+        kinematics: lengths of the links; masses and looks stay the UR5e's.
+
+    Returns:
+        The body at the flange, z out of it, where :func:`bid_ros.robots.robotiq.model.add_gripper` or a tool goes.
+    """
+    base = ET.SubElement(worldbody, "body", name="base", pos=text(base_pos))
+    _capsule(base, "0 0 0.02  0 0 0.05", 0.07, _GREY)
+    parent, place, turn = base, np.zeros(3), 0.0
+    for name, link, (a, d, alpha) in zip(JOINT_NAMES, _LINKS, kinematics.table, strict=True):
+        parent = _frame(parent, link.body, place, turn)
+        ET.SubElement(
+            parent,
+            "joint",
+            name=name,
+            axis="0 0 1",
+            range=f"{-_JOINT_RANGE} {_JOINT_RANGE}",
+            armature=str(link.armature),
+            damping=str(link.damping),
+        )
+        place, turn = np.array([a, 0.0, d]), alpha
+        _inertial(parent, link, place, turn)
+        for ends, radius, colour in link.capsules:
+            _capsule(parent, ends, radius, colour)
+    return _frame(parent, FLANGE, place, turn)
+
+
+def compile_scene(scene: ET.Element) -> mujoco.MjModel:
+    """Compile a scene that was built with this module."""
+    return mujoco.MjModel.from_xml_string(ET.tostring(scene, encoding="unicode"))
+
+
+def _frame(parent: ET.Element, name: str, place: NDArray[np.float64], turn: float) -> ET.Element:
+    """Add a body at ``place`` (3,) m, turned by ``turn`` rad about x, both in the parent's frame."""
+    quat = f"{math.cos(turn / 2)} {math.sin(turn / 2)} 0 0"
+    return ET.SubElement(parent, "body", name=name, pos=text(place.tolist()), quat=quat)
+
+
+def _inertial(body: ET.Element, link: _Link, place: NDArray[np.float64], turn: float) -> None:
+    """Carry mass and inertia from the frame at the link's far end (at ``place``, turned about x) to its joint frame."""
+    cosine, sine = math.cos(turn), math.sin(turn)
+    rotation = np.array([[1.0, 0.0, 0.0], [0.0, cosine, -sine], [0.0, sine, cosine]])
+    xx, yy, zz, xy, xz, yz = link.inertia
+    tensor = rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ rotation.T
+    six = [tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2]]
+    centre = place + rotation @ np.array(link.centre)
+    ET.SubElement(body, "inertial", pos=text(centre.tolist()), mass=str(link.mass), fullinertia=text(six))
+
+
+def _capsule(body: ET.Element, ends: str, radius: float, colour: str) -> None:
+    geom(body, "capsule", size=str(radius), fromto=ends, rgba=colour, **NO_BITS)

@@ -1,0 +1,89 @@
+"""What the controller moves: the seam to the arm, and an arm that is wherever it is told to be."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bid_ros.core.errors import ArmError
+
+Array = NDArray[np.float64]
+
+
+class Plant(Protocol):
+    """An arm that follows the controller's set-points, one cycle at a time.
+
+    Joints run from base to wrist 3, in rad and s. One thread only.
+    """
+
+    @property
+    def joint_positions(self) -> Array:
+        """Actual joint angles ``(6,)`` rad."""
+        ...
+
+    @property
+    def joint_velocities(self) -> Array:
+        """Actual joint speeds ``(6,)`` rad/s."""
+        ...
+
+    @property
+    def joint_currents(self) -> Array:
+        """Motor currents ``(6,)`` A, estimated."""
+        ...
+
+    def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
+        """Pass one cycle of ``dt`` s, at whose end the arm should be at ``target_q`` with ``target_qd``, ``(6,)``."""
+        ...
+
+    def hold(self, dt: float) -> None:
+        """Pass one cycle of ``dt`` s with the brakes on: the joints stay where they are, the world around goes on."""
+        ...
+
+
+class KinematicPlant:
+    """An arm without mass: actual is target.
+
+    Args:
+        initial_q: ``(6,)`` rad.
+
+    Raises:
+        ArmError: if these are not six finite angles.
+    """
+
+    def __init__(self, initial_q: ArrayLike) -> None:
+        self._q = six_angles(initial_q)
+        self._qd = np.zeros(6)
+
+    @property
+    def joint_positions(self) -> Array:
+        """Joint angles ``(6,)`` rad."""
+        return self._q
+
+    @property
+    def joint_velocities(self) -> Array:
+        """Joint speeds ``(6,)`` rad/s."""
+        return self._qd
+
+    @property
+    def joint_currents(self) -> Array:
+        """Zeros ``(6,)`` A: nothing has weight."""
+        return np.zeros(6)
+
+    def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
+        """Be at ``target_q`` ``(6,)`` rad with ``target_qd`` ``(6,)`` rad/s, whatever ``dt`` s is."""
+        self._q = np.array(target_q, dtype=np.float64)
+        self._qd = np.array(target_qd, dtype=np.float64)
+
+    def hold(self, dt: float) -> None:
+        """Stay where it is, at rest, for ``dt`` s."""
+        self._qd = np.zeros(6)
+
+
+def six_angles(values: ArrayLike) -> Array:
+    """Return a copy ``(6,)`` of six finite angles, rad; ArmError if they are something else."""
+    angles = np.array(values, dtype=np.float64)
+    if angles.shape != (6,) or not np.isfinite(angles).all():
+        raise ArmError(f"the arm's initial angles are {angles.tolist()}; valid are six finite angles in rad")
+    return angles

@@ -1,0 +1,183 @@
+"""The primary and the secondary interface: who the controller is, and the robot's state ten times a second.
+
+Layouts are those of Universal Robots' guide to these interfaces, for a controller without an injection moulding
+machine: big-endian, a size that counts itself, a type, fields. Every state has the parts of :class:`Part`; force mode,
+additional and internal data are left out. Temperatures and voltages are a quiet arm's, inputs are zero, and the
+kinematics are nominal, as of a robot that was never calibrated.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from functools import partial
+from typing import Final
+
+from bid_ros.robots.ur.kinematics import Kinematics
+from bid_ros.robots.ur.twin.joint_motions import LIMITS
+from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.net import Connection, Switchboard
+from bid_ros.robots.ur.twin.outputs import TEMPERATURE, VOLTAGE
+from bid_ros.robots.ur.twin.script_port import ControlScript, ScriptSession
+from bid_ros.robots.ur.twin.status import RuntimeState, SafetyMode
+
+PRIMARY_PORT: Final = 30001
+SECONDARY_PORT: Final = 30002  # state and version, but no other message
+RATE: Final = 10  # Hz
+
+HEADER: Final = struct.Struct(">IB")
+ROBOT_STATE: Final = 16
+ROBOT_MESSAGE: Final = 20
+VERSION: Final = 3
+RUNTIME_EXCEPTION: Final = 10
+SOURCE: Final = -2  # of a message: the controller
+UR5: Final = 1  # type of robot, of UR5 and UR5e alike
+VOLTS: Final = 1  # range of an analog input
+NOT_CALIBRATED: Final = 0xFFFFFFFF
+# What UR's moves take where a program does not say: rad/s, rad/s^2, m/s, m/s^2, and m that make a rad.
+MOVE_DEFAULTS: Final = (math.radians(60.0), math.radians(80.0), 0.25, 1.2, 0.25)
+
+
+class Part(IntEnum):
+    """Types of the parts of a robot state."""
+
+    ROBOT_MODE = 0
+    JOINTS = 1
+    TOOL = 2
+    MASTERBOARD = 3
+    CARTESIAN = 4
+    KINEMATICS = 5
+    CONFIGURATION = 6
+
+
+class PrimaryServer:
+    """Every client of both interfaces.
+
+    Args:
+        version: of the controller software: major, minor, bugfix, build.
+        machine: the controller.
+        rate: Hz of the control cycle.
+        run: called with each control script.
+    """
+
+    def __init__(
+        self, version: Sequence[int], machine: Machine, rate: int, run: Callable[[ControlScript], None]
+    ) -> None:
+        self._version = version
+        self._machine = machine
+        self._run = run
+        self._cycles, self._cycle = rate // RATE, 0
+        self._connections: list[Connection] = []
+
+    def open_session(self, connection: Connection, messages: bool) -> ScriptSession:
+        """Return the session of a new connection, which is told the version first and may upload programs.
+
+        Args:
+            connection: its socket.
+            messages: whether it is told why a program is refused.
+        """
+        connection.send(version_message(self._version, self._machine.clock_s))
+        self._connections.append(connection)
+
+        def refuse(reason: str) -> None:
+            if messages:
+                connection.send(exception_message(reason, self._machine.clock_s))
+
+        return ScriptSession(connection, self._run, refuse)
+
+    def publish(self, switchboard: Switchboard) -> None:
+        """Send the state, if it is due, to every client that has read the one before."""
+        self._cycle = (self._cycle + 1) % self._cycles
+        self._connections = [connection for connection in self._connections if connection.open]
+        if self._cycle or not self._connections:
+            return
+        state = robot_state(self._machine)
+        for connection in self._connections:
+            switchboard.guard(connection, partial(connection.offer, state))
+
+
+def version_message(version: Sequence[int], clock_s: float) -> bytes:
+    """Return who the controller is.
+
+    Args:
+        version: major, minor, bugfix, build.
+        clock_s: of the controller, s.
+    """
+    name = b"URControl"
+    return _message(VERSION, clock_s, f"B{len(name)}sBBii4s", len(name), name, *version, b"twin")
+
+
+def exception_message(text: str, clock_s: float) -> bytes:
+    """Return why a program failed at its first line; ``clock_s`` is the controller's, s."""
+    raw = text.encode()
+    return _message(RUNTIME_EXCEPTION, clock_s, f"ii{len(raw)}s", 1, 1, raw)
+
+
+def robot_state(machine: Machine) -> bytes:
+    """Return the robot's state with all of its parts."""
+    table = machine.robot.kinematics
+    parts = (_robot_mode, _joints, _tool, _masterboard, _cartesian)
+    state = b"".join([*(part(machine) for part in parts), _kinematics(table), _configuration(table)])
+    return HEADER.pack(HEADER.size + len(state), ROBOT_STATE) + state
+
+
+def _message(kind: int, clock_s: float, form: str, *values: float | bytes) -> bytes:
+    return _framed(ROBOT_MESSAGE, f"QbB{form}", int(clock_s * 1e6), SOURCE, kind, *values)
+
+
+def _framed(kind: int, form: str, *values: float | bytes) -> bytes:
+    payload = struct.pack(f">{form}", *values)
+    return HEADER.pack(HEADER.size + len(payload), kind) + payload
+
+
+def _robot_mode(machine: Machine) -> bytes:
+    status, slider = machine.status, machine.inputs.speed_slider
+    safety, runtime = status.safety_mode, machine.runtime
+    stopped = safety is SafetyMode.ROBOT_EMERGENCY_STOP, safety is SafetyMode.PROTECTIVE_STOP
+    program = runtime is RuntimeState.PLAYING, runtime in (RuntimeState.PAUSING, RuntimeState.PAUSED)
+    flags = (True, True, status.powered, *stopped, *program)  # connected and enabled
+    speeds = slider, machine.robot.limiter(slider), 1.0
+    position_control = 0
+    form = "Q7?BB3dB"
+    time_us = int(machine.clock_s * 1e6)
+    return _framed(Part.ROBOT_MODE, form, time_us, *flags, status.robot_mode, position_control, *speeds, 0)
+
+
+def _joints(machine: Machine) -> bytes:
+    robot, plant = machine.robot, machine.robot.plant
+    columns = (plant.joint_positions, robot.q, plant.joint_velocities, plant.joint_currents)
+    values: list[float] = []
+    for joint in zip(*(column.tolist() for column in columns), strict=True):
+        values += (*joint, VOLTAGE, TEMPERATURE, 0.0, machine.status.joint_mode)
+    return _framed(Part.JOINTS, "3d4fB" * 6, *values)
+
+
+def _tool(machine: Machine) -> bytes:
+    inputs, output = (VOLTS, VOLTS, 0.0, 0.0), (0, 0.0)
+    return _framed(Part.TOOL, "BBddfBffB", *inputs, VOLTAGE, *output, TEMPERATURE, machine.status.tool_mode)
+
+
+def _masterboard(machine: Machine) -> bytes:
+    inputs = machine.inputs
+    kinds = inputs.analog_output_types & 1, inputs.analog_output_types >> 1
+    board = (TEMPERATURE, VOLTAGE, 0.0, 0.0)
+    values = (0, inputs.digital_outputs, VOLTS, VOLTS, 0.0, 0.0, *kinds, *inputs.analog_outputs, *board)
+    return _framed(Part.MASTERBOARD, "IIBBddBBdd4fBBBIBBB", *values, machine.status.safety_mode, *(0,) * 6)
+
+
+def _cartesian(machine: Machine) -> bytes:
+    robot = machine.robot
+    return _framed(Part.CARTESIAN, "12d", *robot.pose().tolist(), *robot.tcp)
+
+
+def _kinematics(arm: Kinematics) -> bytes:
+    a, d, alpha = zip(*arm.table, strict=True)
+    return _framed(Part.KINEMATICS, "6I24dI", *(NOT_CALIBRATED,) * 6, *(0.0,) * 6, *a, *d, *alpha, 0)
+
+
+def _configuration(arm: Kinematics) -> bytes:
+    a, d, alpha = zip(*arm.table, strict=True)
+    limits = (-LIMITS.position, LIMITS.position) * 6 + (LIMITS.speed, LIMITS.acceleration) * 6
+    return _framed(Part.CONFIGURATION, "53d4i", *limits, *MOVE_DEFAULTS, *a, *d, *alpha, *(0.0,) * 6, 0, 0, UR5, 0)

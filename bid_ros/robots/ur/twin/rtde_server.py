@@ -1,0 +1,184 @@
+"""The RTDE server of the twin: sessions that set up recipes, read outputs at their rate and write inputs."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from bid_ros.robots.ur.rtde import PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
+from bid_ros.robots.ur.twin.inputs import Inputs
+from bid_ros.robots.ur.twin.net import Connection, Misbehaviour, Switchboard
+from bid_ros.robots.ur.twin.protocol import MessageLevel, field_names, text_message
+from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND, FieldTable, InputRecipe, OutputRecipe
+
+STALL_LIMIT_S: Final = 5.0  # a client that takes nothing for this long is dropped, and its inputs are free again
+OUTPUT_RECIPE_ID: Final = 1
+
+
+class RtdeServer:
+    """Every RTDE client of one controller.
+
+    Args:
+        version: of the controller software: major, minor, bugfix, build.
+        rate: Hz of the control cycle, the highest rate of outputs.
+        inputs, outputs: the values that clients write and read.
+    """
+
+    def __init__(self, version: Sequence[int], rate: int, inputs: Inputs, outputs: FieldTable) -> None:
+        self.version = struct.pack(">4I", *version)
+        self.rate = rate
+        self.inputs = inputs
+        self.outputs = outputs
+        self.sessions: list[RtdeSession] = []
+        self.left_out = 0
+
+    def open_session(self, connection: Connection) -> RtdeSession:
+        """Return the session of a new connection."""
+        session = RtdeSession(self, connection)
+        self.sessions.append(session)
+        return session
+
+    def publish(self, switchboard: Switchboard) -> None:
+        """Send every client that is due its outputs; one that does not read misses packages, then its connection."""
+        for session in tuple(self.sessions):
+            if session.started:
+                switchboard.guard(session.connection, session.publish)
+
+
+class RtdeSession:
+    """One RTDE client: protocol version first, then recipes, then data.
+
+    Args:
+        server: what it belongs to.
+        connection: its socket.
+    """
+
+    def __init__(self, server: RtdeServer, connection: Connection) -> None:
+        self.connection = connection
+        self.started = False
+        self._server = server
+        self._reader = PackageReader()
+        self._negotiated = False
+        self._output: OutputRecipe | None = None
+        self._inputs: list[InputRecipe] = []
+        self._share = 1.0  # packages per cycle
+        self._due = 0.0
+        self._stalled = 0
+        self._answers = {
+            PackageType.REQUEST_PROTOCOL_VERSION: self._negotiate,
+            PackageType.GET_URCONTROL_VERSION: self._tell_version,
+            PackageType.SETUP_OUTPUTS: self._set_up_outputs,
+            PackageType.SETUP_INPUTS: self._set_up_inputs,
+            PackageType.START: self._start,
+            PackageType.PAUSE: self._pause,
+            PackageType.TEXT_MESSAGE: self._ignore,
+            PackageType.DATA_PACKAGE: self._take,
+        }
+
+    def received(self, data: bytes) -> None:
+        """Answer every package that ``data`` completes; a broken one is answered with a text message.
+
+        Raises:
+            Misbehaviour: if a package is not valid, which ends the connection.
+        """
+        try:
+            for kind, payload in self._reader.feed(data):
+                self._answers[kind](payload)
+        except (Misbehaviour, PackageError) as error:
+            self.connection.send(text_message(str(error), "RTDE", MessageLevel.ERROR))
+            raise Misbehaviour(f"{self.connection.name} sent {error}") from error
+
+    def lost(self) -> None:
+        """Let go of the input fields."""
+        self.started = False
+        self._server.inputs.release(self)
+        self._server.sessions.remove(self)
+
+    def publish(self) -> None:
+        """Send a data package if one is due.
+
+        Raises:
+            Misbehaviour: if the client has taken nothing for too long.
+        """
+        self._due += self._share
+        if self._due < 1.0:
+            return
+        self._due -= 1.0
+        assert self._output is not None
+        if self.connection.offer(package(PackageType.DATA_PACKAGE, self._output.pack())):
+            self._stalled = 0
+            return
+        self._server.left_out += 1
+        self._stalled += 1
+        if self._stalled > STALL_LIMIT_S * self._server.rate * self._share:
+            raise Misbehaviour(f"{self.connection.name} has not read for {STALL_LIMIT_S:.0f} s")
+
+    def _reply(self, kind: PackageType, payload: bytes) -> None:
+        self.connection.send(package(kind, payload))
+
+    def _negotiate(self, payload: bytes) -> None:
+        if len(payload) != 2:
+            raise Misbehaviour(f"a protocol version of {len(payload)} bytes; valid is 2")
+        self._negotiated = int.from_bytes(payload, "big") == PROTOCOL_VERSION
+        self._reply(PackageType.REQUEST_PROTOCOL_VERSION, bytes([self._negotiated]))
+
+    def _tell_version(self, payload: bytes) -> None:
+        self._reply(PackageType.GET_URCONTROL_VERSION, self._server.version)
+
+    def _set_up_outputs(self, payload: bytes) -> None:
+        self._need_version()
+        if len(payload) < 8:
+            raise Misbehaviour(f"an output setup of {len(payload)} bytes; valid is 8 bytes of frequency and names")
+        (frequency,) = struct.unpack_from(">d", payload)
+        if not (math.isfinite(frequency) and frequency > 0):
+            raise Misbehaviour(f"an output frequency of {frequency} Hz; valid is above 0 to {self._server.rate}")
+        names = field_names(payload[8:])
+        types = self._server.outputs.reply(names)
+        self._output = None
+        self.started = False
+        if NOT_FOUND not in types:
+            self._output = OutputRecipe(self._server.outputs, names, OUTPUT_RECIPE_ID)
+            self._share = min(1.0, frequency / self._server.rate)
+            self._due = 1.0 - self._share
+        number = OUTPUT_RECIPE_ID if self._output else 0
+        self._reply(PackageType.SETUP_OUTPUTS, bytes([number]) + ",".join(types).encode())
+
+    def _set_up_inputs(self, payload: bytes) -> None:
+        self._need_version()
+        names = field_names(payload)
+        inputs = self._server.inputs
+        types = inputs.reply(names)
+        types = [IN_USE if inputs.taken(name, self) else kind for name, kind in zip(names, types, strict=True)]
+        number = 0
+        if not {NOT_FOUND, IN_USE} & set(types):
+            if len(self._inputs) == MAX_RECIPES:
+                raise Misbehaviour(f"one more than {MAX_RECIPES} input recipes")
+            inputs.claim(names, self)
+            self._inputs.append(InputRecipe(inputs, names))
+            number = len(self._inputs)
+        self._reply(PackageType.SETUP_INPUTS, bytes([number]) + ",".join(types).encode())
+
+    def _start(self, payload: bytes) -> None:
+        self.started = self._output is not None
+        self._reply(PackageType.START, bytes([self.started]))
+
+    def _pause(self, payload: bytes) -> None:
+        self.started = False
+        self._reply(PackageType.PAUSE, b"\x01")
+
+    def _ignore(self, payload: bytes) -> None:
+        """A client's text is for the controller's log, which the twin does not keep."""
+
+    def _take(self, payload: bytes) -> None:
+        if not payload or not 1 <= payload[0] <= len(self._inputs):
+            number = payload[0] if payload else "none"
+            raise Misbehaviour(f"a data package for input recipe {number}; valid are 1 to {len(self._inputs)}")
+        recipe = self._inputs[payload[0] - 1]
+        recipe.unpack(payload)
+        self._server.inputs.written(recipe.names)
+
+    def _need_version(self) -> None:
+        if not self._negotiated:
+            raise Misbehaviour(f"a setup before it asked for protocol version {PROTOCOL_VERSION}")

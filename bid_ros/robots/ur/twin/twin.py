@@ -1,0 +1,116 @@
+"""The UR twin: a UR controller and a Robotiq gripper over the scene of a task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+
+from bid_ros.robots.robotiq.model import FingerDrive
+from bid_ros.robots.robotiq.twin import RobotiqTwin
+from bid_ros.robots.ur.twin.controller import UrController, UrControllerConfig
+from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
+from bid_ros.robots.ur.twin.scene import HOME_Q, scene_model
+from bid_ros.sim.state import SceneState
+from bid_ros.sim.twin import Truth, TwinScene
+
+
+class UrTwin:
+    """A robot and a gripper in the scene of a task, which ur_rtde cannot tell from the real thing.
+
+    Everything is stepped in the controller's thread, at the rate of its generation. Give it a process of its own, as
+    :mod:`bid_ros.robots.ur.twin.controller` says.
+
+    Args:
+        scene: what stands around the robot.
+        config: which controller it is and the address to serve; default is an e-Series on 127.0.0.1.
+        initial_q: ``(6,)`` joint angles at the start, rad.
+
+    Attributes:
+        bodies: names of what the ground truth has the pose of.
+
+    Raises:
+        ArmError: if the angles are not six finite ones.
+    """
+
+    def __init__(
+        self, scene: TwinScene, config: UrControllerConfig | None = None, initial_q: Sequence[float] = HOME_Q
+    ) -> None:
+        self.bodies = scene.bodies
+        self._scene = scene
+        self._model = scene_model(scene)
+        self._data = mujoco.MjData(self._model)
+        self._fingers = FingerDrive(self._model, self._data)
+        self._world = scene.world(self._model, self._data)
+        plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
+        self._controller = UrController(config or UrControllerConfig(), plant)
+        self._gripper = RobotiqTwin(self.hostname, self._fingers, self._controller.in_loop)
+
+    @property
+    def hostname(self) -> str:
+        """Address a ur_rtde client connects to."""
+        return self._controller.hostname
+
+    @property
+    def controller(self) -> UrController:
+        """The controller, to press its emergency stop or to switch it to local mode."""
+        return self._controller
+
+    def start(self) -> None:
+        """Serve robot and gripper and run the physics.
+
+        Raises:
+            ArmError: if a port is taken or the address is not one of this computer.
+        """
+        self._controller.start()
+        try:
+            self._gripper.start()
+        except Exception:
+            self._controller.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the physics and close every connection; calling it again does nothing."""
+        self._gripper.stop()
+        self._controller.stop()
+
+    def reset(self, seed: int, cup_speed: float = 0.0) -> Any:
+        """Lay out the episode of a seed and return its layout.
+
+        Args:
+            seed: of the episode.
+            cup_speed: of what moves in the scene, m/s.
+
+        Raises:
+            ArmError: if the robot is in the way, or the twin does not run.
+            TaskError: if the seed or the speed is not valid.
+        """
+        layout = self._scene.layout(seed, cup_speed)
+        self._controller.in_loop(lambda: self._world.lay_out(layout))
+        return layout
+
+    def start_path(self) -> None:
+        """Let what moves in the scene begin to move; raises ArmError if the twin does not run."""
+        self._controller.in_loop(self._world.start_path)
+
+    def scene_state(self) -> SceneState:
+        """Return the state between two steps; raises ArmError if the twin does not run."""
+        return self._controller.in_loop(self._take_state)
+
+    def ground_truth(self) -> Truth:
+        """Return where everything is, between two steps; raises ArmError if the twin does not run."""
+        return self._controller.in_loop(lambda: self._world.ground_truth(time.time_ns()))
+
+    def statistics(self) -> dict[str, float]:
+        """Return how well real time is kept, as the controller's statistics say it."""
+        return self._controller.statistics()
+
+    def _before_step(self) -> None:
+        self._fingers.step(self._model.opt.timestep)
+        self._world.before_step()
+
+    def _take_state(self) -> SceneState:
+        data = self._data
+        return SceneState(time.time_ns(), data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy())

@@ -1,0 +1,110 @@
+"""The twin of a robot, and what a task puts into it, each behind a seam.
+
+A robot brings its own twin (:class:`Twin`): physics, and a server that speaks the robot's protocol. A task brings what
+stands around it (:class:`TwinScene`) and what happens there (:class:`World`).
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.sim.state import SceneState
+
+Array = NDArray[np.float64]
+Pose: TypeAlias = tuple[Array, Array]
+
+
+class Truth(Protocol):
+    """Where everything is at one instant. For scoring and scripted demonstrations, never for a policy."""
+
+    @property
+    def bodies(self) -> Mapping[str, Pose]:
+        """What lies in the scene, by name: position ``(3,)`` m and quaternion ``(4,)`` xyzw, base frame."""
+
+
+class World(Protocol):
+    """What happens around the robot. All methods belong to the thread that steps the physics."""
+
+    def lay_out(self, layout: Any) -> None:
+        """Begin an episode; raises ArmError if the robot is in the way, and changes nothing then."""
+
+    def start_path(self) -> None:
+        """Let what moves in the scene begin to move."""
+
+    def before_step(self) -> None:
+        """Act on the model before a step of the physics."""
+
+    def ground_truth(self, stamp_ns: int) -> Truth:
+        """Return where everything is; the state belongs to ``stamp_ns``."""
+
+
+class TwinScene(Protocol):
+    """What a task puts into the twin of its robot.
+
+    Attributes:
+        bodies: names of what :class:`Truth` has the pose of.
+    """
+
+    bodies: tuple[str, ...]
+
+    def furnish(self, scene: ET.Element, hand: ET.Element) -> None:
+        """Add table, objects and cameras to a robot's MJCF.
+
+        Args:
+            scene: the ``mujoco`` element, with the robot in it.
+            hand: the body of the gripper, for cameras on the wrist.
+        """
+
+    def layout(self, seed: int, speed: float) -> Any:
+        """Return how the episode of a seed begins, for :meth:`World.lay_out`.
+
+        Args:
+            seed: 0 or more.
+            speed: of what moves, m/s.
+
+        Raises:
+            TaskError: seed or speed is not valid.
+        """
+
+    def world(self, model: Any, data: Any) -> World:
+        """Return the world in a compiled MuJoCo model that this scene has furnished, and its data."""
+
+
+class Twin(Protocol):
+    """A robot and its scene, served to a client that cannot tell them from the real ones.
+
+    Attributes:
+        bodies: names of what :class:`Truth` has the pose of.
+    """
+
+    bodies: tuple[str, ...]
+
+    @property
+    def hostname(self) -> str:
+        """Address a client connects to."""
+
+    def start(self) -> None:
+        """Serve the robot and run the physics; raises ArmError if the address cannot be served."""
+
+    def stop(self) -> None:
+        """End the physics and close the connections; calling it again does nothing."""
+
+    def reset(self, seed: int, cup_speed: float) -> object:
+        """Lay out the episode of a seed; raises ArmError if the robot is in the way, TaskError for a bad value."""
+
+    def start_path(self) -> None:
+        """Let what moves in the scene begin to move."""
+
+    def scene_state(self) -> SceneState:
+        """Return what a renderer needs; raises ArmError if the twin does not run."""
+
+    def ground_truth(self) -> Truth:
+        """Return where everything is; raises ArmError if the twin does not run."""
+
+    def statistics(self) -> dict[str, float]:
+        """Return how well real time is kept: ``real_time_factor``, ``overruns``, ``lost_s`` and the twin's own."""

@@ -1,0 +1,1 @@
+"""Systems: their folder, their description as nodes, processes, middleware and priorities."""

@@ -1,0 +1,1 @@
+"""What ``bid check`` looks at: each probe measures one thing and says what to do about it. None moves anything."""

@@ -1,0 +1,110 @@
+"""Probes of cameras: what each delivers, held against what the task observes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.cameras import CameraConfig, ImageFitter, open_camera
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import CameraError
+from bid_ros.core.task import Feature, Task
+from bid_ros.system.check.finding import Finding
+
+FIRST_S: Final = 5.0  # for the first image; a driver is discovered and a device opened in it
+WATCH_S: Final = 2.0  # in which the rate is measured
+SLOW: Final = 0.9  # of the rate that the task observes
+OLD_S, AHEAD_S = 0.5, 0.05  # stamps further away than these belong to another clock, or to nothing
+
+
+@dataclass
+class Seen:
+    """What came from one camera.
+
+    Attributes:
+        arrivals_ns: steady time of every image.
+        ages_s: time of arrival less its stamp, of every image.
+        picture: size and encoding, such as ``640x480 rgb8``.
+        problem: why an image cannot be used; empty if every one can.
+        source: more about where the images come from, if none did.
+    """
+
+    arrivals_ns: list[int] = field(default_factory=list)
+    ages_s: list[float] = field(default_factory=list)
+    picture: str = ""
+    problem: str = ""
+    source: str = ""
+
+    def add(self, fitter: ImageFitter, image: NDArray[np.uint8], stamp_ns: int, encoding: str) -> None:
+        """Take one image ``(height, width, 3)`` uint8 with its stamp, and fit it as the camera node would."""
+        self.arrivals_ns.append(time.monotonic_ns())
+        self.ages_s.append((time.time_ns() - stamp_ns) / NANOSECONDS)
+        self.picture = f"{image.shape[1]}x{image.shape[0]} {encoding}"
+        try:
+            fitter.fit(image)
+        except CameraError as error:
+            self.problem = str(error)
+
+    def watched(self, begun_ns: int) -> bool:
+        """Whether the rate can be told, or the first image is overdue since ``begun_ns``, steady time."""
+        first_ns, for_s = (self.arrivals_ns[0], WATCH_S) if self.arrivals_ns else (begun_ns, FIRST_S)
+        return bool(self.problem) or time.monotonic_ns() - first_ns > for_s * NANOSECONDS
+
+
+def fitter_of(camera: CameraConfig, task: Task) -> ImageFitter:
+    """Return what crops and resizes the images of a camera to what the task observes."""
+    return ImageFitter(camera.name, camera.crop, _feature(camera, task).shape)
+
+
+def judge_camera(camera: CameraConfig, task: Task, seen: Seen) -> Finding:
+    """Hold what came from a camera against the task."""
+    what, wanted = f"camera {camera.name}", _feature(camera, task).rate_hz
+    if seen.problem:
+        return Finding(what, "fail", seen.problem, "change the driver's settings, or crop in cameras.yaml")
+    if len(seen.arrivals_ns) < 2:
+        shown = f"{len(seen.arrivals_ns)} images of {camera.source} {camera.address} in {FIRST_S:g} s{seen.source}"
+        return Finding(what, "fail", shown, "start its driver, or correct the address in cameras.yaml")
+    elapsed_s = (seen.arrivals_ns[-1] - seen.arrivals_ns[0]) / NANOSECONDS
+    rate, age_s = (len(seen.arrivals_ns) - 1) / elapsed_s, float(np.median(seen.ages_s))
+    shown = f"{rate:.1f} Hz, {seen.picture}, stamps {1e3 * age_s:.0f} ms old"
+    if rate < SLOW * wanted:
+        return Finding(what, "fail", shown, f"make it {wanted:g} Hz or more, as task.yaml observes it")
+    if not -AHEAD_S < age_s < OLD_S:
+        return Finding(what, "warn", shown, "synchronise the clocks, or let the driver stamp with the time of exposure")
+    return Finding(what, "ok", shown)
+
+
+def device_findings(cameras: Sequence[CameraConfig], task: Task, folder: Path) -> Iterator[Finding]:
+    """Open every camera that is a device, one after the other, and yield what it delivers.
+
+    Args:
+        cameras: devices, neither topics nor the twin's cameras.
+        task: what is observed.
+        folder: of the camera file.
+    """
+    for camera in cameras:
+        seen, begun_ns = Seen(), time.monotonic_ns()
+        try:
+            device = open_camera(camera, folder)
+            device.open()
+            try:
+                fitter = fitter_of(camera, task)
+                while not seen.watched(begun_ns):
+                    if (frame := device.read()) is not None:
+                        seen.add(fitter, frame.image, frame.stamp_ns, "rgb8")
+            finally:
+                device.close()
+        except CameraError as error:
+            yield Finding(f"camera {camera.name}", "fail", str(error), "correct its source and address in cameras.yaml")
+        else:
+            yield judge_camera(camera, task, seen)
+
+
+def _feature(camera: CameraConfig, task: Task) -> Feature:
+    return next(feature for feature in task.cameras if feature.name == camera.name)

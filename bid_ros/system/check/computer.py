@@ -1,0 +1,138 @@
+"""Probes of this computer: libraries, clock, real-time limits, network buffers, disk."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import resource
+import shutil
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Final
+
+from bid_ros.system.check.finding import Finding, least
+
+RMEM: Final = Path("/proc/sys/net/core/rmem_max")
+RMEM_NEEDED: Final = 4 << 20  # bytes; images of some hundred kilobytes do not fit the usual 200 kB
+LOCKED_NEEDED: Final = 1 << 30  # bytes
+DISK_WARN, DISK_FAIL = 5e9, 2e8  # bytes; a run with two small cameras writes about 40 MB a minute
+OFFSET_WARN_S: Final = 0.005
+_LIMITS: Final = "let a group of yours have {limit} in /etc/security/limits.d, then log in again"
+
+
+def computer_findings(robot: bool, drivers: tuple[str, ...], out: Path) -> Iterator[Finding]:
+    """Yield what this computer is.
+
+    Args:
+        robot: whether a robot will be driven; a twin needs no real time.
+        drivers: Python packages that robot or twin need, beside those that bid_ros requires.
+        out: folder that runs are written to, or an ancestor of it.
+    """
+    yield _libraries(drivers)
+    yield clock_finding(robot)
+    yield from _real_time(robot)
+    yield _buffers(robot)
+    yield _disk(out)
+
+
+def _libraries(drivers: tuple[str, ...]) -> Finding:
+    """Whether everything that bid_ros requires is installed, and the drivers' versions."""
+    required = requires("bid_ros") or () if _version("bid_ros") else ()
+    names = [match.group() for text in required if "extra ==" not in text and (match := re.match(r"[\w.-]+", text))]
+    missing = [name for name in (*names, *drivers) if _version(name) is None]
+    if missing:
+        advice = f"pip install {' '.join(missing)}, unless another package manager brought them"
+        return Finding("libraries", "warn", f"pip knows no {', '.join(missing)}", advice)
+    shown = ", ".join(f"{name} {_version(name)}" for name in ("bid_ros", "numpy", *drivers))
+    return Finding("libraries", "ok", f"Python {platform.python_version()}, {shown}, {len(names)} required are there")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+class _Timex(ctypes.Structure):
+    """The kernel's ``struct timex``, up to the field that is read."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("freq", ctypes.c_long),
+        ("maxerror", ctypes.c_long),
+        ("esterror", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("rest", ctypes.c_byte * 256),
+    )
+
+
+def clock_finding(robot: bool) -> Finding:
+    """Return how well this computer's clock is kept: what chrony or PTP say, else the kernel."""
+    advice = "synchronise all computers with chrony or PTP: stamps of other hosts are compared with this clock"
+    for name, offset_s in (("chrony", _chrony_s()), ("PTP", _ptp_s())):
+        if offset_s is not None:
+            shown = f"{1e3 * offset_s:.3f} ms off by {name}"
+            return least("clock", OFFSET_WARN_S, abs(offset_s), shown, advice)
+    timex = _Timex()
+    state = ctypes.CDLL(None).adjtimex(ctypes.byref(timex))
+    if state != 5:  # TIME_ERROR
+        return Finding("clock", "ok", f"synchronised, largest error {timex.maxerror / 1e3:.1f} ms by the kernel")
+    return Finding("clock", "warn" if robot else "ok", "not synchronised", advice if robot else "")
+
+
+def _chrony_s() -> float | None:
+    fields = _output("chronyc", "-c", "tracking").split(",")
+    # Of the 14 fields of `chronyc -c tracking` the fifth is the system time's offset, the last the leap status.
+    return float(fields[4]) if len(fields) == 14 and fields[13] != "Not synchronised" else None
+
+
+def _ptp_s() -> float | None:
+    match = re.search(r"offsetFromMaster\s+(-?[\d.]+)", _output("pmc", "-u", "-b", "0", "GET CURRENT_DATA_SET"))
+    return float(match.group(1)) / 1e9 if match else None
+
+
+def _output(*command: str) -> str:
+    if shutil.which(command[0]) is None:
+        return ""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
+    except subprocess.TimeoutExpired:
+        return ""
+
+
+def _real_time(robot: bool) -> Iterator[Finding]:
+    needed = 1 if robot else 0
+    priority, locked = _limit(resource.RLIMIT_RTPRIO), _limit(resource.RLIMIT_MEMLOCK)
+    shown = "unlimited" if locked == float("inf") else f"{locked / 1e6:.0f} MB"
+    yield least("rtprio", priority, 80 * needed, f"{priority:g}", _LIMITS.format(limit="rtprio 99"))
+    yield least("memlock", locked, LOCKED_NEEDED * needed, shown, _LIMITS.format(limit="memlock unlimited"))
+    patched = Path("/sys/kernel/realtime").exists() or "PREEMPT_RT" in platform.version()
+    kernel = f"{platform.release()}, {'PREEMPT_RT' if patched else 'no PREEMPT_RT'}"
+    yield least("kernel", patched, needed, kernel, "install a real-time kernel; libfranka asks for one")
+
+
+def _limit(which: int) -> float:
+    soft, _ = resource.getrlimit(which)
+    return float("inf") if soft == resource.RLIM_INFINITY else float(soft)
+
+
+def _buffers(robot: bool) -> Finding:
+    value = int(RMEM.read_text()) if RMEM.exists() else 0
+    advice = f"sudo sysctl net.core.rmem_max={RMEM_NEEDED}: large images are lost otherwise"
+    return least("receive buffers", value, RMEM_NEEDED if robot else 0, f"rmem_max {value}", advice)
+
+
+def _disk(out: Path) -> Finding:
+    folder = next(path for path in (out, *out.parents) if path.exists())
+    free = shutil.disk_usage(folder).free
+    shown, advice = f"{free / 1e9:.1f} GB free at {folder}", "free some space, or write elsewhere with --out"
+    if free < DISK_FAIL or not os.access(folder, os.W_OK):
+        writable = "" if os.access(folder, os.W_OK) else ", not writable"
+        return Finding("disk", "fail", shown + writable, advice)
+    return least("disk", free, DISK_WARN, shown, advice)

@@ -1,0 +1,68 @@
+"""Probes of a system's folder: every file, and what they say of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bid_ros.cameras import load_cameras
+from bid_ros.core.settings import read_yaml
+from bid_ros.robots.registry import load_arm_config
+from bid_ros.system.check.finding import Finding, tried
+from bid_ros.system.description import describe
+from bid_ros.system.folder import System
+from bid_ros.system.policy_check import check_policy
+from bid_ros.system.run import RunArguments
+from bid_ros.tasks.registry import kind_of
+
+
+def folder_findings(system: System, arguments: RunArguments) -> Iterator[Finding]:
+    """Yield what the files say; ``system.yaml`` has been read already, or there would be no system."""
+    twin = not arguments.robot_ip
+    yield _file(system, "task.yaml", lambda _: _task(system))
+    yield _file(system, "robot.yaml", lambda path: _robot(system, path))
+    yield _file(system, "cameras.yaml", lambda path: _cameras(system, path, twin))
+    yield _file(system, "nodes.yaml", lambda _: _parameters(system))
+    yield _file(system, "view.rviz", lambda path: f"{len(read_yaml(path, 'RViz file') or {})} sections")
+    yield tried("who acts", lambda: _acts(system, arguments), f"correct {system.folder / 'system.yaml'}")
+
+
+def _file(system: System, name: str, read: Callable[[Path], str]) -> Finding:
+    return tried(name, lambda: read(system.file(name)), f"correct {system.folder / name}")
+
+
+def _task(system: System) -> str:
+    task, kind = system.task, kind_of(system.task)
+    cameras = f"{len(task.cameras)} camera{'s' * (len(task.cameras) != 1)}"
+    return f"{task.name} of kind {kind.name}, robot {task.robot}, {cameras}, {task.rate_hz:g} Hz"
+
+
+def _robot(system: System, path: Path) -> str:
+    for twin in (True, False):
+        config = load_arm_config(path, "not connected", twin, system.task.robot)
+    return f"{type(config).__name__}, of the robot and of its twin"
+
+
+def _cameras(system: System, path: Path, twin: bool) -> str:
+    names = [camera.name for camera in system.task.cameras]
+    load_cameras(path, names, not twin)  # what is not used today has to be valid all the same
+    cameras = load_cameras(path, names, twin).values()
+    return ", ".join(
+        f"{item.name}: {item.source} {item.address * (item.source != 'twin')}".rstrip() for item in cameras
+    )
+
+
+def _parameters(system: System) -> str:
+    given = {node: len(parameters) for node, parameters in system.parameters.items() if parameters}
+    return f"{sum(given.values())} parameters of {', '.join(given) or 'no node'}"
+
+
+def _acts(system: System, arguments: RunArguments) -> str:
+    """Hold bundle, decoder, device and parameters against the task, as ``bid up`` does before it starts anything."""
+    specs = describe(system, arguments)
+    check_policy(specs)
+    for spec in specs:
+        if spec.executable == "policy_node":
+            chosen = spec.parameters
+            return f"policy {Path(chosen['bundle']).name}, decoder {chosen['decoder']}, N = {chosen['samples']}"
+    return next(f"device {spec.parameters['device']}" for spec in specs if spec.executable == "teleop_node")

@@ -1,0 +1,80 @@
+"""Probes of the robot, or of what its twin needs. A robot is only asked whether it listens; nothing is sent to it."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
+from bid_ros.robots.registry import ROBOTS
+from bid_ros.system.check.finding import Finding, tried
+
+ANSWER_S: Final = 2.0
+
+
+def robot_finding(name: str, address: str) -> Finding:
+    """Return which ports of a robot answer at an address, and how fast."""
+    ports, taken_ms = ROBOTS.find(name).ports, []
+    silent: dict[int, str] = {}
+    for port in ports:
+        begun = time.monotonic()
+        try:
+            with socket.create_connection((address, port), timeout=ANSWER_S):
+                taken_ms.append(1e3 * (time.monotonic() - begun))
+        except OSError as error:
+            silent[port] = error.strerror or str(error)
+    what = f"robot {address}"
+    if not taken_ms:
+        why = next(iter(silent.values()), f"robot '{name}' names no port")
+        advice = "switch the robot on, check cable and address, let it be controlled from outside (FCI, remote control)"
+        return Finding(what, "fail", f"no port of {', '.join(map(str, ports))} answers: {why}", advice)
+    shown = f"ports {', '.join(str(port) for port in ports if port not in silent)} answer in {max(taken_ms):.1f} ms"
+    if silent:
+        missing = ", ".join(f"{port} does not ({why})" for port, why in silent.items())
+        return Finding(
+            what, "warn", f"{shown}, {missing}", "look what serves it: it may be a gripper that is not there"
+        )
+    return Finding(what, "ok", shown)
+
+
+def twin_findings(task: Task) -> Iterator[Finding]:
+    """Yield whether the twin of a task can be made, and how long its cameras take to render."""
+    yield tried("twin", lambda: _compiled(task), "install what the twin needs: franky-sim, mujoco")
+    yield tried("rendering", lambda: _rendered(task), "install libegl1 and libgl1-mesa-dri, or libosmesa6")
+
+
+def _compiled(task: Task) -> str:
+    model = _model(task)
+    return f"{task.robot} over a scene of kind {task.kind}: {model.nbody} bodies, {model.nq} coordinates"
+
+
+def _rendered(task: Task) -> str:
+    from bid_ros.sim.renderer import SceneRenderer
+
+    model = _model(task)
+    height, width, _ = task.cameras[0].shape
+    renderer = SceneRenderer(model, width, height, [camera.name for camera in task.cameras])
+    state = model.qpos0, np.zeros((model.nmocap, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (model.nmocap, 1))
+    try:
+        renderer.render(*state)
+        begun = time.monotonic()
+        renderer.render(*state)
+        taken_ms = 1e3 * (time.monotonic() - begun)
+    finally:
+        renderer.close()
+    return f"{len(task.cameras)} images of {width}x{height} px in {taken_ms:.0f} ms"
+
+
+def _model(task: Task) -> Any:
+    """Return the twin's compiled scene; BidError if it cannot be made."""
+    try:
+        from bid_ros.tasks.twins import scene_model
+
+        return scene_model(task)
+    except ImportError as error:
+        raise BidError(f"a library does not import: {error}") from error

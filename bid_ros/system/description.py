@@ -1,0 +1,247 @@
+"""The nodes of a system and their parameters. Launch files and ``bid up`` both start from here."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import socket
+import sys
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.topics import check_namespace
+from bid_ros.robots.registry import ROBOTS, twin_maker
+from bid_ros.system.ending import SUPERVISOR
+from bid_ros.system.folder import POLICY, System, load_parameters
+from bid_ros.system.middleware import middleware_environment
+from bid_ros.system.run import RunArguments
+from bid_ros.teleop.registry import find_device
+
+LARGEST_DOMAIN: Final = 232  # ROS 2's
+NO_RVIZ: Final = "RViz is not installed, so only the monitor starts"
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One node of a system: its name, its module under ``bid_ros.nodes`` (also its executable), its parameters.
+
+    ``namespace`` has a leading slash, or is empty for the root.
+    """
+
+    name: str
+    executable: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    namespace: str = ""
+    log_level: str = "info"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run whose settings are resolved: an argument replaces the value of ``system.yaml``.
+
+    Attributes:
+        system, arguments: what it was resolved from.
+        acts: ``policy`` or the name of a teleoperation device.
+        decoder, samples, action_horizon, moving: as in :class:`bid_ros.system.run.RunArguments`.
+        bundle: folder of the policy bundle; empty if no policy acts.
+    """
+
+    system: System
+    arguments: RunArguments
+    acts: str
+    decoder: str
+    samples: int
+    action_horizon: int
+    moving: float
+    bundle: str
+
+    @property
+    def twin(self) -> bool:
+        """Whether the system runs in its twin."""
+        return not self.arguments.robot_ip
+
+    @property
+    def acting(self) -> str:
+        """The node that drives the arm."""
+        return POLICY if self.acts == POLICY else "teleop"
+
+    @property
+    def out(self) -> Path:
+        """Folder for everything the run writes."""
+        return Path(self.arguments.out).resolve()
+
+
+def describe(system: System, arguments: RunArguments) -> list[NodeSpec]:
+    """Return the nodes of a system.
+
+    Raises:
+        BidError: a file of the system is not valid, there is no policy bundle or teleoperation device of this name,
+            the task has no demonstrations of a style, its twin runs already, or the parameter file is not valid.
+    """
+    run = decided(system, arguments)
+    system.check(run.twin)
+    specs = _nodes(run)
+    given = _given_parameters(arguments, specs)
+    return [
+        replace(
+            spec,
+            parameters={**system.parameters[spec.name], **spec.parameters, **given.get(spec.name, {})},
+            namespace=check_namespace(arguments.namespace),
+            log_level=arguments.log_level,
+        )
+        for spec in specs
+    ]
+
+
+def decided(system: System, arguments: RunArguments) -> Run:
+    """Return a run whose settings are resolved. Raises BidError as :func:`describe`."""
+    policy, acts = system.settings.policy, arguments.acts or system.settings.acts
+    if acts != POLICY:
+        find_device(acts).check(system.task, arguments.styles, twin=not arguments.robot_ip)
+    elif arguments.styles:
+        raise BidError(f"styles are {', '.join(arguments.styles)}, but {acts} acts; valid with acts: scripted")
+    return Run(
+        system,
+        arguments,
+        acts,
+        arguments.decoder or policy.decoder,
+        policy.samples if arguments.samples is None else arguments.samples,
+        policy.action_horizon if arguments.action_horizon is None else arguments.action_horizon,
+        system.settings.twin.moving if arguments.moving is None else arguments.moving,
+        str(system.bundle(arguments.bundle)) if acts == POLICY else "",
+    )
+
+
+def _nodes(run: Run) -> list[NodeSpec]:
+    system, arguments, acting = run.system, run.arguments, run.acting
+    task = {"task": str(system.file("task.yaml"))}
+    cameras = {**task, "cameras": str(system.file("cameras.yaml")), "twin": run.twin}
+    if run.twin:
+        twin_maker(system.task.robot)  # a robot without one is refused
+    address = arguments.robot_ip or twin_address(arguments.namespace, ROBOTS.find(system.task.robot).ports)
+    arm = {
+        **task,
+        "arm": system.task.robot,
+        "arm_config": str(system.file("robot.yaml")),
+        "robot_ip": address,
+        "twin": run.twin,
+        "connect_wait_s": 30.0 if run.twin else 0.0,
+        "required": [acting, "safety"],
+    }
+    return [
+        *([NodeSpec("twin", "twin_node", {**task, "address": address})] if run.twin else []),
+        NodeSpec("camera", "camera_node", cameras),
+        NodeSpec("safety", "safety_node", {**task, "required": ["camera", acting, "arm"]}),
+        NodeSpec("arm", "arm_node", arm),
+        NodeSpec(acting, f"{acting}_node", {**task, **_acting(run)}),
+        *([NodeSpec("recorder", "recorder_node", {**task, "bag": str(run.out / "bag")})] if arguments.record else []),
+        *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
+        NodeSpec("episode", "episode_node", {**task, **_episode(run)}),
+    ]
+
+
+def _acting(run: Run) -> dict[str, Any]:
+    if run.acts != POLICY:
+        return {"device": run.acts}
+    choice = {"decoder": run.decoder, "samples": run.samples, "action_horizon": run.action_horizon}
+    return {"bundle": run.bundle, "seed": run.arguments.seed, **choice}
+
+
+def _episode(run: Run) -> dict[str, Any]:
+    policy, arguments = run.acts == POLICY, run.arguments
+    return {
+        "bundle": run.bundle,
+        "episodes": arguments.episodes,
+        "seed": arguments.seed,
+        "labels": list(arguments.styles) or [run.decoder if policy else run.acts],
+        "moving": float(run.moving),
+        "twin": run.twin,
+        "acting": run.acting,
+        "out": str(run.out),
+        "decoder": run.decoder if policy else "",
+        "samples": run.samples if policy else 0,
+        "action_horizon": run.action_horizon,
+        "record_rest": 0.0 if policy else 1.0,
+    }
+
+
+def twin_address(namespace: str, ports: Sequence[int]) -> str:
+    """Return the loopback address of a system's twin. ROS domain and namespace determine it.
+
+    So twins run side by side, and need not agree on addresses while they start.
+
+    Raises:
+        BidError: the domain is not valid, or one of ``ports`` is in use there: the system runs already.
+    """
+    text = os.environ.get("ROS_DOMAIN_ID") or "0"
+    if not text.isdecimal() or int(text) > LARGEST_DOMAIN:
+        raise BidError(f"ROS_DOMAIN_ID is '{text}'; valid is 0 to {LARGEST_DOMAIN}")
+    third, fourth = divmod(zlib.crc32(check_namespace(namespace).encode()) % 65534 + 1, 256)
+    address = f"127.{int(text) + 1}.{third}.{fourth}"
+    for port in ports:
+        try:
+            with socket.create_server((address, port)):
+                pass
+        except OSError as error:
+            raise BidError(
+                f"{address} port {port} cannot serve the twin of domain {text}, namespace '{namespace or '/'}' "
+                f"({error.strerror}): end the system that runs there, or choose another namespace or ROS_DOMAIN_ID"
+            ) from error
+    return address
+
+
+def _given_parameters(arguments: RunArguments, specs: Sequence[NodeSpec]) -> dict[str, Mapping[str, Any]]:
+    """Return the parameters in the file of the arguments, by node.
+
+    Raises:
+        BidError: the file is not a parameter file, names an unknown node, or sets what the arguments set.
+    """
+    if not arguments.parameters:
+        return {}
+    file, set_already = arguments.parameters, {spec.name: spec.parameters for spec in specs}
+    everything = load_parameters(file, f"{check_namespace(arguments.namespace)}/")
+    found = {node: parameters for node, parameters in everything.items() if parameters}
+    for node, parameters in found.items():
+        if node not in set_already:
+            raise BidError(f"parameter file {file} names the node '{node}'; valid are {', '.join(set_already)}")
+        if both := set_already[node].keys() & parameters:
+            raise BidError(f"parameter file {file} sets '{min(both)}' of {node}; valid is to set it by the arguments")
+    return found
+
+
+def rviz_arguments(system: System, arguments: RunArguments) -> list[str]:
+    """Return the arguments of RViz: the system's layout, in its namespace and frames."""
+    layout, namespace = ["-d", str(system.file("view.rviz"))], check_namespace(arguments.namespace)
+    if not namespace:
+        return layout
+    return [*layout, "-f", f"{namespace[1:]}/{system.task.base_frame}", "--ros-args", "-r", f"__ns:={namespace}"]
+
+
+def rviz_command(system: System, arguments: RunArguments) -> list[str]:
+    """Return the command of RViz, which ends with whoever starts it; empty if RViz is not installed."""
+    rviz = shutil.which("rviz2")
+    return ["setpriv", "--pdeathsig", "TERM", rviz, *rviz_arguments(system, arguments)] if rviz else []
+
+
+def command_line(spec: NodeSpec, parameter_folder: Path) -> str:
+    """Return the shell line that runs a node. It writes the parameters to a file, which stays for inspection."""
+    parameter_folder.mkdir(parents=True, exist_ok=True)
+    file = parameter_folder / f"{spec.name}.yaml"
+    full_name = f"{spec.namespace}/{spec.name}"
+    file.write_text(yaml.safe_dump({full_name: {"ros__parameters": dict(spec.parameters)}}))
+    words = [sys.executable, "-m", f"bid_ros.nodes.{spec.executable}", "--ros-args", "-r", f"__node:={spec.name}"]
+    words += ["-r", f"__ns:={spec.namespace}"] if spec.namespace else []
+    return "exec " + shlex.join([*words, "--params-file", str(file), "--log-level", spec.log_level])
+
+
+def environment(twin: bool) -> dict[str, str]:
+    """Return the environment of the nodes. A twin never sends beyond this host."""
+    values = {SUPERVISOR: str(os.getpid()), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+    return {**values, "OPENBLAS_NUM_THREADS": "1", **middleware_environment(twin)}

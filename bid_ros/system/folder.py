@@ -1,0 +1,212 @@
+"""A system is a folder: its task, robot, cameras, node parameters, and who drives the arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.paths import share
+from bid_ros.core.settings import load_settings, parse_settings, read_yaml, settings
+from bid_ros.core.task import Task, load_task
+from bid_ros.robots.registry import load_arm_config
+from bid_ros.tasks.registry import kind_of
+
+FILE: Final = "system.yaml"
+POLICY: Final = "policy"
+ANY_ADDRESS: Final = "127.0.0.1"
+Value = bool | int | float | str
+
+
+@settings
+class PolicySettings:
+    """The policy of a system.
+
+    Attributes:
+        bundle: folder, relative to the system's; or name of a shipped bundle. Empty: there is none yet.
+        decoder: registry name of the decoder, which chooses among the samples.
+        samples: N, strong samples a decision.
+        action_horizon: actions executed a decision; 1 is closed loop.
+    """
+
+    bundle: str = ""
+    decoder: str = "bid"
+    samples: Annotated[int, Field(ge=1, le=256)] = 16
+    action_horizon: Annotated[int, Field(ge=1, le=64)] = 1
+
+
+@settings
+class TwinSettings:
+    """The twin of a system.
+
+    Attributes:
+        moving: speed in m/s of what moves in the scene; 0 = static.
+    """
+
+    moving: Annotated[float, Field(ge=0, le=0.1)] = 0.0
+
+
+@settings
+class SystemSettings:
+    """The content of ``system.yaml``.
+
+    Attributes:
+        acts: who drives the arm: ``policy``, or the name of a teleoperation device.
+        policy: settings of the policy.
+        twin: settings of the twin.
+    """
+
+    acts: str = POLICY
+    policy: PolicySettings = PolicySettings()
+    twin: TwinSettings = TwinSettings()
+
+
+@settings
+class NodeParameters:
+    """Parameters of one node, in the format of ROS.
+
+    Attributes:
+        ros__parameters: parameters by name.
+    """
+
+    ros__parameters: dict[str, Value | list[Value]] = field(default_factory=dict)
+
+
+@settings
+class NodesSettings:
+    """The content of ``nodes.yaml``. The arguments of a run replace these parameters.
+
+    Attributes:
+        arm, camera, episode, monitor, policy, recorder, safety, teleop, twin: parameters of this node.
+    """
+
+    arm: NodeParameters = NodeParameters()
+    camera: NodeParameters = NodeParameters()
+    episode: NodeParameters = NodeParameters()
+    monitor: NodeParameters = NodeParameters()
+    policy: NodeParameters = NodeParameters()
+    recorder: NodeParameters = NodeParameters()
+    safety: NodeParameters = NodeParameters()
+    teleop: NodeParameters = NodeParameters()
+    twin: NodeParameters = NodeParameters()
+
+
+@dataclass(frozen=True)
+class System:
+    """The folder of a system. A file is read when it is needed.
+
+    Attributes:
+        folder: holds ``system.yaml``, ``task.yaml``, ``robot.yaml``, ``cameras.yaml``, ``nodes.yaml`` and
+            ``view.rviz``.
+        settings: content of ``system.yaml``.
+    """
+
+    folder: Path
+    settings: SystemSettings
+
+    @property
+    def name(self) -> str:
+        """Name of the folder."""
+        return self.folder.name
+
+    @cached_property
+    def task(self) -> Task:
+        """The task. Raises TaskError if its file is not valid."""
+        return load_task(self.file("task.yaml"))
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Mapping[str, Any]]:
+        """Parameters by node. Raises BidError if their file is not valid."""
+        return load_parameters(self.file("nodes.yaml"))
+
+    def check(self, twin: bool) -> None:
+        """Read every file, so that a mistake is found before anything is started.
+
+        Args:
+            twin: whether the sections ``twin`` of the files apply.
+
+        Raises:
+            BidError: a file is missing or not valid, or the files do not fit each other.
+        """
+        from bid_ros.cameras import load_cameras  # OpenCV takes a while to import
+
+        kind_of(self.task)
+        load_cameras(self.file("cameras.yaml"), [camera.name for camera in self.task.cameras], twin)
+        load_arm_config(self.file("robot.yaml"), ANY_ADDRESS, twin, self.task.robot)
+        _ = self.parameters
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file of the folder. Raises BidError if it is missing."""
+        path = self.folder / name
+        if not path.is_file():
+            raise BidError(f"system {self.folder} has no file {name}")
+        return path
+
+    def bundle(self, asked: str = "") -> Path:
+        """Return the folder of the policy bundle.
+
+        Args:
+            asked: path that replaces the one in ``system.yaml``.
+
+        Raises:
+            BidError: there is no bundle.
+        """
+        if asked:
+            return Path(asked)
+        named = self.settings.policy.bundle
+        if not named:
+            raise BidError(
+                f"system {self.folder} has no policy: train one (bid demos, bid dataset, bid train, bid export) and "
+                f"name its bundle in {FILE}, or let a teleoperation device act"
+            )
+        own = self.folder / named
+        return own if own.is_dir() else share("models", named)
+
+
+def load_parameters(path: str | Path, prefix: str = "") -> dict[str, Mapping[str, Any]]:
+    """Read a parameter file.
+
+    Args:
+        path: path of the file.
+        prefix: namespace that the names of the nodes may begin with.
+
+    Returns:
+        Parameters by node, for every node.
+
+    Raises:
+        BidError: the file is missing or not a parameter file, or names an unknown node.
+    """
+    what = "parameter file"
+    content = read_yaml(path, what) or {}
+    if isinstance(content, dict):
+        content = {str(name).removeprefix(prefix): section for name, section in content.items()}
+    found = parse_settings(NodesSettings, content, f"{what} {path}")
+    return {node: section.ros__parameters for node, section in vars(found).items()}
+
+
+def find_system(named: str | Path) -> System:
+    """Return the system in a folder, or the shipped system of a name.
+
+    Raises:
+        BidError: there is no such folder or shipped system, or its ``system.yaml`` is not valid.
+    """
+    folder = Path(named)
+    if not (folder / FILE).is_file():
+        if folder.is_dir():
+            raise BidError(f"folder {folder} is no system: it has no {FILE}; make one with: bid new FOLDER")
+        if str(named) not in shipped_systems():
+            shipped = ", ".join(shipped_systems())
+            raise BidError(f"system '{named}' does not exist; valid are a system's folder and the shipped {shipped}")
+        folder = share("config", str(named))
+    folder = folder.resolve()
+    return System(folder, load_settings(SystemSettings, folder / FILE, "system file"))
+
+
+def shipped_systems() -> tuple[str, ...]:
+    """Names of the systems that come with the package."""
+    return tuple(sorted(file.parent.name for file in share("config").glob(f"*/{FILE}")))

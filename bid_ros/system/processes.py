@@ -1,0 +1,266 @@
+"""Runs the nodes of a system as processes, where ROS's own launch is not installed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Final
+
+from bid_ros.system.ending import ALIVE, END_S, HUNG_S, SIGNALS
+from bid_ros.system.progress import PROGRESS
+
+PLAIN_PROGRESS_S = 2.0
+SILENT_S: Final = HUNG_S - 5.0  # before a process that is woken ends itself by force and closes nothing
+KILL_S: Final = END_S + 5.0  # from asking the processes to end until those that did not are killed
+
+
+class LogPrinter:
+    """Writes the lines of each process to its own file, and those of the foreground process also to the terminal.
+
+    Progress lines overwrite each other on a terminal. Elsewhere one is printed every few seconds.
+    """
+
+    def __init__(self, folder: Path, foreground: str, output: IO[str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._foreground = foreground
+        self._output = output
+        self._files: dict[str, IO[str]] = {}
+        self._open_line = False
+        self._progress_at = float("-inf")
+
+    def open(self, name: str) -> None:
+        """Make the file of a process, also for one that says nothing."""
+        self._files[name] = (self.folder / f"{name}.log").open("w", buffering=1)
+
+    def write(self, name: str, line: str) -> None:
+        """Take one line of a process that has a file; a full disk loses it and nothing else."""
+        with contextlib.suppress(OSError):
+            print(f"{datetime.now():%H:%M:%S.%f} {line.lstrip(PROGRESS)}", file=self._files[name])
+        if name == self._foreground or line.startswith("error: "):
+            self.show(line)
+
+    def show(self, line: str) -> None:
+        """Show a line on the terminal; one that is gone, as after its window was closed, is no error."""
+        with contextlib.suppress(OSError):
+            self._show(line)
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files.values():
+            file.close()
+
+    def _show(self, line: str) -> None:
+        if line.startswith(PROGRESS):
+            if not self._output.isatty():
+                if time.monotonic() - self._progress_at >= PLAIN_PROGRESS_S:
+                    self._progress_at = time.monotonic()
+                    print(line[1:], file=self._output, flush=True)
+            else:
+                self._output.write(f"\r\x1b[K{line[1:]}")
+                self._output.flush()
+                self._open_line = True
+            return
+        end = "\n" if self._open_line else ""
+        self._open_line = False
+        print(f"{end}{line}", file=self._output, flush=True)
+
+
+@dataclass
+class _Child:
+    """One process, what comes from it, and when it last gave a sign of life (None: it gives none)."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    output: int
+    alive: int
+    alive_at: float | None = None
+    line: bytes = b""
+    ended: asyncio.Task[int] = field(init=False)
+
+    def send(self, kind: int) -> None:
+        """Send a signal to the process and its children, unless it has ended."""
+        if not self.ended.done():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, kind)
+
+
+class Supervisor:
+    """Runs processes until the first one ends, one of them hangs, or a signal comes; then ends them all.
+
+    Args:
+        printer: takes what they print.
+        foreground: process that ends a run that is complete.
+        hung_s: s without a sign of life of a process that gave one, after which it counts as hung.
+        kill_s: s to end in, then a process is killed.
+    """
+
+    def __init__(self, printer: LogPrinter, foreground: str, hung_s: float, kill_s: float) -> None:
+        self._printer = printer
+        self._foreground = foreground
+        self._hung_s, self._kill_s = hung_s, kill_s
+        self._children: list[_Child] = []
+        self._signal: asyncio.Future[int] | None = None
+
+    async def run(self, commands: Mapping[str, str], env: Mapping[str, str]) -> int:
+        """Run the shell lines ``commands``, by name, with ``env`` added; return the exit status of the run."""
+        loop = asyncio.get_running_loop()
+        self._signal = loop.create_future()
+        for kind in SIGNALS:
+            loop.add_signal_handler(kind, self._on_signal, kind)
+        try:
+            for name, command in commands.items():
+                self._children.append(await self._start(name, command, {**os.environ, **env}))
+            status = await self._first_end(self._signal)
+        finally:
+            await self._end_all()
+            if self._signal.done():  # this process ends next, and one more Ctrl-C must not disturb that
+                signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        return status
+
+    async def _start(self, name: str, command: str, env: Mapping[str, str]) -> _Child:
+        self._printer.open(name)
+        (output, their_output), (alive, their_alive) = os.pipe(), os.pipe()
+        for descriptor in (output, alive):
+            os.set_blocking(descriptor, False)
+        try:
+            process = await asyncio.create_subprocess_shell(
+                command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=their_output,
+                stderr=their_output,
+                start_new_session=True,
+                pass_fds=(their_alive,),
+                env={**env, ALIVE: str(their_alive)},
+            )
+        finally:
+            os.close(their_output)
+            os.close(their_alive)
+        child = _Child(name, process, output, alive)
+        child.ended = asyncio.create_task(self._follow(child))
+        return child
+
+    async def _follow(self, child: _Child) -> int:
+        """Take what comes from a process until it ends; return its exit status.
+
+        Its children may outlive it and keep its output open, so the end of the output tells nothing.
+        """
+        loop = asyncio.get_running_loop()
+        loop.add_reader(child.output, self._on_output, child)
+        loop.add_reader(child.alive, self._on_alive, child)
+        status = await child.process.wait()
+        while self._on_output(child):
+            pass
+        if child.line:
+            self._printer.write(child.name, child.line.decode("utf-8", "replace"))
+        for descriptor in (child.output, child.alive):
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+        return status
+
+    def _on_output(self, child: _Child) -> bool:
+        """Take some output of a process; return whether there was any."""
+        data = _read(child.output)
+        *lines, child.line = (child.line + data).split(b"\n")
+        for line in lines:
+            self._printer.write(child.name, line.decode("utf-8", "replace").rstrip("\r"))
+        return bool(data)
+
+    def _on_alive(self, child: _Child) -> None:
+        if _read(child.alive):
+            child.alive_at = time.monotonic()
+
+    def _on_signal(self, kind: int) -> None:
+        assert self._signal is not None
+        if not self._signal.done():
+            self._signal.set_result(kind)
+        self._printer.show(f"ending: waiting for {', '.join(child.name for child in self._running()) or 'nobody'}")
+
+    def _running(self) -> list[_Child]:
+        return [child for child in self._children if not child.ended.done()]
+
+    async def _first_end(self, signalled: asyncio.Future[int]) -> int:
+        """Wait for what ends the run, say what it was unless it was the foreground, and return the status."""
+        while True:
+            ends = {child.ended for child in self._children}
+            await asyncio.wait({signalled, *ends}, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
+            if signalled.done():
+                return 128 + signalled.result()
+            for child in self._children:
+                if child.ended.done():
+                    return self._status(child.name, child.ended.result())
+            hung = [child.name for child in self._children if self._is_hung(child)]
+            if hung:
+                self._printer.show(f"error: {', '.join(hung)} hung: no sign of life for {self._hung_s:g} s")
+                return 1
+
+    def _is_hung(self, child: _Child) -> bool:
+        return child.alive_at is not None and time.monotonic() - child.alive_at > self._hung_s
+
+    def _status(self, first: str, status: int) -> int:
+        """Return the status of a run that this process ended; only the foreground can make it a success."""
+        if first == self._foreground or status == 2:
+            return status if status >= 0 else 1  # with status 2 a process has said itself what was wrong
+        self._printer.show(f"error: {first} ended first (status {status}); see {self._printer.folder / first}.log")
+        return status if status > 0 else 1
+
+    async def _end_all(self) -> None:
+        for child in self._running():
+            child.send(signal.SIGTERM)
+            child.send(signal.SIGCONT)  # one that is frozen hears nothing before
+        if running := [child.ended for child in self._running()]:
+            await asyncio.wait(running, timeout=self._kill_s)
+        if hung := self._running():
+            names = ", ".join(child.name for child in hung)
+            self._printer.show(f"error: {names} did not end within {self._kill_s:g} s and had to be killed")
+            for child in hung:
+                child.send(signal.SIGKILL)
+            await asyncio.wait([child.ended for child in hung])
+
+
+def _read(descriptor: int) -> bytes:
+    """Return what waits in a pipe, nothing at its end, which is not waited for any more."""
+    try:
+        data = os.read(descriptor, 1 << 16)
+    except BlockingIOError:
+        return b""
+    if not data:
+        asyncio.get_running_loop().remove_reader(descriptor)
+    return data
+
+
+def supervise(
+    commands: Mapping[str, str],
+    env: Mapping[str, str],
+    logs: Path,
+    foreground: str,
+    hung_s: float = SILENT_S,
+    kill_s: float = KILL_S,
+) -> int:
+    """Run the commands until the first one ends, then end the others; return the exit status of the run.
+
+    A run is only complete when the foreground process ends it: if another one ends first the status is never 0. After
+    a signal it is 128 and the signal's number. However many processes hang, this returns at most
+    ``hung_s + kill_s + 3`` s after the last sign of life of one of them, and ``kill_s + 2`` s after a signal.
+
+    Args:
+        commands: shell line per process name.
+        env: added to the environment of each.
+        logs: folder of one log file per process.
+        foreground: process whose output goes to the terminal (standard error, so that results can be piped).
+        hung_s: s without a sign of life of a process that gave one (``BID_ALIVE``), after which it counts as hung.
+        kill_s: s that the processes have to end in, once asked; then they are killed.
+    """
+    printer = LogPrinter(logs, foreground, sys.stderr)
+    try:
+        return asyncio.run(Supervisor(printer, foreground, hung_s, kill_s).run(commands, env))
+    finally:
+        printer.close()

@@ -1,0 +1,99 @@
+"""The arguments of a run, declared once. ``bid up`` and the launch files are both made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field as DataclassField
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, get_args, get_type_hints
+
+from bid_ros.core.checks import check_range
+from bid_ros.core.errors import BidError
+from bid_ros.core.topics import check_namespace
+
+_RANGES = {
+    "samples": (1, 256),
+    "action_horizon": (1, 64),
+    "episodes": (1, 100_000),
+    "moving": (0.0, 0.1),
+    "seed": (0, 2**31 - 1),
+}
+LOG_LEVELS: Final = ("debug", "info", "warn", "error", "fatal")
+
+
+def _argument(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class RunArguments:
+    """The arguments of one run, besides the folder of its system. None: take the value of ``system.yaml``.
+
+    Raises:
+        BidError: a value is outside its range.
+    """
+
+    robot_ip: str = _argument("", "address of the robot; without it the twin is started")
+    acts: str | None = _argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
+    styles: tuple[str, ...] = _argument((), "styles of scripted demonstrations, the episodes in them in turn")
+    decoder: str | None = _argument(None, "how chunks are chosen (default: system.yaml's)")
+    samples: int | None = _argument(None, "N, strong samples a decision (default: system.yaml's)")
+    action_horizon: int | None = _argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)")
+    bundle: str = _argument("", "folder of the policy bundle (default: system.yaml's)")
+    moving: float | None = _argument(None, "m/s of what moves in the twin's scene, 0 = static (default: system.yaml's)")
+    episodes: int = _argument(3, "how many episodes")
+    seed: int = _argument(0, "seed of the first episode")
+    rviz: bool = _argument(False, "start RViz, and the monitor that draws into it")
+    record: bool = _argument(True, "write a bag")
+    out: str = _argument("out", "folder for everything the run writes")
+    namespace: str = _argument("", "namespace of every node and topic, such as /left (default: the root)")
+    parameters: str = _argument("", "parameter file, laid over nodes.yaml")
+    log_level: str = _argument("info", f"of every node: {', '.join(LOG_LEVELS)}")
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in _RANGES.items():
+            if getattr(self, name) is not None:
+                check_range("", name, getattr(self, name), low, high, BidError)
+        check_namespace(self.namespace)
+        if self.log_level not in LOG_LEVELS:
+            raise BidError(f"log_level is '{self.log_level}'; valid are {', '.join(LOG_LEVELS)}")
+
+
+def argument_fields() -> tuple[DataclassField[Any], ...]:
+    """Return name, default and help (in ``metadata``) of every argument."""
+    return fields(RunArguments)
+
+
+def argument_kind(name: str) -> type[Any]:
+    """Return the type of an argument without None; ``tuple`` for several texts."""
+    hint = get_type_hints(RunArguments)[name]
+    kind: type[Any] = next((part for part in get_args(hint) if part is not type(None)), hint)
+    return tuple if get_args(hint)[-1:] == (Ellipsis,) else kind
+
+
+def parse_arguments(texts: Mapping[str, str]) -> RunArguments:
+    """Build the arguments from texts, as a launch file has them. An empty text means the default.
+
+    Raises:
+        BidError: an argument is unknown, or a text has the wrong type or is outside its range.
+    """
+    names = [item.name for item in argument_fields()]
+    for name in texts:
+        if name not in names:
+            raise BidError(f"argument '{name}' does not exist; valid are {', '.join(names)}")
+    return RunArguments(**{name: _parse(name, text) for name, text in texts.items() if text})
+
+
+def _parse(name: str, text: str) -> Any:
+    kind = argument_kind(name)
+    if kind is tuple:
+        return tuple(text.replace(",", " ").split())
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise BidError(f"{name} is '{text}'; valid are true and false")
+        return text.lower() == "true"
+    try:
+        return kind(text)
+    except ValueError:
+        valid = {int: "a whole number", float: "a number"}[kind]
+        raise BidError(f"{name} is '{text}'; valid is {valid}") from None

@@ -1,0 +1,217 @@
+"""What the rest of bid_ros needs to know of a task, beside its task file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.control.planned import PlannedTeleoperator
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
+from bid_ros.sim.twin import Pose, TwinScene
+
+Array = NDArray[np.float64]
+PENDING: Final = "pending"
+NOT_JUDGED: Final = "not judged"
+STEP_NS: Final = 10_000_000  # of every stage
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How the gripper begins an episode.
+
+    Attributes:
+        open_width: asked for until the scene is laid out, m.
+        opened: m; a wider gripper counts as open, as it stops a little before the full width.
+        held: widths in m between which the fingers hold what the episode begins with; None: it begins with an open
+            gripper.
+        request: what a person at the robot is asked to do before the start.
+    """
+
+    open_width: float
+    opened: float
+    held: tuple[float, float] | None
+    request: str
+
+
+class Score(ABC):
+    """Judges one episode from the states of the twin, by the rules of its task.
+
+    A state counts once it has lasted ``hold_s``. The first outcome stays until :meth:`reset`.
+
+    Attributes:
+        outcome: ``pending``, ``success`` or ``dropped``.
+        timeout: outcome of an episode whose time is over.
+    """
+
+    timeout = "timeout"
+
+    def __init__(self, hold_s: float) -> None:
+        self._hold_s = hold_s
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything, as at the start of an episode."""
+        self.outcome = self._candidate = PENDING
+        self._since_ns = 0
+
+    def update(self, now_ns: int, bodies: Mapping[str, Pose], tool: Array, gripper_width: float) -> str:
+        """Judge one state and return the outcome so far.
+
+        Args:
+            now_ns: time of the state, not decreasing.
+            bodies: pose of every body: position ``(3,)`` m and quaternion ``(4,)`` xyzw, base frame.
+            tool: ``(3,)`` m, base frame.
+            gripper_width: m.
+        """
+        candidate = self.judge(bodies, tool, gripper_width)
+        if candidate != self._candidate:
+            self._candidate, self._since_ns = candidate, now_ns
+        if self.outcome == PENDING and now_ns - self._since_ns >= self._hold_s * NANOSECONDS:
+            self.outcome = candidate
+        return self.outcome
+
+    @abstractmethod
+    def judge(self, bodies: Mapping[str, Pose], tool: Array, gripper_width: float) -> str:
+        """Return what one state is, whatever was before; arguments as :meth:`update`."""
+
+    @abstractmethod
+    def progress(self, bodies: Mapping[str, Pose]) -> str:
+        """Return how far the episode is, in a few words for a person."""
+
+
+class Unjudged(Score):
+    """The judge of a task that only a person could judge: its episodes end with their time."""
+
+    timeout = NOT_JUDGED
+
+    def __init__(self) -> None:
+        super().__init__(hold_s=0.0)
+
+    def judge(self, bodies: Mapping[str, Pose], tool: Array, gripper_width: float) -> str:
+        """Return ``pending``."""
+        return PENDING
+
+    def progress(self, bodies: Mapping[str, Pose]) -> str:
+        """Return nothing."""
+        return ""
+
+
+class Stage(Protocol):
+    """What a rehearsal plays on: arm, gripper and scene, stepped in lockstep. One thread only, as they render."""
+
+    @property
+    def measured(self) -> Pose:
+        """Where the tool is: position ``(3,)`` m and quaternion ``(4,)`` xyzw, base frame."""
+
+    @property
+    def width(self) -> float:
+        """Opening of the gripper, m."""
+
+    def begin(self, seed: int, start: Array, cup_speed: float) -> None:
+        """Lay out the episode of a seed, the tool at ``start`` ``(3,)`` m and pointing down, and let the cup go.
+
+        Raises:
+            TaskError: the seed or the speed is not valid.
+            ArmError: the arm does not reach the start.
+        """
+
+    def images(self) -> Mapping[str, NDArray[np.uint8]]:
+        """Return one ``(height, width, 3)`` rgb8 image per camera of what is now."""
+
+    def step(self, position: Array, quaternion: Array, gripper: float | None) -> str:
+        """Pass ``STEP_NS`` after which the tool is at a pose (m, xyzw); return the episode's outcome or nothing.
+
+        Args:
+            position, quaternion: ``(3,)``, ``(4,)``, base frame.
+            gripper: width asked for last, m; None if none was.
+
+        Raises:
+            ArmError: the arm does not reach the pose.
+        """
+
+    def give_up(self) -> str:
+        """Return the outcome of an episode whose time is over."""
+
+    def close(self) -> None:
+        """Free the renderer."""
+
+
+def no_preparation(style: str, seed: int, bodies: Mapping[str, Array]) -> Sequence[tuple[Array, float]]:
+    """Return nothing: the demonstration begins where the episode does."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Style:
+    """One way to demonstrate a task.
+
+    Attributes:
+        count: demonstrations of it that a data set has unless asked otherwise.
+        first_seed: of its first episode.
+    """
+
+    count: int
+    first_seed: int
+
+
+@dataclass(frozen=True)
+class Demonstrator:
+    """How a task is demonstrated by a script.
+
+    Attributes:
+        styles: of its demonstrations, by name.
+        bodies: names of what the teleoperator looks at before it plans.
+        plan: from style, seed, tool position ``(3,)`` m, positions of the bodies by name ``(3,)`` m, both base frame,
+            and ROS time in ns to a teleoperator with a plan that begins then. Raises BidError for a style, seed or
+            position that is not valid.
+        preparation: from style, seed and positions of the bodies to where the tool, which points down, is brought
+            after the scene was laid out, and before the demonstration begins: positions ``(3,)`` m and the gripper's
+            widths m, one after the other.
+    """
+
+    styles: Mapping[str, Style]
+    bodies: tuple[str, ...]
+    plan: Callable[[str, int, Array, Mapping[str, Array], int], PlannedTeleoperator]
+    preparation: Callable[[str, int, Mapping[str, Array]], Sequence[tuple[Array, float]]] = no_preparation
+
+    def check_style(self, style: str) -> None:
+        """Raise BidError unless there are demonstrations of this style."""
+        if style not in self.styles:
+            raise BidError(f"demonstration style is '{style}'; valid are {', '.join(self.styles)}")
+
+
+@dataclass(frozen=True)
+class TaskDescriptor:
+    """A kind of task, which a task file names as ``kind``. Its folder has one of these as ``TASK``.
+
+    Attributes:
+        name: for example ``placing``.
+        setup: how an episode begins; None: with an open gripper.
+        scene: from a task to what stands around the robot in its twin.
+        bodies: names of what the score needs to know the pose of, and the scene has.
+        score: makes a judge of episodes in the twin; by default nobody judges there.
+        stage: from width and height of the images in px, the names of the cameras and the gripper's thresholds to
+            what a rehearsal plays on; None: the task cannot be rehearsed.
+        demonstrator: how it is demonstrated by a script; None: only by a person.
+    """
+
+    name: str
+    scene: Callable[[Task], TwinScene]
+    setup: Setup | None = None
+    bodies: tuple[str, ...] = ()
+    score: Callable[[], Score] = Unjudged
+    stage: Callable[..., Stage] | None = None
+    demonstrator: Demonstrator | None = None
+
+
+def apart(one: str, other: str, bodies: Mapping[str, Pose]) -> str:
+    """Return how far two bodies are from each other over the table, for :meth:`Score.progress`."""
+    distance = float(np.linalg.norm((bodies[one][0] - bodies[other][0])[:2]))
+    return f"{one} to {other} {1e3 * distance:4.0f} mm"

@@ -1,0 +1,105 @@
+"""The picking scene in lockstep: the twin's physics without sockets, threads or a clock."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bid_ros.core.rotation import DOWN_QUATERNION, matrix_from_quaternion, vector_from_matrix
+from bid_ros.robots.robotiq.model import TOOL_FROM_FLANGE, FingerDrive
+from bid_ros.robots.ur.kinematics import UR5E
+from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
+from bid_ros.robots.ur.twin.scene import HOME_Q, scene_model
+from bid_ros.sim.state import SceneState
+from bid_ros.tasks.picking.string_path import PickingLayout
+from bid_ros.tasks.picking.twin import PickingScene
+from bid_ros.tasks.picking.world import PickingTruth, PickingWorld
+
+Array = NDArray[np.float64]
+TCP: Final = (0.0, 0.0, TOOL_FROM_FLANGE, 0.0, 0.0, 0.0)
+CYCLE_S: Final = 0.01
+FINGER_SPEED: Final = 0.15  # m/s of the opening
+FINGER_FORCE: Final = 30.0  # N
+
+
+class PickingLockstep:
+    """One episode at its start: the arm over the table, the gripper open, the cup on its string. One thread only.
+
+    The arm follows its commands like that of the twin (:mod:`bid_ros.robots.ur.twin.mujoco_plant`), but without the
+    smoothing and the delay of a controller.
+
+    Args:
+        layout: layout of the episode.
+        tool_start: ``(3,)`` m, base frame. The tool points straight down.
+
+    Raises:
+        ArmError: the arm cannot reach the start, or the start is too low.
+    """
+
+    def __init__(self, layout: PickingLayout, tool_start: ArrayLike) -> None:
+        self.layout = layout
+        self._model = scene_model(PickingScene())
+        self._data = mujoco.MjData(self._model)
+        self._fingers = FingerDrive(self._model, self._data)
+        self._q = self._joints(np.asarray(tool_start, dtype=np.float64), np.array(DOWN_QUATERNION), np.array(HOME_Q))
+        self._plant = MujocoPlant(self._model, self._data, self._q, self._before_step)
+        self._world = PickingWorld(self._model, self._data)
+        self._world.lay_out(layout)
+        mujoco.mj_forward(self._model, self._data)
+        self._cycles = 0
+
+    @property
+    def now_s(self) -> float:
+        """Time since the start, s."""
+        return self._cycles * CYCLE_S
+
+    @property
+    def truth(self) -> PickingTruth:
+        """Poses of everything. Its stamp counts from the start."""
+        return self._world.ground_truth(round(self.now_s * 1e9))
+
+    def lay_out(self, layout: PickingLayout) -> None:
+        """Begin another episode, the arm where it is. Raises ArmError if the gripper is not open or too low."""
+        self._world.lay_out(layout)
+        self.layout = layout
+
+    def start_path(self) -> None:
+        """Let the string begin to pull."""
+        self._world.start_path()
+
+    def cycle(self, position: Array, width: float, quaternion: ArrayLike = DOWN_QUATERNION) -> PickingTruth:
+        """Go on by a cycle of ``CYCLE_S``, to a pose of the tool. Return the poses after it.
+
+        Args:
+            position: ``(3,)`` m, base frame.
+            width: commanded width of the gripper, m.
+            quaternion: ``(4,)`` xyzw.
+
+        Raises:
+            ArmError: the arm cannot reach the pose, or the gripper has no such width.
+        """
+        target = self._joints(position, quaternion, self._q)
+        if width != self._fingers.target:
+            self._fingers.command(width, FINGER_SPEED, FINGER_FORCE)
+        self._plant.step(target, (target - self._q) / CYCLE_S, CYCLE_S)
+        self._q = target
+        self._cycles += 1
+        return self.truth
+
+    def scene_state(self) -> SceneState:
+        """Return the state for a renderer. Its stamp counts from the start."""
+        data = self._data
+        stamp_ns = round(self.now_s * 1e9)
+        return SceneState(stamp_ns, data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy())
+
+    def _before_step(self) -> None:
+        self._fingers.step(self._model.opt.timestep)
+        self._world.before_step()
+
+    @staticmethod
+    def _joints(position: Array, quaternion: ArrayLike, near: Array) -> Array:
+        turn = vector_from_matrix(matrix_from_quaternion(quaternion))
+        return UR5E.inverse([*position, *turn], near, TCP)

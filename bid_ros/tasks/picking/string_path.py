@@ -1,0 +1,124 @@
+"""Seeded layouts of the picking task: positions of cup and saucer, and the path along which a string pulls the cup."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import TaskError
+from bid_ros.tasks.picking.geometry import CUP_X, CUP_Y, SAUCER_X, SAUCER_Y
+
+Array = NDArray[np.float64]
+
+MAX_SPEED: Final = 0.10  # m/s, the fastest pull offered
+DEFAULT_SPEED: Final = 0.02
+RADIUS: Final = (0.05, 0.09)  # m, range of the curve's radius
+
+
+@dataclass(frozen=True)
+class StringPath:
+    """The path of the cup over the table: an arc that never ends, so that the cup still moves at a late grasp.
+
+    Attributes:
+        start: ``(2,)`` position of the cup's axis at distance 0, m, base frame.
+        heading: direction in which it leaves, rad from the base's x axis.
+        curvature: 1/m, positive to the left; the radius of the arc is its inverse.
+        speed: along the arc, m/s, 0 (the cup stands) to ``MAX_SPEED``.
+
+    Raises:
+        TaskError: the speed is not valid, the curvature is zero, or the arc leaves the range of the cup.
+    """
+
+    start: tuple[float, float]
+    heading: float
+    curvature: float
+    speed: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.speed <= MAX_SPEED:
+            raise TaskError(f"cup speed is {self.speed} m/s; valid is 0 (static) to {MAX_SPEED}")
+        if not 0.0 < abs(self.curvature) < math.inf:
+            raise TaskError(f"the string's curvature is {self.curvature} 1/m; valid is finite and not 0")
+        if not self.stays_in_range:
+            raise TaskError(
+                f"the string's arc of radius {abs(1 / self.curvature):.3f} m from {self.start} leaves the cup's range; "
+                f"valid is x {CUP_X[0]} to {CUP_X[1]}, y {CUP_Y[0]} to {CUP_Y[1]} m"
+            )
+
+    @property
+    def centre(self) -> Array:
+        """Middle ``(2,)`` of the arc, m, base frame."""
+        return np.array(self.start) + np.array([-math.sin(self.heading), math.cos(self.heading)]) / self.curvature
+
+    @property
+    def stays_in_range(self) -> bool:
+        """Whether the whole circle lies where the demonstrations have cups."""
+        return _inside(self.centre, abs(1 / self.curvature))
+
+    def position(self, distance: float) -> Array:
+        """Position ``(2,)`` in m, base frame, after ``distance`` m along the arc."""
+        turned = self.heading + self.curvature * distance
+        return self.centre + np.array([math.sin(turned), -math.cos(turned)]) / self.curvature
+
+    def direction(self, distance: float) -> Array:
+        """Unit vector ``(2,)``, base frame, along the arc after ``distance`` m."""
+        turned = self.heading + self.curvature * distance
+        return np.array([math.cos(turned), math.sin(turned)])
+
+
+@dataclass(frozen=True)
+class PickingLayout:
+    """Layout of one episode, the same for a seed at every speed.
+
+    Attributes:
+        seed: of the episode.
+        saucer: ``(2,)`` middle of the saucer on the table, m, base frame.
+        path: where the cup starts, and where the string pulls it.
+    """
+
+    seed: int
+    saucer: Array
+    path: StringPath
+
+    @property
+    def cup_start(self) -> Array:
+        """Position ``(2,)`` of the cup's axis at the start, m, base frame."""
+        return np.array(self.path.start)
+
+
+def picking_layout(seed: int, speed: float = DEFAULT_SPEED) -> PickingLayout:
+    """Return the layout of a seed.
+
+    Args:
+        seed: 0 or more.
+        speed: speed of the string in m/s; 0 for a static cup.
+
+    Raises:
+        TaskError: the seed is negative, or the speed is not valid.
+    """
+    if seed < 0:
+        raise TaskError(f"episode seed is {seed}; valid is 0 or more")
+    rng = np.random.default_rng(seed)
+    saucer = np.array([rng.uniform(*SAUCER_X), rng.uniform(*SAUCER_Y)])
+    radius, sign = rng.uniform(*RADIUS), rng.choice((-1.0, 1.0))
+    # A circle anywhere in the range, then any point of it: every such arc stays in the range for ever.
+    centre = np.array([rng.uniform(low + radius, high - radius) for low, high in (CUP_X, CUP_Y)])
+    angle = rng.uniform(-math.pi, math.pi)
+    x, y = centre + radius * np.array([math.cos(angle), math.sin(angle)])
+    path = StringPath((float(x), float(y)), float(angle + sign * math.pi / 2), float(sign / radius), speed)
+    return PickingLayout(seed, saucer, path)
+
+
+def _inside(centre: Array, radius: float) -> bool:
+    (left, right), (near, far) = CUP_X, CUP_Y
+    slack = radius - 1e-9
+    return bool(
+        left <= centre[0] - slack
+        and centre[0] + slack <= right
+        and near <= centre[1] - slack
+        and centre[1] + slack <= far
+    )

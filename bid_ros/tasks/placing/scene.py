@@ -1,0 +1,120 @@
+"""MuJoCo scene of dynamic placing around a Franka: table, cup, object and two cameras."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from typing import Final
+
+import mujoco
+
+from bid_ros.robots.franka.model import GRIP, ROBOT
+from bid_ros.sim.mjcf import OBJECT_BITS, WORLD_BITS, geom, look, text
+from bid_ros.tasks.placing.geometry import (
+    CUP_BOTTOM_RADIUS,
+    CUP_HEIGHT,
+    CUP_RIM_RADIUS,
+    CUP_SIDES,
+    CUP_WALL,
+    CUP_X,
+    CUP_Y,
+    OBJECT_LENGTH,
+    OBJECT_MASS,
+    OBJECT_RADIUS,
+)
+
+CAMERAS: Final = ("third_person", "wrist")
+
+_TABLE: Final = "0.55 0.50 0.44 1"
+_CUP: Final = "0.20 0.45 0.95 1"
+_CUP_FLOOR: Final = "0.06 0.14 0.35 1"
+_OBJECT: Final = "1.0 0.45 0.05 1"
+
+
+@dataclass(frozen=True)
+class SceneAddresses:
+    """Where the scene's parts lie in the arrays of a compiled model.
+
+    Attributes:
+        object_qpos, object_qvel: first index of the object's pose (7 values, quaternion wxyz) and velocity (6).
+        fingers_qpos, fingers_qvel: indices of the two finger joints; their sum is the opening width in m.
+        cup: row in ``mocap_pos`` and ``mocap_quat``.
+        hand: body index; the tool's frame lies ``TOOL_FROM_HAND`` along its z axis.
+    """
+
+    object_qpos: int
+    object_qvel: int
+    fingers_qpos: tuple[int, int]
+    fingers_qvel: tuple[int, int]
+    cup: int
+    hand: int
+
+    @classmethod
+    def of(cls, model: mujoco.MjModel) -> SceneAddresses:
+        """Look the parts up by name in a model of this scene."""
+        free = model.joint("object_joint")
+        fingers = [model.joint(f"{ROBOT}finger_joint{i}") for i in (1, 2)]
+        return cls(
+            object_qpos=int(free.qposadr[0]),
+            object_qvel=int(free.dofadr[0]),
+            fingers_qpos=(int(fingers[0].qposadr[0]), int(fingers[1].qposadr[0])),
+            fingers_qvel=(int(fingers[0].dofadr[0]), int(fingers[1].dofadr[0])),
+            cup=int(model.body("cup").mocapid[0]),
+            hand=int(model.body(f"{ROBOT}hand").id),
+        )
+
+
+def furnish(scene: ET.Element, hand: ET.Element) -> None:
+    """Add table, cup, object and cameras, as :meth:`bid_ros.sim.twin.TwinScene.furnish` says."""
+    worldbody = scene.find("worldbody")
+    assert worldbody is not None
+    geom(worldbody, "box", name="table", size="0.6 0.6 0.02", pos="0.4 0 -0.02", rgba=_TABLE, **WORLD_BITS)
+    _add_cup(worldbody)
+    _add_object(worldbody)
+    _add_cameras(worldbody, hand)
+
+
+def _add_cup(worldbody: ET.Element) -> None:
+    """Cup of thin walls that a mocap pose moves; its inner faces lie on a cone from bottom to rim radius."""
+    middle = (sum(CUP_X) / 2, sum(CUP_Y) / 2)
+    cup = ET.SubElement(worldbody, "body", name="cup", mocap="true", pos=f"{middle[0]} {middle[1]} 0")
+    # The cup's own friction, paper on wood, holds whatever it touches: priority overrides the object's.
+    paper = {"friction": "0.3 0.005 0.0001", "priority": "1", **WORLD_BITS}
+    floor = f"{CUP_BOTTOM_RADIUS + CUP_WALL} {CUP_WALL / 2}"
+    geom(cup, "cylinder", size=floor, pos=f"0 0 {CUP_WALL / 2}", rgba=_CUP_FLOOR, **paper)
+    lean = math.atan2(CUP_RIM_RADIUS - CUP_BOTTOM_RADIUS, CUP_HEIGHT)
+    radius = (CUP_BOTTOM_RADIUS + CUP_RIM_RADIUS) / 2 + CUP_WALL / 2 / math.cos(lean)
+    half_width = (CUP_RIM_RADIUS + CUP_WALL) * math.tan(math.pi / CUP_SIDES)
+    half_height = CUP_HEIGHT / 2 / math.cos(lean)
+    for side in range(CUP_SIDES):
+        turn = 2 * math.pi * side / CUP_SIDES
+        x, y = radius * math.cos(turn), radius * math.sin(turn)
+        size = f"{CUP_WALL / 2} {half_width} {half_height}"
+        place = f"{x} {y} {CUP_HEIGHT / 2}"
+        geom(cup, "box", size=size, pos=place, quat=_quaternion_z_then_y(turn, lean), rgba=_CUP, **paper)
+
+
+def _quaternion_z_then_y(turn: float, lean: float) -> str:
+    """Quaternion wxyz of a turn about z followed by a lean about the turned y axis, rad."""
+    cz, sz, cy, sy = math.cos(turn / 2), math.sin(turn / 2), math.cos(lean / 2), math.sin(lean / 2)
+    return f"{cz * cy} {-sz * sy} {cz * sy} {sz * cy}"
+
+
+def _add_object(worldbody: ET.Element) -> None:
+    body = ET.SubElement(worldbody, "body", name="object", pos=f"0.25 -0.4 {OBJECT_LENGTH / 2}")
+    ET.SubElement(body, "freejoint", name="object_joint")
+    size = f"{OBJECT_RADIUS} {OBJECT_LENGTH / 2}"
+    geom(body, "cylinder", name="object", size=size, mass=str(OBJECT_MASS), rgba=_OBJECT, **GRIP, **OBJECT_BITS)
+
+
+def _add_cameras(worldbody: ET.Element, hand: ET.Element) -> None:
+    third_person, wrist = CAMERAS
+    # As near as the cup's range and the held object's lower end at every start allow.
+    eye = (1.26, 0.37, 0.67)
+    axes = look(eye, (0.56, 0.03, 0.18))
+    ET.SubElement(worldbody, "camera", name=third_person, mode="fixed", fovy="27", pos=text(eye), xyaxes=axes)
+    # Beside the fingers, where wrist cameras are mounted; the palm stays just out of the picture.
+    eye = (0.09, 0.0, 0.055)
+    axes = look(eye, (0.03, 0.0, 0.20), up=(1.0, 0.0, 0.0))
+    ET.SubElement(hand, "camera", name=wrist, mode="fixed", fovy="75", pos=text(eye), xyaxes=axes)

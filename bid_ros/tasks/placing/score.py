@@ -1,0 +1,62 @@
+"""Success of a placement, from physics: the object is in the cup, and the gripper has released it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bid_ros.sim.twin import Array, Pose
+from bid_ros.tasks.base import PENDING, Score, apart
+from bid_ros.tasks.placing.geometry import CUP_HEIGHT, OBJECT_DIAMETER, OBJECT_LENGTH, OBJECT_RADIUS, cup_inner_radius
+
+HOLD_S: Final = 0.3  # for which the object must be in the cup and released (or lie outside) without interruption
+DEPTH: Final = 0.02  # m by which the object's lower end must be below the rim
+RELEASE_MARGIN: Final = 0.004  # m by which the opening must exceed the object's diameter to count as released
+
+
+class PlacementScore(Score):
+    """Success: the object is in the cup, and the gripper has released it.
+
+    ``dropped`` means: on the table (or below it) outside the cup and not between the fingers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(HOLD_S)
+
+    def judge(self, bodies: Mapping[str, Pose], tool: Array, gripper_width: float) -> str:
+        """Score the position of the ``object``, whose axis is its z, relative to the foot of an upright ``cup``."""
+        (foot, _), (centre, quaternion) = bodies["cup"], bodies["object"]
+        axis = _z_axis(quaternion)
+        if inside_cup(centre - foot, axis, DEPTH):
+            return "success" if gripper_width > OBJECT_DIAMETER + RELEASE_MARGIN else PENDING
+        held = abs(gripper_width - OBJECT_DIAMETER) <= RELEASE_MARGIN
+        lowest = centre[2] - foot[2] - abs(axis[2]) * OBJECT_LENGTH / 2 - OBJECT_RADIUS * math.hypot(axis[0], axis[1])
+        return "dropped" if lowest < 0.005 and not held else PENDING
+
+    def progress(self, bodies: Mapping[str, Pose]) -> str:
+        """Return the distance of the object from the cup, as text."""
+        return apart("object", "cup", bodies)
+
+
+def inside_cup(centre: NDArray[np.float64], axis: NDArray[np.float64], depth: float) -> bool:
+    """Whether the object is in the cup.
+
+    Args:
+        centre: ``(3,)`` centre of the object relative to the cup's foot, m.
+        axis: ``(3,)`` unit vector along the object.
+        depth: m by which the lower end must be below the rim.
+    """
+    lower = centre - axis * math.copysign(OBJECT_LENGTH / 2, axis[2])
+    if not -0.005 <= lower[2] <= CUP_HEIGHT - depth:
+        return False
+    points = (centre, lower)
+    return all(math.hypot(p[0], p[1]) <= cup_inner_radius(float(p[2])) for p in points)
+
+
+def _z_axis(quaternion: ArrayLike) -> NDArray[np.float64]:
+    x, y, z, w = np.asarray(quaternion, dtype=np.float64) / np.linalg.norm(quaternion)
+    return np.array([2 * (x * z + y * w), 2 * (y * z - x * w), 1 - 2 * (x * x + y * y)])

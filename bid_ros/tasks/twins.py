@@ -1,0 +1,30 @@
+"""The twin of a task's robot, in the scene of the task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bid_ros.core.errors import ArmError
+from bid_ros.core.extras import extra
+from bid_ros.core.task import Task
+from bid_ros.robots.registry import twin_maker
+from bid_ros.sim.twin import Twin
+from bid_ros.tasks.registry import kind_of
+
+
+def build_twin(task: Task, address: str) -> Twin:
+    """Return the twin of a task, not started, that will serve ``address``.
+
+    Raises:
+        TaskError: there is no such kind of task.
+        ArmError: there is no such robot, it has no twin, the twin's packages are not installed, or the address is not
+            one that the twin can serve.
+    """
+    with extra("twin", "the twin", ArmError):
+        return twin_maker(task.robot).build(kind_of(task).scene(task), address)
+
+
+def scene_model(task: Task) -> Any:
+    """Return the compiled MuJoCo scene of a task's twin, with the twin's ``qpos`` and mocap layout; raises as above."""
+    with extra("twin", "the twin's scene", ArmError):
+        return twin_maker(task.robot).scene_model(kind_of(task).scene(task))

@@ -1,0 +1,66 @@
+"""An exercise: the tool moves slowly around a small rectangle, to test the system and limits without a policy."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from bid_ros.control.trajectory import Array, MotionLimits, Move, Trajectory
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.task import Task
+from bid_ros.teleop.base import DeviceDescriptor, Start
+
+SPEED: Final = MotionLimits(0.05, 0.2, 2.0)  # m/s, m/s^2, m/s^3
+CORNERS: Final = ((0.0, 0.06, 0.0), (0.0, 0.06, 0.04), (0.0, -0.06, 0.04), (0.0, -0.06, 0.0), (0.0, 0.0, 0.0))
+MARGIN: Final = 0.01  # m that the tool stays inside the workspace
+
+
+class ExerciseDevice:
+    """A :class:`bid_ros.teleop.base.TeleopDevice` that moves the tool around a rectangle of 12 by 4 cm at 5 cm/s.
+
+    The tool keeps its rotation, and the gripper stays open. In a smaller workspace the rectangle is smaller.
+
+    Args:
+        task: task with the workspace.
+    """
+
+    def __init__(self, task: Task) -> None:
+        limits = task.limits
+        self._low = np.array(limits.workspace_min) + MARGIN
+        self._high = np.array(limits.workspace_max) - MARGIN
+        self._width, self._frame = limits.gripper_max, task.base_frame
+        self._round: Trajectory | None = None
+        self._begins_ns = self._sequence = 0
+
+    def begin(self, start: Start) -> None:
+        """Plan a round from the present tool position."""
+        moves: list[Move] = []
+        at: Array = start.tool
+        for corner in CORNERS:
+            to = np.clip(start.tool + np.array(corner), self._low, self._high)
+            moves.append(Move([at, to], SPEED, moves[-1].end_s if moves else 0.0))
+            at = to
+        widths = ((0.0, self._width),)
+        self._round = Trajectory(start.tool, start.rotation, tuple(moves), (), widths, duration_s=moves[-1].end_s)
+        self._begins_ns = start.now_ns
+
+    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk | None:
+        """Return the next actions. When a round ends, the next one begins."""
+        if self._round is None:
+            return None
+        if now_ns - self._begins_ns > self._round.duration_s * NANOSECONDS:
+            self._begins_ns = now_ns
+        times = (now_ns - self._begins_ns + dt_ns * np.arange(steps)) / NANOSECONDS
+        self._sequence += 1
+        return ActionChunk(now_ns, dt_ns, self._round.actions_at(times), self._frame, "teleop", self._sequence)
+
+    def end(self) -> None:
+        """Forget the round."""
+        self._round = None
+
+    def close(self) -> None:
+        """Do nothing: there is no device to release."""
+
+
+DEVICE = DeviceDescriptor("exercise", ExerciseDevice)

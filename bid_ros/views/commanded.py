@@ -1,0 +1,184 @@
+"""The commanded motion of a run: speed and acceleration of the set-point, and the effect of each change of chunk.
+
+At a change of chunk a reactive policy can jerk the arm: the new chunk may begin elsewhere and at another speed. The
+servo (:mod:`bid_ros.control.servo`) must turn that into motion inside the limits. This module checks what it sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.limits import Limits
+from bid_ros.core.stamps import stamp_to_ns
+from bid_ros.core.topics import ARM_STATUS
+from bid_ros.recording.reader import BagReader
+
+Array = NDArray[np.float64]
+LONGEST_PERIODS: Final = 5  # a longer interval is a gap in the recording
+TOLERANCE: Final = 1e-3  # share of a limit, for rounding: times are whole nanoseconds
+
+
+@dataclass(frozen=True, eq=False)
+class CommandedMotion:
+    """The K set-points of one run, in order of time. There are ``K - 1`` intervals between them.
+
+    The arm node publishes one set-point in ``publish_every``. So an acceleration is the mean over that many steps of
+    the servo, which is a lower bound of the largest one.
+
+    Attributes:
+        instants_ns: ``(K,)`` times for which they were computed, ROS time.
+        twists: ``(K, 6)`` m/s and rad/s, base axes.
+        streamed: ``(K,)`` whether the arm was in control: in a fault nothing is sent to it.
+        takeovers: ``(K - 1,)`` whether another chunk took over in the interval.
+        continuous: ``(K - 1,)`` whether the interval has no gap and the arm was in control throughout.
+    """
+
+    instants_ns: NDArray[np.int64]
+    twists: Array
+    streamed: NDArray[np.bool_]
+    takeovers: NDArray[np.bool_]
+    continuous: NDArray[np.bool_]
+
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """``(K - 1,)`` intervals that show a takeover: its own and the next, as it may fall on the end of its own."""
+        shown = self.takeovers.copy()
+        shown[1:] |= self.takeovers[:-1]
+        return shown
+
+    @property
+    def speeds(self) -> Array:
+        """``(K,)`` m/s."""
+        return _lengths(self.twists[:, :3])
+
+    @property
+    def turn_rates(self) -> Array:
+        """``(K,)`` rad/s."""
+        return _lengths(self.twists[:, 3:])
+
+    @property
+    def accelerations(self) -> Array:
+        """``(K - 1,)`` m/s^2: step of the velocity over the time it took."""
+        return _lengths(np.diff(self.twists[:, :3], axis=0)) / self._seconds
+
+    @property
+    def turn_accelerations(self) -> Array:
+        """``(K - 1,)`` rad/s^2."""
+        return _lengths(np.diff(self.twists[:, 3:], axis=0)) / self._seconds
+
+    @property
+    def _seconds(self) -> Array:
+        return np.diff(self.instants_ns) / 1e9
+
+
+def _lengths(vectors: Array) -> Array:
+    lengths: Array = np.linalg.norm(vectors, axis=1)
+    return lengths
+
+
+def read_commanded(bag: Path) -> CommandedMotion:
+    """Return the set-points of a bag.
+
+    Raises:
+        RecordingError: the bag cannot be read, has no motion, is too old (its set-points have no times), or has a
+            set-point that is not finite.
+    """
+    rows: dict[int, tuple[Any, bool, tuple[str, int]]] = {}
+    with BagReader(bag) as reader:
+        for item in reader.messages([ARM_STATUS]):
+            message = item.message
+            if not hasattr(message, "reference_stamp"):
+                raise RecordingError(f"bag {bag} was recorded before set-points carried their instants; record anew")
+            chunk = (message.source, message.sequence)
+            streamed = message.mode != message.FAULT
+            rows[stamp_to_ns(message.reference_stamp)] = (message.reference_twist, streamed, chunk)
+    if len(rows) < 2:
+        raise RecordingError(f"bag {bag} holds {len(rows)} set-point(s) on {ARM_STATUS}; valid is 2 or more")
+    instants = sorted(rows)
+    twists, healthy, chunks = zip(*(rows[instant] for instant in instants), strict=True)
+    return _motion(bag, np.array(instants), np.array(twists, dtype=np.float64), np.array(healthy), chunks)
+
+
+def _motion(
+    bag: Path,
+    instants: NDArray[np.int64],
+    twists: Array,
+    streamed: NDArray[np.bool_],
+    chunks: Sequence[tuple[str, int]],
+) -> CommandedMotion:
+    bad = np.flatnonzero(~np.isfinite(twists).all(axis=1))
+    if len(bad):
+        raise RecordingError(f"bag {bag}: set-point {bad[0]} on {ARM_STATUS} is not finite; valid are finite numbers")
+    periods = np.diff(instants)
+    takeovers = np.array([bool(first[0] and second[0]) and first != second for first, second in pairwise(chunks)])
+    unbroken = periods <= LONGEST_PERIODS * np.median(periods)
+    return CommandedMotion(instants, twists, streamed, takeovers, streamed[1:] & streamed[:-1] & unbroken)
+
+
+def commanded_report(motion: CommandedMotion, limits: Limits) -> dict[str, Any]:
+    """Return percentiles beside the limits, at changes of chunk and elsewhere, and how often a limit was exceeded."""
+    at, elsewhere = motion.changed & motion.continuous, ~motion.changed & motion.continuous
+    rows = [
+        ("speed, m/s", motion.speeds[motion.streamed], limits.max_speed),
+        ("turn rate, rad/s", motion.turn_rates[motion.streamed], limits.max_turn_rate),
+        ("acceleration at a change of chunk, m/s^2", motion.accelerations[at], limits.max_acceleration),
+        ("acceleration elsewhere, m/s^2", motion.accelerations[elsewhere], limits.max_acceleration),
+        ("turning at a change of chunk, rad/s^2", motion.turn_accelerations[at], limits.max_turn_acceleration),
+        ("turning elsewhere, rad/s^2", motion.turn_accelerations[elsewhere], limits.max_turn_acceleration),
+    ]
+    return {
+        "set_points": len(motion.instants_ns),
+        "seconds": float(motion.instants_ns[-1] - motion.instants_ns[0]) / 1e9,
+        "changes_of_chunk": int((motion.takeovers & motion.continuous).sum()),
+        "left_out": int((~motion.continuous).sum()),
+        "quantities": {name: _percentiles(values, limit) for name, values, limit in rows},
+    }
+
+
+def _percentiles(values: Array, limit: float) -> dict[str, float | int | None]:
+    numbers = [float(value) for value in np.percentile(values, (50, 99, 100))] if len(values) else [None] * 3
+    above = int((values > limit * (1 + TOLERANCE)).sum())
+    return {**dict(zip(("p50", "p99", "max"), numbers, strict=True)), "limit": limit, "above": above}
+
+
+def commanded_table(report: dict[str, Any]) -> str:
+    """Return the report as a table."""
+    count, seconds, changes = report["set_points"], report["seconds"], report["changes_of_chunk"]
+    left_out = report["left_out"]
+    lines = [
+        f"{count} set-points in {seconds:.1f} s, changes of chunk: {changes}, left out (faults, gaps): {left_out}",
+        f"{'':42}{'p50':>8}{'p99':>8}{'max':>8}{'limit':>8}{'above':>7}",
+    ]
+    for name, row in report["quantities"].items():
+        numbers = "".join(f"{'-' if row[key] is None else format(row[key], '.3f'):>8}" for key in ("p50", "p99", "max"))
+        lines.append(f"{name:42}{numbers}{row['limit']:8g}{row['above']:7d}")
+    return "\n".join(lines)
+
+
+def draw_commanded(motion: CommandedMotion, limits: Limits, path: Path) -> None:
+    """Write a PNG: speed and acceleration of the set-point over time, changes of chunk marked, limits as lines."""
+    from matplotlib.figure import Figure  # takes half a second to import, and only the picture needs it
+
+    seconds = (motion.instants_ns - motion.instants_ns[0]) / 1e9
+    figure = Figure(figsize=(9.0, 4.5), dpi=120, layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.plot(seconds, motion.speeds, color="#2a6fbb", linewidth=0.8)
+    above.axhline(limits.max_speed, color="#c03030", linewidth=1.0, linestyle="--")
+    above.set_ylabel("speed, m/s")
+    for shown, color, label in ((~motion.changed, "#bbbbbb", "elsewhere"), (motion.changed, "#2a6fbb", "at a change")):
+        shown = shown & motion.continuous
+        below.plot(seconds[1:][shown], motion.accelerations[shown], ".", color=color, markersize=3, label=label)
+    below.axhline(limits.max_acceleration, color="#c03030", linewidth=1.0, linestyle="--", label="limit")
+    below.set_ylabel("acceleration, m/s²")
+    below.set_xlabel("s")
+    below.legend(loc="upper right", fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, format="png")

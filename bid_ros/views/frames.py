@@ -1,0 +1,69 @@
+"""Draws a decision message over a camera image, live and from bags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.cameras import decode_image
+from bid_ros.cameras.config import CameraConfig
+from bid_ros.core.errors import CameraError
+from bid_ros.core.task import Task
+from bid_ros.views.overlay import draw_decision
+
+
+class DecisionPainter:
+    """Draws decision messages (of rclpy or read from a bag) over the images of one calibrated camera.
+
+    Args:
+        camera: the fixed, calibrated camera.
+        task: layout of an action.
+        height: height of the pictures in px.
+
+    Raises:
+        CameraError: the camera is not calibrated, or the task commands no position.
+    """
+
+    def __init__(self, camera: CameraConfig, task: Task, height: int = 384) -> None:
+        shape = next(feature.shape for feature in task.cameras if feature.name == camera.name)
+        model = camera.model(shape[1], shape[0])
+        columns = task.columns("position")
+        if model is None or columns is None:
+            raise CameraError(f"camera '{camera.name}' has no position and quaternion, so nothing can be drawn over it")
+        self._model, self._columns, self._height = model, columns, height
+
+    def paint(self, image: Any, decision: Any | None, text: str) -> NDArray[np.uint8]:
+        """Return the picture ``(height, width, 3)`` rgb of an Image message, with a Decision message drawn over it."""
+        pixels = decode_image(image)
+        if decision is None:
+            empty = np.empty((0, 1, 3))
+            return draw_decision(pixels, self._model, empty, np.empty((0, 3)), text=text, height=self._height)
+        now = decision.current_step
+        chunks = (decision.samples, decision.steps, decision.dims)
+        strong = self._positions(decision.strong, chunks)[:, now:]
+        weak = self._positions(decision.weak, (decision.weak_samples, *chunks[1:]))[:, now:]
+        selected = self._positions(decision.selected, (1, *chunks[1:]))[0, now:]
+        previous = self._positions(decision.previous, (1, decision.previous_steps, decision.dims))[0, now:]
+        return draw_decision(
+            pixels,
+            self._model,
+            strong,
+            selected,
+            previous=previous,
+            kept=np.asarray(decision.kept, dtype=bool),
+            weak=weak,
+            text=text,
+            scores=np.asarray(decision.total, dtype=np.float64),
+            height=self._height,
+        )
+
+    def _positions(self, values: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        rows: NDArray[np.float64] = np.asarray(values, dtype=np.float64).reshape(shape)
+        return rows[..., self._columns]
+
+
+def decision_text(decision: Any, outcome: str) -> str:
+    """Return one line about a decision: decoder, samples, latency, and the state of the episode."""
+    return f"{decision.decoder}   N = {decision.samples}   decision {decision.decision_ms:.0f} ms   {outcome}"

@@ -1,0 +1,128 @@
+"""Writes frames as GIF or MP4 with the ffmpeg of ``imageio-ffmpeg``, and puts images side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import imageio_ffmpeg  # type: ignore[import-untyped]
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import BidError
+
+Image = NDArray[np.uint8]
+
+BACKGROUND: Final = (16, 18, 24)
+_GIF_STEPS: Final = ((1, 128), (2, 96), (3, 64), (4, 48), (6, 32))  # (every n-th frame, colours), ever smaller
+# One palette for the whole film and no dithering keep unchanged areas equal, which makes a GIF small.
+_GIF_FILTER: Final = (
+    "select='not(mod(n,{step}))',split[a][b];[a]palettegen=max_colors={colors}:stats_mode=full[p];"
+    "[b][p]paletteuse=dither=none:diff_mode=rectangle"
+)
+
+
+def write_gif(frames: Sequence[Image], path: str | Path, fps: float, max_bytes: int = 3_000_000) -> Path:
+    """Write a looping GIF. Reduce frames and colours until it is small enough.
+
+    Args:
+        frames: ``(height, width, 3)`` uint8, rgb, all of one size.
+        path: file to write. Its folder is created. It is replaced only by a complete file.
+        fps: frames per second of ``frames``. Reducing frames keeps the duration.
+        max_bytes: wanted size. If the smallest version is still larger, it is kept.
+
+    Returns:
+        The path.
+
+    Raises:
+        BidError: no frames, frames of different sizes, or a rate that is not possible.
+    """
+    with _replacing(frames, path, fps, ".gif") as part:
+        for step, colors in _GIF_STEPS:
+            chain = _GIF_FILTER.format(step=step, colors=colors)
+            _encode(frames, part, fps, "gif", ["-filter_complex", chain, "-fps_mode", "passthrough", "-loop", "0"])
+            if part.stat().st_size <= max_bytes:
+                break
+    return Path(path)
+
+
+def write_mp4(frames: Sequence[Image], path: str | Path, fps: float, quality: int = 23) -> Path:
+    """Write an H.264 video that browsers play. An odd size loses one row or column.
+
+    Args:
+        frames: ``(height, width, 3)`` uint8, rgb, all of one size.
+        path: file to write. Its folder is created. It is replaced only by a complete file.
+        fps: frames per second.
+        quality: constant rate factor of x264, 0 (best) to 51.
+
+    Returns:
+        The path.
+
+    Raises:
+        BidError: no frames, frames of different sizes, or a rate that is not possible.
+    """
+    options = ["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-crf", str(quality)]
+    with _replacing(frames, path, fps, ".mp4") as part:
+        _encode(frames, part, fps, "libx264", [*options, "-movflags", "+faststart"])
+    return Path(path)
+
+
+def compose(*panels: Image, gap: int = 8) -> Image:
+    """Return images side by side on a dark background, for example third person with overlay, and wrist.
+
+    Args:
+        panels: each ``(height, width, 3)`` uint8, rgb. The tops are aligned. Nothing is resized.
+        gap: px between two images.
+
+    Raises:
+        BidError: there is no image.
+    """
+    if not panels:
+        raise BidError("there is no picture to compose; valid is one or more")
+    height = max(panel.shape[0] for panel in panels)
+    width = sum(panel.shape[1] for panel in panels) + gap * (len(panels) - 1)
+    canvas = np.full((height, width, 3), BACKGROUND, dtype=np.uint8)
+    left = 0
+    for panel in panels:
+        canvas[: panel.shape[0], left : left + panel.shape[1]] = panel
+        left += panel.shape[1] + gap
+    return canvas
+
+
+@contextmanager
+def _replacing(frames: Sequence[Image], path: str | Path, fps: float, suffix: str) -> Iterator[Path]:
+    """Check the frames, and yield a file beside ``path`` that replaces it once it is complete."""
+    path = Path(path)
+    if not len(frames):
+        raise BidError(f"there is no frame to write to {path}; valid is one or more")
+    shapes = sorted({frame.shape for frame in frames})
+    if len(shapes) > 1:
+        raise BidError(f"frames of {path} have shapes {shapes[0]} and {shapes[1]}; valid is one shape")
+    if not 0 < fps <= 240:
+        raise BidError(f"frame rate of {path} is {fps}; valid is above 0 up to 240")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part{suffix}")
+    yield part
+    part.replace(path)
+
+
+def _encode(frames: Sequence[Image], path: Path, fps: float, codec: str, options: list[str]) -> None:
+    writer = imageio_ffmpeg.write_frames(
+        str(path),
+        (int(frames[0].shape[1]), int(frames[0].shape[0])),
+        fps=fps,
+        codec=codec,
+        pix_fmt_out="pal8" if codec == "gif" else "yuv420p",
+        quality=None,
+        macro_block_size=1,
+        ffmpeg_log_level="error",
+        output_params=options,
+    )
+    writer.send(None)  # starts ffmpeg
+    try:
+        for frame in frames:
+            writer.send(np.ascontiguousarray(frame))
+    finally:
+        writer.close()

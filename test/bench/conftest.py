@@ -1,0 +1,22 @@
+"""The tiny task with its policy."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_scene import tiny_setup
+
+from bid_ros.bench import Setup
+from bid_ros.bench.batch_policy import BatchPolicy
+from bid_ros.bench.rollout import load_policy
+
+
+@pytest.fixture(scope="session")
+def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
+    """Policy, task and scene; not to be changed."""
+    return tiny_setup(tmp_path_factory.mktemp("bench_bundle"))
+
+
+@pytest.fixture(scope="session")
+def batch(setup: Setup) -> BatchPolicy:
+    """The policy, loaded."""
+    return load_policy(setup)

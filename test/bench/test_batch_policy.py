@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tiny_bundle import denoiser_model
+from tiny_scene import replace_denoiser, tiny_setup
+
+from bid_ros.bench.batch_policy import BatchPolicy
+from bid_ros.core.observation import Observation
+from bid_ros.decoding import DecodeRequest
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.decide import Draft
+
+REQUEST = DecodeRequest(0, 100_000_000, 2, 16, 3)
+
+
+def observation(seed):
+    rng = np.random.default_rng(seed)
+    return Observation(0, {name: rng.uniform(100, 400, (2, 3)) for name in ("block", "agent")})
+
+
+def drafts(batch, count, samples=5, weak=5, mode="noise"):
+    encoded = [batch.unbatched.encode(observation(seed), weak=weak > 0) for seed in range(count)]
+    rngs = [np.random.default_rng((7, seed)) for seed in range(count)]
+    starts = [None if mode == "noise" else np.full((16, 3), 100.0 + seed) for seed in range(count)]
+    items = zip(encoded, rngs, starts, strict=True)
+    return [Draft(REQUEST, code, samples, weak, rng, start, mode) for code, rng, start in items]
+
+
+@pytest.mark.parametrize("runtime", ["onnx", "openvino"])
+@pytest.mark.parametrize("mode", ["noise", "clean", "renoise"])
+def test_samples_are_those_of_the_unbatched_policy(setup, runtime, mode):
+    batch = BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, runtime)
+    together = batch.sample(drafts(batch, 20, mode=mode))
+    for draft, (strong, weak) in zip(drafts(batch, 20, mode=mode), together, strict=True):
+        alone = batch.unbatched.sample(draft.encoded, 5, 5, draft.rng, draft.start, draft.start_mode)
+        np.testing.assert_allclose(strong, alone[0], atol=1e-3)
+        np.testing.assert_allclose(weak, alone[1], atol=1e-3)
+    assert np.ptp([strong[0, -1, 0] for strong, _ in together]) > 10, "every environment must have its own condition"
+
+
+def test_samples_do_not_depend_on_who_shares_the_call(batch):
+    together = batch.sample(drafts(batch, 33))
+    reverse = batch.sample(drafts(batch, 33)[::-1])[::-1]
+    alone = [batch.sample([draft])[0] for draft in drafts(batch, 33)]
+    for first, second, third in zip(together, reverse, alone, strict=True):
+        for part in range(2):
+            assert np.array_equal(first[part], second[part]) and np.array_equal(first[part], third[part])
+
+
+def test_mixed_drafts_come_back_in_order(batch):
+    mixed = [*drafts(batch, 2, samples=1, weak=0), *drafts(batch, 2, mode="clean")]
+    shapes = [(strong.shape, weak is None) for strong, weak in batch.sample(mixed)]
+    assert shapes == [((1, 16, 3), True)] * 2 + [((5, 16, 3), False)] * 2
+
+
+def test_a_graph_that_takes_one_condition_only_is_run_once_an_environment(tmp_path, batch):
+    setup = tiny_setup(tmp_path)
+    # Its condition is a matrix that is added to every chunk: for many conditions it would not mean the same.
+    replace_denoiser(setup.bundle, "strong", denoiser_model(setup.task, 0.05))
+    single = BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, "onnx")
+    assert batch.batched and not single.batched
+    for draft, (strong, weak) in zip(drafts(single, 3), single.sample(drafts(single, 3)), strict=True):
+        alone = single.unbatched.sample(draft.encoded, 5, 5, draft.rng)
+        assert np.array_equal(strong, alone[0])
+        np.testing.assert_allclose(weak, alone[1], atol=1e-3)

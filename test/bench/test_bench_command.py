@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from tiny_bundle import make_tiny_bundle
+
+from bid_ros.bench import build_cells
+from bid_ros.cli import build_parser, main
+from bid_ros.commands.bench import grid_lists
+from bid_ros.core.paths import share
+from bid_ros.core.task import load_task
+
+
+@pytest.fixture
+def task():
+    return load_task(share("config", "pusht.yaml"))
+
+
+def cells_of(task, *arguments):
+    return build_cells(task, grid_lists(build_parser().parse_args(["bench", "pusht", *arguments])))
+
+
+def test_the_published_comparison(task):
+    cells = cells_of(task, "--preset", "published")
+    assert {cell.decoder for cell in cells} == {"vanilla", "warmstart", "ema", "bid", "bid+ema", "bid+warmstart"}
+    assert [(cell.horizon, cell.noise) for cell in cells] == [(1, 0.0), (1, 1.0)] * 6
+    assert {cell.samples for cell in cells if cell.decoder.startswith("bid")} == {16}
+
+
+def test_comma_lists_span_a_grid(task):
+    cells = cells_of(task, "--decoder", "vanilla,bid", "--horizon", "1,all", "--noise", "0, 1.5", "--samples", "1,4")
+    assert len(cells) == 2 * 2 * (1 + 2)
+    assert {cell.horizon for cell in cells} == {1, 15}
+
+
+def test_a_bench_from_the_command_line(task, tmp_path, capsys):
+    pytest.importorskip("gym_pusht")
+    bundle = make_tiny_bundle(tmp_path / "bundle", task)
+    arguments = ["bench", "pusht", "--bundle", str(bundle), "--episodes", "2", "--seeds", "1", "--steps", "6"]
+    arguments += ["--samples", "4", "--workers", "1", "--runtime", "onnx", "--out", str(tmp_path / "out"), "--json"]
+    assert main(arguments) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert [cell["cell"]["decoder"] for cell in first["cells"]] == ["vanilla", "bid"]
+    assert (tmp_path / "out" / "report.html").exists()
+
+    assert main(arguments) == 0, "running it again has nothing left to do"
+    again = json.loads(capsys.readouterr().out)
+    assert [cell["score"] for cell in again["cells"]] == [cell["score"] for cell in first["cells"]]
+
+    rows = tmp_path / "out" / "episodes.jsonl"
+    rows.write_text(rows.read_text()[:-10])
+    assert main(arguments) == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    assert len(error) == 1 and "damaged in line 4, nothing was changed" in error[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--noise", "much"], "--noise is 'much'; valid is a comma list of numbers"),
+        (["--horizon", "16"], "horizon 16 with delay 0 does not fit"),
+        (["--horizon", "long"], "horizon is 'long'"),
+        (["--decoder", "best"], "decoder 'best' is unknown"),
+        (["--seeds", "0"], "seeds are [0]"),
+        (["--workers", "0"], "workers is 0"),
+        (["--samples", "4", "--mode-size", "3"], "valid with 4 samples is at most 2"),
+        (["--bundle", "/nowhere"], "bundle folder /nowhere does not exist"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, capsys, arguments, message):
+    assert main(["bench", "pusht", "--out", str(tmp_path / "out"), *arguments, "--bundle", "/nowhere"]) == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    assert len(error) == 1 and message in error[0]
+    assert not (tmp_path / "out").exists()

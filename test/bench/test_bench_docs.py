@@ -1,0 +1,34 @@
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def copy(root, tmp_path):
+    for part in ("docs", "scripts"):
+        shutil.copytree(root / part, tmp_path / part)
+    return tmp_path
+
+
+def check(folder, root):
+    command = [sys.executable, str(folder / "scripts" / "results_tables.py"), "--check"]
+    return subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(root), "PATH": ""})
+
+
+def test_every_table_of_the_docs_is_what_its_summary_says(root):
+    done = check(root, root)
+    assert done.returncode == 0, done.stderr
+    pages = [root / "docs" / "results" / "pusht.md", *(root / "docs" / "reference" / "decoders").glob("*.md")]
+    without = [page.name for page in pages if "<!-- table " not in page.read_text() and page.stem != "index"]
+    assert not without, f"these pages show no measurement: {without}"
+
+
+def test_a_number_changed_by_hand_is_found(copy, root):
+    page = copy / "docs" / "reference" / "decoders" / "bid.md"
+    text = page.read_text()
+    row = next(line for line in text.splitlines() if line.startswith("|bid"))
+    page.write_text(text.replace(row, row.replace("0.", "1.", 1)))
+    done = check(copy, root)
+    assert done.returncode == 1 and done.stderr.split() == ["reference/decoders/bid.md"]

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from bid_ros.bench import make_cell
+from bid_ros.bench.grid import Unit
+from bid_ros.bench.results import ROWS, Results, load_trace, read_rows, write_parquet
+from bid_ros.bench.rollout import run_unit
+from bid_ros.core.errors import BidError
+
+HEADER = {"steps": 10, "bundle_sha256": "abc"}
+
+
+@pytest.fixture
+def done(setup, batch):
+    cell = make_cell(setup.task, decoder="vanilla", horizon=1)
+    return list(run_unit(Unit(cell, 1, (0, 2), 10), setup, batch))[-1]
+
+
+@pytest.fixture
+def folder(tmp_path, done):
+    results = Results(tmp_path / "out", HEADER)
+    results.add(done)
+    results.close()
+    return tmp_path / "out"
+
+
+def test_rows_and_paths_are_read_back(folder, done):
+    rows = read_rows(folder)
+    assert [row["episode"] for row in rows.values()] == [0, 2]
+    for row, expected, trace in zip(rows.values(), done.rows, done.traces, strict=True):
+        assert {name: row[name] for name in expected} == json.loads(json.dumps(expected))
+        found = load_trace(folder, row)
+        for name in ("commands", "agents", "blocks"):
+            assert np.array_equal(getattr(found, name), getattr(trace, name))
+
+
+def cut(text):
+    return text[:-20]
+
+
+def flip(text):
+    return text.replace('"steps": 10', '"steps": 11', 1)
+
+
+def garbage(text):
+    return text + "\0\0\0\n"
+
+
+def other(text):
+    return text + '{"score": 1}\n'
+
+
+@pytest.mark.parametrize(("damage", "line"), [(cut, 2), (flip, 1), (garbage, 3), (other, 3)])
+def test_damaged_results_are_refused_and_left_alone(folder, damage, line):
+    path = folder / ROWS
+    path.write_text(damage(path.read_text()))
+    before = {item: item.read_bytes() for item in folder.rglob("*") if item.is_file()}
+    with pytest.raises(BidError, match=rf"damaged in line {line}, nothing was changed"):
+        Results(folder, HEADER)
+    assert {item: item.read_bytes() for item in folder.rglob("*") if item.is_file()} == before
+
+
+def test_results_of_another_policy_are_not_mixed_in(folder):
+    with pytest.raises(BidError, match="made with bundle_sha256 'abc', not 'def'"):
+        Results(folder, {**HEADER, "bundle_sha256": "def"})
+
+
+def test_a_damaged_header_is_refused(folder):
+    (folder / "bench.json").write_text("{")
+    with pytest.raises(BidError, match=r"bench\.json cannot be read"):
+        Results(folder, HEADER)
+
+
+def test_two_benches_do_not_write_to_one_folder(folder):
+    first = Results(folder, HEADER)
+    with pytest.raises(BidError, match="another bench"):
+        Results(folder, HEADER)
+    first.close()
+    Results(folder, HEADER).close()
+
+
+def test_a_missing_path_is_said(folder):
+    row = next(iter(read_rows(folder).values()))
+    with pytest.raises(BidError, match="cannot be read"):
+        load_trace(folder, {**row, "trace": "none.npz"})
+
+
+def test_a_path_that_was_cut_off_is_said_in_one_line(folder):
+    row = next(iter(read_rows(folder).values()))
+    path = folder / "traces" / row["trace"]
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(BidError, match="cannot be read") as raised:
+        load_trace(folder, row)
+    assert "\n" not in str(raised.value)
+
+
+def test_parquet_has_a_column_for_every_setting(folder):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = read_rows(folder)
+    table = parquet.read_table(write_parquet(folder, rows)).to_pylist()
+    assert [(row["decoder"], row["episode"], row["steps"]) for row in table] == [("vanilla", 0, 10), ("vanilla", 2, 10)]

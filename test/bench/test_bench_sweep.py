@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from tiny_scene import observe_nothing, tiny_setup
+
+from bid_ros.bench import Crew, Plan, build_cells, make_cell, markdown, run_bench
+from bid_ros.bench.progress import Progress
+from bid_ros.bench.results import ROWS, read_rows
+from bid_ros.core.errors import BidError
+
+TIMES = {"encode_ms", "sample_ms", "choose_ms", "world_ms", "trace"}
+LISTS = {
+    "decoder": ["vanilla", "bid"],
+    "horizon": ["1"],
+    "noise": [0.0, 1.0],
+    "samples": [4],
+    "weak": [True],
+    "variant": ["corrected"],
+}
+
+
+def cells_of(setup, **changes):
+    return build_cells(setup.task, {**LISTS, **changes})
+
+
+def numbers(folder):
+    rows = read_rows(folder)
+    return {key: {name: row[name] for name in row if name not in TIMES} for key, row in sorted(rows.items())}
+
+
+def run(setup, folder, plan, crew=None, **changes):
+    return run_bench(cells_of(setup, **changes), plan, setup, folder, crew, log=io.StringIO())
+
+
+def test_workers_and_batches_change_no_number(setup, tmp_path):
+    run(setup, tmp_path / "one", Plan(5, (1, 2), 25, batch=5))
+    run(setup, tmp_path / "two", Plan(5, (1, 2), 25, batch=2), Crew(workers=2))
+    assert len(numbers(tmp_path / "one")) == 40
+    assert numbers(tmp_path / "one") == numbers(tmp_path / "two")
+
+
+def test_a_stopped_bench_goes_on_and_gives_the_same(setup, tmp_path):
+    whole = run(setup, tmp_path / "whole", Plan(4, (1,), 25))
+    run(setup, tmp_path / "parts", Plan(2, (1,), 25))
+    first = (tmp_path / "parts" / ROWS).read_bytes()
+    parts = run(setup, tmp_path / "parts", Plan(4, (1,), 25))
+    assert (tmp_path / "parts" / ROWS).read_bytes().startswith(first)
+    assert numbers(tmp_path / "whole") == numbers(tmp_path / "parts")
+    assert [item.score for item in whole] == [item.score for item in parts]
+
+
+def test_the_report_needs_nothing_else(setup, tmp_path):
+    summaries = run(setup, tmp_path, Plan(4, (1,), 25), samples=[4, 8])
+    page = (tmp_path / "report.html").read_text()
+    assert not re.search(r"(src|href)=['\"](?!data:)", page)
+    # Score bars, trade-off, N curve, noise curve, and a path and a film of an episode that differs.
+    assert page.count("data:image/png") >= 5 and page.count("data:image/gif") >= 1
+    assert all(item.label in page for item in summaries)
+    content = json.loads((tmp_path / "summary.json").read_text())
+    assert [cell["label"] for cell in content["cells"]] == [item.label for item in summaries]
+    assert all(item.latency_ms and item.latency_ms > 0 for item in summaries)
+    # What it took is said by the rows, so a call that finds everything done still knows.
+    assert content["process_s"] > 0
+    run(setup, tmp_path, Plan(4, (1,), 25), samples=[4, 8])
+    assert json.loads((tmp_path / "summary.json").read_text())["process_s"] == content["process_s"]
+
+
+def test_differences_are_paired_with_vanilla_under_the_same_conditions(setup, tmp_path):
+    summaries = run(setup, tmp_path, Plan(6, (1,), 25))
+    found = {(item.cell.decoder, item.cell.noise): item for item in summaries}
+    assert found["vanilla", 0.0].against is None
+    for noise in (0.0, 1.0):
+        mean, low, high = found["bid", noise].against
+        assert low <= mean <= high
+        assert mean == pytest.approx(found["bid", noise].score[0] - found["vanilla", noise].score[0])
+    assert not any(item.published for item in summaries), "nothing was published for episodes of 25 steps"
+    assert markdown(summaries).count("\n") == 1 + len(summaries)
+
+
+def test_reaction_times_are_measured_against_the_run_without_the_jump(setup, tmp_path):
+    slow = replace(setup, scene=replace(setup.scene, score=half))
+    summaries = run(
+        slow, tmp_path, Plan(4, (1,), 60), decoder=["vanilla"], noise=[0.0], jump=[80.0], horizon=["1", "8"]
+    )
+    reaction = {(item.cell.horizon, item.cell.jump): (item.reaction_s, item.reacted) for item in summaries}
+    assert reaction[1, 0.0] == (None, None)
+    assert reaction[1, 80.0] == (0.0, 1.0)  # the policy sees the block at once
+    assert {item.switches_per_s is None for item in summaries if item.cell.horizon == 1} == {False}
+    assert reaction[8, 80.0][0] > 0 and reaction[8, 80.0][1] == 1.0
+
+
+def half(coverage):
+    return 0.5 * coverage
+
+
+def test_a_decoder_that_needs_a_weak_policy_is_refused_without_one(tmp_path):
+    setup = tiny_setup(tmp_path / "bundle", weak=False)
+    with pytest.raises(BidError, match="has no weak policy, which decoder 'bid' needs"):
+        run(setup, tmp_path / "out", Plan(1, (1,), 5))
+    assert not (tmp_path / "out").exists()
+    assert len(run(setup, tmp_path / "out", Plan(1, (1,), 5), weak=[False])) == 4
+
+
+def test_a_failing_worker_is_reported(setup, tmp_path):
+    broken = replace(setup, scene=replace(setup.scene, observe=observe_nothing))
+    with pytest.raises(BidError, match="the camera is off"):
+        run_bench(cells_of(setup), Plan(2, (1,), 5), broken, tmp_path, Crew(workers=2), log=io.StringIO())
+
+
+@pytest.mark.timeout(400)
+def test_ray_gives_the_same_numbers(setup, tmp_path, monkeypatch, root):
+    pytest.importorskip("ray")
+    monkeypatch.setenv("PYTHONPATH", str(root / "test"))  # where the cluster's processes find the tiny scene
+    run(setup, tmp_path / "here", Plan(2, (1,), 10))
+    for attempt in range(3):
+        try:
+            run(setup, tmp_path / "ray", Plan(2, (1,), 10, batch=1), Crew(ray="local"))
+            break
+        except BidError as error:
+            # Ray gives its own processes 30 s to start, which a busy computer may not.
+            if attempt == 2 or "no Ray cluster answers" not in str(error):
+                raise
+    assert numbers(tmp_path / "here") == numbers(tmp_path / "ray")
+
+
+def test_progress_says_what_is_left():
+    log = io.StringIO()
+    progress = Progress(total=400, began_s=100.0, out=log)
+    progress.add(100, 2, 130.0)
+    assert log.getvalue() == " 25%  2 episodes done  0:00:30 spent  0:01:30 left   \n"
+    progress.add(10, 0, 131.0)
+    assert log.getvalue().count("\n") == 1, "not every event is worth a line"
+
+
+def test_a_cell_alone_is_no_comparison(setup, tmp_path):
+    cell = make_cell(setup.task, decoder="vanilla", horizon=1)
+    run_bench([cell], Plan(1, (1,), 5), setup, tmp_path, log=io.StringIO())
+    assert "differ most" not in (tmp_path / "report.html").read_text()

@@ -1,0 +1,237 @@
+"""``bid check``: real publishers, real twins as robots, and every way a folder can be wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import cv2
+import numpy as np
+import pytest
+import yaml
+from sensor_msgs.msg import Image
+
+from bid_ros.cameras import encode_image
+from bid_ros.cli import main
+from bid_ros.nodes.convert import time_message
+from bid_ros.nodes.qos import IMAGE
+from bid_ros.system.new import new_system
+from bid_ros.tasks.twins import build_twin
+
+LIMIT_S = 100.0
+SECOND = 1_000_000_000
+
+
+def check(folder, *arguments):
+    """Return exit status and findings by what they are of."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        status = main(["check", str(folder), "--json", *arguments])
+    report = json.loads(printed.getvalue())
+    findings = {finding["what"]: finding for finding in report["findings"]}
+    assert report["fails"] == sum(finding["state"] == "fail" for finding in findings.values())
+    assert all(bool(finding["advice"]) == (finding["state"] != "ok") for finding in findings.values())
+    return status, findings
+
+
+@pytest.fixture
+def system(tmp_path, ros_domain):
+    return new_system(tmp_path / "mine", "franka")
+
+
+@pytest.fixture(params=["franka", "ur"])
+def of_either_robot(request, tmp_path, ros_domain):
+    return new_system(tmp_path / "mine", request.param)
+
+
+def edit(system, file, **values):
+    """Replace fields of a file of the system; None leaves one out."""
+    path = system.folder / file
+    content = {**yaml.safe_load(path.read_text()), **values}
+    path.write_text(yaml.safe_dump({key: value for key, value in content.items() if value is not None}))
+
+
+def cameras(**replaced):
+    topics = {name: {"source": "topic", "address": f"/driver/{name}"} for name in ("third_person", "wrist")}
+    return {name: {**topics[name], **replaced.get(name, {})} for name in topics}
+
+
+def test_a_new_system_has_nothing_that_fails_in_its_twin(of_either_robot):
+    system = of_either_robot
+    status, findings = check(system.folder, "--out", str(system.folder.parent / "out"))
+    assert status == 0, findings
+    files = ["task.yaml", "robot.yaml", "cameras.yaml", "nodes.yaml", "view.rviz"]
+    assert list(findings) == [
+        *(*files, "who acts", "ROS", "twin", "rendering", "parameters", "libraries", "clock"),
+        *("rtprio", "memlock", "kernel", "receive buffers", "disk"),
+    ]
+    assert findings["who acts"]["measured"] == "device exercise"
+    assert "2 images of 96x96 px in" in findings["rendering"]["measured"]
+    assert not (system.folder.parent / "out").exists(), "a check writes nothing"
+
+
+def test_the_table_has_one_line_each_and_says_what_to_do(system):
+    edit(system, "nodes.yaml", arm={"ros__parameters": {"lookahed_s": 0.04}})
+    command = [sys.executable, "-m", "bid_ros.cli", "check", str(system.folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 1 and not done.stderr
+    lines = done.stdout.splitlines()
+    assert all(line.split()[0] in ("ok", "warn", "fail") for line in lines)
+    (failed,) = [line for line in lines if line.startswith("fail")]
+    assert "node 'arm' has no parameter 'lookahed_s'; valid are task, arm" in failed and "-> correct " in failed
+
+
+class Drivers:
+    """Publishes a picture per topic at a rate of its own."""
+
+    def __init__(self, node):
+        self._node = node
+
+    def add(self, topic, rate, width=160, height=120, encoding="rgb8", late_s=0.0):
+        message = Image(**encode_image(np.zeros((height, width, 3), np.uint8)))
+        message.encoding = encoding
+        publisher = self._node.create_publisher(Image, topic, IMAGE)
+
+        def publish():
+            message.header.stamp = time_message(time.time_ns() - round(late_s * SECOND))
+            publisher.publish(message)
+
+        self._node.create_timer(1 / rate, publish)
+
+
+def check_beside(bench, *arguments):
+    """Run ``bid check`` while the bench's publishers publish."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(check(*arguments)))
+    thread.start()
+    assert bench.until(lambda: results, LIMIT_S)
+    thread.join()
+    return results[0]
+
+
+def test_camera_topics_are_measured(bench, system):
+    drivers = Drivers(bench.node)
+    drivers.add("/driver/third_person", 20.0)
+    drivers.add("/driver/wrist", 20.0, 96, 96, late_s=3.0)
+    edit(system, "cameras.yaml", **cameras())
+    _, findings = check_beside(bench, system.folder, "--robot-ip", "127.0.0.88")
+    first, wrist = findings["camera third_person"], findings["camera wrist"]
+    assert first["state"] == "ok" and "160x120 rgb8" in first["measured"]
+    assert 15 < float(first["measured"].split(" Hz")[0]) < 22
+    assert wrist["state"] == "warn" and "clocks" in wrist["advice"]
+    assert 2900 < float(wrist["measured"].split("stamps ")[1].split(" ms")[0]) < 3500
+
+
+def test_camera_topics_that_do_not_suit_the_task_fail(bench, system):
+    drivers = Drivers(bench.node)
+    drivers.add("/driver/third_person", 4.0)
+    drivers.add("/driver/wrist", 20.0, encoding="16UC1")
+    edit(system, "cameras.yaml", **cameras())
+    status, findings = check_beside(bench, system.folder, "--robot-ip", "127.0.0.88")
+    assert status == 1
+    slow, deep = findings["camera third_person"], findings["camera wrist"]
+    assert slow["state"] == "fail" and "4." in slow["measured"] and slow["advice"].startswith("make it 10 Hz or more")
+    assert deep["state"] == "fail" and "encoding '16UC1'; valid are rgb8" in deep["measured"]
+
+
+def test_a_topic_without_images_and_a_crop_that_leaves_them_fail(bench, system):
+    Drivers(bench.node).add("/driver/wrist", 20.0)
+    edit(system, "cameras.yaml", **cameras(wrist={"crop": [0, 0, 400, 400]}))
+    _, findings = check_beside(bench, system.folder, "--robot-ip", "127.0.0.88")
+    nothing, cropped = findings["camera third_person"], findings["camera wrist"]
+    assert nothing["state"] == "fail"
+    assert nothing["measured"] == "0 images of topic /driver/third_person in 5 s, 0 publishers"
+    assert cropped["state"] == "fail" and "leaves the image of 160x120 px" in cropped["measured"]
+
+
+def test_a_camera_device_is_opened_and_measured(tmp_path, system):
+    writer = cv2.VideoWriter(str(system.folder / "table.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 20.0, (64, 48))
+    for level in range(20):
+        writer.write(np.full((48, 64, 3), 10 * level, np.uint8))
+    writer.release()
+    video = {"source": "uvc", "address": "table.avi"}
+    edit(
+        system, "cameras.yaml", **cameras(third_person={"twin": video}, wrist={"twin": {**video, "address": "no.avi"}})
+    )
+    status, findings = check(system.folder)
+    assert status == 1
+    assert findings["camera third_person"]["state"] == "ok" and "64x48" in findings["camera third_person"]["measured"]
+    assert "no.avi' does not exist" in findings["camera wrist"]["measured"]
+
+
+def test_a_robot_that_answers_is_reached_and_does_not_move(of_either_robot):
+    system, address = of_either_robot, "127.0.0.61"
+    twin = build_twin(system.task, address)
+    twin.start()
+    try:
+        before = twin.scene_state().qpos
+        _, findings = check(system.folder, "--robot-ip", address)
+        robot = findings[f"robot {address}"]
+        assert robot["state"] == "ok" and "answer in" in robot["measured"], robot
+        _, again = check(system.folder, "--robot-ip", address)
+        assert again[f"robot {address}"]["state"] == "ok", "the first check left the robot deaf"
+        np.testing.assert_allclose(twin.scene_state().qpos, before, atol=2e-3)
+    finally:
+        twin.stop()
+    status, findings = check(system.folder, "--robot-ip", address)
+    assert status == 1 and "no port of" in findings[f"robot {address}"]["measured"]
+
+
+@pytest.mark.parametrize(
+    ("file", "values", "what", "sentence"),
+    [
+        ("task.yaml", {"horizon": None}, "task.yaml", "the field 'horizon' is missing"),
+        ("task.yaml", {"horizons": 3}, "task.yaml", "unknown field 'horizons'; valid are name, robot"),
+        ("task.yaml", {"rate_hz": 0}, "task.yaml", "rate_hz is 0; valid is .*1 to 100"),
+        ("task.yaml", {"kind": "juggling"}, "task.yaml", "kind of task 'juggling' does not exist; valid are picking"),
+        ("task.yaml", {"robot": "kuka"}, "robot.yaml", "robot 'kuka' does not exist; valid are franka, ur"),
+        ("robot.yaml", {"stifness": 3}, "robot.yaml", "unknown field 'stifness'; valid are joint_prefix"),
+        ("robot.yaml", {"max_force": -1.0}, "robot.yaml", "max_force is -1"),
+        ("cameras.yaml", {"wrist": {"source": "gige"}}, "cameras.yaml", "source 'gige'; valid are twin, topic, bag"),
+        ("cameras.yaml", {"wrist": None}, "cameras.yaml", "'wrist' that the task observes is missing"),
+        ("nodes.yaml", {"camra": {}}, "nodes.yaml", "unknown field 'camra'; valid are arm, camera"),
+        (
+            "nodes.yaml",
+            {"safety": {"ros__parameters": {"late": 9}}},
+            "parameters",
+            "no parameter 'late'; valid are task",
+        ),
+        ("system.yaml", {"acts": "mindreader"}, "who acts", "device 'mindreader' does not exist; valid are exercise"),
+        ("system.yaml", {"acts": "policy"}, "who acts", "has no policy: train one"),
+        ("system.yaml", {"acts": "policy", "policy": {"bundle": "ur5_pick"}}, "who acts", "was made for another task"),
+        (
+            "system.yaml",
+            {"acts": "policy", "policy": {"bundle": "nothing"}},
+            "who acts",
+            "models/nothing was not found",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_its_line_and_the_other_lines_are_there(
+    system, file, values, what, sentence
+):
+    edit(system, file, **values)
+    status, findings = check(system.folder)
+    assert status == 1 and findings[what]["state"] == "fail", findings
+    assert re.search(sentence, findings[what]["measured"]), findings[what]
+    assert findings[what]["measured"].count("\n") == 0 and findings["disk"]["state"] == "ok"
+
+
+@pytest.mark.parametrize("file", ["task.yaml", "robot.yaml", "cameras.yaml", "nodes.yaml", "view.rviz"])
+def test_a_file_that_is_missing_is_named(system, file):
+    (system.folder / file).unlink()
+    status, findings = check(system.folder)
+    assert status == 1 and findings[file]["state"] == "fail" and f"has no file {file}" in findings[file]["measured"]
+
+
+def test_a_folder_that_is_no_system_is_bad_input(tmp_path, capsys):
+    assert main(["check", str(tmp_path)]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"error: folder {tmp_path} is no system: it has no system.yaml; make one with: bid new FOLDER\n"
+    )

@@ -1,0 +1,55 @@
+"""``bid new`` and then ``bid up``: a task of one's own starts in the twin of its robot, and nobody has to type."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from bid_ros.core.topics import EPISODE_EVENT, TOOL_POSE, camera_topic
+from bid_ros.recording.reader import BagReader
+
+
+def bid(*arguments):
+    command = [sys.executable, "-m", "bid_ros.cli", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("robot", ["franka", "ur"])
+def test_a_new_system_runs_to_its_end(tmp_path, ros_domain, robot):
+    system, out = tmp_path / "my_task", tmp_path / "out"
+    assert bid("new", system, "--robot", robot).returncode == 0
+    for file, change in (
+        ("task.yaml", lambda task: task.update(episode_timeout=4.0)),
+        # A test may share its computer with others; silence means less there.
+        (
+            "nodes.yaml",
+            lambda nodes: [
+                nodes[name]["ros__parameters"].update(heartbeat_deadline_s=2.0)
+                for name in nodes
+                if name in ("arm", "safety")
+            ],
+        ),
+    ):
+        content = yaml.safe_load((system / file).read_text())
+        change(content)
+        (system / file).write_text(yaml.safe_dump(content))
+    done = bid("up", system, "--episodes", 2, "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    run = json.loads(done.stdout)
+    assert (run["task"], run["episodes"], run["safety_stops"]) == ("my_task", 2, 0)
+    assert [result["outcome"] for result in run["results"]] == ["not judged"] * 2
+    assert "not judged: 2 episodes timed out; this twin has no judge" in done.stderr
+    with BagReader(out / "bag") as reader:
+        events = list(reader.messages([EPISODE_EVENT]))
+        start, end = (item.stamp_ns for item in events[1:3])
+        moved = [item.message.pose.position.y for item in reader.messages([TOOL_POSE], start, end)]
+        assert all(reader.counts[reader.recorded_name(camera_topic(name))] > 30 for name in ("third_person", "wrist"))
+    assert max(moved) - min(moved) > 0.02, "the device did not move the arm"
+    assert (out / "run.gif").stat().st_size > 1000

@@ -1,0 +1,104 @@
+"""``bid schema``: the shipped schemas are current, accept the shipped files and refuse what the package refuses."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+import yaml
+
+from bid_ros.cameras import CameraConfig
+from bid_ros.cli import main
+from bid_ros.commands.schema import schema_text
+from bid_ros.core.errors import ArmError, BidError
+from bid_ros.core.settings import parse_settings, parse_with_twin
+from bid_ros.core.task import Task
+from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.ur.config import UrConfig
+from bid_ros.system.folder import NodesSettings, SystemSettings, shipped_systems
+
+NAMES = ("cameras", "nodes", "robot-franka", "robot-ur", "system", "task")
+FILES = ("cameras", "nodes", "robot", "system", "task")
+
+
+@pytest.fixture
+def schemas(root):
+    return root / "config" / "schemas"
+
+
+def test_the_shipped_schemas_are_what_the_command_writes(schemas):
+    assert sorted(file.stem for file in schemas.iterdir()) == sorted(NAMES)
+    for name in NAMES:
+        assert (schemas / f"{name}.json").read_text() == schema_text(name), "run: bid schema --out config/schemas"
+
+
+def test_the_command_writes_one_schema_for_each_file_and_robot(tmp_path):
+    assert main(["schema", "--out", str(tmp_path / "schemas")]) == 0
+    assert set(NAMES) <= {file.stem for file in (tmp_path / "schemas").iterdir()}
+    with pytest.raises(ArmError, match="robot 'kuka' does not exist"):
+        schema_text("robot-kuka")
+
+
+@pytest.fixture(params=[f"{system}/{file}" for system in shipped_systems() for file in FILES] + ["pusht"])
+def shipped(request, root):
+    """A shipped file, what it holds, and the schema that its first line names."""
+    file = root / "config" / f"{request.param}.yaml"
+    first = file.read_text().splitlines()[0]
+    key = "# yaml-language-server: $schema="
+    assert first.startswith(key)
+    return file, yaml.safe_load(file.read_text()), json.loads((file.parent / first.removeprefix(key)).read_text())
+
+
+def validator(schema):
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_every_shipped_file_names_the_schema_that_it_keeps(shipped):
+    file, content, schema = shipped
+    kind = file.stem if file.stem in FILES else "task"
+    assert schema["title"].lower().startswith({"robot": file.parent.name.split("_")[0][:2]}.get(kind, kind)[:4])
+    validator(schema).validate(content)
+
+
+def read(file, content):
+    """Read ``content`` as the package reads that file."""
+    if file.stem == "cameras":
+        for name, camera in content.items():
+            parse_with_twin(CameraConfig, camera, "x", False, name=name)
+    elif file.stem == "robot":
+        kind = FrankaConfig if "franka" in str(file) else UrConfig
+        parse_with_twin(kind, content, "x", False, address="here")
+    else:
+        parse_settings({"nodes": NodesSettings, "system": SystemSettings}.get(file.stem, Task), content, "x")
+
+
+def places(node, trail=()):
+    if isinstance(node, dict | list):
+        for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+            yield (*trail, key)
+            yield from places(value, (*trail, key))
+
+
+@pytest.mark.parametrize("junk", [None, "some text", [], {"unknown": 1}, -1e9], ids=repr)
+def test_what_the_schema_accepts_at_any_place_the_package_reads_or_refuses_in_a_sentence(shipped, junk):
+    """And what the schema refuses is refused: an editor is never stricter than the package."""
+    file, content, schema = shipped
+    checks, read_all = validator(schema), 0
+    for place in places(content):
+        changed = copy.deepcopy(content)
+        node = changed
+        for key in place[:-1]:
+            node = node[key]
+        node[place[-1]] = junk
+        try:
+            read(file, changed)
+        except BidError as error:
+            assert "\n" not in str(error)
+        else:
+            # The reader of the file does not know the nodes' parameters, which the nodes themselves check.
+            assert file.stem == "nodes" or checks.is_valid(changed), place
+            read_all += 1
+    assert read_all < len(list(places(content)))

@@ -1,0 +1,131 @@
+"""Programs in which the packages of an extra are really missing."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from bid_ros.core.extras import install_line
+
+# Run by Python at its start, in every process: as if the packages were not installed.
+SITE = """
+import os, sys
+
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in os.environ["MISSING"].split():
+            return None
+        return self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
+"""
+# What the locks train, bench and develop install and the lock run does not.
+BEYOND_A_RUN = (
+    "torch onnx onnxscript onnx_ir sympy networkx tqdm ray gym_pusht gymnasium pygame pymunk shapely pyarrow "
+    "pytest mypy colcon_core imageio requests"
+)
+PUSHT = ("bench", "pusht", "--episodes", "1", "--steps", "1", "--seeds", "1", "--decoder", "vanilla", "--workers", "1")
+
+
+@pytest.fixture
+def program(tmp_path, root):
+    """Run Python without some packages; returns the ended process."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(SITE)
+    paths = [str(site), str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+
+    def run(missing: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "MISSING": missing, "PYTHONPATH": os.pathsep.join(paths)}
+        command = [sys.executable, *arguments]
+        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "words"),
+    [
+        ("torch", "train", ("train", "data.npz")),
+        ("torch", "train", ("export", "training")),
+        ("gym_pusht", "bench", PUSHT),
+        ("onnx", "bench", PUSHT),
+        ("ray", "ray", (*PUSHT, "--ray", "local")),
+    ],
+)
+def test_a_verb_without_its_extra_says_the_line_that_installs_it(program, missing, extra, words):
+    done = program(missing, "-m", "bid_ros.cli", *words)
+    assert done.returncode == 2
+    error = done.stderr.splitlines()[-1]
+    assert error.startswith("error: ")
+    assert f"(No module named '{missing}" in error
+    assert error.endswith(f"; install it with: {install_line(extra)}")
+    assert "Traceback" not in done.stderr
+
+
+BUILD_ARM = "from bid_ros.robots.registry import build_arm as go"
+BUILD_TWIN = """
+from bid_ros.core.paths import share
+from bid_ros.core.task import load_task
+from bid_ros.tasks.twins import build_twin
+build_twin(load_task(share("config", "{}", "task.yaml")), "127.0.0.1")
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "lines"),
+    [
+        (
+            "openvino",
+            "openvino",
+            ("from bid_ros.policy.runtimes.registry import build_runtime", "build_runtime('openvino')"),
+        ),
+        ("mujoco", "twin", (BUILD_TWIN.format("ur5_pick"),)),
+        ("franky_sim", "twin", (BUILD_TWIN.format("franka_place"),)),
+        (
+            "franky",
+            "franka",
+            (BUILD_ARM, "from bid_ros.robots.franka.config import *", "go('franka', FrankaConfig('::1'))"),
+        ),
+        ("rtde_control", "ur", (BUILD_ARM, "from bid_ros.robots.ur.config import *", "go('ur', UrConfig('::1'))")),
+        ("pyrealsense2", "realsense", ("from bid_ros.cameras.realsense import *", "RealSenseCamera('1').open()")),
+    ],
+)
+def test_a_part_without_its_extra_says_the_line_that_installs_it(program, missing, extra, lines):
+    done = program(missing, "-c", "\n".join(lines))
+    *_, error = done.stderr.splitlines()
+    assert f" needs the extra '{extra}' (No module named '{missing}'); install it with: {install_line(extra)}" in error
+    assert error.startswith("bid_ros.core.errors.")
+
+
+def test_nothing_but_training_and_tests_needs_more_than_a_run_installs(program, root):
+    modules = [
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+        for path in sorted((root / "bid_ros").rglob("*.py"))
+        if "learning" not in path.parts and path.stem not in ("__main__", "launching")
+    ]
+    assert "bid_ros.nodes.policy_node" in modules
+    assert "bid_ros.cli" in modules
+    done = program(BEYOND_A_RUN, "-c", "\n".join(f"import {module}" for module in modules))
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_line_installs_into_the_environment_that_runs(program):
+    interpreter, *rest = shlex.split(install_line("train"))
+    assert interpreter == sys.executable
+    assert rest == ["-m", "pip", "install", "bid_ros[train]"]  # the tests run in a virtual environment
+
+
+def test_a_module_of_our_own_that_is_missing_is_not_an_extra(program):
+    done = program(
+        "", "-c", "from bid_ros.core.extras import extra\nwith extra('train', 'this'):\n    import bid_ros.absent"
+    )
+    assert "ModuleNotFoundError: No module named 'bid_ros.absent'" in done.stderr

@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+
+from bid_ros.core.errors import ObservationError
+from bid_ros.core.limits import Limits
+from bid_ros.core.observation import ObservationBuffer
+from bid_ros.core.task import Feature, Task
+
+DT = 100_000_000
+MS = 1_000_000
+T0 = 1_700_000_000_000_000_000
+LIMITS = Limits((0.3, -0.3, 0.0), (0.7, 0.3, 0.6))
+POSITION = Feature("tool", "position", (3,), rate_hz=50)
+ACTION = (Feature("tool", "position", (3,)),)
+
+
+def task(steps=2, observation=None):
+    cameras = (Feature("front", "image", (2, 3, 3)), Feature("wrist", "image", (2, 3, 3)))
+    return Task("t", "franka", 10, steps, 16, observation or (*cameras, POSITION), ACTION, LIMITS)
+
+
+def image(value):
+    return np.full((2, 3, 3), value, dtype=np.uint8)
+
+
+def filled(buffer, frames=3, start=T0):
+    """Frames 0.1 s apart, positions 20 ms apart from a little before the first to a little after the last frame."""
+    for k in range(frames):
+        buffer.add("front", start + k * DT, image(k))
+        buffer.add("wrist", start + k * DT + 5 * MS, image(100 + k))
+    for k in range(-1, 5 * frames + 1):
+        buffer.add("tool", start + k * 20 * MS, np.full(3, k * 0.02))
+    return buffer
+
+
+def test_rows_lie_on_the_grid_and_take_the_nearest_sample():
+    observation = filled(ObservationBuffer(task())).assemble()
+    assert observation.stamp_ns == T0 + 2 * DT
+    assert observation.values["front"][:, 0, 0, 0].tolist() == [1, 2]
+    assert observation.values["wrist"][:, 0, 0, 0].tolist() == [101, 102]
+    np.testing.assert_allclose(observation.values["tool"][:, 0], [0.1, 0.2])
+    assert observation.values["front"].dtype == np.uint8 and observation.values["tool"].dtype == np.float64
+    assert observation.values["front"].shape == (2, 2, 3, 3) and observation.values["tool"].shape == (2, 3)
+
+
+def test_it_can_be_assembled_for_an_earlier_instant():
+    observation = filled(ObservationBuffer(task())).assemble(T0 + DT)
+    assert observation.values["front"][:, 0, 0, 0].tolist() == [0, 1]
+
+
+def test_the_stamp_is_the_newest_that_every_camera_has_reached():
+    buffer = ObservationBuffer(task())
+    assert buffer.stamp_ns() is None
+    buffer.add("front", T0 + DT, image(1))
+    assert buffer.stamp_ns() is None
+    buffer.add("wrist", T0, image(1))
+    assert buffer.stamp_ns() == T0
+    buffer.add("tool", T0 + 9 * DT, np.zeros(3))
+    assert buffer.stamp_ns() == T0
+
+
+def test_without_a_camera_the_vectors_set_the_stamp():
+    buffer = ObservationBuffer(task(observation=(POSITION,)))
+    buffer.add("tool", T0, np.ones(3))
+    assert buffer.assemble().stamp_ns == T0
+
+
+def test_a_row_before_the_first_sample_repeats_it():
+    buffer = ObservationBuffer(task(steps=4))
+    observation = filled(buffer, frames=2).assemble()
+    assert observation.values["front"][:, 0, 0, 0].tolist() == [0, 0, 0, 1]
+
+
+def test_the_newest_row_is_never_repeated_from_a_sample_that_came_too_late():
+    buffer = ObservationBuffer(task())
+    buffer.add("front", T0, image(0))
+    buffer.add("wrist", T0, image(0))
+    buffer.add("tool", T0 + 81 * MS, np.zeros(3))
+    with pytest.raises(ObservationError, match="'tool' is 81 ms away"):
+        buffer.assemble()
+
+
+def test_the_oldest_kept_sample_is_not_the_first_one():
+    """After samples were dropped, an instant before them is an error, not the start of an episode."""
+    buffer = ObservationBuffer(task(observation=(POSITION,)), history_s=0.1)
+    for k in range(100):
+        buffer.add("tool", T0 + k * 20 * MS, np.zeros(3))
+    oldest = T0 + 80 * 20 * MS
+    buffer.assemble(oldest + DT)
+    with pytest.raises(ObservationError, match="'tool' is 100 ms away"):
+        buffer.assemble(oldest)
+
+
+@pytest.mark.parametrize(("gap_ms", "ok"), [(80, True), (81, False)])
+def test_a_sample_too_far_away_is_an_error_that_names_it(gap_ms, ok):
+    buffer = ObservationBuffer(task())
+    for k in range(2):
+        buffer.add("front", T0 + k * DT, image(k))
+        buffer.add("wrist", T0 + k * DT, image(k))
+    buffer.add("tool", T0, np.zeros(3))
+    buffer.add("tool", T0 + DT - gap_ms * MS, np.ones(3))
+    if ok:
+        assert buffer.assemble().values["tool"][-1, 0] == 1.0
+    else:
+        with pytest.raises(ObservationError, match="'tool' is 81 ms away"):
+            buffer.assemble()
+
+
+def test_a_lost_frame_is_an_error():
+    buffer = ObservationBuffer(task())
+    for name in ("front", "wrist"):
+        buffer.add(name, T0, image(0))
+        buffer.add(name, T0 + 3 * DT, image(3))
+    buffer.add("tool", T0 + 3 * DT, np.zeros(3))
+    with pytest.raises(ObservationError, match="'front' is 100 ms away"):
+        buffer.assemble()
+
+
+def test_a_feature_that_never_came_is_named():
+    buffer = ObservationBuffer(task())
+    buffer.add("front", T0, image(0))
+    with pytest.raises(ObservationError, match="'wrist' has not arrived yet"):
+        buffer.assemble()
+
+
+def test_samples_that_are_not_newer_are_ignored():
+    buffer = ObservationBuffer(task(observation=(POSITION,)))
+    buffer.add("tool", T0, np.full(3, 1.0))
+    buffer.add("tool", T0, np.full(3, 2.0))
+    buffer.add("tool", T0 - 1, np.full(3, 3.0))
+    assert buffer.newest_ns("tool") == T0
+    assert buffer.assemble().values["tool"][-1, 0] == 1.0
+
+
+def test_a_driver_that_reuses_its_buffer_does_not_change_the_past():
+    buffer = ObservationBuffer(task(observation=(Feature("front", "image", (2, 3, 3)),)))
+    shared = image(7)
+    buffer.add("front", T0, shared)
+    shared[:] = 9
+    assert buffer.assemble().values["front"].max() == 7
+
+
+def test_reset_forgets_everything():
+    buffer = filled(ObservationBuffer(task()))
+    buffer.reset()
+    assert buffer.stamp_ns() is None and buffer.newest_ns("tool") is None
+    with pytest.raises(ObservationError, match="has not arrived"):
+        buffer.assemble()
+    # The start of the next episode may even lie before the end of the last one.
+    assert filled(buffer, start=T0 - 50 * DT).assemble().stamp_ns == T0 - 48 * DT
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("side", image(0), "'side' is not in task 't'; valid are front, wrist, tool"),
+        ("front", np.zeros((4, 3, 3), dtype=np.uint8), r"shape \(4, 3, 3\); the task says \(2, 3, 3\)"),
+        ("front", np.zeros((2, 3), dtype=np.uint8), "shape"),
+        ("front", np.zeros((2, 3, 3)), "type float64; valid is uint8"),
+        ("tool", np.zeros(4), r"shape \(4,\); the task says \(3,\)"),
+        ("tool", np.array([0.0, np.nan, 0.0]), "not finite"),
+        ("tool", np.array([0.0, np.inf, 0.0]), "not finite"),
+    ],
+)
+def test_what_the_task_does_not_say_is_refused_and_changes_nothing(name, value, words):
+    buffer = ObservationBuffer(task())
+    with pytest.raises(ObservationError, match=words):
+        buffer.add(name, T0, value)
+    assert all(buffer.newest_ns(item) is None for item in ("front", "wrist", "tool"))

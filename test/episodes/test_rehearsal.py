@@ -1,0 +1,138 @@
+"""Rehearsals of a teleoperator that knows where the cup is: the rules, without a trained policy."""
+
+import json
+
+import numpy as np
+import pytest
+from tiny_bundle import make_tiny_bundle
+
+from bid_ros.cli import main
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import load_task
+from bid_ros.decoding import Choice
+from bid_ros.episodes.log import scene_of
+from bid_ros.episodes.rehearsal import Rehearsal, RehearsalConfig
+from bid_ros.policy.decide import DecisionRecord
+from bid_ros.robots.gripper import GripperThresholds
+from bid_ros.tasks.picking.string_path import picking_layout
+from bid_ros.tasks.placing.cup_path import episode_scene
+from bid_ros.tasks.registry import build_stage, find_demonstrator
+
+SEED = 300_000
+THRESHOLDS = GripperThresholds(0.03, 0.07)
+
+
+class Operator:
+    """Stands in for policy and decoder: a clean demonstration towards the cup, or beside it."""
+
+    def __init__(self, task, beside=0.0, steps=15):
+        self.task, self._beside, self._steps = task, np.array([beside, 0.0, 0.0]), steps
+
+    def reset(self, seed):
+        plan, places = find_demonstrator(self.task).plan, PLACES[self.task.name](seed)
+        bodies = {name: np.append(place, 0.0) + self._beside for name, place in places.items()}
+        self._plan = plan("clean", 0, scene_of(self.task, seed), bodies, NANOSECONDS)
+
+    def decide(self, observation):
+        chunk = self._plan.chunk_at(observation.stamp_ns, self._steps, self.task.dt_ns)
+        choice = Choice(chunk.actions, 0, None, None, 0)
+        return DecisionRecord(observation.stamp_ns, chunk, np.zeros(0), None, choice, 0, 0, 0)
+
+
+PLACES = {
+    "franka_place": lambda seed: {"cup": episode_scene(seed, 0.0).cup_start},
+    "ur5_pick": lambda seed: {"cup": picking_layout(seed).cup_start, "saucer": picking_layout(seed).saucer},
+}
+
+
+@pytest.fixture
+def picking(root):
+    return load_task(root / "config" / "ur5_pick" / "task.yaml")
+
+
+@pytest.fixture
+def task(root):
+    return load_task(root / "config" / "franka_place" / "task.yaml")
+
+
+@pytest.fixture
+def rehearse():
+    made = []
+
+    def run(operator, speed=0.0):
+        made.append(Rehearsal(operator.task, operator, build_stage(operator.task, THRESHOLDS)))
+        return made[-1].run(0, SEED, speed)
+
+    yield run
+    for rehearsal in made:
+        rehearsal.close()
+
+
+def test_who_knows_the_cup_places_into_it(task, rehearse):
+    result = rehearse(Operator(task))
+    assert result.success and result.outcome == "success" and 1.0 < result.duration_s < 6.0
+
+
+def test_who_goes_beside_the_cup_touches_it(task, rehearse):
+    assert rehearse(Operator(task, beside=0.03)).outcome == "touched"
+
+
+def test_who_is_blind_misses_a_moving_cup(task, rehearse):
+    assert rehearse(Operator(task), speed=0.03).outcome in ("touched", "dropped")
+
+
+def test_who_knows_cup_and_saucer_picks_and_puts(picking, rehearse):
+    result = rehearse(Operator(picking))
+    assert result.outcome == "success" and 4.0 < result.duration_s < 10.0
+
+
+def test_who_goes_beside_the_cup_does_not_pick_it(picking, rehearse):
+    assert rehearse(Operator(picking, beside=0.06)).outcome in ("timeout", "dropped")
+
+
+def test_a_cup_that_is_pulled_away_is_not_picked_by_who_is_blind(picking, rehearse):
+    assert not rehearse(Operator(picking), speed=0.03).success
+
+
+def test_one_rehearsal_does_not_change_the_next(picking):
+    rehearsal = Rehearsal(picking, Operator(picking), build_stage(picking, THRESHOLDS))
+    try:
+        first = rehearsal.run(0, SEED, 0.0)
+        assert rehearsal.run(0, SEED + 1, 0.0).duration_s != first.duration_s
+        assert rehearsal.run(0, SEED, 0.0) == first
+    finally:
+        rehearsal.close()
+
+
+def test_who_stops_sending_runs_out_of_time(task, rehearse):
+    class Silent(Operator):
+        def decide(self, observation):
+            return None
+
+    result = rehearse(Silent(task))
+    assert result.outcome == "timeout" and result.duration_s == pytest.approx(task.episode_timeout)
+
+
+def test_the_envelope_stops_a_chunk_outside_the_workspace(task, rehearse):
+    assert rehearse(Operator(task, beside=0.4)).outcome.startswith("stopped: ")
+
+
+def test_an_impossible_delay_is_refused():
+    with pytest.raises(BidError, match="latency_s is -1 s; valid is 0 to"):
+        RehearsalConfig(latency_s=-1)
+
+
+def test_the_command_writes_a_run_that_tables_understand(root, task, tmp_path, capsys):
+    bundle = make_tiny_bundle(tmp_path / "bundle", task)
+    arguments = ["--bundle", str(bundle), "--episodes", "1", "--samples", "4", "--out", str(tmp_path), "--json"]
+    assert main(["rehearse", "franka_place", *arguments]) == 0
+    run = json.loads(capsys.readouterr().out)
+    assert run["hardware"] == "rehearsal" and run["results"][0]["outcome"] in ("timeout", "dropped")
+    assert main(["table", str(tmp_path / "run.json")]) == 0
+    assert "bid, N = 4" in capsys.readouterr().out
+
+
+def test_the_command_refuses_no_episode(capsys):
+    assert main(["rehearse", "franka_place", "--episodes", "0"]) == 2
+    assert "episodes is 0; valid is 1 to 100000" in capsys.readouterr().err

@@ -1,0 +1,354 @@
+"""What every arm must do, run through the real client against a simulated robot that speaks the robot's protocol."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.base import Arm, Dynamics
+from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.registry import build_arm
+from bid_ros.robots.ur.config import UrConfig
+
+PERIOD_S = 0.01
+ZERO = np.zeros(3)
+
+
+# A robot compensates the friction of its joints, the simulated one does not: 60 % of its Coulomb friction in Nm.
+FRICTION = (0.68, 0.68, 0.68, 0.68, 0.46, 0.26, 0.15)
+
+
+def franka(address, **parts):
+    config = FrankaConfig(
+        address,
+        twin=True,
+        dynamics=Dynamics(0.5, 0.1, 0.1),
+        translational_stiffness=2500.0,
+        rotational_stiffness=120.0,
+        friction_coulomb=FRICTION,
+        friction_viscous=(0.2,) * 7,
+        **parts,
+    )
+    return build_arm("franka", config)
+
+
+def ur(address, **parts):
+    return build_arm(
+        "ur", UrConfig(address, twin=True, lookahead_time_s=0.05, gain=500.0, state_timeout_s=0.2, **parts)
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """An arm: how it is built, which simulated robot it drives, and the ports that it needs first."""
+
+    build: Callable[..., Arm]
+    server: tuple[str, ...]
+    ports: tuple[int, ...]
+
+
+CASES = {
+    "franka": Case(franka, ("franky_sim_server.py",), (1337,)),
+    "ur e-series": Case(ur, ("ur_server.py", "e-series"), (29999, 30004)),
+    "ur cb3": Case(partial(ur, model="ur5"), ("ur_server.py", "cb3"), (29999, 30004)),
+}
+every_arm = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+
+
+# Of module scope, so that pytest runs the tests arm by arm, with one simulated robot at a time.
+@pytest.fixture(scope="module", params=list(CASES))
+def connectable(request, module_servers):
+    case = CASES[request.param]
+    server = module_servers(*case.server)
+    yield lambda: case.build(server.address)
+    server.close()
+
+
+@pytest.fixture
+def arm(connectable):
+    """A connected arm, at rest where the test before left it."""
+    built = connectable()
+    built.connect()
+    yield built
+    built.close()
+
+
+def wait_until(condition, limit_s, what):
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
+        time.sleep(0.002)
+
+
+def hold(state):
+    return Setpoint(state.tool_position, state.tool_quaternion, ZERO, ZERO)
+
+
+def stream(arm, place, seconds):
+    """Stream positions ``place(t)`` at 100 Hz; return rows (time, measured, wanted) and the calls' times in s."""
+    quaternion = arm.state().tool_quaternion
+    begin = time.monotonic()
+    rows, calls = [], []
+    for k in range(round(seconds / PERIOD_S)):
+        t = time.monotonic() - begin
+        velocity = (place(t + 1e-4) - place(t)) / 1e-4
+        called = time.monotonic()
+        arm.command(Setpoint(place(t), quaternion, velocity, ZERO))
+        state = arm.state()
+        calls.append(time.monotonic() - called)
+        rows.append((t, state.tool_position, place(t)))
+        time.sleep(max(0.0, begin + (k + 1) * PERIOD_S - time.monotonic()))
+    return rows, calls
+
+
+def assert_prompt(calls, when):
+    """Calls return without waiting: 5 ms, but for a few that a busy computer held up; none waits for the robot."""
+    p90, longest = 1000 * np.quantile(calls, 0.9), 1000 * max(calls)
+    assert p90 < 5.0, f"one in ten calls took {p90:.1f} ms {when}"
+    assert longest < 50.0, f"a call took {longest:.1f} ms {when}"
+
+
+def smooth(start, offset, seconds):
+    """A minimum-jerk move by ``offset``; at rest before 0 and after ``seconds``."""
+
+    def place(t):
+        s = min(max(t / seconds, 0.0), 1.0)
+        return start + offset * (10 * s**3 - 15 * s**4 + 6 * s**5)
+
+    return place
+
+
+def joint_speed(arm):
+    return float(np.abs(arm.state().joint_velocities).max())
+
+
+def test_it_is_an_arm_and_its_state_is_finite(arm):
+    assert isinstance(arm, Arm)
+    state, info = arm.state(), arm.info
+    assert len(info.joint_names) == len(state.joint_positions) == len(state.joint_velocities)
+    for values in (state.joint_positions, state.joint_velocities, state.tool_position):
+        assert np.isfinite(values).all()
+    assert np.linalg.norm(state.tool_quaternion) == pytest.approx(1.0)
+    assert 0.0 <= state.gripper_width <= info.gripper_max + 0.002
+    assert not state.in_control
+    assert state.fault == ""
+    assert abs(time.time_ns() - state.stamp_ns) < 1e9
+
+
+def test_the_state_goes_on_in_and_out_of_control(arm):
+    for begin in (lambda: None, arm.start):
+        begin()
+        stamp = arm.state().stamp_ns
+        wait_until(lambda stamp=stamp: arm.state().stamp_ns > stamp, 1.0, "a newer state")
+
+
+def test_entering_control_does_not_move_and_holding_keeps_the_pose(arm):
+    before = arm.state()
+    arm.start()
+    arm.start()
+    assert arm.state().in_control
+    rows, _ = stream(arm, lambda t: before.tool_position, 1.0)
+    drift = max(np.linalg.norm(measured - before.tool_position) for _, measured, _ in rows)
+    assert drift < 0.002, f"drifted {1000 * drift:.2f} mm"
+
+
+def test_a_streamed_move_is_tracked(arm):
+    arm.start()
+    start = arm.state().tool_position
+    offset = np.array([-0.03, 0.03, -0.025])
+    rows, calls = stream(arm, smooth(start, offset, 1.0), 1.4)
+    errors = [np.linalg.norm(measured - wanted) for _, measured, wanted in rows]
+    assert max(errors) < 0.010, f"worst {1000 * max(errors):.1f} mm"
+    assert errors[-1] < 0.002, f"at the end {1000 * errors[-1]:.1f} mm"
+    assert_prompt(calls, "for a command and a state")
+    speeds = [np.linalg.norm(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(rows[::5])]
+    peak = 1.875 * np.linalg.norm(offset)
+    assert max(speeds) < 1.3 * peak, f"measured {max(speeds):.3f} m/s, commanded at most {peak:.3f}"
+
+
+def test_the_gripper_does_not_block_the_arm_and_the_newest_request_wins(arm):
+    arm.start()
+    state = arm.state()
+    arm.command_gripper(0.0)
+    wait_until(lambda: arm.state().gripper_busy, 1.0, "the gripper to begin")
+    stamp = time.monotonic()
+    arm.command_gripper(0.08)
+    arm.command_gripper(0.01)
+    arm.command_gripper(arm.info.gripper_max)
+    assert time.monotonic() - stamp < 0.01
+    _, calls = stream(arm, lambda t: state.tool_position, 0.5)
+    assert_prompt(calls, "while the gripper moved")
+    wait_until(lambda: arm.state().gripper_width < 0.07, 3.0, "the gripper to close")
+    wait_until(lambda: arm.state().gripper_width > 0.075 and not arm.state().gripper_busy, 5.0, "the last request")
+
+
+def test_noise_between_the_thresholds_moves_no_finger(arm):
+    arm.command_gripper(arm.info.gripper_max)
+    wait_until(lambda: arm.state().gripper_busy, 1.0, "the gripper to begin")
+    wait_until(lambda: not arm.state().gripper_busy, 5.0, "an open gripper")
+    for width in (0.058, 0.05, 0.047):
+        arm.command_gripper(width)
+    end = time.monotonic() + 0.2
+    while time.monotonic() < end:
+        assert not arm.state().gripper_busy
+        time.sleep(0.005)
+
+
+def test_a_stop_in_motion_comes_to_rest_and_can_be_repeated(arm):
+    arm.start()
+    start = arm.state().tool_position
+    stream(arm, smooth(start, np.array([0.06, 0.0, 0.0]), 0.6), 0.3)
+    assert joint_speed(arm) > 0.05
+    begin = time.monotonic()
+    arm.stop()
+    wait_until(lambda: joint_speed(arm) < 0.02, 0.5 - (time.monotonic() - begin), "rest")
+    state = arm.state()
+    assert not state.in_control
+    assert state.fault == ""
+    arm.stop()
+    with pytest.raises(ArmError, match="not in control"):
+        arm.command(hold(state))
+    arm.start()
+    stream(arm, lambda t: state.tool_position, 0.1)
+    assert arm.state().in_control
+
+
+def test_homing_waits_and_leaves_control(arm):
+    arm.start()
+    start = arm.state().joint_positions
+    goal = start + 0.1 * np.isin(np.arange(len(start)), (1, 3))
+    arm.move_to_joints(goal, Dynamics(0.5, 0.3, 0.3))
+    assert arm.state().joint_positions == pytest.approx(goal, abs=0.015)
+    assert not arm.state().in_control
+    with pytest.raises(ArmError, match=f"valid is {len(goal)} finite numbers"):
+        arm.move_to_joints(np.zeros(3))
+
+
+def test_a_stop_ends_homing_early(arm):
+    start = arm.state().joint_positions
+    goal = start + 0.5 * (np.arange(len(start)) == 0)
+    outcome = []
+
+    def home():
+        try:
+            arm.move_to_joints(goal, Dynamics(0.3, 0.1, 0.1))
+        except ArmError as error:
+            outcome.append(str(error))
+
+    thread = threading.Thread(target=home)
+    thread.start()
+    wait_until(lambda: joint_speed(arm) > 0.1, 2.0, "homing to begin")
+    begin = time.monotonic()
+    arm.stop()
+    assert time.monotonic() - begin < 1.5
+    thread.join(1.0)
+    assert not thread.is_alive()
+    assert "it was stopped" in outcome[0]
+    wait_until(lambda: joint_speed(arm) < 0.02, 0.5, "rest")
+    assert goal[0] - arm.state().joint_positions[0] > 0.1
+    arm.start()
+    assert arm.state().in_control
+
+
+def test_recovery_without_a_fault_is_harmless(arm):
+    arm.recover()
+    arm.start()
+    assert arm.state().in_control
+
+
+@pytest.mark.parametrize("width", [float("nan"), float("inf")])
+def test_an_impossible_width_is_refused(arm, width):
+    with pytest.raises(ArmError, match="finite"):
+        arm.command_gripper(width)
+
+
+def test_a_set_point_that_is_not_finite_is_refused(arm):
+    arm.start()
+    state = arm.state()
+    with pytest.raises(ArmError, match="finite"):
+        arm.command(Setpoint(np.full(3, np.nan), state.tool_quaternion, ZERO, ZERO))
+    stream(arm, lambda t: state.tool_position, 0.1)
+    assert arm.state().in_control
+
+
+@every_arm
+def test_an_arm_that_is_not_connected_says_so(case):
+    arm = case.build("127.77.250.1")
+    arm.stop()
+    arm.close()
+    for call in (arm.state, arm.start, lambda: arm.command_gripper(0.05)):
+        with pytest.raises(ArmError, match="connect"):
+            call()
+
+
+@every_arm
+def test_an_address_where_nothing_listens_is_one_sentence(case):
+    begin = time.monotonic()
+    with pytest.raises(ArmError, match=r"127\.77\.250\.1: .* check the address") as caught:
+        case.build("127.77.250.1").connect()
+    assert "\n" not in str(caught.value)
+    assert time.monotonic() - begin < 2.0
+
+
+@every_arm
+def test_a_robot_that_accepts_but_never_speaks_times_out(case):
+    with ExitStack() as listening:
+        for port in case.ports:
+            listening.enter_context(socket.create_server(("127.77.250.2", port)))
+        arm = case.build("127.77.250.2", connect_timeout_s=0.5)
+        begin = time.monotonic()
+        with pytest.raises(ArmError, match=r"no answer from the robot at 127\.77\.250\.2 within 0\.5 s: check"):
+            arm.connect()
+        assert time.monotonic() - begin < 2.0
+
+
+def test_a_real_address_demands_a_real_time_kernel(own_servers):
+    if Path("/sys/kernel/realtime").exists():
+        pytest.skip("this machine has a real-time kernel")
+    with pytest.raises(ArmError, match="PREEMPT_RT"):
+        build_arm("franka", FrankaConfig(own_servers("franky_sim_server.py").address)).connect()
+
+
+@every_arm
+def test_a_silent_robot_is_a_fault_until_a_person_recovers(own_servers, case):
+    server = own_servers(*case.server)
+    arm = case.build(server.address)
+    arm.connect()
+    arm.start()
+    state = arm.state()
+    server.freeze()
+    wait_until(lambda: arm.state().fault, 2.0, "the fault")
+    assert server.address in arm.state().fault
+    assert not arm.state().in_control
+    begin = time.monotonic()
+    with pytest.raises(ArmError, match=server.address):
+        arm.command(hold(state))
+    with pytest.raises(ArmError, match="recover first"):
+        arm.start()
+    arm.state()
+    assert time.monotonic() - begin < 0.05, "a lost robot must not block the loop"
+    server.go_on()
+    with pytest.raises(ArmError, match="recover first"):
+        arm.start()
+    arm.recover()
+    arm.start()
+    stream(arm, lambda t: arm.state().tool_position, 0.2)
+    assert arm.state().in_control
+    server.process.kill()
+    wait_until(lambda: arm.state().fault, 2.0, "the fault")
+    with pytest.raises(ArmError, match=server.address):
+        arm.recover()
+    assert server.address in arm.state().fault, "the state stays readable when recovery fails"
+    arm.stop()
+    arm.close()
+    arm.close()

@@ -1,0 +1,516 @@
+"""What only a UR does: its states, its refusals, its rate, and the process that drives it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.base import Dynamics
+from bid_ros.robots.registry import build_arm
+from bid_ros.robots.robotiq.driver import RobotiqConfig
+from bid_ros.robots.ur.config import UrConfig
+from bid_ros.robots.ur.protocol import CLEAR
+from bid_ros.robots.ur.twin.pendant import INITIAL_Q
+
+PERIOD_S = 0.01
+ZERO = np.zeros(3)
+
+
+# This process and the twin share a computer with other tests.
+STATE_TIMEOUT_S = 0.2
+OPTIONS = {
+    "twin": True,
+    "gripper": None,
+    "lookahead_time_s": 0.05,
+    "gain": 1500.0,
+    "silence_timeout_s": 0.2,
+    "state_timeout_s": STATE_TIMEOUT_S,
+}
+
+
+def ur(address, **parts):
+    return build_arm("ur", UrConfig(address, **{**OPTIONS, **parts}))
+
+
+@pytest.fixture(scope="module")
+def robot(module_servers):
+    return module_servers("ur_server.py", "e-series")
+
+
+@pytest.fixture
+def arm(robot):
+    built = ur(robot.address)
+    built.connect()
+    built.move_to_joints(INITIAL_Q, Dynamics(1.0, 1.0, 1.0))
+    yield built
+    built.close()
+
+
+def wait_until(condition, limit_s, what):
+    end = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
+        time.sleep(0.002)
+
+
+def stream(arm, velocity, seconds, start=None):
+    """Stream a steady motion at ``velocity`` m/s from ``start`` or from where the arm is, ramped up in 0.2 s."""
+    state = arm.state()
+    place = state.tool_position.copy() if start is None else start.copy()
+    begin = due = time.monotonic()
+    while time.monotonic() < begin + seconds:
+        now = np.asarray(velocity) * min((time.monotonic() - begin) / 0.2, 1.0)
+        place += now * PERIOD_S
+        arm.command(Setpoint(place, state.tool_quaternion, now, ZERO))
+        due += PERIOD_S
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+def at_rest(arm):
+    return np.abs(arm.state().joint_velocities).max() < 0.01
+
+
+@pytest.mark.parametrize("rate", [125, 500])
+def test_set_points_go_out_at_the_robots_rate(robot, rate):
+    arm = ur(robot.address, rate_hz=rate)
+    arm.connect()
+    arm.start()
+    stream(arm, [0.0, 0.05, 0.0], 1.0)
+    statistics = arm.statistics()
+    assert statistics.nominal_ms == 1000 / rate
+    assert statistics.count + statistics.skipped == pytest.approx(rate, rel=0.2)
+    assert statistics.p50_ms == pytest.approx(statistics.nominal_ms, abs=0.5)
+    assert statistics.p50_ms <= statistics.p99_ms <= statistics.max_ms
+    assert statistics.nominal_ms < statistics.longest_echo_ms < 1000 * STATE_TIMEOUT_S
+    arm.close()
+    with pytest.raises(ArmError, match="not connected"):
+        arm.statistics()
+
+
+def test_a_protective_stop_in_motion_is_reported_latched_and_released_by_a_person(arm, robot):
+    arm.start()
+    stream(arm, [0.0, 0.1, 0.0], 0.4)
+    assert robot.ask("protective stop test") == "ok"
+    with pytest.raises(ArmError, match=r"robot at 127\.78\.\d+\.1 made a protective stop: look at what it met"):
+        stream(arm, [0.0, 0.1, 0.0], 1.0)
+    wait_until(lambda: at_rest(arm), 0.5, "rest")
+    # For as long as nobody recovers it: the robot still speaks, and nothing that was sent is waited for.
+    end = arm.state().stamp_ns + int(3e9 * STATE_TIMEOUT_S)
+    wait_until(lambda: arm.state().stamp_ns > end, 3.0, "newer states, as the robot still speaks")
+    with pytest.raises(ArmError, match="recover first"):
+        arm.start()
+    assert "protective stop" in arm.state().fault
+    arm.recover()
+    arm.start()
+    stream(arm, [0.0, -0.05, 0.0], 0.2)
+    assert arm.state().in_control
+
+
+def test_an_emergency_stop_and_the_power_stay_the_work_of_a_person_at_the_robot(own_servers):
+    robot = own_servers("ur_server.py", "e-series")
+    arm = ur(robot.address)
+    arm.connect()
+    arm.start()
+    stream(arm, [0.0, 0.1, 0.0], 0.4)
+    assert robot.ask("emergency stop") == "ok"
+    with pytest.raises(ArmError, match="is in an emergency stop"):
+        stream(arm, [0.0, 0.1, 0.0], 1.0)
+    wait_until(lambda: at_rest(arm), 0.5, "rest")
+    with pytest.raises(ArmError, match="EMERGENCY_STOP: clear that at the robot"):
+        arm.recover()
+    assert robot.ask("release emergency stop") == "ok"
+    with pytest.raises(ArmError, match="POWER_OFF: switch it on and release its brakes"):
+        arm.recover()
+    assert "POWER_OFF" in arm.state().fault
+    # Only a recovery, which a person asked for, clears what made the last one fail.
+    with pytest.raises(ArmError, match=r"POWER_OFF: .*; recover first"):
+        arm.connect()
+    arm.close()
+    with pytest.raises(ArmError, match="POWER_OFF"):
+        arm.connect()
+
+
+def test_a_power_off_in_motion_is_a_fault(own_servers):
+    robot = own_servers("ur_server.py", "e-series")
+    arm = ur(robot.address)
+    arm.connect()
+    arm.start()
+    stream(arm, [0.0, 0.1, 0.0], 0.4)
+    assert robot.ask("power off") == "ok"
+    with pytest.raises(ArmError, match="is powered off: switch it on and release its brakes"):
+        stream(arm, [0.0, 0.1, 0.0], 1.0)
+    wait_until(lambda: at_rest(arm), 0.5, "rest")
+    arm.close()
+
+
+def dashboard(address, command):
+    with socket.create_connection((address, 29999), 2.0) as connection:
+        connection.recv(1000)
+        connection.sendall(command.encode() + b"\n")
+        return connection.recv(1000).decode().strip()
+
+
+def test_a_program_that_somebody_stops_is_a_fault(arm, robot):
+    arm.start()
+    stream(arm, [0.0, 0.1, 0.0], 0.4)
+    assert dashboard(robot.address, "stop") == "Stopped"
+    with pytest.raises(ArmError, match="stopped our program: look at the pendant"):
+        stream(arm, [0.0, 0.1, 0.0], 1.0)
+    wait_until(lambda: at_rest(arm), 0.5, "rest")
+    arm.recover()
+    arm.start()
+
+
+def test_local_mode_is_named_at_connecting_and_when_the_program_was_stopped(own_servers):
+    robot = own_servers("ur_server.py", "e-series")
+    arm = ur(robot.address)
+    assert robot.ask("local") == "ok"
+    with pytest.raises(ArmError, match="is in local mode: switch it to remote control"):
+        arm.connect()
+    assert robot.ask("remote") == "ok"
+    arm.connect()
+    arm.start()
+    stream(arm, [0.0, 0.1, 0.0], 0.4)
+    assert robot.ask("local") == "ok"
+    assert robot.ask("stop program") == "ok"
+    with pytest.raises(ArmError, match="stopped our program: look at the pendant, whether it is in local mode"):
+        stream(arm, [0.0, 0.1, 0.0], 1.0)
+    wait_until(lambda: at_rest(arm), 0.5, "rest")
+    with pytest.raises(ArmError, match="is in local mode"):
+        arm.recover()
+    assert "is in local mode" in arm.state().fault
+    arm.close()
+
+
+def test_a_robot_that_another_client_drives_is_left_to_it(arm, robot):
+    second = ur(robot.address)
+    with pytest.raises(ArmError, match="runs another program: stop that on the pendant first"):
+        second.connect()
+    arm.start()
+    stream(arm, [0.0, 0.05, 0.0], 0.3)
+    assert arm.state().fault == ""
+
+
+def test_a_program_that_is_left_over_is_ended_by_a_recovery(arm, robot):
+    os.kill(arm._link._process.pid, signal.SIGKILL)
+    wait_until(lambda: arm.state().fault, 1.0, "the fault")
+    assert "was ended by signal 9" in arm.state().fault
+    arm.recover()
+    arm.start()
+    stream(arm, [0.0, 0.05, 0.0], 0.2)
+    assert arm.state().in_control
+
+
+@pytest.mark.parametrize("version", ["6.1.0.0", "5.3.0.0", "3.9.0.0", "0.0.0.0"])
+def test_a_controller_of_an_unknown_version_is_refused(own_servers, version):
+    robot = own_servers("ur_server.py", "e-series", version)
+    with pytest.raises(ArmError, match=r"has the software '.*'; valid are 3\.10 and later 3\.x \(CB3\) and 5\.4"):
+        ur(robot.address).connect()
+
+
+def test_a_cb3_does_not_take_500_hz(own_servers):
+    robot = own_servers("ur_server.py", "cb3")
+    with pytest.raises(ArmError, match="is a CB3: rate_hz is 500; valid are 0 and 125"):
+        ur(robot.address, rate_hz=500).connect()
+
+
+@pytest.mark.parametrize("parts", [{"model": "ur5"}, {"tool_offset": (0.0, 0.0, 0.2), "model": "ur5"}])
+def test_a_wrong_model_is_found_at_connecting(robot, parts):
+    with pytest.raises(
+        ArmError, match=r"its tool \d+ mm and \d\.\d+ rad from where a ur5 would have it: check `model`"
+    ):
+        ur(robot.address, **parts).connect()
+
+
+def test_the_tool_frame_is_set_on_the_robot(robot):
+    plain, long = ur(robot.address), ur(robot.address, tool_offset=(0.0, 0.0, 0.17))
+    places = []
+    for arm in (plain, long):
+        arm.connect()
+        places.append(arm.state().tool_position)
+        arm.close()
+    assert np.linalg.norm(places[1] - places[0]) == pytest.approx(0.17, abs=1e-4)
+
+
+@pytest.mark.parametrize(("joint", "value"), [(1, 7.0), (3, -1.0), (6, 2.0)])
+def test_joint_targets_outside_the_limits_are_refused_and_nothing_moves(robot, joint, value):
+    low, high = [-6.28] * 6, [6.28] * 6
+    low[2], high[5] = -0.5, 1.5
+    arm = ur(robot.address, joint_min=tuple(low), joint_max=tuple(high))
+    arm.connect()
+    before = arm.state().joint_positions
+    target = before.copy()
+    target[joint - 1] = value
+    with pytest.raises(ArmError, match=f"joint {joint} of the robot at .* would be at {value:.3f} rad; valid is"):
+        arm.move_to_joints(target)
+    assert np.array_equal(arm.state().joint_positions, before)
+    assert arm.state().fault == ""
+    arm.close()
+
+
+@pytest.mark.parametrize("direction", [[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+def test_a_path_out_of_reach_is_refused_in_time_and_the_arm_comes_to_rest(arm, robot, direction):
+    """Outwards and upwards to where the elbow is straight, inwards to where the base would have to turn at once."""
+    arm.start()
+    with pytest.raises(ArmError, match=r"rad/s of joint .*, near a singular posture") as caught:
+        stream(arm, 0.3 * np.array(direction), 4.0)
+    assert_refused(arm, robot, str(caught.value))
+    arm.recover()
+    arm.start()
+    stream(arm, -0.1 * np.array(direction), 0.3)
+    assert arm.state().in_control
+
+
+def test_a_pose_without_inverse_kinematics_solution_is_refused_and_the_arm_comes_to_rest(arm, robot):
+    arm.start()
+    stream(arm, [0.0, 0.2, 0.0], 0.4)
+    state = arm.state()
+    with pytest.raises(ArmError, match=r"a set-point at \[.*\] m has no inverse kinematics solution") as caught:
+        arm.command(Setpoint(3.0 * state.tool_position, state.tool_quaternion, ZERO, ZERO))
+    assert_refused(arm, robot, str(caught.value))
+
+
+def assert_refused(arm, robot, reason):
+    refused = time.monotonic()
+    assert arm.state().fault == reason
+    assert not arm.state().in_control
+    wait_until(lambda: at_rest(arm), 0.5 - (time.monotonic() - refused), "rest")
+    with pytest.raises(ArmError, match="recover first"):
+        arm.start()
+    assert dashboard(robot.address, "running") == "Program running: true", "the controller had nothing to stop"
+
+
+@pytest.mark.parametrize("quaternion", [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]])
+def test_a_quaternion_that_is_no_rotation_is_refused(arm, quaternion):
+    arm.start()
+    with pytest.raises(ArmError, match=r"quaternion has the length \d\.\d+; valid is 1"):
+        arm.command(Setpoint(arm.state().tool_position, np.array(quaternion), ZERO, ZERO))
+
+
+def test_a_set_point_far_away_is_approached_within_the_limits(robot):
+    arm = ur(robot.address, max_speed=0.2, max_acceleration=1.0)
+    arm.connect()
+    arm.move_to_joints(INITIAL_Q, Dynamics(1.0, 1.0, 1.0))
+    arm.start()
+    state = arm.state()
+    goal = Setpoint(state.tool_position + np.array([0.0, 0.1, 0.0]), state.tool_quaternion, ZERO, ZERO)
+    rows = []
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        arm.command(goal)
+        state = arm.state()
+        if not rows or state.stamp_ns != rows[-1][0]:
+            rows.append((state.stamp_ns, *state.tool_position))
+        time.sleep(PERIOD_S)
+    arm.close()
+    times, places = np.array(rows)[:, 0] / 1e9, np.array(rows)[:, 1:]
+    speeds = np.linalg.norm(np.diff(places[::5], axis=0), axis=1) / np.diff(times[::5])
+    assert 0.1 < speeds.max() < 0.24
+    assert places[-1] == pytest.approx(goal.position, abs=1e-3)
+
+
+def test_a_held_pose_needs_no_set_points(arm):
+    arm.start()
+    before = arm.state().tool_position
+    arm.command(Setpoint(before, arm.state().tool_quaternion, ZERO, ZERO))
+    end = time.monotonic() + 0.6
+    while time.monotonic() < end:
+        assert arm.state().in_control, arm.state().fault
+        time.sleep(0.01)
+    assert arm.state().tool_position == pytest.approx(before, abs=1e-4)
+
+
+OWNER = """
+import sys, time, numpy as np
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.robots.registry import build_arm
+from bid_ros.robots.ur.config import UrConfig
+from bid_ros.robots.ur.protocol import CLEAR
+arm = build_arm("ur", UrConfig(sys.argv[1], twin=True, gripper=None, silence_timeout_s=0.2))
+arm.connect()
+arm.start()
+state = arm.state()
+place, velocity = state.tool_position.copy(), np.array([0.0, 0.15, 0.0])
+for k in range(1000):
+    place += 0.01 * velocity * min(k / 20, 1.0)
+    arm.command(Setpoint(place, state.tool_quaternion, velocity * min(k / 20, 1.0), np.zeros(3)))
+    if k == 50:
+        print("moving", flush=True)
+    time.sleep(0.01)
+"""
+
+
+def test_an_owner_that_is_killed_leaves_no_motion_no_program_and_no_process(own_servers):
+    robot = own_servers("ur_server.py", "e-series")
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, robot.address], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout.readline().strip() == "moving"
+    event = time.monotonic_ns()
+    owner.kill()
+    owner.communicate()
+    wait_until(lambda: dashboard(robot.address, "running") == "Program running: false", 2.0, "the end of the program")
+    moved = (int(robot.ask("last motion")) - event) / 1e6
+    assert -100 < moved < 500, f"moved {moved:.0f} ms after its owner was killed"
+    wait_until(lambda: "'clients': 0.0" in robot.ask("statistics"), 2.0, "the process to leave the robot")
+
+
+class Garbage:
+    """Ports of a robot whose Dashboard is in order, and whose RTDE answers random bytes, or nothing without a seed."""
+
+    def __init__(self, address, seed=None):
+        self._random = None if seed is None else np.random.default_rng(seed)
+        self.asked = threading.Event()
+        self._ports = ExitStack()
+        for port in (29999, 30004):
+            server = self._ports.enter_context(socket.create_server((address, port)))
+            threading.Thread(target=self._serve, args=(server, port), daemon=True).start()
+
+    def close(self):
+        self._ports.close()
+
+    def _serve(self, server, port):
+        while True:
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._speak, args=(client, port), daemon=True).start()
+
+    def _speak(self, client, port):
+        answers = {
+            "PolyscopeVersion": "URSoftware 5.11.0.108249",
+            "is in remote control": "true",
+            "running": "Program running: false",
+            "robotmode": "Robotmode: RUNNING",
+            "safetymode": "Safetymode: NORMAL",
+            "get serial number": "20195500001",
+        }
+        try:
+            if port == 29999:
+                client.sendall(b"Connected\n")
+            while data := client.recv(4096):
+                if port == 29999:
+                    client.sendall(answers.get(data.decode().strip(), "?").encode() + b"\n")
+                    continue
+                self.asked.set()
+                if self._random is not None:
+                    client.sendall(self._random.bytes(int(self._random.integers(1, 200))))
+        except OSError:
+            pass
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_garbage_from_the_robots_port_is_one_sentence_and_no_crash(seed):
+    address = f"127.80.{seed + 1}.1"
+    ports = Garbage(address, seed)
+    begin = time.monotonic()
+    with pytest.raises(ArmError, match=f"robot at {address}") as caught:
+        ur(address, connect_timeout_s=2.0).connect()
+    assert "\n" not in str(caught.value)
+    assert time.monotonic() - begin < 4.0
+    ports.close()
+
+
+def running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_an_owner_that_is_killed_while_it_connects_leaves_no_process():
+    """ur_rtde waits for ever for a robot that says nothing, and no Python runs meanwhile."""
+    ports = Garbage("127.80.101.1")
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER.replace("twin=True", "connect_timeout_s=2.0"), "127.80.101.1"]
+    )
+    assert ports.asked.wait(10.0)
+    (child,) = map(int, Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split())
+    assert running(child)
+    owner.kill()
+    owner.wait()
+    wait_until(lambda: not running(child), 5.0, "the end of the process")
+    ports.close()
+
+
+def test_a_process_that_does_not_answer_is_ended(arm):
+    pid = arm._link._process.pid
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(ArmError, match="does not answer; reset to start it again"):
+        arm.statistics()
+    assert "does not answer" in arm.state().fault
+    assert not running(pid), "else its late answer would be taken for another one's"
+    arm.recover()
+    arm.start()
+    assert arm.state().in_control
+
+
+def test_closing_ends_a_joint_motion_of_another_thread(robot):
+    arm = ur(robot.address)
+    arm.connect()
+    goal = arm.state().joint_positions + np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    errors = []
+
+    def home():
+        try:
+            arm.move_to_joints(goal, Dynamics(0.05, 0.1, 0.1))
+        except ArmError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=home)
+    thread.start()
+    wait_until(lambda: not at_rest(arm), 2.0, "the motion to begin")
+    begin = time.monotonic()
+    arm.close()
+    assert time.monotonic() - begin < 3.0, "the motion itself would take six seconds"
+    thread.join(1.0)
+    assert "it was stopped" in errors[0]
+    with pytest.raises(ArmError, match="not connected"):
+        arm.state()
+
+
+def test_a_gripper_that_is_off_leaves_nothing_connected(robot):
+    def refuse(server):
+        client, _ = server.accept()
+        while client.recv(100):
+            client.sendall(b"POS ?\n")
+
+    with socket.create_server(("127.80.102.1", 63352)) as server:
+        threading.Thread(target=refuse, args=(server,), daemon=True).start()
+        arm = ur(robot.address, gripper=RobotiqConfig("127.80.102.1"))
+        with pytest.raises(ArmError, match="has no value of POS: check its power"):
+            arm.connect()
+    with pytest.raises(ArmError, match="has no connected gripper"):
+        arm.command_gripper(0.05)
+    with pytest.raises(ArmError, match="not connected"):
+        arm.state()
+    assert dashboard(robot.address, "running") == "Program running: false"
+
+
+def test_a_gripper_that_is_lost_during_a_recovery_stays_a_fault_until_the_next_connection(robot):
+    arm = ur(robot.address, gripper=RobotiqConfig())
+    arm.connect()
+    arm.start()
+    with pytest.raises(ArmError, match="no inverse kinematics solution"):
+        arm.command(Setpoint(np.array([2.0, 0.0, 0.5]), arm.state().tool_quaternion, ZERO, ZERO))
+    link, hand, ask = arm._link, arm._hand, arm._link.ask
+
+    def lost_meanwhile(name, *arguments):
+        if name == CLEAR:
+            hand._lose(ArmError("gripper lost"))
+        return ask(name, *arguments)
+
+    link.ask = lost_meanwhile
+    arm.recover()
+    assert arm._hand is not hand and arm._link is not link, "a gripper that is lost needs a new connection"
+    assert arm.state().fault == ""
+    arm.close()

@@ -1,0 +1,557 @@
+"""The controller's program, motions and modes, cycle by cycle in its own time: no sockets, no clocks, no waiting."""
+
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from ur_twin import TwinProcess, free_address, wait_until
+
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.ur.kinematics import UR5E
+from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
+from bid_ros.robots.ur.twin.commands import COMMANDS
+from bid_ros.robots.ur.twin.controller import UrController, UrControllerConfig
+from bid_ros.robots.ur.twin.inputs import Inputs
+from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.mujoco_plant import standing_arm
+from bid_ros.robots.ur.twin.outputs import write_outputs
+from bid_ros.robots.ur.twin.plant import KinematicPlant
+from bid_ros.robots.ur.twin.recipes import OUTPUT_TYPES, FieldTable
+from bid_ros.robots.ur.twin.robot import DEVIATION_LIMIT, STOP_DECELERATION, Robot
+from bid_ros.robots.ur.twin.script_port import ControlScript, Waypoint
+from bid_ros.robots.ur.twin.status import RobotMode, RuntimeState, SafetyMode, Status
+
+HOME = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
+PERIOD = 0.002
+READY, DONE = 1, 2
+MOVE_J, MOVE_L, SPEED_J, SERVO_J, SPEED_STOP, SERVO_STOP, SERVO_L = 1, 3, 9, 11, 15, 16, 24
+PROTECTIVE_STOP, STOP_J, WATCHDOG, PATH, STOP_SCRIPT = 31, 34, 35, 45, 255
+
+
+class Hand:
+    """A machine and the hand that writes its registers, as the client does."""
+
+    def __init__(self, plant=None, offset=0, path=(), unlock_delay_s=5.0):
+        self.plant = plant or KinematicPlant(HOME)
+        self.outputs = FieldTable(OUTPUT_TYPES)
+        status = Status(remote_control=True, unlock_delay_s=unlock_delay_s)
+        self.machine = Machine(status, Robot(self.plant, UR5E), Inputs(), self.outputs, PERIOD)
+        self.offset = offset
+        self.script = ControlScript(offset, path)
+        self.machine.run(self.script)
+        self.speeds = [self.plant.joint_velocities]
+
+    def write(self, command, *doubles, ints=()):
+        inputs = self.machine.inputs
+        for number, value in enumerate((command, *ints)):
+            inputs.set(f"input_int_register_{number + self.offset}", value)
+        for number, value in enumerate(doubles):
+            inputs.set(f"input_double_register_{number + self.offset}", value)
+        inputs.written([f"input_int_register_{self.offset}"])
+
+    def cycles(self, count):
+        for _ in range(count):
+            self.machine.cycle()
+            self.speeds.append(self.plant.joint_velocities)
+
+    def until(self, condition, limit_s=10.0):
+        """Cycle until ``condition`` holds; return the time it took, s."""
+        start = self.machine.clock_s
+        while not condition():
+            assert self.machine.clock_s - start < limit_s, "the condition was not met in time"
+            self.cycles(1)
+        return self.machine.clock_s - start
+
+    def call(self, command, *doubles, ints=()):
+        """Give a command and wait for its end, as the client does."""
+        self.write(command, *doubles, ints=ints)
+        self.until(lambda: self.state == DONE or self.machine.runtime is not RuntimeState.PLAYING)
+        done = self.state == DONE and self.machine.runtime is RuntimeState.PLAYING
+        self.write(0)
+        self.cycles(1)
+        return done
+
+    @property
+    def state(self):
+        return self.outputs.get(f"output_int_register_{self.offset}")
+
+    @property
+    def progress(self):
+        return int(self.outputs.get(f"output_int_register_{self.offset + 2}"))
+
+    @property
+    def q(self):
+        return self.plant.joint_positions
+
+    @property
+    def still(self):
+        return not self.plant.joint_velocities.any()
+
+    def hardest(self):
+        """Largest change of a joint's speed in one cycle, rad/s^2."""
+        return float(np.abs(np.diff(self.speeds, axis=0)).max() / PERIOD)
+
+
+def moving(hand, speed=1.0):
+    """Bring every joint to ``speed`` with speedj."""
+    hand.write(SPEED_J, *[speed] * 6, 20.0, 0.0)
+    hand.until(lambda: hand.plant.joint_velocities[0] == speed)
+    return hand
+
+
+# --- the register protocol --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [0, 24])
+def test_command_is_done_until_the_client_clears_it(offset):
+    hand = Hand(offset=offset)
+    assert hand.state == READY
+    hand.write(29, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0)
+    hand.cycles(3)
+    assert hand.state == DONE and hand.machine.robot.tcp == (0.0, 0.0, 0.1, 0.0, 0.0, 0.0)
+    hand.machine.robot.tcp = (0.0,) * 6
+    hand.cycles(5)  # executed once, not in every cycle
+    assert hand.machine.robot.tcp == (0.0,) * 6
+    hand.write(0)
+    hand.cycles(1)
+    assert hand.state == READY
+
+
+def test_move_is_done_when_the_arm_is_there_and_not_before():
+    hand = Hand()
+    target = np.array(HOME) + 0.3
+    hand.write(MOVE_J, *target, 1.0, 5.0, ints=(0,))
+    there = []
+    while hand.state != DONE:
+        there.append(np.allclose(hand.q, target, atol=1e-12) and hand.still)
+        hand.cycles(1)
+    assert not any(there[:-2])
+    np.testing.assert_allclose(hand.q, target, atol=1e-12)
+    assert hand.still and hand.hardest() < 5.0 + 1e-6
+
+
+def test_streaming_commands_are_ready_at_once_and_keep_the_last_target():
+    hand = Hand()
+    target = np.array(HOME) + 0.1
+    hand.write(SERVO_J, *target, 0.0, 0.0, PERIOD, 0.05, 600.0)
+    hand.cycles(1)
+    assert hand.state == READY
+    hand.until(lambda: np.allclose(hand.q, target, atol=1e-5))
+    hand.cycles(500)  # nothing new comes: it stays
+    np.testing.assert_allclose(hand.q, target, atol=1e-5)
+    assert hand.machine.runtime is RuntimeState.PLAYING
+    assert hand.call(SERVO_STOP, 10.0)
+    assert hand.call(MOVE_J, *HOME, 1.0, 5.0, ints=(0,))
+
+
+def test_two_threads_cannot_move_the_arm():
+    hand = moving(Hand())
+    assert not hand.call(MOVE_J, *HOME, 1.0, 5.0, ints=(0,))
+    hand.until(lambda: hand.machine.runtime is RuntimeState.STOPPED)
+    assert hand.still
+
+
+def test_asynchronous_move_reports_its_beginning_and_its_end():
+    hand = Hand()
+    operation = hand.progress >> 24
+    assert hand.call(MOVE_J, *(np.array(HOME) + 0.3), 1.0, 5.0, ints=(1,))
+    assert hand.progress & 0x8000 and hand.progress >> 24 == operation + 1
+    assert not hand.still
+    hand.until(lambda: not hand.progress & 0x8000)
+    np.testing.assert_allclose(hand.q, np.array(HOME) + 0.3, atol=1e-12)
+    assert hand.progress >> 24 == operation + 1
+
+
+def test_new_move_replaces_an_asynchronous_one():
+    hand = Hand()
+    assert hand.call(MOVE_J, *(np.array(HOME) + 3.0), 1.0, 5.0, ints=(1,))
+    hand.cycles(100)
+    assert hand.call(MOVE_J, *HOME, 1.0, 5.0, ints=(0,))
+    np.testing.assert_allclose(hand.q, HOME, atol=1e-12)
+
+
+def test_path_reports_its_waypoints():
+    goals = [np.array(HOME) + shift for shift in (0.1, 0.2, 0.3)]
+    hand = Hand(path=tuple(Waypoint(False, False, tuple(goal), 5.0, 1.0, 0.0) for goal in goals))
+    assert hand.call(PATH, ints=(1,))
+    seen = set()
+    hand.until(lambda: seen.add(hand.progress & 0x7FFF) or not hand.progress & 0x8000)
+    assert seen == {0, 1, 2}
+    np.testing.assert_allclose(hand.q, goals[-1], atol=1e-12)
+
+
+@pytest.mark.parametrize("command", [7, 19, 53, 56, 57, 63])
+def test_ending_what_does_not_run_does_nothing(command):
+    hand = Hand()
+    assert hand.call(command, ints=(0,))
+    assert hand.call(MOVE_J, *HOME, 1.0, 5.0, ints=(0,))
+
+
+@pytest.mark.parametrize("offset", [0, 24])
+def test_a_program_that_has_answered_nothing_holds_no_number(offset):
+    hand = Hand(offset=offset)
+    hand.cycles(1)
+
+    def answers():
+        return [hand.outputs.get(f"output_double_register_{number + offset}") for number in range(6)]
+
+    assert np.isnan(answers()).all() and hand.outputs.get(f"output_int_register_{1 + offset}") == -1
+    assert hand.call(43)
+    np.testing.assert_allclose(answers(), UR5E.forward(HOME))
+    hand.write(38)  # get_joint_torques
+    hand.cycles(1)
+    assert np.isnan(answers()).all() and hand.machine.runtime is not RuntimeState.PLAYING
+
+
+def test_every_command_of_the_script_is_known():
+    known = {*range(1, 72)} - {5, 13, 14, 22, 23, 32, 48, 49, 50, 55}
+    assert set(COMMANDS) == known  # 255 ends the script, 254 is its own
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 1e200, 2e6])
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_registers_that_hold_no_or_a_huge_number_never_end_the_controller(command, value):
+    hand = Hand()
+    hand.write(command, *[value] * 20)
+    hand.cycles(3)
+    hand.write(0)
+    hand.until(lambda: hand.still)
+    write_outputs(hand.outputs, hand.machine, 0.0)
+    assert np.isfinite(hand.q).all() and np.allclose(hand.q, HOME, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_of_any_size_never_end_the_controller(seed):
+    generator = np.random.default_rng(seed)
+    hand = Hand()
+    for _ in range(300):
+        numbers = 10.0 ** generator.uniform(-308, 308, 20) * generator.choice([-1.0, 0.0, 1.0], 20)
+        few = generator.random(20) < 0.9
+        hand.write(int(generator.choice(list(COMMANDS))), *np.where(few, generator.normal(0.0, 1.0, 20), numbers))
+        hand.cycles(int(generator.integers(1, 5)))
+        write_outputs(hand.outputs, hand.machine, 0.0)
+        hand.write(0)
+        hand.cycles(1)
+        if hand.machine.runtime is RuntimeState.STOPPED:
+            hand.machine.status.unlock(hand.machine.clock_s + 10.0)
+            hand.machine.run(hand.script)
+    assert np.isfinite(hand.q).all() and np.abs(hand.q).max() <= 2 * np.pi
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_registers_never_end_the_controller(seed):
+    generator = np.random.default_rng(seed)
+    hand = Hand()
+    for _ in range(300):
+        command = int(generator.choice([0, *COMMANDS, 77, 254, 255, -1, 2**31 - 1]))
+        hand.write(command, *generator.normal(0.0, 2.0, 20), ints=generator.integers(-1, 3, 7).tolist())
+        hand.cycles(int(generator.integers(1, 10)))
+        if hand.machine.runtime is RuntimeState.STOPPED:
+            hand.machine.status.unlock(hand.machine.clock_s + 10.0)
+            hand.machine.run(hand.script)
+    assert np.isfinite(hand.q).all() and np.abs(hand.q).max() <= 2 * np.pi
+    assert np.abs(hand.speeds).max() <= np.pi + 1e-9
+
+
+# --- ends of a program: always a decelerating stop --------------------------------------------------------------------
+
+
+def end_by_client(hand):
+    hand.write(STOP_SCRIPT)
+
+
+def end_at_the_dashboard(hand):
+    hand.machine.end_program("stopped at the dashboard")
+
+
+def end_by_protective_stop(hand):
+    hand.machine.protective_stop("a test")
+
+
+def end_by_script_error(hand):
+    hand.write(SERVO_L, *[9.0] * 6, 0.0, 0.0, PERIOD, 0.1, 300.0)
+
+
+@pytest.mark.parametrize("end", [end_by_client, end_at_the_dashboard, end_by_protective_stop, end_by_script_error])
+def test_program_end_stops_the_arm_within_its_deceleration(end):
+    hand = moving(Hand(), speed=3.0)
+    hand.speeds.clear()
+    hand.speeds.append(hand.plant.joint_velocities)
+    end(hand)
+    took = hand.until(lambda: hand.still)
+    assert took <= 3.0 / STOP_DECELERATION + 2 * PERIOD
+    assert hand.hardest() <= STOP_DECELERATION + 1e-6
+    assert (np.diff(np.array(hand.speeds)[:, 0]) <= 1e-12).all()  # it only ever becomes slower
+    hand.cycles(2)
+    assert hand.machine.runtime is RuntimeState.STOPPED
+    rest = hand.q.copy()
+    hand.cycles(500)
+    np.testing.assert_array_equal(hand.q, rest)
+
+
+def test_watchdog_ends_the_program_when_the_register_is_no_longer_written():
+    hand = Hand()
+    assert hand.call(WATCHDOG, 10.0)
+    moving(hand)
+    for _ in range(20):
+        hand.write(SPEED_J, *[0.1] * 6, 20.0, 0.0)
+        hand.cycles(49)
+    hand.write(SPEED_J, *[0.1] * 6, 20.0, 0.0)
+    assert hand.machine.runtime is RuntimeState.PLAYING
+    took = hand.until(lambda: hand.machine.runtime is not RuntimeState.PLAYING)
+    assert took == pytest.approx(0.1, abs=2 * PERIOD)
+    hand.until(lambda: hand.still, 0.1)
+
+
+def test_without_a_watchdog_a_silent_client_ends_nothing():
+    hand = moving(Hand(), speed=0.1)
+    hand.cycles(1000)
+    assert not hand.still and hand.machine.runtime is RuntimeState.PLAYING
+
+
+@pytest.mark.parametrize("frequency", [0.0, -1.0])
+def test_watchdog_needs_a_frequency(frequency):
+    assert not Hand().call(WATCHDOG, frequency)
+
+
+# --- modes ------------------------------------------------------------------------------------------------------------
+
+
+def test_protective_stop_latches_until_it_is_unlocked_and_a_new_program_runs():
+    hand = Hand(unlock_delay_s=0.5)
+    machine, status = hand.machine, hand.machine.status
+    machine.protective_stop("the first reason")
+    machine.protective_stop("another")
+    assert status.safety_mode is SafetyMode.PROTECTIVE_STOP and status.stop_reason == "the first reason"
+    hand.cycles(200)
+    assert not status.unlock(machine.clock_s)
+    machine.run(hand.script)
+    assert machine.runtime is RuntimeState.STOPPED
+    hand.cycles(60)
+    assert status.unlock(machine.clock_s)
+    assert status.safety_bits == 1 and machine.runtime is RuntimeState.STOPPED
+    machine.run(hand.script)
+    hand.write(0)
+    assert hand.call(MOVE_J, *HOME, 1.0, 5.0, ints=(0,))
+
+
+def test_protective_stop_command_is_never_done():
+    hand = Hand()
+    assert not hand.call(PROTECTIVE_STOP)
+    assert hand.state == READY and hand.machine.status.safety_mode is SafetyMode.PROTECTIVE_STOP
+
+
+def test_power_goes_off_and_comes_back_in_order():
+    hand = moving(Hand())
+    machine, status = hand.machine, hand.machine.status
+    machine.power_off()
+    hand.cycles(1)
+    assert hand.still and machine.runtime is RuntimeState.STOPPED
+    assert (status.robot_mode, machine.status_bits) == (RobotMode.POWER_OFF, 0)
+    status.brake_release(machine.clock_s)
+    seen = []
+    hand.until(lambda: seen.append(status.robot_mode) or status.robot_mode is RobotMode.RUNNING)
+    order = [RobotMode.BOOTING, RobotMode.POWER_ON, RobotMode.IDLE, RobotMode.RUNNING]
+    assert sorted(set(seen), key=seen.index) == order
+    machine.run(hand.script)
+    assert machine.status_bits == 3
+
+
+def test_emergency_stop_cuts_the_power_until_it_is_released():
+    hand = moving(Hand())
+    machine, status = hand.machine, hand.machine.status
+    machine.emergency_stop()
+    hand.cycles(1)
+    assert hand.still and status.safety_bits == 1 << 6 | 1 << 7 | 1 << 10
+    status.power_on(machine.clock_s)
+    hand.cycles(500)
+    assert status.robot_mode is RobotMode.POWER_OFF
+    status.release_emergency_stop()
+    status.brake_release(machine.clock_s)
+    hand.until(lambda: status.ready)
+
+
+def test_pause_stops_on_the_path_and_play_goes_on():
+    hand = Hand()
+    target = np.array(HOME) + np.array([0.8, 0.4, 0.2, 0.1, 0.0, 0.0])
+    hand.write(MOVE_J, *target, 1.0, 5.0, ints=(0,))
+    hand.cycles(200)
+    assert hand.machine.pause() and not hand.machine.pause()
+    hand.until(lambda: hand.machine.runtime is RuntimeState.PAUSED, 0.5)
+    assert hand.still
+    way = (hand.q - HOME) / (target - HOME + 1e-300)
+    np.testing.assert_allclose(way[:4], way[0], atol=1e-9)
+    held = hand.q.copy()
+    assert (reported(hand, "target_speed_fraction"), reported(hand, "speed_scaling")) == (1.0, 0.0)
+    hand.cycles(200)
+    np.testing.assert_array_equal(hand.q, held)
+    assert hand.machine.play() and not hand.machine.play()
+    hand.until(lambda: hand.state == DONE)
+    np.testing.assert_allclose(hand.q, target, atol=1e-12)
+    assert hand.hardest() < 10.0
+
+
+def reported(hand, name):
+    write_outputs(hand.outputs, hand.machine, 0.0)
+    return hand.outputs.get(name)
+
+
+def test_speed_slider_slows_moves_and_not_servos():
+    hand = Hand()
+    hand.machine.inputs.speed_slider = 0.25
+    hand.write(MOVE_J, *(np.array(HOME) + 0.5), 1.0, 5.0, ints=(0,))
+    hand.cycles(600)
+    assert hand.plant.joint_velocities[0] == pytest.approx(0.25, rel=1e-6)
+    assert (reported(hand, "target_speed_fraction"), reported(hand, "speed_scaling")) == (0.25, 1.0)
+    hand.until(lambda: hand.state == DONE)
+    hand.write(0)
+    hand.cycles(1)
+    assert moving(hand).plant.joint_velocities[0] == 1.0
+
+
+class Blocked(KinematicPlant):
+    """An arm that something holds back."""
+
+    def step(self, target_q, target_qd, dt):
+        super().step(np.minimum(target_q, [0.2, *[9.0] * 5]), target_qd, dt)
+
+
+def test_arm_that_leaves_its_path_is_stopped():
+    hand = Hand(plant=Blocked(HOME))
+    hand.write(SPEED_J, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 20.0, 0.0)
+    hand.until(lambda: hand.machine.status.safety_mode is SafetyMode.PROTECTIVE_STOP, 5.0)
+    assert "joint 1 is 0.3" in hand.machine.status.stop_reason and "off its path" in hand.machine.status.stop_reason
+    np.testing.assert_allclose(hand.machine.robot.q, hand.q, atol=0.01)
+    assert DEVIATION_LIMIT == 0.3
+
+
+def test_deviation_is_reported_as_a_share_of_the_one_that_stops_the_arm():
+    hand = Hand(plant=Blocked(HOME))
+    hand.write(SPEED_J, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 20.0, 0.0)
+    hand.until(lambda: hand.machine.robot.q[0] >= 0.2 + DEVIATION_LIMIT / 2)
+    assert reported(hand, "joint_position_deviation_ratio") == pytest.approx(0.5, abs=1e-3)
+    assert reported(hand, "safety_status") == 1
+    hand.machine.power_off()
+    hand.cycles(1)
+    assert reported(hand, "joint_position_deviation_ratio") == 0.0
+
+
+def test_arm_with_mass_follows_and_is_stopped_where_its_motors_are_too_weak():
+    # The plant knows its own model exactly, so that a free arm follows says nothing of how well a real one does.
+    hand = Hand(plant=standing_arm(HOME))
+    target = np.array(HOME) + 0.5
+    assert hand.call(MOVE_J, *target, 3.0, 10.0, ints=(0,))
+    np.testing.assert_allclose(hand.q, target, atol=1e-6)
+    assert np.abs(hand.plant.joint_currents).max() > 0.5  # it carries its weight
+    hand.plant._limits[:] = 1.0  # N m
+    hand.until(lambda: hand.machine.status.safety_mode is SafetyMode.PROTECTIVE_STOP, 5.0)
+    assert "off its path" in hand.machine.status.stop_reason
+
+
+def test_joint_limit_is_a_protective_stop():
+    hand = Hand()
+    hand.write(SPEED_J, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 20.0, 0.0)
+    hand.until(lambda: hand.machine.status.safety_mode is SafetyMode.PROTECTIVE_STOP, 5.0)
+    hand.until(lambda: hand.still)
+    assert "joint position limit" in hand.machine.status.stop_reason
+
+
+def test_outputs_agree_with_each_other():
+    hand = moving(Hand(), speed=0.2)
+    hand.machine.robot.tcp = (0.0, 0.0, 0.1, 0.0, 0.0, 0.0)
+    poses = []
+    for _ in range(2):
+        hand.cycles(1)
+        write_outputs(hand.outputs, hand.machine, 0.0)
+        poses.append(np.array(hand.outputs.values[hand.outputs.places["actual_TCP_pose"]]))
+    speed = hand.outputs.values[hand.outputs.places["actual_TCP_speed"]]
+    np.testing.assert_allclose((poses[1] - poses[0])[:3] / PERIOD, speed[:3], atol=1e-3)
+    assert hand.outputs.get("runtime_state") == 2 and hand.outputs.get("timestamp") == hand.machine.clock_s
+
+
+# --- configuration, thread, command line ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"address": "localhost"}, "address is 'localhost'; valid is an IPv4 address"),
+        ({"generation": "ur10"}, "generation is 'ur10'; valid are e-series, cb3"),
+        ({"version": (5, 11)}, r"version is \(5, 11\); valid are four numbers"),
+        ({"version": (5, 11, -1, 0)}, "valid are four numbers"),
+        ({"unlock_delay_s": -1.0}, "unlock_delay_s is -1.0 s; valid is 0.0 to 60.0"),
+        ({"unlock_delay_s": float("nan")}, "unlock_delay_s is nan"),
+    ],
+)
+def test_impossible_configuration_is_one_sentence(values, message):
+    with pytest.raises(ArmError, match=message):
+        UrControllerConfig(**values)
+
+
+def test_rate_and_version_follow_the_generation():
+    assert (UrControllerConfig().rate, UrControllerConfig().version[0]) == (500, 5)
+    assert (UrControllerConfig(generation="cb3").rate, UrControllerConfig(generation="cb3").version[0]) == (125, 3)
+    assert UrControllerConfig(version=(9, 0, 0, 0)).version == (9, 0, 0, 0)
+
+
+def test_twin_that_does_not_run_says_so():
+    twin = UrController(UrControllerConfig(free_address()), KinematicPlant(HOME))
+    with pytest.raises(ArmError, match="does not run; start it first"):
+        twin.protective_stop("a test")
+    twin.start()
+    assert twin.in_loop(lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        twin.in_loop(lambda: 1 // 0)
+    twin.stop()
+    twin.stop()
+    with pytest.raises(ArmError, match="does not run"):
+        twin.set_local_mode(True)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_failing_plant_ends_the_twin_with_its_reason_and_closes_its_connections():
+    class Broken(KinematicPlant):
+        def step(self, target_q, target_qd, dt):
+            raise FloatingPointError("the physics has exploded")
+
+    twin = UrController(UrControllerConfig(free_address()), Broken(HOME))
+    twin.start()
+    with pytest.raises(ArmError, match="the UR twin has ended: the physics has exploded"):
+        while True:
+            twin.power_off()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((twin.hostname, RTDE_PORT), timeout=3.0)
+    twin.stop()
+
+
+def test_statistics_count_cycles_in_real_time():
+    twin = UrController(UrControllerConfig(free_address()), KinematicPlant(HOME))
+    twin.start()
+    wait_until(lambda: twin.statistics()["cycles"] > 300)
+    statistics = twin.statistics()
+    twin.stop()
+    assert 0.3 < statistics["real_time_factor"] < 1.02
+    assert 0.0 < statistics["cycle_ms"] < 2.0 and statistics["clients"] == 0
+
+
+def test_command_line_obeys_the_pendant():
+    twin = TwinProcess("--no-physics")
+    try:
+        assert twin.pendant("protective stop the table") == "ok"
+        assert "protective stop: the table" in twin.log()
+        assert twin.pendant("dance").startswith("unknown command 'dance'; valid are protective stop, emergency stop")
+        assert "real_time_factor" in twin.pendant("statistics")
+    finally:
+        twin.close()
+
+
+def test_command_line_names_a_taken_address():
+    twin = TwinProcess("--no-physics")
+    try:
+        command = [sys.executable, "-m", "bid_ros.robots.ur.twin", "--no-physics", "--address", twin.address]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=30.0)
+        assert second.returncode == 1 and f"cannot serve RTDE on {twin.address}" in second.stderr
+    finally:
+        twin.close()

@@ -1,0 +1,372 @@
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.ur.kinematics import JOINT_LIMIT, UR5E
+from bid_ros.robots.ur.twin.joint_motions import LIMITS, Hold, JointLimits, Motion, ServoJ, ServoL, SpeedJ, StopJ
+from bid_ros.robots.ur.twin.moves import MoveJ, MoveL, TrapezoidProfile
+from bid_ros.robots.ur.twin.tool_motions import SpeedL, StopL
+
+DT = 0.002
+HOME = np.array([0.3, -1.5, 1.6, -1.7, -1.57, 0.2])
+REST = np.zeros(6)
+TCP = np.array([0.0, 0.0, 0.17, 0.0, 0.0, 0.0])
+
+
+def run(
+    motion: Motion, q: np.ndarray, qd: np.ndarray, cycles: int = 5000, dt: float = DT, to_the_end: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Step until done or for ``cycles``; return angles and speeds ``(n + 1, 6)`` with the start in the first row."""
+    angles, speeds = [q], [qd]
+    for _ in range(cycles):
+        q, qd = motion.step(q, qd, dt)
+        angles.append(q)
+        speeds.append(qd)
+        if to_the_end and motion.done:
+            break
+    return np.array(angles), np.array(speeds)
+
+
+def accelerations(speeds: np.ndarray, dt: float = DT) -> np.ndarray:
+    return np.abs(np.diff(speeds, axis=0)).max(axis=1) / dt
+
+
+def tool(angles: np.ndarray) -> np.ndarray:
+    return np.array([UR5E.forward(q, TCP) for q in angles])
+
+
+class TestServoJ:
+    @pytest.mark.parametrize("dt", [0.002, 0.008])
+    @pytest.mark.parametrize("gain", [100.0, 300.0, 2000.0])
+    @pytest.mark.parametrize("lookahead", [0.03, 0.1, 0.2])
+    def test_settles_on_the_target_for_every_valid_setting(self, lookahead: float, gain: float, dt: float) -> None:
+        target = HOME + np.array([0.05, -0.05, 0.02, 0.1, -0.1, 0.03])
+        servo = ServoJ(target, lookahead, gain)
+        angles, speeds = run(servo, HOME, REST, int(8 / dt), dt)
+        np.testing.assert_allclose(angles[-1], target, atol=1e-4)
+        assert np.abs(speeds).max() < 3.0 and not servo.done
+
+    def test_small_step_follows_the_documented_law(self) -> None:
+        gain, lookahead, dt = 300.0, 0.1, 1e-5
+        angles, _ = run(ServoJ(HOME + 0.01, lookahead, gain), HOME, REST, 30000, dt)
+        decay, frequency = gain * lookahead / 2, math.sqrt(gain - (gain * lookahead / 2) ** 2)
+        t = dt * np.arange(len(angles))
+        wave = np.cos(frequency * t) + decay / frequency * np.sin(frequency * t)
+        np.testing.assert_allclose(angles[:, 0] - HOME[0], 0.01 * (1 - np.exp(-decay * t) * wave), atol=2e-6)
+
+    @pytest.mark.parametrize(("lookahead", "gain"), [(0.03, 2000.0), (0.2, 100.0)])
+    def test_law_holds_at_the_end_of_the_cycle(self, lookahead: float, gain: float) -> None:
+        q, qd, dt = HOME, np.full(6, 0.1), 0.008
+        after, speed = ServoJ(HOME + 0.01, lookahead, gain).step(q, qd, dt)
+        np.testing.assert_allclose((speed - qd) / dt, gain * (HOME + 0.01 - (after + lookahead * speed)), rtol=1e-9)
+
+    def test_lags_a_moving_target_by_the_lookahead(self) -> None:
+        q, qd, speed = HOME, REST, 0.2
+        for k in range(1500):
+            target = HOME + speed * (k + 1) * DT
+            q, qd = ServoJ(target, 0.1, 300.0).step(q, qd, DT)
+        np.testing.assert_allclose(target - q, speed * 0.1, rtol=0.03)
+
+    def test_low_damping_overshoots_and_high_does_not(self) -> None:
+        def overshoot(lookahead: float, gain: float) -> float:
+            angles, _ = run(ServoJ(HOME + 0.05, lookahead, gain), HOME, REST, 1000)
+            return float(angles[:, 0].max() - HOME[0] - 0.05) / 0.05
+
+        assert overshoot(0.03, 300.0) > 0.2
+        assert overshoot(0.2, 300.0) < 0.001
+
+    def test_jump_of_the_target_keeps_the_limits(self) -> None:
+        limits = JointLimits(speed=1.0, acceleration=5.0)
+        _, speeds = run(ServoJ(HOME + 1.0, 0.03, 2000.0, limits), HOME, REST, 1000)
+        assert np.abs(speeds).max() == pytest.approx(1.0)
+        assert accelerations(speeds).max() == pytest.approx(5.0)
+
+    @pytest.mark.parametrize(
+        ("target", "lookahead", "gain", "message"),
+        [
+            ([7.0, 0, 0, 0, 0, 0], 0.1, 300.0, "servoj target: base is 7.0 rad"),
+            ([0, 0, 0, 0, 0, math.nan], 0.1, 300.0, "servoj target: the values are .*nan.*; valid are six finite"),
+            (HOME, 0.02, 300.0, "lookahead is 0.02 s; valid is 0.03 to 0.2"),
+            (HOME, 0.1, 2001.0, "gain is 2001.0; valid is 100.0 to 2000.0"),
+        ],
+    )
+    def test_bad_input(self, target: object, lookahead: float, gain: float, message: str) -> None:
+        with pytest.raises(ArmError, match=message):
+            ServoJ(target, lookahead, gain)
+
+    def test_five_joints_are_refused(self) -> None:
+        with pytest.raises(ArmError, match="six"):
+            ServoJ([0.0] * 5)
+
+
+class TestServoL:
+    def test_goes_to_the_pose(self) -> None:
+        pose = UR5E.forward(HOME, TCP) + np.array([0.02, -0.03, 0.01, 0.0, 0.0, 0.0])
+        angles, _ = run(ServoL(pose, HOME, 0.1, 500.0, UR5E, TCP), HOME, REST, 1500)
+        np.testing.assert_allclose(tool(angles[-1:])[0], pose, atol=1e-6)
+
+    def test_pose_out_of_reach_is_refused_before_anything_moves(self) -> None:
+        with pytest.raises(ArmError, match="no inverse kinematics solution"):
+            ServoL([2.0, 0, 0, 0, math.pi, 0], HOME)
+
+
+class TestSpeedJ:
+    def test_reaches_the_speeds_together_at_the_leading_joints_acceleration(self) -> None:
+        wanted = np.array([0.5, -0.25, 0.1, 0.0, 0.0, 0.05])
+        motion = SpeedJ(wanted, 2.0)
+        _, speeds = run(motion, HOME, REST)
+        assert len(speeds) - 1 == pytest.approx(0.5 / 2.0 / DT, abs=1)
+        np.testing.assert_array_equal(speeds[-1], wanted)
+        np.testing.assert_allclose(speeds[60] / speeds[60, 0], wanted / wanted[0], atol=1e-12)
+        assert accelerations(speeds).max() == pytest.approx(2.0)
+
+    def test_ends_when_its_time_is_over_whatever_was_reached(self) -> None:
+        motion = SpeedJ([1.0, 0, 0, 0, 0, 0], 2.0, 0.1)
+        _, speeds = run(motion, HOME, REST)
+        assert len(speeds) - 1 == 50
+        assert speeds[-1, 0] == pytest.approx(0.2)
+
+    def test_goes_on_after_it_is_done(self) -> None:
+        _, speeds = run(SpeedJ([0.1, 0, 0, 0, 0, 0], 2.0, 0.1), HOME, REST, 200, to_the_end=False)
+        assert speeds[-1, 0] == 0.1
+
+    def test_too_high_speeds_are_scaled_alike(self) -> None:
+        _, speeds = run(SpeedJ([8.0, 4.0, 0, 0, 0, 0], 40.0), HOME, REST)
+        np.testing.assert_allclose(speeds[-1], [LIMITS.speed, LIMITS.speed / 2, 0, 0, 0, 0])
+
+    def test_end_of_a_joints_range(self) -> None:
+        q = HOME.copy()
+        q[5] = JOINT_LIMIT - 0.1
+        with pytest.raises(ArmError, match=r"joint position limit: wrist 3 is 6\.28"):
+            run(SpeedJ([0, 0, 0, 0, 0, 1.0], 10.0), q, REST, 500, to_the_end=False)
+
+    @pytest.mark.parametrize(
+        ("speeds", "acc", "time"),
+        [([math.inf] + [0] * 5, 1.0, None), ([0.1] * 6, 0.0, None), ([0.1] * 6, 1.0, -1.0), ([0.1] * 7, 1.0, None)],
+    )
+    def test_bad_input(self, speeds: list[float], acc: float, time: float | None) -> None:
+        with pytest.raises(ArmError, match="valid"):
+            SpeedJ(speeds, acc, time)
+
+
+class TestSpeedL:
+    def test_tool_goes_straight_at_the_speed_and_does_not_turn(self) -> None:
+        xd = np.array([0.1, -0.2, 0.05, 0.0, 0.0, 0.0])
+        motion = SpeedL(xd, 1.0, 1.0, UR5E, TCP)
+        angles, _ = run(motion, HOME, REST)
+        poses = tool(angles)
+        ramp = np.linalg.norm(xd) / 1.0
+        np.testing.assert_allclose(poses[-1, :3] - poses[0, :3], xd[:3] * (1.0 - ramp / 2), atol=1e-3)
+        way = poses[:, :3] - poses[0, :3]
+        direction = xd[:3] / np.linalg.norm(xd[:3])
+        aside = way - np.outer(way @ direction, direction)
+        assert np.linalg.norm(aside, axis=1).max() < 1e-5
+        turned = Rotation.from_rotvec(poses[:, 3:]) * Rotation.from_rotvec(poses[0, 3:]).inv()
+        assert turned.magnitude().max() < 1e-3
+
+    def test_turning_is_about_the_tool_centre_point(self) -> None:
+        motion = SpeedL([0, 0, 0, 0, 0, 0.5], 2.0, 1.0, UR5E, TCP)
+        poses = tool(run(motion, HOME, REST)[0])
+        assert np.abs(poses[:, :3] - poses[0, :3]).max() < 1e-4
+        turned = Rotation.from_rotvec(poses[-1, 3:]) * Rotation.from_rotvec(poses[0, 3:]).inv()
+        np.testing.assert_allclose(turned.as_rotvec(), [0, 0, 0.5 * (1 - 0.125)], atol=2e-3)
+
+    def test_singularity_keeps_the_joint_limits(self) -> None:
+        q = HOME.copy()
+        q[4] = 0.02  # the wrist nearly stretched
+        _, speeds = run(SpeedL([0, 0, 0, 1.0, 1.0, 0.0], 10.0, 0.3), q, REST)
+        assert np.abs(speeds).max() <= LIMITS.speed + 1e-9
+        assert accelerations(speeds).max() <= LIMITS.acceleration * (1 + 1e-9)
+
+    @pytest.mark.parametrize("bad", [[math.nan] * 6, [0.1] * 3])
+    def test_bad_input(self, bad: list[float]) -> None:
+        with pytest.raises(ArmError, match="speedl"):
+            SpeedL(bad, 1.0)
+
+
+class TestStops:
+    @pytest.mark.parametrize("make", [lambda: StopJ(4.0), lambda: StopL(1.5, UR5E, TCP), Hold])
+    def test_comes_to_rest_and_stays(self, make: Callable[[], Motion]) -> None:
+        moving = run(SpeedJ([0.6, -0.4, 0.3, 0.2, -0.3, 0.5], 5.0), HOME, REST)
+        motion = make()
+        angles, speeds = run(motion, moving[0][-1], moving[1][-1], 1000, to_the_end=False)
+        assert motion.done and not speeds[-1].any()
+        np.testing.assert_array_equal(angles[-1], angles[-10])
+
+    def test_stopj_decelerates_the_fastest_joint_as_told(self) -> None:
+        qd = np.array([1.0, 0.5, 0, 0, 0, 0])
+        _, speeds = run(StopJ(4.0), HOME, qd)
+        assert len(speeds) - 1 == pytest.approx(1.0 / 4.0 / DT, abs=1)
+        np.testing.assert_allclose(speeds[50] / speeds[50, 0], [1, 0.5, 0, 0, 0, 0], atol=1e-12)
+
+    def test_stopl_keeps_the_tool_on_its_line(self) -> None:
+        motion = SpeedL([0.0, -0.4, 0.0, 0, 0, 0], 2.0, 0.4, UR5E, TCP)
+        angles, speeds = run(motion, HOME, REST)
+        stop = StopL(1.0, UR5E, TCP)
+        poses = tool(run(stop, angles[-1], speeds[-1])[0])
+        assert stop.done
+        np.testing.assert_allclose(poses[-1, 1] - poses[0, 1], -(0.4**2) / 2 / 1.0, rtol=0.02)
+        assert np.abs(poses[:, [0, 2]] - poses[0, [0, 2]]).max() < 2e-4
+
+    def test_stopl_is_done_at_rest_even_if_the_joints_need_longer_than_the_tool_should(self) -> None:
+        qd = np.array([2.0, -1.0, 0.5, 0.5, 0.5, 0.5])
+        _, speeds = run(StopL(150.0, UR5E, TCP), HOME, qd)
+        assert not speeds[-1].any()
+        assert len(speeds) - 1 >= 2.0 / LIMITS.acceleration / DT
+
+    def test_stop_of_an_arm_at_rest_is_done_after_one_cycle(self) -> None:
+        for stop in (StopJ(4.0), StopL(4.0)):
+            angles, _ = run(stop, HOME, REST)
+            assert len(angles) == 2
+
+    @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
+    def test_deceleration_must_be_positive(self, value: float) -> None:
+        for make in (StopJ, StopL):
+            with pytest.raises(ArmError, match=r"deceleration is .*; valid is a positive finite number"):
+                make(value)
+
+
+class TestTrapezoidProfile:
+    @pytest.mark.parametrize(("length", "speed", "acceleration"), [(1.0, 0.5, 2.0), (0.01, 0.5, 2.0), (0.25, 0.5, 1.0)])
+    def test_is_the_shortest_within_speed_and_acceleration(
+        self, length: float, speed: float, acceleration: float
+    ) -> None:
+        profile = TrapezoidProfile(length, speed, acceleration)
+        t = np.linspace(0, profile.duration, 20001)
+        way = length * np.array([profile.share(x) for x in t])
+        rate = np.diff(way) / np.diff(t)
+        assert way[0] == 0 and way[-1] == length
+        assert rate.max() == pytest.approx(min(speed, math.sqrt(length * acceleration)), rel=1e-3)
+        assert np.abs(np.diff(rate) / np.diff(t)[1:]).max() < acceleration * 1.01
+
+    def test_no_way_takes_no_time(self) -> None:
+        profile = TrapezoidProfile(0.0, 1.0, 1.0)
+        assert profile.duration == 0.0 and profile.share(0.0) == 1.0
+
+
+class TestMoveJ:
+    def test_arrives_exactly_with_all_joints_in_step(self) -> None:
+        target = HOME + np.array([1.0, -0.5, 0.25, 0.1, 0.0, -0.75])
+        motion = MoveJ(target, 1.0, 2.0)
+        angles, speeds = run(motion, HOME, REST)
+        np.testing.assert_array_equal(angles[-1], target)
+        assert not speeds[-1].any()
+        assert len(angles) * DT == pytest.approx(1.0 / 1.0 + 1.0 / 2.0, abs=3 * DT)
+        shares = (angles - HOME)[:, [0, 1, 2, 3, 5]] / (target - HOME)[[0, 1, 2, 3, 5]]
+        assert np.ptp(shares, axis=1).max() < 1e-9
+        assert accelerations(speeds).max() <= 2.0 * (1 + 1e-9)
+        assert np.abs(speeds).max() <= 1.0 * (1 + 1e-9)
+
+    def test_is_done_at_once_where_it_is(self) -> None:
+        angles, _ = run(MoveJ(HOME), HOME, REST)
+        assert len(angles) == 2
+
+    def test_more_than_the_joints_can_do_is_not_used(self) -> None:
+        _, speeds = run(MoveJ(HOME + 1.5, 100.0, 1000.0), HOME, REST)
+        assert np.abs(speeds).max() <= LIMITS.speed * (1 + 1e-9)
+        assert accelerations(speeds).max() <= LIMITS.acceleration * (1 + 1e-9)
+
+    @pytest.mark.parametrize(("target", "speed"), [(HOME + 7, 1.0), (HOME, 0.0), (HOME * math.nan, 1.0)])
+    def test_bad_input(self, target: np.ndarray, speed: float) -> None:
+        with pytest.raises(ArmError, match="movej"):
+            MoveJ(target, speed)
+
+
+class TestMoveL:
+    def test_tool_goes_straight_turning_about_one_axis_in_step(self) -> None:
+        start = UR5E.forward(HOME, TCP)
+        turn = Rotation.from_rotvec([0.1, 0.2, -0.3])
+        target = np.array(
+            [*start[:3] + np.array([0.15, 0.3, -0.1]), *(turn * Rotation.from_rotvec(start[3:])).as_rotvec()]
+        )
+        angles, speeds = run(MoveL(target, 0.5, 2.0, UR5E, TCP), HOME, REST)
+        poses = tool(angles)
+        np.testing.assert_allclose(poses[-1, :3], target[:3], atol=1e-9)
+        assert not speeds[-1].any()
+        way, length = poses[:, :3] - start[:3], np.linalg.norm(target[:3] - start[:3])
+        direction = (target - start)[:3] / length
+        assert np.linalg.norm(way - np.outer(way @ direction, direction), axis=1).max() < 1e-9
+        turned = (Rotation.from_rotvec(poses[:, 3:]) * Rotation.from_rotvec(start[3:]).inv()).as_rotvec()
+        np.testing.assert_allclose(turned, np.outer(way @ direction / length, turn.as_rotvec()), atol=1e-8)
+        rate = np.linalg.norm(np.diff(turned, axis=0), axis=1) / DT
+        assert rate.max() == pytest.approx(0.5, rel=1e-3)  # the turn of 0.37 rad is longer than the way of 0.35 m
+
+    def test_speed_and_duration(self) -> None:
+        start = UR5E.forward(HOME, TCP)
+        target = start + np.array([0.0, 0.4, 0.0, 0.0, 0.0, 0.0])
+        angles, _ = run(MoveL(target, 0.5, 2.0, UR5E, TCP), HOME, REST)
+        assert len(angles) * DT == pytest.approx(0.4 / 0.5 + 0.5 / 2.0, abs=3 * DT)
+
+    def test_target_out_of_reach_raises_on_the_way(self) -> None:
+        target = UR5E.forward(HOME, TCP) + np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+        with pytest.raises(ArmError, match=r"movel|inverse kinematics"):
+            run(MoveL(target, 0.5, 2.0, UR5E, TCP), HOME, REST)
+
+    def test_path_through_a_singularity_is_refused_with_the_joint(self) -> None:
+        q = HOME.copy()
+        q[4] = -0.1
+        start = UR5E.forward(q)
+        turn = Rotation.from_matrix(Rotation.from_rotvec(start[3:]).as_matrix())
+        tilt = turn * Rotation.from_rotvec([0.15, 0.15, 0.0])
+        with pytest.raises(ArmError, match=r"movel: (wrist|base|shoulder|elbow).* would need"):
+            run(MoveL([*start[:3], *tilt.as_rotvec()], 1.5, 20.0), q, REST)
+
+    def test_bad_input(self) -> None:
+        with pytest.raises(ArmError, match="six finite"):
+            MoveL([math.nan] * 6)
+
+
+def random_motion(rng: np.random.Generator, q: np.ndarray) -> Motion:
+    """Any motion with any parameters, around the home posture so that no joint comes to the end of its range."""
+    near = HOME + rng.normal(0, 0.3, 6)
+    pose = UR5E.forward(near, TCP)
+    kind = int(rng.integers(9))
+    if kind == 0:
+        return ServoJ(near, rng.uniform(0.03, 0.2), rng.uniform(100, 2000))
+    if kind == 1:
+        return ServoL(pose, q, rng.uniform(0.03, 0.2), rng.uniform(100, 2000), UR5E, TCP)
+    if kind == 2:
+        return SpeedJ(rng.normal(0, 2, 6), rng.uniform(0.5, 60), float(rng.uniform(0, 0.2)))
+    if kind == 3:
+        return SpeedL(rng.normal(0, 0.5, 6), rng.uniform(0.5, 100), 0.1, UR5E, TCP)
+    if kind == 4:
+        return MoveJ(near, rng.uniform(0.1, 10), rng.uniform(0.1, 100))
+    if kind == 5:
+        return MoveL(pose, rng.uniform(0.1, 3), rng.uniform(0.1, 100), UR5E, TCP)
+    if kind == 6:
+        return StopJ(rng.uniform(0.5, 100))
+    return StopL(rng.uniform(0.5, 100), UR5E, TCP) if kind == 7 else Hold()
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("dt", [0.002, 0.008])
+def test_any_sequence_of_motions_keeps_speed_continuous_and_position_its_integral(seed: int, dt: float) -> None:
+    rng = np.random.default_rng(seed)
+    q, qd, motion = HOME, REST, Hold()
+    refused = 0
+    for _ in range(1500):
+        if rng.random() < 0.03:
+            motion = random_motion(rng, q)
+        try:
+            after, speed = motion.step(q, qd, dt)
+        except ArmError:
+            # What the controller does then.
+            refused += 1
+            motion = StopJ(LIMITS.acceleration)
+            after, speed = motion.step(q, qd, dt)
+        assert np.abs(speed - qd).max() <= LIMITS.acceleration * dt * 1.002
+        assert np.abs(speed).max() <= LIMITS.speed * 1.002
+        np.testing.assert_allclose(after, q + speed * dt, atol=1e-12)
+        q, qd = after, speed
+    assert refused < 200
+
+
+@pytest.mark.parametrize("name", ["speed", "acceleration", "position"])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan])
+def test_limits_must_be_positive(name: str, value: float) -> None:
+    with pytest.raises(ArmError, match=f"joint limits: {name}"):
+        JointLimits(**{name: value})

@@ -1,0 +1,63 @@
+"""Serves one simulated UR5e or, as a ``cb3``, UR5 with a gripper on a free loopback address and prints the address.
+
+Arguments: ``e-series`` or ``cb3``, and a software version such as ``5.11.0.0`` if it matters. It then obeys the
+commands of the pendant (:mod:`bid_ros.robots.ur.twin.pendant`) on its standard input, and ``last motion``, which is
+answered by the steady time in ns at which a joint last moved.
+"""
+
+import contextlib
+import os
+import sys
+import time
+
+import numpy as np
+
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.robotiq.twin import RobotiqTwin
+from bid_ros.robots.ur.twin.controller import ARMS, UrController, UrControllerConfig
+from bid_ros.robots.ur.twin.pendant import INITIAL_Q, operate
+from bid_ros.robots.ur.twin.plant import KinematicPlant
+
+# Not 127.0.0.x, where a twin of somebody's running system may be.
+CANDIDATES = [f"127.78.{i}.1" for i in range(1, 250)]
+MOVES = 0.01  # rad/s
+
+
+class WatchedPlant(KinematicPlant):
+    """Knows when it last moved, whoever is still connected."""
+
+    def __init__(self):
+        super().__init__(INITIAL_Q)
+        self.moved_ns = 0
+
+    def step(self, target_q, target_qd, dt):
+        super().step(target_q, target_qd, dt)
+        if np.abs(target_qd).max() > MOVES:
+            self.moved_ns = time.monotonic_ns()
+
+
+def served(generation, version=()):
+    for address in CANDIDATES:
+        plant = WatchedPlant()
+        config = UrControllerConfig(address, generation, version, unlock_delay_s=0.5)
+        twin = UrController(config, plant, ARMS[generation])
+        try:
+            twin.start()
+        except ArmError:
+            continue
+        gripper = RobotiqTwin(address)
+        gripper.start()
+        return twin, plant
+    raise SystemExit("no free address")
+
+
+# A robot's controller shares its computer with nobody; this one at least goes first.
+with contextlib.suppress(PermissionError):
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
+twin, plant = served(sys.argv[1], *(tuple(map(int, text.split("."))) for text in sys.argv[2:]))
+print(twin.hostname, flush=True)
+for line in sys.stdin:
+    if line.strip() == "last motion":
+        print(twin.in_loop(lambda: plant.moved_ns), flush=True)
+    else:
+        operate(twin, [line], sys.stdout)

@@ -1,0 +1,80 @@
+"""A UR arm on a swing through a network that a test can damage, and the twin's own record of when it moved last."""
+
+import time
+
+import numpy as np
+import pytest
+
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.core.errors import ArmError
+
+REST_S = 0.5
+PERIOD_S = 0.01
+SPEED = 0.25  # m/s
+# On a busy computer the tests, the proxies and the twin are held up as well: the longest times that are sound.
+OPTIONS = {
+    "twin": True,
+    "gripper": None,
+    "lookahead_time_s": 0.05,
+    "gain": 1500.0,
+    "silence_timeout_s": 0.2,
+    "state_timeout_s": 0.2,
+    "watchdog_hz": 5.0,
+}
+
+
+class Sweep:
+    """Streams set-points that swing along y at a steady pace, as the arm node would, until the arm refuses."""
+
+    def __init__(self, arm):
+        self.arm = arm
+        arm.start()
+        state = arm.state()
+        self.start, self.quaternion = state.tool_position, state.tool_quaternion
+        self.begin = self.due = time.monotonic()
+
+    def step(self):
+        t = time.monotonic() - self.begin
+        radius, rate = 0.1, SPEED / 0.1
+        offset = radius * np.array([0.0, np.sin(rate * t), 0.0])
+        velocity = SPEED * np.array([0.0, np.cos(rate * t), 0.0])
+        ramp = min(t / 0.3, 1.0)
+        self.arm.command(Setpoint(self.start + ramp * offset, self.quaternion, ramp * velocity, np.zeros(3)))
+        self.due += PERIOD_S
+        time.sleep(max(0.0, self.due - time.monotonic()))
+
+    def run(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.step()
+
+    def until_refused(self, limit_s):
+        end = time.monotonic() + limit_s
+        with pytest.raises(ArmError) as caught:
+            while time.monotonic() < end:
+                self.step()
+        return str(caught.value)
+
+
+def moved(robot):
+    return int(robot.ask("last motion"))
+
+
+def assert_at_rest_since(robot, event_ns):
+    """The twin's own record: no joint moved later than 500 ms after the event, and none moves now."""
+    end = event_ns + int(REST_S * 1e9)
+    while time.monotonic_ns() < end + 50_000_000:
+        time.sleep(0.01)
+    last = moved(robot)
+    assert last > event_ns - 200_000_000, "the arm did not move before the event, so the test shows nothing"
+    assert last <= end, f"moved {(last - event_ns) / 1e6:.0f} ms after the last sign of life"
+
+
+def assert_recovers(arm, network):
+    network.heal()
+    arm.recover()
+    sweep = Sweep(arm)
+    sweep.run(0.2)
+    assert arm.state().in_control
+    assert arm.state().fault == ""
+    arm.stop()

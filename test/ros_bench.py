@@ -1,0 +1,107 @@
+"""A test's own ROS node beside real node processes that end with the test."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rclpy
+import yaml
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from bid_msgs.msg import Grant
+from bid_ros.core.topics import GRANT
+from bid_ros.nodes.convert import duration_message
+from bid_ros.nodes.qos import STATE
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Bench:
+    """A test's own node, spun until conditions hold, beside real node processes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.node = Node("bench", context=self.context)
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._folder = folder
+        self.processes: dict[str, subprocess.Popen[str]] = {}
+        self._grants: Any = None
+        self.granted: tuple[str, ...] | None = None
+        self._robot = ""
+
+    def until(
+        self, condition: Callable[[], Any], timeout_s: float = 15.0, each: Callable[[], None] | None = None
+    ) -> bool:
+        """Spin until the condition holds; False when the time is over."""
+        end = time.monotonic() + timeout_s
+        while time.monotonic() < end:
+            if condition():
+                return True
+            if each is not None:
+                each()
+            self._executor.spin_once(timeout_sec=0.02)
+        return bool(condition())
+
+    def grant(self, *sources: str, robot: str = "") -> None:
+        """Grant these sources, and no other, the arm of a robot, renewed while this bench spins; none ends it."""
+        if self._grants is None:
+            self._grants = self.node.create_publisher(Grant, GRANT, STATE)
+            self.node.create_timer(0.05, self._renew)
+        self.granted, self._robot = sources, robot
+        self._renew()
+
+    def stop_granting(self) -> None:
+        """Renew no grant any more, as if whoever is in charge were dead."""
+        self.granted = None
+
+    def _renew(self) -> None:
+        if self.granted is not None:
+            duration = duration_message(500_000_000)
+            self._grants.publish(Grant(robot=self._robot, granter="bench", sources=self.granted, duration=duration))
+
+    def start(self, name: str, parameters: dict[str, Any], *ros_arguments: str) -> subprocess.Popen[str]:
+        """Start a node process with these parameters and arguments, such as ``-r __ns:=/left``."""
+        file = self._folder / f"{name}.yaml"
+        file.write_text(yaml.safe_dump({f"/**/{name}": {"ros__parameters": parameters}}))
+        command = [sys.executable, "-m", f"bid_ros.nodes.{name}_node", "--ros-args", "-r", f"__node:={name}"]
+        process = subprocess.Popen(
+            [*command, *ros_arguments, "--params-file", str(file)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=ROOT,
+        )
+        self.processes[name] = process
+        return process
+
+    def finish(self, name: str, timeout_s: float = 20.0) -> tuple[int, str]:
+        """Wait for a process to end by itself; return exit status and output."""
+        process = self.processes.pop(name)
+        output, _ = process.communicate(timeout=timeout_s)
+        return process.returncode, output
+
+    def close(self) -> None:
+        """End everything; every node must end without a word of Python's own."""
+        for process in self.processes.values():
+            process.terminate()
+        outputs = {}
+        for name, process in self.processes.items():
+            try:
+                outputs[name], _ = process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                outputs[name], _ = process.communicate()
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+        for name, output in outputs.items():
+            assert "Traceback" not in (output or ""), f"{name}: {output}"

@@ -1,0 +1,452 @@
+"""What a system consists of: nodes, parameters, and the launch file that shares the description with `bid up`."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import ipaddress
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+from tiny_bundle import make_tiny_bundle
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import load_task
+from bid_ros.core.topics import MARKERS, OVERLAY, TOPICS, camera_topic
+from bid_ros.nodes.base import Parameter
+from bid_ros.robots.franka import ROBOT as FRANKA
+from bid_ros.robots.registry import load_arm_config
+from bid_ros.robots.robotiq.registers import PORT as GRIPPER_PORT
+from bid_ros.robots.ur import ROBOT as UR
+from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
+from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT
+from bid_ros.robots.ur.twin.primary import PRIMARY_PORT, SECONDARY_PORT
+from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT
+from bid_ros.system.description import (
+    command_line,
+    describe,
+    environment,
+    rviz_arguments,
+    rviz_command,
+    twin_address,
+)
+from bid_ros.system.folder import find_system, shipped_systems
+from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
+from bid_ros.tasks.registry import setup_of
+
+EVERY_NODE = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin")
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    return str(tmp_path / "bundle")
+
+
+@pytest.fixture(params=shipped_systems())
+def name(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def system(name):
+    """The nodes of a system by their name."""
+    return lambda **arguments: {spec.name: spec for spec in describe(find_system(name), RunArguments(**arguments))}
+
+
+def declared(name: str) -> dict[str, Parameter]:
+    module = importlib.import_module(f"bid_ros.nodes.{name}_node")
+    return {parameter.name: parameter for parameter in module.PARAMETERS}
+
+
+def test_without_an_address_the_twin_is_served_on_loopback_only(system, bundle):
+    specs = system(bundle=bundle)
+    address = specs["twin"].parameters["address"]
+    assert ipaddress.ip_address(address).is_loopback
+    assert specs["arm"].parameters["robot_ip"] == address and specs["arm"].parameters["twin"] is True
+    assert specs["episode"].parameters["twin"] is True
+    assert specs["camera"].parameters["twin"] is True
+    assert environment(twin=True)["FASTRTPS_DEFAULT_PROFILES_FILE"].endswith("fastdds_twin.xml")
+
+
+def test_with_an_address_there_is_no_twin_in_any_part(system, bundle):
+    specs = system(robot_ip="172.16.0.2", bundle=bundle)
+    assert "twin" not in specs
+    assert specs["arm"].parameters["robot_ip"] == "172.16.0.2" and specs["arm"].parameters["twin"] is False
+    assert specs["episode"].parameters["twin"] is False
+    assert specs["camera"].parameters["twin"] is False
+    assert environment(twin=False)["FASTRTPS_DEFAULT_PROFILES_FILE"].endswith("fastdds_robot.xml")
+
+
+@pytest.mark.parametrize(("acts", "acting"), [(None, "policy"), ("scripted", "teleop"), ("exercise", "teleop")])
+def test_heartbeats_of_everything_in_the_loop_are_required(system, bundle, acts, acting):
+    specs = system(bundle=bundle, acts=acts)
+    assert set(specs["safety"].parameters["required"]) == {"camera", acting, "arm"}
+    assert set(specs["arm"].parameters["required"]) == {acting, "safety"}
+    assert {acting, "camera", "arm", "safety"} <= set(specs)
+    assert {"policy", "teleop"} & set(specs) == {acting}
+
+
+def test_record_and_rviz_decide_which_nodes_there_are(system, bundle):
+    assert "recorder" in system(bundle=bundle) and "monitor" not in system(bundle=bundle)
+    specs = system(bundle=bundle, record=False, rviz=True)
+    assert "recorder" not in specs and "monitor" in specs
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"robot_ip": "172.16.0.2"}, {"acts": "scripted", "styles": ("clean", "diverse")}, {"acts": "exercise"}],
+)
+def test_every_parameter_is_declared_with_its_type_and_range(system, bundle, arguments):
+    for spec in system(bundle=bundle, rviz=True, **arguments).values():
+        assert spec.executable == f"{spec.name}_node"
+        known = declared(spec.name)
+        assert set(spec.parameters) <= set(known), spec.name
+        for name, value in spec.parameters.items():
+            parameter = known[name]
+            assert type(value) is type(parameter.default), f"{spec.name}: {name} is {value!r}"
+            if parameter.minimum is not None:
+                assert parameter.minimum <= value <= parameter.maximum
+
+
+def test_the_parameter_file_names_declared_parameters_and_reaches_the_nodes(root, name, system, bundle):
+    content = yaml.safe_load((root / "config" / name / "nodes.yaml").read_text())
+    specs = system(bundle=bundle)
+    for node, section in content.items():
+        for parameter, value in section["ros__parameters"].items():
+            assert parameter in declared(node), f"{node}: {parameter}"
+            assert specs[node].parameters[parameter] == value
+
+
+def test_rviz_shows_only_what_the_system_publishes(root, name):
+    task = load_task(root / "config" / name / "task.yaml")
+    displays = yaml.safe_load(find_system(name).file("view.rviz").read_text())["Visualization Manager"]["Displays"]
+    shown = {key["Value"] for item in displays for title, key in item.items() if title.endswith("Topic")}
+    cameras = {camera_topic(camera.name) for camera in task.cameras}
+    assert {MARKERS, OVERLAY} < shown <= {MARKERS, OVERLAY, *TOPICS, *cameras, "robot_description"}
+
+
+def test_everything_a_system_names_is_its_own_and_there(name, system, bundle):
+    for robot_ip in ("", "172.16.0.2"):
+        specs = system(bundle=bundle, robot_ip=robot_ip, rviz=True)
+        tasks = {spec.parameters["task"] for spec in specs.values()}
+        assert {load_task(task).name for task in tasks} == {name}
+        files = [specs[node].parameters["cameras"] for node in ("camera", "monitor")]
+        files += [specs["arm"].parameters["arm_config"], str(find_system(name).file("view.rviz"))]
+        assert all(Path(file).is_file() for file in files)
+        config = load_arm_config(files[2], "127.0.0.1", twin=not robot_ip, name=specs["arm"].parameters["arm"])
+        assert config.twin == (not robot_ip)
+
+
+def test_the_gripper_of_an_arm_opens_and_closes_where_its_task_s_episodes_need_it(name, system, bundle):
+    task = find_system(name).task
+    setup = setup_of(task)
+    arm = system(bundle=bundle)["arm"].parameters
+    thresholds = load_arm_config(arm["arm_config"], "127.0.0.1", twin=True, name=arm["arm"]).gripper_thresholds
+    assert thresholds.open_above < setup.opened < setup.open_width == task.limits.gripper_max
+    assert thresholds.close_below > task.limits.gripper_min
+
+
+def test_a_system_without_a_policy_says_how_to_get_one(tmp_path, name):
+    folder = tmp_path / "mine"
+    shutil.copytree(find_system(name).folder, folder)
+    (folder / "system.yaml").write_text("policy: {}\n")
+    with pytest.raises(BidError, match=r"mine has no policy: train one .* or let a teleoperation device act"):
+        describe(find_system(folder), RunArguments())
+    assert describe(find_system(folder), RunArguments(acts="exercise"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"acts": "mindreader"}, "teleoperation device 'mindreader' does not exist; valid are exercise, scripted"),
+        ({"acts": "scripted", "styles": ("wild",)}, "style is 'wild'; valid for .* are clean, diverse"),
+        ({"acts": "scripted", "robot_ip": "172.16.0.2"}, "device 'scripted' works in the twin only"),
+        ({"styles": ("clean",)}, "styles are clean, but policy acts"),
+    ],
+)
+def test_who_cannot_act_is_refused(system, bundle, arguments, sentence):
+    with pytest.raises(BidError, match=sentence):
+        system(bundle=bundle, **arguments)
+
+
+@pytest.mark.parametrize("node", EVERY_NODE)
+def test_every_parameter_is_described_and_its_default_is_in_its_range(node):
+    for parameter in declared(node).values():
+        assert len(parameter.description) > 5
+        if parameter.minimum is not None:
+            assert parameter.minimum <= parameter.default <= parameter.maximum
+        elif not isinstance(parameter.default, bool):
+            assert not isinstance(parameter.default, int | float), f"{parameter.name} has no range"
+
+
+def test_an_unknown_system_is_refused():
+    with pytest.raises(BidError, match=r"'pour_tea' does not exist; valid are .* the shipped franka_place, ur5_pick"):
+        find_system("pour_tea")
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("samples", 0), ("samples", 1000), ("episodes", 0), ("moving", -0.1), ("moving", float("nan")), ("seed", -1)],
+)
+def test_arguments_outside_their_range_are_refused_by_name(argument, value):
+    with pytest.raises(BidError, match=f"{argument} is {value}; valid is"):
+        RunArguments(**{argument: value})
+
+
+def test_every_domain_and_namespace_has_a_twin_address_of_its_own(monkeypatch):
+    addresses = set()
+    for domain in ("0", "1", "232"):
+        monkeypatch.setenv("ROS_DOMAIN_ID", domain)
+        addresses |= {twin_address(namespace, ()) for namespace in ("", "/left", "/right", "/cell/left")}
+        assert twin_address("left", ()) == twin_address("/left", ()) and twin_address("/", ()) == twin_address("", ())
+    assert len(addresses) == 12 and all(ipaddress.ip_address(address).is_loopback for address in addresses)
+
+
+@pytest.mark.parametrize("ports", [FRANKA.ports, UR.ports])
+@pytest.mark.parametrize("taken", [0, -1])
+def test_a_system_that_runs_already_is_not_started_twice(ports, taken):
+    sentence = rf"port {ports[taken]} cannot serve .* namespace '/left' .*: end the system that runs there"
+    with socket.create_server((twin_address("/left", ports), ports[taken])):
+        with pytest.raises(BidError, match=sentence):
+            twin_address("/left", ports)
+        assert twin_address("/right", ports)
+
+
+@pytest.mark.parametrize("text", ["233", "-1", "one"])
+def test_a_domain_that_is_none_is_refused(monkeypatch, text):
+    monkeypatch.setenv("ROS_DOMAIN_ID", text)
+    with pytest.raises(BidError, match=f"ROS_DOMAIN_ID is '{text}'; valid is 0 to 232"):
+        twin_address("", ())
+
+
+@pytest.mark.parametrize("namespace", ["le ft", "/2left", "//a", "/left/", "left//arm", "/l\u00e4ft", "~", "x" * 101])
+def test_a_namespace_that_ros_would_not_take_is_refused(namespace):
+    with pytest.raises(BidError, match=r"namespace is .*; valid are up to 100 letters, digits and _"):
+        RunArguments(namespace=namespace)
+
+
+def test_a_log_level_that_does_not_exist_is_refused():
+    with pytest.raises(BidError, match="log_level is 'loud'; valid are debug, info, warn, error, fatal"):
+        RunArguments(log_level="loud")
+
+
+def test_the_nodes_of_a_system_live_in_its_namespace(system, bundle, tmp_path):
+    specs = system(bundle=bundle, namespace="cell_1/left", log_level="debug", rviz=True)
+    assert {spec.namespace for spec in specs.values()} == {"/cell_1/left"}
+    assert specs["twin"].parameters["address"] != system(bundle=bundle)["twin"].parameters["address"]
+    line = command_line(specs["safety"], tmp_path)
+    assert "-r __ns:=/cell_1/left" in line and line.endswith("--log-level debug")
+    written = yaml.safe_load((tmp_path / "safety.yaml").read_text())
+    assert written == {"/cell_1/left/safety": {"ros__parameters": dict(specs["safety"].parameters)}}
+
+
+def test_rviz_shows_the_system_of_the_namespace(name):
+    system = find_system(name)
+    assert rviz_arguments(system, RunArguments()) == ["-d", str(system.file("view.rviz"))]
+    frame = ["-f", "left/base"]
+    assert rviz_arguments(system, RunArguments(namespace="left"))[2:] == [*frame, "--ros-args", "-r", "__ns:=/left"]
+
+
+def test_a_parameter_file_lies_over_the_one_of_the_system(system, bundle, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("/left/camera: {ros__parameters: {tolerance_s: 0.05}}\nsafety: {ros__parameters: {late_limit: 7}}")
+    specs = system(bundle=bundle, parameters=str(file), namespace="/left")
+    assert specs["camera"].parameters["tolerance_s"] == 0.05 and specs["safety"].parameters["late_limit"] == 7
+    assert specs["arm"].parameters == system(bundle=bundle, namespace="/left")["arm"].parameters
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "does not exist"),
+        ("{", "is not valid YAML"),
+        ("camera: 3", "camera is 3; valid is a mapping of fields"),
+        ("camera: {}\n- 1", "is not valid YAML"),
+        ("- camera", "the content is .*; valid is a mapping of fields"),
+        ("camera: {parameters: {}}", "camera: unknown field 'parameters'; valid are ros__parameters"),
+        ("camera: {ros__parameters: {a: {b: 1}}}", r"camera\.ros__parameters\.a is dict; valid is"),
+        ("cammera: {ros__parameters: {}}", "unknown field 'cammera'; valid are arm, camera"),
+        ("teleop: {ros__parameters: {device: x}}", "names the node 'teleop'; valid are twin, camera"),
+        ("policy: {ros__parameters: {samples: 3}}", "sets 'samples' of policy; valid is to set it by the arguments"),
+    ],
+)
+def test_a_parameter_file_that_is_none_is_refused(system, bundle, tmp_path, text, words):
+    file = tmp_path / "mine.yaml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(BidError, match=f"^parameter file {file}:? {words}"):
+        system(bundle=bundle, parameters=str(file))
+
+
+@pytest.fixture
+def mine(name, tmp_path):
+    """A copy of a system, and a function that describes it."""
+    folder = Path(shutil.copytree(find_system(name).folder, tmp_path / "mine"))
+    return folder, lambda: describe(find_system(folder), RunArguments(acts="exercise"))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "sentence"),
+    [
+        ("task.yaml", "horizon: 16", "horizn: 16", "unknown field 'horizn'; valid are name, robot"),
+        ("task.yaml", "name: wrist", "name: side", "camera file .*: camera 'side' that the task observes is missing"),
+        (
+            "cameras.yaml",
+            "\n  source: topic",
+            "\n  source: radio",
+            "camera file .*: third_person: .*source 'radio'; valid are",
+        ),
+        ("cameras.yaml", "fovy:", "fovi:", "camera file .*: third_person: unknown field 'fovi'; valid are source"),
+        ("robot.yaml", "  dynamics:", "  dinamics:", "robot file .*: unknown field 'dinamics'; valid are"),
+        ("robot.yaml", "payload_mass: 0", "payload_mass: 9", r"robot file .*: payload_mass is 9.*; valid is a number"),
+        ("nodes.yaml", "safety:", "safty:", "parameter file .*: unknown field 'safty'; valid are arm, camera"),
+    ],
+)
+def test_a_mistake_in_any_file_of_a_system_is_found_before_anything_starts(mine, file, old, new, sentence):
+    folder, described = mine
+    assert described()
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1))
+    with pytest.raises(BidError, match=sentence) as caught:
+        described()
+    assert str(folder) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("file", ["task.yaml", "cameras.yaml", "robot.yaml", "nodes.yaml"])
+def test_a_file_that_a_system_lacks_is_named(mine, file):
+    folder, described = mine
+    (folder / file).unlink()
+    with pytest.raises(BidError, match=f"system {folder} has no file {file}"):
+        described()
+
+
+def test_the_ports_of_a_ur_are_those_that_its_twin_serves():
+    assert set(UR.ports) == {RTDE_PORT, DASHBOARD_PORT, GRIPPER_PORT, PRIMARY_PORT, SECONDARY_PORT, SCRIPT_PORT}
+
+
+def test_the_command_line_runs_the_node_with_its_parameter_file(system, bundle, tmp_path):
+    spec = system(bundle=bundle)["safety"]
+    line = command_line(spec, tmp_path / "with a space")
+    assert "bid_ros.nodes.safety_node" in line and f"'{tmp_path}/with a space/safety.yaml'" in line
+    written = yaml.safe_load((tmp_path / "with a space" / "safety.yaml").read_text())
+    assert written == {"/safety": {"ros__parameters": dict(spec.parameters)}}
+
+
+def test_the_cup_moves_as_fast_as_the_shipped_policy_was_evaluated_at_unless_told_otherwise(system, name, bundle):
+    assert system(bundle=bundle)["episode"].parameters["moving"] == {"franka_place": 0.03, "ur5_pick": 0.01}[name]
+    for speed in (0.0, 0.05):
+        assert system(bundle=bundle, moving=speed)["episode"].parameters["moving"] == speed
+
+
+def test_every_system_has_a_launch_file_of_its_own(root, name):
+    tree = ast.parse((root / "launch" / f"{name}.launch.py").read_text())
+    (function,) = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert function.name == "generate_launch_description"
+    (call,) = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    assert call.func.id == "launch_description" and [argument.value for argument in call.args] == [name]
+    assert {file.name.split(".")[0] for file in (root / "launch").glob("*.launch.py")} == {"system", *shipped_systems()}
+
+
+def test_the_texts_of_a_launch_file_become_the_arguments_of_a_run():
+    texts = {item.name: "" for item in argument_fields()}
+    assert parse_arguments(texts) == RunArguments()
+    given = {"samples": "8", "moving": "0.02", "record": "False", "styles": "clean, diverse", "robot_ip": "10.0.0.2"}
+    assert parse_arguments({**texts, **given}) == RunArguments(
+        samples=8, moving=0.02, record=False, styles=("clean", "diverse"), robot_ip="10.0.0.2"
+    )
+    for item in argument_fields():
+        assert len(item.metadata["help"]) > 5
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        ({"samples": "many"}, "samples is 'many'; valid is a whole number"),
+        ({"moving": "fast"}, "moving is 'fast'; valid is a number"),
+        ({"rviz": "1"}, "rviz is '1'; valid are true and false"),
+        ({"typo": "3"}, "argument 'typo' does not exist; valid are robot_ip, acts"),
+    ],
+)
+def test_texts_that_are_no_value_are_refused(texts, sentence):
+    with pytest.raises(BidError, match=sentence):
+        parse_arguments(texts)
+
+
+@pytest.fixture
+def launched(root, name, tmp_path):
+    """Start a launch file's actions with these arguments, without running them."""
+    if importlib.util.find_spec("launch_ros") is None:
+        pytest.skip("ROS's launch is not installed")
+    from launch import LaunchContext
+
+    spec = importlib.util.spec_from_file_location(f"{name}_launch", root / "launch" / f"{name}.launch.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    bundle = str(make_tiny_bundle(tmp_path / "tiny", load_task(root / "config" / name / "task.yaml")))
+
+    def start(**arguments):
+        context = LaunchContext()
+        *declared_first, start_nodes = module.generate_launch_description().entities
+        for argument in declared_first:
+            argument.execute(context)
+        context.launch_configurations.update({"bundle": bundle, "out": str(tmp_path / "out"), **arguments})
+        return start_nodes.execute(context)
+
+    return start
+
+
+def test_the_launch_file_makes_the_described_nodes(launched, system, bundle):
+    made = [action for action in launched(rviz="true") if hasattr(action, "node_executable")]
+    assert {node.node_executable for node in made} == {
+        spec.executable for spec in system(bundle=bundle, rviz=True).values()
+    }
+
+
+def test_the_launch_file_tells_its_nodes_who_supervises_them(launched):
+    from launch.actions import SetEnvironmentVariable
+    from launch.utilities import perform_substitutions
+
+    from launch import LaunchContext
+
+    set_here = [action for action in launched() if isinstance(action, SetEnvironmentVariable)]
+    words = lambda text: perform_substitutions(LaunchContext(), text)  # noqa: E731
+    assert {words(action.name): words(action.value) for action in set_here}["BID_SUPERVISOR"] == str(os.getpid())
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_rviz_is_started_where_it_is_installed_and_missed_with_a_sentence(launched, tmp_path, monkeypatch, installed):
+    from launch.actions import ExecuteProcess, LogInfo
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if installed:
+        (tmp_path / "rviz2").touch(mode=0o755)
+    actions = launched(rviz="true")
+    started = [action for action in actions if type(action) is ExecuteProcess]
+    assert len(started) == installed
+    assert len([action for action in actions if isinstance(action, LogInfo)]) == (not installed)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_command_of_rviz_ends_with_the_front_end(name, tmp_path, monkeypatch, installed):
+    found, arguments = find_system(name), RunArguments()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if installed:
+        (tmp_path / "rviz2").touch(mode=0o755)
+    wanted = ["setpriv", "--pdeathsig", "TERM", str(tmp_path / "rviz2"), *rviz_arguments(found, arguments)]
+    assert rviz_command(found, arguments) == (wanted if installed else [])
+
+
+def test_two_systems_in_one_launch_live_in_namespaces_of_their_own(launched):
+    def made(**arguments):
+        nodes = [action for action in launched(**arguments) if hasattr(action, "node_executable")]
+        return {node._Node__node_namespace for node in nodes}
+
+    assert (made(ros_namespace="/left"), made(ros_namespace="/right", namespace="arm")) == ({"/left"}, {"/right/arm"})
+    with pytest.raises(BidError, match="action_horizon is 64; valid is 1 to 15"):
+        made(action_horizon="64")

@@ -1,0 +1,73 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bid_ros.system.middleware import middleware_environment
+
+# Publishes until its input ends, and says which shared memory of the middleware it has mapped.
+SPEAKER = """
+import sys, threading
+import rclpy
+from std_msgs.msg import String
+
+rclpy.init()
+node = rclpy.create_node("speaker")
+publisher = node.create_publisher(String, "/middleware_test", 10)
+node.create_timer(0.02, lambda: publisher.publish(String(data="here")))
+thread = threading.Thread(target=rclpy.spin, args=(node,), daemon=True)
+thread.start()
+sys.stdin.read()
+print("shared" if "/dev/shm/fastrtps" in open("/proc/self/maps").read() else "none", flush=True)
+rclpy.try_shutdown()
+"""
+LISTENER = """
+import sys, time
+import rclpy
+from std_msgs.msg import String
+
+rclpy.init()
+node = rclpy.create_node("listener")
+heard = []
+node.create_subscription(String, "/middleware_test", heard.append, 10)
+end = time.monotonic() + 30.0
+while not heard and time.monotonic() < end:
+    rclpy.spin_once(node, timeout_sec=0.1)
+print(heard[0].data if heard else "nothing", flush=True)
+rclpy.try_shutdown()
+"""
+
+
+def talk(speaker: dict[str, str], listener: dict[str, str]) -> tuple[str, str]:
+    base = {name: value for name, value in os.environ.items() if name != "ROS_AUTOMATIC_DISCOVERY_RANGE"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    speaking = subprocess.Popen([sys.executable, "-c", SPEAKER], env={**base, **speaker}, **pipes)
+    try:
+        command = [sys.executable, "-c", LISTENER]
+        heard = subprocess.run(command, env={**base, **listener}, capture_output=True, text=True, timeout=60)
+        said, _ = speaking.communicate("", timeout=30)
+    finally:
+        speaking.kill()
+    return said.strip(), heard.stdout.strip()
+
+
+@pytest.mark.parametrize("twin", [True, False])
+@pytest.mark.usefixtures("ros_domain")
+def test_a_terminal_with_nothing_set_hears_nodes_without_shared_memory(twin):
+    assert talk(middleware_environment(twin, {}), {}) == ("none", "here")
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_the_middleware_itself_would_take_shared_memory():
+    assert talk({"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}, {}) == ("shared", "here")
+
+
+def test_a_robots_nodes_are_found_on_the_network():
+    assert "ROS_AUTOMATIC_DISCOVERY_RANGE" not in middleware_environment(False, {})
+
+
+@pytest.mark.parametrize("own", [{"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}, {"FASTRTPS_DEFAULT_PROFILES_FILE": "a"}])
+def test_who_chose_a_middleware_or_wrote_profiles_keeps_them(own):
+    assert middleware_environment(True, own) == {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    assert middleware_environment(False, own) == {}

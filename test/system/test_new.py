@@ -1,0 +1,132 @@
+"""``bid new``: every folder that it writes is a system that starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from bid_ros.cameras import load_cameras
+from bid_ros.cli import main
+from bid_ros.core.errors import ArmError, BidError
+from bid_ros.core.paths import share
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.robots.registry import load_arm_config
+from bid_ros.system.description import describe
+from bid_ros.system.folder import find_system, shipped_systems
+from bid_ros.system.new import new_system
+from bid_ros.system.run import RunArguments
+from bid_ros.tasks.twins import scene_model
+
+FILES = {"README.md", "cameras.yaml", "nodes.yaml", "robot.yaml", "system.yaml", "task.yaml", "view.rviz"}
+ROBOTS = ("franka", "ur")
+
+
+@pytest.fixture(params=ROBOTS)
+def robot(request):
+    return request.param
+
+
+@pytest.mark.parametrize("name", shipped_systems())
+def test_a_shipped_system_has_every_file(name):
+    assert {file.name for file in share("config", name).iterdir()} == FILES
+
+
+def test_a_task_of_ones_own_is_written_for_a_robot_and_can_be_read(tmp_path, robot):
+    system = new_system(tmp_path / "my_task", robot)
+    assert {file.name for file in system.folder.iterdir()} == FILES
+    task = system.task
+    assert (task.name, task.robot, task.kind) == ("my_task", robot, "table")
+    shipped = find_system({"franka": "franka_place", "ur": "ur5_pick"}[robot])
+    assert task.limits == shipped.task.limits and task.observation == shipped.task.observation
+    config = load_arm_config(system.file("robot.yaml"), "127.0.0.1", twin=True, name=robot)
+    assert config == load_arm_config(shipped.file("robot.yaml"), "127.0.0.1", twin=True, name=robot)
+    cameras = [camera.name for camera in task.cameras]
+    assert {item.source for item in load_cameras(system.file("cameras.yaml"), cameras).values()} == {"topic"}
+    assert yaml.safe_load(system.file("nodes.yaml").read_text()) == yaml.safe_load(
+        shipped.file("nodes.yaml").read_text()
+    )
+    specs = {spec.name for spec in describe(system, RunArguments())}
+    assert {"twin", "teleop"} <= specs and "policy" not in specs
+
+
+def test_everything_that_is_written_is_explained(tmp_path, robot):
+    system = new_system(tmp_path / "my_task", robot)
+    for file in FILES - {"view.rviz", "README.md"}:
+        text = (system.folder / file).read_text()
+        key, _, schema = text.splitlines()[0].partition("=")
+        assert key == "# yaml-language-server: $schema" and Path(schema).is_file()
+        assert (
+            text.splitlines()[1].startswith("# ")
+            and "NAME" not in text
+            and "franka_place" not in text
+            and "ur5_pick" not in text
+        )
+    readme = (system.folder / "README.md").read_text()
+    assert "bid up my_task" in readme and "NAME" not in readme and "ROBOT" not in readme
+    assert all(f"`{file}`" in readme for file in FILES - {"README.md"})
+
+
+def test_the_fixed_camera_is_where_the_twin_has_it(tmp_path, robot):
+    mujoco = pytest.importorskip("mujoco")
+    system = new_system(tmp_path / "my_task", robot)
+    cameras = load_cameras(system.file("cameras.yaml"), ["third_person", "wrist"], twin=True)
+    model = scene_model(system.task)
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_camlight(model, data)
+    there, said = data.camera("third_person"), cameras["third_person"].model(96, 96)
+    np.testing.assert_allclose(said.position, there.xpos, atol=1e-9)
+    np.testing.assert_allclose(said.rotation, there.xmat.reshape(3, 3) @ np.diag([1, -1, -1]), atol=1e-5)
+    assert said.fovy == model.camera("third_person").fovy[0] and cameras["wrist"].position is None
+
+
+@pytest.mark.parametrize("like", shipped_systems())
+def test_a_copy_of_a_shipped_system_keeps_its_task_and_policy(tmp_path, like):
+    system = new_system(tmp_path / "copied", like=like)
+    shipped = find_system(like)
+    for file in FILES - {"task.yaml"}:
+        wanted, found = ((folder / file).read_text().splitlines() for folder in (shipped.folder, system.folder))
+        assert wanted[1:] == found[1:], file
+    assert system.task == shipped.task
+    assert f"# A copy of the system {like}. The task keeps the name {like}: the shipped policy" in (
+        system.file("task.yaml").read_text()
+    )
+    load_bundle(system.bundle(), system.task)
+
+
+def test_the_command_says_what_it_wrote_and_what_is_next(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "my_task", "--robot", "ur"]) == 0
+    said = capsys.readouterr().out
+    assert all(file in said for file in FILES) and "bid check my_task, then bid up my_task" in said
+
+
+def test_an_empty_folder_is_filled_and_any_other_is_left_alone(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert new_system(tmp_path / "empty", "franka").task.name == "empty"
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "notes.txt").write_text("mine")
+    for taken in (full, full / "notes.txt"):
+        with pytest.raises(BidError, match="exists and is not an empty folder; valid is a folder to be made"):
+            new_system(taken, "franka")
+    assert [file.name for file in full.iterdir()] == ["notes.txt"] and (full / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("folder", "arguments", "sentence"),
+    [
+        ("my task", {"robot": "franka"}, "my task cannot name a task; valid is a name of letters, digits"),
+        ("mine", {"robot": "kuka"}, "robot 'kuka' does not exist; valid are franka, ur"),
+        ("mine", {"like": "pour_tea"}, "system 'pour_tea' does not exist"),
+        ("mine", {"robot": "ur", "like": "franka_place"}, "system 'franka_place' is of the robot franka, not of ur"),
+        ("mine", {}, "a new system needs a robot; valid are franka, ur"),
+    ],
+)
+def test_what_cannot_be_written_is_one_sentence_and_writes_nothing(tmp_path, folder, arguments, sentence):
+    with pytest.raises((BidError, ArmError), match=sentence):
+        new_system(tmp_path / folder, **arguments)
+    assert not list(Path(tmp_path).iterdir())

@@ -1,0 +1,69 @@
+"""What happens before the first process of a run starts."""
+
+from __future__ import annotations
+
+import pytest
+from tiny_bundle import make_tiny_bundle
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import load_task
+from bid_ros.recording.writer import BagWriter
+from bid_ros.system.description import describe
+from bid_ros.system.folder import find_system
+from bid_ros.system.preparation import prepare
+from bid_ros.system.run import RunArguments
+
+
+@pytest.fixture
+def specs(root, tmp_path):
+    """The nodes of a run with these arguments."""
+    bundle = make_tiny_bundle(tmp_path / "bundle", load_task(root / "config" / "franka_place" / "task.yaml"))
+
+    def make(**arguments):
+        return describe(find_system("franka_place"), RunArguments(bundle=str(bundle), **arguments))
+
+    return make
+
+
+def test_a_run_starts_again_after_a_start_that_was_aborted(specs, tmp_path):
+    """A recorder that was ended while it started leaves a bag without a message."""
+    out = tmp_path / "out"
+    for earlier in range(1, 4):
+        with BagWriter(out / "bag"):
+            pass
+        written = (out / "bag" / "bag_0.mcap").read_bytes()
+        prepare(specs(out=str(out)), out)
+        assert not out.exists()
+        assert (tmp_path / f"out.{earlier}" / "bag" / "bag_0.mcap").read_bytes() == written
+
+
+@pytest.mark.parametrize("left", ["logs", "parameters", "run.json"])
+def test_nothing_that_an_earlier_run_left_is_written_over(specs, tmp_path, left):
+    out = tmp_path / "out"
+    (out / left).mkdir(parents=True)
+    (out / left / "kept").write_text("")
+    prepare(specs(), out)
+    assert not out.exists() and (tmp_path / "out.1" / left / "kept").exists()
+
+
+def test_a_folder_of_something_else_stays_where_it_is(specs, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    prepare(specs(), out)
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"decoder": "best"}, "decoder 'best' does not exist; valid are"),
+        ({"action_horizon": 20}, "action_horizon is 20; valid is 1 to 15"),
+    ],
+)
+def test_what_cannot_work_moves_nothing(specs, tmp_path, arguments, sentence):
+    out = tmp_path / "out"
+    (out / "logs").mkdir(parents=True)
+    with pytest.raises(BidError, match=sentence):
+        prepare(specs(**arguments), out)
+    assert (out / "logs").is_dir()

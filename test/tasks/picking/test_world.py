@@ -1,0 +1,149 @@
+"""Whole episodes of picking by physics alone: static cups, pulled ones, and what goes wrong."""
+
+import numpy as np
+import pytest
+from picking_rig import demonstrate, rig, tool_start
+
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.ur.twin.scene import scene_model
+from bid_ros.sim.renderer import SceneRenderer
+from bid_ros.tasks.picking.demonstration import ScriptedPicker
+from bid_ros.tasks.picking.geometry import CUP_RADIUS, GRASP_TOOL_HEIGHT, SAUCER_HEIGHT
+from bid_ros.tasks.picking.lockstep import PickingLockstep
+from bid_ros.tasks.picking.score import lean
+from bid_ros.tasks.picking.string_path import picking_layout
+from bid_ros.tasks.picking.twin import PickingScene
+
+OPEN = 0.085
+
+
+@pytest.mark.parametrize(("style", "seed"), [("clean", 0), ("diverse", 3), ("diverse", 8)])
+def test_a_static_cup_is_picked_and_put_on_the_saucer(style: str, seed: int) -> None:
+    scene = rig(seed, 0.0)
+    demonstration = demonstrate(scene, ScriptedPicker(style, seed), knows=False)
+    assert demonstration.outcome == "success"
+    before = demonstration.of("approach", "descend")
+    np.testing.assert_allclose(before[-1].cup_position[:2], scene.layout.cup_start, atol=5e-4)
+    end = scene.truth
+    assert np.hypot(*(end.cup_position[:2] - scene.layout.saucer)) < 0.004
+    assert end.cup_position[2] == pytest.approx(SAUCER_HEIGHT, abs=5e-4)
+
+
+@pytest.mark.parametrize(("style", "seed", "speed"), [("clean", 1, 0.02), ("clean", 5, 0.04), ("diverse", 2, 0.04)])
+def test_a_pulled_cup_is_picked_by_a_demonstrator_that_knows_where_it_is(style: str, seed: int, speed: float) -> None:
+    scene = rig(seed, speed)
+    demonstration = demonstrate(scene, ScriptedPicker(style, seed))
+    assert demonstration.outcome == "success"
+    grasp = next(truth for _, truth in demonstration.samples if truth.grasped)
+    assert np.linalg.norm(grasp.cup_position[:2] - scene.layout.cup_start) > 0.02, "the cup was not pulled"
+
+
+def test_a_pulled_cup_is_missed_by_a_demonstrator_that_does_not_look() -> None:
+    demonstration = demonstrate(rig(5, 0.04), ScriptedPicker("clean", 5), knows=False)
+    assert demonstration.outcome != "success"
+    assert not demonstration.samples[-1][1].grasped
+
+
+def test_the_grasp_holds_the_cup_and_the_string_lets_go_for_good() -> None:
+    scene = rig(5, 0.04)
+    demonstration = demonstrate(scene, ScriptedPicker("clean", 5))
+    truths = [truth for _, truth in demonstration.samples]
+    assert max(truth.tension for truth in truths if not truth.grasped) > 0.2, "the string never pulled"
+    assert all(truth.tension == 0.0 for truth in truths if truth.grasped)
+    carried = demonstration.of("lift", "carry", "lower")
+    grips = np.array([truth.cup_position - truth.tool_position for truth in carried])
+    assert np.abs(grips - grips[0]).max() < 1e-3, "the cup slips"
+    assert max(lean(truth.cup_quaternion) for truth in carried) < 0.02
+    assert all(truth.gripper_width == pytest.approx(2 * CUP_RADIUS, abs=1e-3) for truth in carried)
+    # A string that still held the cup would pull it along by centimetres a second now.
+    put_down = demonstration.of("retreat")
+    assert len(put_down) > 50
+    assert np.ptp([truth.cup_position for truth in put_down], axis=0).max() < 5e-4, "something pulls at the cup"
+
+
+def test_an_arm_a_tenth_of_a_second_behind_its_gripper_still_succeeds() -> None:
+    assert demonstrate(rig(3, 0.04), ScriptedPicker("diverse", 3), lag_s=0.1).outcome == "success"
+
+
+def go(scene: PickingLockstep, place: np.ndarray, height: float) -> None:
+    """Move the open tool, high over the table, to a place, then down to a height."""
+    begin = scene.truth.tool_position
+    over = np.array([*place, max(begin[2], 0.15)])
+    for point in (*np.linspace(begin, over, 150), *np.linspace(over, [*place, height], 150)):
+        scene.cycle(point, OPEN)
+
+
+def test_a_finger_that_bumps_into_the_cup_is_no_grasp() -> None:
+    scene = rig(0, 0.0)
+    cup = scene.layout.cup_start
+    go(scene, cup + np.array([0.0, 0.10]), GRASP_TOOL_HEIGHT)
+    for y in np.linspace(0.10, 0.07, 100):
+        truth = scene.cycle(np.array([cup[0], cup[1] + y, GRASP_TOOL_HEIGHT]), OPEN)
+    assert truth.cup_position[1] < cup[1] - 0.01, "the finger did not push the cup"
+    assert not truth.grasped
+    assert lean(truth.cup_quaternion) < 0.05
+
+
+def test_a_gripper_that_closes_on_nothing_has_not_grasped() -> None:
+    scene = rig(0, 0.04)
+    scene.start_path()
+    for _ in range(100):
+        truth = scene.cycle(tool_start(0), 0.0)
+    assert truth.gripper_width < 0.002
+    assert not truth.grasped and truth.tension > 0.1
+
+
+def test_only_an_open_gripper_over_the_cups_lets_an_episode_be_laid_out() -> None:
+    scene = rig(0, 0.0)
+    for _ in range(60):
+        scene.cycle(tool_start(0), 0.04)
+    before = scene.truth
+    with pytest.raises(ArmError, match=r"open 40 mm; .* more than 75 mm"):
+        scene.lay_out(picking_layout(1))
+    go(scene, np.array([0.6, 0.1]), 0.06)
+    with pytest.raises(ArmError, match=r"tool is 60 mm over the table; .* 103 mm or more"):
+        scene.lay_out(picking_layout(1))
+    np.testing.assert_allclose(scene.truth.cup_position, before.cup_position, atol=1e-5)
+    np.testing.assert_array_equal(scene.truth.saucer_position, before.saucer_position)
+
+
+def test_the_next_episode_forgets_the_one_before() -> None:
+    scene = rig(5, 0.04)
+    demonstrate(scene, ScriptedPicker("clean", 5))
+    assert scene.truth.grasped
+    layout = picking_layout(6, 0.04)
+    scene.lay_out(layout)
+    place = scene.truth.tool_position
+    for _ in range(30):
+        truth = scene.cycle(place, OPEN)
+    assert not truth.grasped
+    np.testing.assert_allclose(truth.cup_position[:2], layout.cup_start, atol=1e-4)
+    scene.start_path()
+    for _ in range(200):
+        truth = scene.cycle(place, OPEN)
+    assert np.linalg.norm(truth.cup_position[:2] - layout.cup_start) > 0.04
+
+
+def test_the_same_episode_is_the_same_to_the_last_bit() -> None:
+    ends = []
+    for _ in range(2):
+        scene = rig(1, 0.04)
+        demonstrate(scene, ScriptedPicker("clean", 1))
+        ends.append(scene.scene_state())
+    np.testing.assert_array_equal(ends[0].qpos, ends[1].qpos)
+    assert ends[0].stamp_ns == ends[1].stamp_ns > 4_000_000_000
+
+
+def test_its_state_can_be_rendered() -> None:
+    scene, renderer = rig(0, 0.0), SceneRenderer(scene_model(PickingScene()))
+    state = scene.scene_state()
+    images = renderer.render(state.qpos, state.mocap_pos, state.mocap_quat)
+    renderer.close()
+    assert {name: image.shape for name, image in images.items()} == dict.fromkeys(
+        ("third_person", "wrist"), (96, 96, 3)
+    )
+
+
+def test_a_pose_out_of_reach_is_refused() -> None:
+    with pytest.raises(ArmError, match="out of the arm's reach"):
+        rig(0, 0.0).cycle(np.array([1.5, 0.0, 0.3]), OPEN)

@@ -1,0 +1,62 @@
+"""The documentation: the site builds without a warning, its links lead somewhere, and nothing is too long."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / "docs" / "results" / "data"  # written by scripts, not pages
+LONGEST_README = 120
+PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - set(DATA.glob("*.md")))
+LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The built site."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.timeout(300)
+def test_the_site_has_what_the_code_says(site):
+    """A page for every package, a parameter of a node, a field of a message, a verb and an argument of a function."""
+    reference = site / "reference"
+    packages = {path.parent.name for path in ROOT.glob("bid_ros/*/__init__.py")}
+    assert packages <= {path.name for path in (reference / "python").iterdir()}
+    for page, words in {
+        "nodes": ("decision_phase_ms", "heartbeat_deadline_s"),
+        "messages": ("selected_index",),
+        "cli": ("bid bench diagnostic", "--action-horizon"),
+        "python/decoding": ("bid_ros.decoding.bid.select", "raw action units"),
+        "system-files": ("workspace_min", "translational_stiffness", "extrapolate_s"),
+    }.items():
+        text = (reference / page / "index.html").read_text()
+        assert all(word in text for word in words), page
+        assert ":class:" not in text, page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_lines_have_at_most_120_characters(page):
+    long = [number for number, line in enumerate(page.read_text().splitlines(), 1) if len(line) > 120]
+    assert not long
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=name_of)
+def test_links_outside_the_site_lead_to_files(page):
+    links = [link for link in LINK.findall(page.read_text()) if "://" not in link]
+    assert not [link for link in links if not (ROOT / link).exists()]
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= LONGEST_README
