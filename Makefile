@@ -1,33 +1,48 @@
-# make setup | run | test | lint. Everything installs into .venv; nothing else on the machine is changed but,
-# where allowed, the Debian packages below.
+# make run | test | lint | docs | train | bench. Everything installs into .venv; nothing else on the machine is changed but,
+# where allowed, the Debian packages that scripts/setup.sh names.
 VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
 OUT ?= out
-STAMP = $(VENV)/.ready
+MESSAGES = bid_msgs/CMakeLists.txt bid_msgs/package.xml $(wildcard bid_msgs/msg/*.msg bid_msgs/srv/*.srv)
+SETUP = scripts/setup.sh scripts/prune.sh scripts/build_messages.sh scripts/build_package.sh scripts/repair_wheels.sh scripts/uv.sh
 
-.PHONY: setup run test lint lock clean
+.PHONY: setup train bench develop run test lint docs lock clean
 
-setup: $(STAMP)
+# What a robot computer needs, and what is added to it: training, the bench, lint and tests.
+setup: $(VENV)/.run
+train: $(VENV)/.train
+bench: $(VENV)/.bench
+develop: $(VENV)/.train $(VENV)/.bench $(VENV)/.develop
 
-$(STAMP): requirements.lock scripts/setup.sh scripts/build_messages.sh bid_msgs/CMakeLists.txt bid_msgs/package.xml $(wildcard bid_msgs/msg/*.msg bid_msgs/srv/*.srv) setup.py
-	PYTHON="$(PYTHON)" scripts/setup.sh "$(VENV)"
-	touch $(STAMP)
+$(VENV)/.run: requirements/run.lock $(SETUP) $(MESSAGES) setup.py setup.cfg
+	PYTHON="$(PYTHON)" scripts/setup.sh "$(VENV)" run
+	touch $@
+
+$(VENV)/.train $(VENV)/.bench $(VENV)/.develop: $(VENV)/.%: requirements/%.lock | $(VENV)/.run
+	PYTHON="$(PYTHON)" scripts/setup.sh "$(VENV)" $*
+	touch $@
 
 run: setup
 	$(BIN)/bid up franka_place --episodes 3 --moving 0.03 --out "$(OUT)"
 
-test: setup
+# The suite, and a part of it with the other Python where both are installed.
+test: develop
 	scripts/test.sh "$(VENV)"
+	scripts/test_other_python.sh "$(VENV)"
 
-lint: setup
+lint: develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Resolve requirements.in anew. Torch is pinned there too but installed by pip, which takes a CPU build where one is offered.
-lock:
-	scripts/lock.sh "$(VENV)"
+# The documentation site, in site/. A warning or a broken link fails.
+docs: develop
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(BIN)/mkdocs build --strict
+
+# Resolve requirements/*.in anew; ARGUMENTS=--upgrade also takes newer versions of what is locked.
+lock: setup
+	PYTHON="$(BIN)/python" scripts/lock.sh $(ARGUMENTS)
 
 clean:
-	rm -rf .build out
+	rm -rf .build out site

@@ -12,14 +12,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.evaluation.bench.batch_policy import BatchPolicy
-from bid_ros.evaluation.bench.cell import make_cell
-from bid_ros.evaluation.bench.grid import Unit
-from bid_ros.evaluation.bench.rollout import Setup, UnitDone, run_unit
-from bid_ros.evaluation.bench.scene import pusht_scene
+from bid_ros.bench.batch_policy import BatchPolicy
+from bid_ros.bench.cell import make_cell
+from bid_ros.bench.grid import Unit
+from bid_ros.bench.rollout import Setup, UnitDone, run_unit
+from bid_ros.bench.scene import pusht_scene
+from bid_ros.core.task import load_task
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.sampler import DdimSampler, Denoise, DiffusionConfig, Samples, cumulative_alphas, sampling_timesteps
-from bid_ros.task import load_task
+from bid_ros.policy.diffusion.sampler import (
+    DdimSampler,
+    Denoise,
+    DiffusionConfig,
+    Samples,
+    cumulative_alphas,
+    sampling_timesteps,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -60,10 +67,10 @@ def score(decoder: str, steps: int, ancestral: bool, episodes: int) -> float:
     task = load_task(ROOT / "config/pusht.yaml")
     setup = Setup(ROOT / "models/pusht", task, pusht_scene())
     bundle = load_bundle(setup.bundle, task)
-    bundle = replace(bundle, diffusion=replace(bundle.diffusion, sampling_steps=steps))
+    bundle = replace(bundle, settings=replace(bundle.settings, sampling_steps=steps))
     policy = BatchPolicy(bundle, task)
     if ancestral:
-        policy._sampler = AncestralSampler(bundle.diffusion)
+        policy._sampler = AncestralSampler(bundle.settings)
     cell = make_cell(task, decoder=decoder, horizon=1)
     *_, done = run_unit(Unit(cell, 21, tuple(range(episodes)), 300), setup, policy)
     assert isinstance(done, UnitDone)

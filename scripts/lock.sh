@@ -1,14 +1,32 @@
 #!/usr/bin/env bash
-# Resolve requirements.in into requirements.lock. Usage: lock.sh VENV
+# Resolve requirements/*.in into one lock file each, for Python 3.11 and 3.12 at once. All purposes are resolved together
+# first, so that they share one version of each package. Locked versions stay unless --upgrade is given.
+# Usage: lock.sh [--upgrade]
 set -euo pipefail
-cd "$(dirname "$0")/.."
-uv=$1/bin/uv
-# Style checkers that the message generators name but do not need, and a second OpenCV over the headless one.
-skip='^ros-(jazzy-)?ament-(cmake-)?(uncrustify|cppcheck|cpplint|flake8|pep257)(-vendor)?==|test-msgs|^opencv-python=='
+cd "$(dirname "$0")/../requirements"
+# Style checkers that the message generators name but do not need, a second OpenCV over the headless one, and a viewer.
+skip='^ros-(jazzy-)?ament-(cmake-)?(uncrustify|cppcheck|cpplint|flake8|pep257)(-vendor)?==|test-msgs|^opencv-python==|^mujoco-studio=='
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Torch is kept out of what is resolved: pip installs it, as train.in says.
+resolve() { ../scripts/uv.sh pip compile --quiet --universal --no-header --no-annotate "$@"; }
+# Only Python's version is left to ask for at the time of installation.
+lines() { grep -vE "$skip|sys_platform == 'win32'" | sed -E "/python_full_version < '3\.1[23]'/!s/ ; .*//"; }
+
+grep -v '^torch==' train.in >"$work/train.in"
+[ "${1:-}" = --upgrade ] || sort -u {run,train,bench,develop}.lock | grep -vE '^(#|torch)' >"$work/all"
+touch "$work/all"
+resolve --python-version 3.11 run.in "$work/train.in" bench.in develop.in -o "$work/all" >/dev/null
+for purpose in run train bench develop; do
+  input=$purpose.in
+  [ $purpose = train ] && input=$work/train.in
+  { echo "# Made by scripts/lock.sh from $purpose.in."; resolve --python-version 3.11 -c "$work/all" "$input" | lines; } >"$work/$purpose.lock"
+done
+grep '^torch==' train.in >>"$work/train.lock"
 {
-  echo "# Made by scripts/lock.sh from requirements.in."
-  "$uv" pip compile --quiet --no-header --no-annotate --python-version 3.11 - < <(grep -vE '^torch==' requirements.in) | grep -vE "$skip"
-  # Pinned by hand: pip takes the CPU build of it where one is offered, uv would take the CUDA one.
-  grep -E '^torch==' requirements.in
-} >requirements.lock.new
-mv requirements.lock.new requirements.lock
+  echo "# Made by scripts/lock.sh from ros.in, beside noble.txt."
+  grep -vE "^($(grep -oE '^[a-z-]+' noble.txt | paste -sd'|'))==" "$work/all" >"$work/others"
+  resolve --python-version 3.12 -c "$work/others" --override noble.txt ros.in | lines | grep -vFxf noble.txt
+} >"$work/ros.lock"
+mv "$work"/*.lock .

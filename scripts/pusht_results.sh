@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every run behind docs/results.md. Resumable: run it again. A summary of each table goes to docs/results/.
+# Every run behind docs/results/pusht.md. Resumable: run it again. Each table's summary goes to docs/results/data/.
 # Usage: pusht_results.sh [OUT [TABLE ...]]; without tables all of them, about four hours on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -7,7 +7,7 @@ out=${1:-runs/results}
 shift || true
 tables=${*:-published horizons noise samples ema variants trim metrics terms drift jump delay others}
 bid=${BID:-.venv/bin/bid}
-keep=docs/results
+keep=docs/results/data
 mkdir -p "$out" "$keep"
 
 # Cells that two tables share are run once, since all tables of one episode length have one folder.

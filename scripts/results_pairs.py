@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from bid_ros.evaluation.bench.cell import Cell
-from bid_ros.evaluation.bench.results import read_rows
-from bid_ros.evaluation.confidence import paired_difference
+from bid_ros.bench.cell import Cell
+from bid_ros.bench.results import read_rows
+from bid_ros.episodes.confidence import paired_difference
 
 SHIPPED: dict[str, Any] = {
     "noise": 0.0, "drift": 0.0, "delay": 0, "jump": 0.0, "samples": 16, "weak": True, "metric": "l2",

@@ -1,8 +1,8 @@
-"""Put the summaries of docs/results/*.json as tables into the pages, between their markers, and draw the pictures.
+"""Put the summaries of docs/results/data/ as tables into the pages, between their markers, and draw the pictures.
 
-``<!-- table NAME [KEY=VALUE ...] -->`` and ``<!-- end -->`` are a marker pair. What stands between is replaced by the
-cells of docs/results/NAME.json whose settings have these values; ``pairs_...`` take docs/results/NAME.md as it is.
-With --check nothing is written, and the exit status is 1 if a page does not say what its summaries say.
+``<!-- table NAME [KEY=VALUE ...] -->`` and ``<!-- end -->`` are a marker pair. The text between them is replaced by the
+cells of NAME.json whose settings have these values; ``pairs_...`` take NAME.md as it is. With --check nothing is
+written, and the exit status is 1 if a page differs from its summaries.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import re
 import sys
 from pathlib import Path
 
-from bid_ros.evaluation.bench import plots
-from bid_ros.evaluation.bench.cell import Cell
-from bid_ros.evaluation.bench.summary import CellSummary, format_interval, format_optional
+from bid_ros.bench import plots
+from bid_ros.bench.cell import Cell
+from bid_ros.bench.summary import CellSummary, format_interval, format_optional
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+DATA = DOCS / "results" / "data"
 TABLE = re.compile(r"(<!-- table (\w+)((?: \w+=\S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 HEAD = [
     "decoder",
@@ -35,21 +36,21 @@ PAIRS = ("pairs_undisturbed", "pairs_disturbed")
 
 def load(name: str) -> list[CellSummary]:
     """Read a summary."""
-    cells = json.loads((DOCS / "results" / f"{name}.json").read_text())["cells"]
+    cells = json.loads((DATA / f"{name}.json").read_text())["cells"]
     return [CellSummary(**{**cell, "cell": Cell(**cell["cell"])}) for cell in cells]
 
 
 def table(name: str, wanted: dict[str, str]) -> str:
-    """Return the table of a summary, a row a cell that has the wanted settings."""
+    """Return the table of a summary: one row for each cell with the wanted settings."""
     if name in PAIRS:
-        return (DOCS / "results" / f"{name}.md").read_text()
+        return (DATA / f"{name}.md").read_text()
     cells = [item for item in load(name) if all(str(getattr(item.cell, key)) == wanted[key] for key in wanted)]
     if not cells:
-        raise SystemExit(f"error: docs/results/{name}.json has no cell with {wanted}")
+        raise SystemExit(f"error: {DATA / name}.json has no cell with {wanted}")
     reacted = any(item.reaction_s is not None for item in cells)
     head = HEAD[:-2] + REACTION * reacted + HEAD[-2:]
     lines = [head, ["---"] * len(head), *(_row(item, reacted) for item in cells)]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return "".join(f"|{'|'.join(line)}|\n" for line in lines)  # without spaces a line has at most 120 characters
 
 
 def page(text: str) -> str:
@@ -63,7 +64,7 @@ def page(text: str) -> str:
 
 
 def pictures() -> dict[str, bytes | None]:
-    """Draw what docs/results.md shows, by file name."""
+    """Draw the pictures of docs/results/pusht.md, by file name."""
     samples = load("samples")
     return {
         "pusht_published_tradeoff.png": plots.trade_off(load("published")),
@@ -89,7 +90,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only compare the tables")
     check = parser.parse_args().check
     different = False
-    for path in (DOCS / "results.md", *sorted((DOCS / "decoders").glob("*.md"))):
+    for path in (DOCS / "results" / "pusht.md", *sorted((DOCS / "reference" / "decoders").glob("*.md"))):
         before = path.read_text()
         after = page(before)
         if after != before:

