@@ -71,6 +71,20 @@ def phase_aligned_start(period_ns: int, phase_ns: int, wall_ns: int, steady_ns: 
     return steady_ns + wait
 
 
+def is_fresh(complete_ns: int, now_ns: int, period_ns: int) -> bool:
+    """Whether to decide on these frames now, or to wait for the next ones.
+
+    If the frames are older than half a period, wait: the next pair arrives sooner. Otherwise all later decisions would
+    be one frame behind.
+
+    Args:
+        complete_ns: steady time at which the frames were complete.
+        now_ns: steady time.
+        period_ns: period of the cameras and of the decisions.
+    """
+    return now_ns - complete_ns <= period_ns // 2
+
+
 class PeriodicThread:
     """Runs a callback on an absolute schedule in a thread of its own. Other callbacks cannot delay it.
 

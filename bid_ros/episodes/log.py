@@ -41,6 +41,8 @@ class RunLog:
         self.decision_ms: list[float] = []
         self.command_age_ms: list[float] = []
         self.missed = 0
+        self.decoders: dict[str, None] = {}
+        self.samples = 0
         self._missed_before: int | None = None
 
     @property
@@ -57,8 +59,10 @@ class RunLog:
         """Begin an episode. Missed decisions count from its first decision on."""
         self._missed_before = None
 
-    def add_decision(self, decision_ms: float, missed: int) -> None:
+    def add_decision(self, decision_ms: float, missed: int, decoder: str, samples: int) -> None:
         """Add one decision. ``missed`` is the counter of the policy node."""
+        self.decoders[decoder] = None
+        self.samples = samples
         self.decision_ms.append(decision_ms)
         if self._missed_before is not None:
             self.missed += missed - self._missed_before
@@ -81,11 +85,11 @@ class RunLog:
         hardware: str,
         safety_stop: str,
     ) -> RunSummary:
-        """Return the summary of the run so far."""
+        """Return the summary of the run so far. ``decoder`` and ``samples`` count if no decision was made."""
         return RunSummary(
             task=task,
-            decoder=decoder,
-            samples=samples,
+            decoder=" then ".join(self.decoders) or decoder,
+            samples=self.samples or samples,
             action_horizon=action_horizon,
             bundle_sha256=bundle_sha256(bundle) if bundle is not None else "",
             moving=moving,

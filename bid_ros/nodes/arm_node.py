@@ -30,7 +30,7 @@ from bid_ros.core.topics import (
     TF,
     TOOL_POSE,
 )
-from bid_ros.nodes.base import COMMAND_PRIORITY, HEARTBEAT_PERIOD_S, BidNode, Parameter, run_node
+from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_from_message, pose_message, pose_stamped, time_message, transform_message
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.qos import COMMAND, STATE, TRANSFORMS
@@ -46,6 +46,7 @@ PARAMETERS = (
     Parameter("robot_ip", "", "address of the robot (or of its twin); required"),
     Parameter("twin", False, "the address is a twin: no real-time kernel needed, twin dynamics"),
     Parameter("connect_wait_s", 0.0, "time in s to go on trying; a twin needs some to start", 0.0, 120.0),
+    Parameter("company_wait_s", 0.0, "time in s to wait for the required nodes before connecting", 0.0, 120.0),
     Parameter("rate_hz", 100, "set-points streamed a second", 100, 1000),
     Parameter("lookahead_s", 0.0, "chunks are sampled this long ahead of now, for the lag of the arm", 0.0, 0.3),
     Parameter("publish_every", 2, "publish the state every n-th set-point", 1, 100),
@@ -58,6 +59,7 @@ MODES = {
     ServoMode.STOPPING: ArmStatus.STOPPING,
     ServoMode.STOPPED: ArmStatus.STOPPED,
 }
+STALLED_S = 0.1  # s without a set-point, after which the arm node gives no heartbeat
 REST_S = 1.0  # s in which the servo brakes to rest from any speed that a task allows
 
 
@@ -65,7 +67,7 @@ class ArmNode(BidNode):
     """Controls the robot. Its control thread has an absolute schedule and never waits for ROS."""
 
     def __init__(self) -> None:
-        super().__init__("arm", PARAMETERS, heartbeat=False)
+        super().__init__("arm", PARAMETERS, work_limit_s=STALLED_S)
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
         address = self.value("robot_ip")
@@ -83,7 +85,6 @@ class ArmNode(BidNode):
         self._last_gripper: float = float("nan")
         self._due = False
         self._told, self._told_ns = (ArmStatus.HOLDING, ""), 0
-        self._beat_every = max(1, round(HEARTBEAT_PERIOD_S / 2 * self.value("rate_hz")))
         self._joint_states = self.create_publisher(JointState, JOINT_STATES, STATE)
         self._tool_poses = self.create_publisher(PoseStamped, TOOL_POSE, STATE)
         self._statuses = self.create_publisher(ArmStatus, ARM_STATUS, STATE)
@@ -93,13 +94,14 @@ class ArmNode(BidNode):
 
     def begin(self) -> None:
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
+        self.subscribe(Heartbeat, HEARTBEAT, self._on_heartbeat, STATE)
+        self._wait_for_company(time.monotonic() + self.value("company_wait_s"))
         self._connect(time.monotonic() + self.value("connect_wait_s"))
         self._arm.start()
         self._begin(self._arm.state())
         subscribe_grants(self, self._grants, lock=self._lock)
         self.subscribe(ChunkMessage, SAFETY_CHUNK, self._on_chunk, COMMAND)
         self.subscribe(SafetyState, SAFETY_STATE, self._on_safety, STATE)
-        self.subscribe(Heartbeat, HEARTBEAT, self._on_heartbeat, STATE)
         self.create_service(Trigger, ARM_RESET, self._on_reset)
         self._thread = PeriodicThread(
             "servo", round(1e9 / self.value("rate_hz")), self._control, tolerance_ns=20_000_000, on_error=self._fail
@@ -126,6 +128,13 @@ class ArmNode(BidNode):
         self._arm.stop()
         self._arm.close()
         self.get_logger().info("at rest, out of control" if self._at_rest.is_set() else "out of control")
+
+    def _wait_for_company(self, deadline: float) -> None:
+        """Leave the robot alone while the required nodes load: a loading computer may starve the connection."""
+        while time.monotonic() < deadline and not self.ended:
+            if len(self._deadlines.ages(time.monotonic_ns())) == len(self._watched):
+                return
+            self.executor.spin_once(timeout_sec=0.1)
 
     def _connect(self, deadline: float) -> None:
         while True:
@@ -209,8 +218,7 @@ class ArmNode(BidNode):
             output = self._servo.step(now)
         if not self._fault:
             self._stream(output)
-        if tick.index % self._beat_every == 0:
-            self.send_heartbeat()
+        self.worked()
         self._due = self._due or tick.index % self.value("publish_every") == 0
         if self._due:
             self._due = not self._publish(output, now)

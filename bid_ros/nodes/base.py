@@ -23,11 +23,12 @@ from bid_msgs.msg import Heartbeat
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT
+from bid_ros.nodes.pulse import Pulse
 from bid_ros.nodes.qos import STATE
 from bid_ros.system.ending import Ending
 from bid_ros.system.priority import raise_priority
 
-HEARTBEAT_PERIOD_S = 0.1
+WORK_PERIOD_S, WORK_LIMIT_S = 0.1, 0.3  # of the executor, which is the work of most nodes
 LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
 # Steps of niceness. Nodes on the way of a set-point to the robot must not wait for nodes that compute, and must not
 # mistake their own delay for the silence of others. A twin stands for hardware, which no load slows down.
@@ -36,18 +37,21 @@ COMMAND_PRIORITY, HARDWARE_PRIORITY = 10, 5
 
 @dataclass(frozen=True)
 class Parameter:
-    """A declared node parameter: name, default (its type is the parameter's), description, valid range of numbers."""
+    """A declared node parameter: name, default (its type is the parameter's), description, valid range of numbers.
+
+    A node reads its parameters once. Only one that is ``changeable`` may be set while it runs.
+    """
 
     name: str
     default: Any
     description: str
     minimum: float | None = None
     maximum: float | None = None
+    changeable: bool = False
 
     def descriptor(self) -> ParameterDescriptor:
         """Return the descriptor that ``ros2 param describe`` shows."""
-        # Nodes read their parameters once, so a later change is refused instead of ignored.
-        descriptor = ParameterDescriptor(description=self.description, read_only=True)
+        descriptor = ParameterDescriptor(description=self.description, read_only=not self.changeable)
         if self.minimum is None or self.maximum is None:
             return descriptor
         if isinstance(self.default, int):
@@ -65,13 +69,15 @@ class BidNode(Node):
     Attributes:
         outlives: topics. When asked to end, the node waits until nobody publishes them any more, 3 s at most.
         ended: whether the node was asked to end, or ends by itself.
+        worked: call it at each step of the node's work. :class:`bid_ros.nodes.pulse.Pulse` tells what for.
         robot: name of the robot of this node's system.
         frame_prefix: prefix of the name of every frame.
 
     Args:
         name: default node name, also the name in heartbeats.
         parameters: every parameter of the node.
-        heartbeat: send a heartbeat from the executor. Nodes that work in another thread send their own from there.
+        work_limit_s: the heartbeat pauses while the node's work has made no step for this long, s. None: its work is
+            that of the executor. Other nodes call :meth:`worked` where they work.
         sim_time: whether the node works with the time of /clock. The others compare stamps with this computer's clock.
 
     Raises:
@@ -81,7 +87,11 @@ class BidNode(Node):
     outlives: Sequence[str] = ()
 
     def __init__(
-        self, name: str, parameters: Sequence[Parameter], heartbeat: bool = True, sim_time: bool = False
+        self,
+        name: str,
+        parameters: Sequence[Parameter],
+        work_limit_s: float | None = None,
+        sim_time: bool = False,
     ) -> None:
         # A heartbeat must go on when the wall clock is set or simulated time stands still.
         self._pace = Clock(clock_type=ClockType.STEADY_TIME)
@@ -99,16 +109,19 @@ class BidNode(Node):
         for parameter in parameters:
             self._declare(parameter)
         self._refuse_unknown(parameters)
-        if not sim_time:
-            self._refuse_sim_time()
+        self._sim_time = sim_time
+        BidNode.change(self, {"use_sim_time": self.value("use_sim_time")})  # of a subclass, nothing is there yet
+        self.add_on_set_parameters_callback(self._on_set)
         self.robot, self.frame_prefix = str(self.value("robot")), str(self.value("frame_prefix"))
         if self.frame_prefix.startswith("/"):
             raise BidError(f"frame_prefix is '{self.frame_prefix}'; valid is a text that does not begin with /")
         self._beats = 0
         self._heartbeat_publisher = self.create_publisher(Heartbeat, HEARTBEAT, STATE)
         self._diagnostics_publisher = self.create_publisher(DiagnosticArray, DIAGNOSTICS, STATE)
-        if heartbeat:
-            self.create_timer(HEARTBEAT_PERIOD_S, self.send_heartbeat)
+        self.pulse = Pulse(self._send_heartbeat, WORK_LIMIT_S if work_limit_s is None else work_limit_s)
+        self.worked = self.pulse.worked
+        if work_limit_s is None:
+            self.create_timer(WORK_PERIOD_S, self.worked)
         self.create_timer(1.0, self._publish_diagnostics)
 
     def create_timer(self, *arguments: Any, **options: Any) -> Any:
@@ -127,9 +140,8 @@ class BidNode(Node):
         """ROS time in integer nanoseconds."""
         return int(self.get_clock().now().nanoseconds)
 
-    def send_heartbeat(self) -> None:
-        """Publish one heartbeat."""
-        message = Heartbeat(robot=self.robot, node=self._role, sequence=self._beats)
+    def _send_heartbeat(self, work_age_s: float) -> None:
+        message = Heartbeat(robot=self.robot, node=self._role, sequence=self._beats, work_age=work_age_s)
         message.header.stamp = self.get_clock().now().to_msg()
         self._beats += 1
         self._heartbeat_publisher.publish(message)
@@ -179,6 +191,16 @@ class BidNode(Node):
         if self.thread_failed(f"{thread} ended: {error}") and not isinstance(error, BidError):
             raise error
 
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Take new values of parameters while the node runs, at once or with the next step of its work.
+
+        Raises:
+            BidError: a value is not possible. Then no parameter changes.
+        """
+        if values.get("use_sim_time") and not self._sim_time:
+            why = "it compares stamps with this computer's clock"
+            raise BidError(f"use_sim_time is true; valid for node '{self._role}' is false: {why}")
+
     def begin(self) -> None:
         """Open devices and files, and start threads. :meth:`close` follows, even if this raises. Nodes override it."""
 
@@ -200,18 +222,12 @@ class BidNode(Node):
             if not self.has_parameter(name) and not name.startswith("qos_overrides."):
                 raise BidError(f"parameter '{name}' of node '{self._role}' is unknown; valid are {', '.join(valid)}")
 
-    def _refuse_sim_time(self) -> None:
-        """Raise BidError if the node is told to use simulated time, and refuse that later too."""
-        why = "it compares stamps with this computer's clock"
-        reason = f"use_sim_time is true; valid for node '{self._role}' is false: {why}"
-        if self.value("use_sim_time"):
-            raise BidError(reason)
-
-        def refuse(parameters: Sequence[Any]) -> SetParametersResult:
-            asked = any(parameter.name == "use_sim_time" and parameter.value for parameter in parameters)
-            return SetParametersResult(successful=not asked, reason=reason if asked else "")
-
-        self.add_on_set_parameters_callback(refuse)
+    def _on_set(self, parameters: Sequence[Any]) -> SetParametersResult:
+        try:
+            self.change({parameter.name: parameter.value for parameter in parameters})
+        except BidError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
 
     def _publish_diagnostics(self) -> None:
         healthy, summary, values = self.diagnose()
@@ -250,12 +266,14 @@ def _run(factory: Callable[[], BidNode], ending: Ending) -> int:
     node = factory()
     node.create_timer(1.0, ending.alive)
     ending.commit(node.end)
+    node.pulse.start()
     try:
-        node.begin()
         executor.add_node(node)
+        node.begin()
         _spin(executor, node)
     finally:
         node.close()
+        node.pulse.stop()
     node.destroy_node()
     rclpy.try_shutdown()
     return node.exit_status

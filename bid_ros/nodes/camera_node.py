@@ -39,6 +39,7 @@ PARAMETERS = (
     Parameter("tolerance_s", 0.02, "largest difference in s between the stamps of one pair", 0.0, 1.0),
     Parameter("open_timeout_s", 10.0, "time in s within which every camera must have delivered a frame", 0.5, 120.0),
 )
+STALLED_S = 0.3  # s without a pair, after which there is no heartbeat
 STOPPED_AFTER_S = 1.0  # a camera that is silent for longer has stopped
 WAITING = "waiting for "
 
@@ -46,11 +47,11 @@ WAITING = "waiting for "
 class CameraNode(BidNode):
     """Publishes one stream of paired frames from topics, devices or the twin.
 
-    Its heartbeat is the arrival of pairs. So a camera that stops is noticed by the silence of this node.
+    Its work is the arrival of pairs. So a camera that stops is noticed by the silence of this node.
     """
 
     def __init__(self) -> None:
-        super().__init__("camera", PARAMETERS, heartbeat=False)
+        super().__init__("camera", PARAMETERS, work_limit_s=STALLED_S)
         self._task = self.load_task()
         self._features = {feature.name: feature for feature in self._task.cameras}
         self._cameras = load_cameras(Path(self.value("cameras")), list(self._features), self.value("twin"))
@@ -209,7 +210,7 @@ class CameraNode(BidNode):
         self._pairs += 1
         self._last_pair_ns = time.monotonic_ns()
         self._problem = ""
-        self.send_heartbeat()
+        self.worked()
 
     def _watch(self) -> None:
         now = time.monotonic_ns()

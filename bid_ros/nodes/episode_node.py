@@ -11,9 +11,9 @@ from pathlib import Path
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
 from rclpy.duration import Duration
 
-from bid_msgs.msg import ArmStatus, EpisodeEvent
+from bid_msgs.msg import ArmStatus, EpisodeEvent, Heartbeat
 from bid_msgs.msg import Decision as DecisionMessage
-from bid_ros.core.topics import DECISION, EPISODE_EVENT
+from bid_ros.core.topics import DECISION, EPISODE_EVENT, HEARTBEAT
 from bid_ros.episodes.log import EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import EpisodeResult, format_summary, write_run
 from bid_ros.nodes.base import Parameter, run_node
@@ -35,7 +35,8 @@ PARAMETERS = (
     Parameter("decoder", "", "decoder, for the record"),
     Parameter("samples", 0, "N, for the record", 0, 256),
     Parameter("action_horizon", 1, "actions executed a decision, for the record", 1, 64),
-    Parameter("ready_timeout_s", 30.0, "time in s for every node to be ready", 1.0, 600.0),
+    Parameter("nodes", [""], "nodes that are heard before the first episode, so that its record is complete"),
+    Parameter("ready_timeout_s", 60.0, "time in s for every node to be ready", 1.0, 600.0),
     Parameter(
         "record_rest", 0.0, "s to stay in the episode after success (demonstrations: the operator retreats)", 0.0, 10.0
     ),
@@ -52,6 +53,8 @@ class EpisodeNode(SequenceNode):
         self._log = RunLog()
         self._stopped = ""
         self._events = self.create_publisher(EpisodeEvent, EPISODE_EVENT, EVENT)
+        self._missing = {name for name in self.value("nodes") if name}
+        self.subscribe(Heartbeat, HEARTBEAT, self._on_heartbeat, STATE)
         self.subscribe(DecisionMessage, DECISION, self._on_decision, STATE)
         self._operator = TwinOperator(self, self.task) if self.value("twin") else RobotOperator(self, self.task)
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
@@ -76,19 +79,15 @@ class EpisodeNode(SequenceNode):
 
     def _on_decision(self, message: DecisionMessage) -> None:
         if self._running is not None:
-            self._running.add_decision(message.decision_ms, message.missed)
+            self._running.add_decision(message.decision_ms, message.missed, message.decoder, message.samples)
+
+    def _on_heartbeat(self, message: Heartbeat) -> None:
+        self._missing.discard(message.node)
 
     def _run(self) -> None:
         status = 1
         try:
-            self._say("waiting for the nodes")
-            ready_s = self.value("ready_timeout_s")
-            self.wait(self.arm_ready, ready_s, "a sign of life of the arm")
-            try:
-                self.wait(self.safety_ready, ready_s, "a sign of life of every required node")
-            except EpisodeStopped as stop:
-                waiting = self.safety.reason if self.safety is not None else "the safety node says nothing"
-                raise EpisodeStopped(f"{stop}: {waiting}", stop.safety) from None
+            self._wait_for_the_nodes(self.value("ready_timeout_s"))
             for episode in range(self.value("episodes")):
                 self._episode(episode)
             status = 0
@@ -105,6 +104,19 @@ class EpisodeNode(SequenceNode):
                 raise
             finally:
                 self.end(status)
+
+    def _wait_for_the_nodes(self, ready_s: float) -> None:
+        self._say("waiting for the nodes")
+        self.wait(self.arm_ready, ready_s, "a sign of life of the arm")
+        try:
+            self.wait(self.safety_ready, ready_s, "a sign of life of every required node")
+        except EpisodeStopped as stop:
+            waiting = self.safety.reason if self.safety is not None else "the safety node says nothing"
+            raise EpisodeStopped(f"{stop}: {waiting}", stop.safety) from None
+        try:
+            self.wait(lambda: not self._missing, ready_s, "a sign of life of every node")
+        except EpisodeStopped as stop:
+            raise EpisodeStopped(f"{stop}: waiting for {', '.join(sorted(self._missing))}", stop.safety) from None
 
     def _episode(self, episode: int) -> None:
         seed = self.value("seed") + episode

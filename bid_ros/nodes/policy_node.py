@@ -14,9 +14,10 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Decision as DecisionMessage
 from bid_ros.core.errors import ObservationError
 from bid_ros.core.observation import ObservationBuffer
-from bid_ros.core.schedule import PeriodicThread, Tick
+from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
+from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, time_message
 from bid_ros.nodes.features import subscribe_features
@@ -30,9 +31,20 @@ from bid_ros.safety import Grants
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bundle", "", "folder of the policy bundle"),
-    Parameter("decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md"),
-    Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
-    Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
+    Parameter(
+        "decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md", changeable=True
+    ),
+    Parameter(
+        "samples",
+        16,
+        "N, strong samples a decision; as many weak ones if the bundle has a weak policy",
+        1,
+        256,
+        changeable=True,
+    ),
+    Parameter(
+        "action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64, changeable=True
+    ),
     Parameter("runtime", "auto", "network runtime: auto, openvino or onnx"),
     Parameter("threads", 1, "inference threads", 1, 64),
     Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
@@ -43,35 +55,23 @@ PARAMETERS = (
     ),
 )
 SOURCE = "policy"
-
-
-def is_fresh(complete_ns: int, now_ns: int, period_ns: int) -> bool:
-    """Whether to decide on these frames now, or to wait for the next ones.
-
-    If the frames are older than half a period, wait: the next pair arrives sooner. Otherwise all later decisions would
-    be one frame behind.
-
-    Args:
-        complete_ns: steady time at which the frames were complete.
-        now_ns: steady time.
-        period_ns: period of the cameras and of the decisions.
-    """
-    return now_ns - complete_ns <= period_ns // 2
+CHOICE = ("decoder", "samples", "action_horizon")
+STALLED_S = 0.5  # s in one decision, or without one, after which there is no heartbeat
 
 
 class PolicyNode(BidNode):
     """Keeps the decision memory, and publishes one chunk a decision while granted. See :data:`PARAMETERS`."""
 
     def __init__(self) -> None:
-        super().__init__("policy", PARAMETERS)
+        super().__init__("policy", PARAMETERS, work_limit_s=STALLED_S)
         self._task = self.load_task()
         self._bundle = load_bundle(Path(self.value("bundle")), load_task(self.value("task")))
-        policy = load_policy(self._bundle, self._task, self.value("runtime"), self.value("threads"))
-        self._decoder = bundle_decoder(
-            self.value("decoder"), self._bundle, self._task, self.value("samples"), self.value("action_horizon")
-        )
-        self._maker = DecisionMaker(policy, self._decoder, self._task, seed=self.value("seed"))
-        policy.warm_up(self.value("samples"))
+        self._policy = load_policy(self._bundle, self._task, self.value("runtime"), self.value("threads"))
+        self._choice = {name: self.value(name) for name in CHOICE}
+        self._decoder = self._build_decoder(self._choice)
+        self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"))
+        self._policy.warm_up(self.value("samples"))
+        self._next_decoder: tuple[Decoder, int] | None = None
         self._buffer = ObservationBuffer(self._task)
         self._lock = threading.Condition()
         self._complete_ns: dict[int, int] = {}
@@ -91,7 +91,7 @@ class PolicyNode(BidNode):
         self._thread = PeriodicThread(
             "decide",
             self._task.dt_ns,
-            self._decide,
+            self._turn,
             phase_ns=round(self.value("decision_phase_ms") * 1e6),
             tolerance_ns=round(self.value("max_late_ms") * 1e6),
             on_error=self._fail,
@@ -117,6 +117,35 @@ class PolicyNode(BidNode):
         """End the decision thread."""
         self._thread.stop()
 
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Take another decoder, N or action horizon from the next decision on. The decision memory begins anew.
+
+        Raises:
+            BidError: a value is not possible. Then no parameter changes.
+        """
+        super().change(values)
+        choice = {**self._choice, **{name: values[name] for name in CHOICE if name in values}}
+        if choice == self._choice:
+            return
+        decoder = self._build_decoder(choice)
+        self._choice = choice
+        with self._lock:
+            self._next_decoder = decoder, choice["samples"]
+
+    def _build_decoder(self, choice: Mapping[str, Any]) -> Decoder:
+        return bundle_decoder(choice["decoder"], self._bundle, self._task, choice["samples"], choice["action_horizon"])
+
+    def _take_next_decoder(self) -> None:
+        """Change the decoder between two decisions. Only the decision thread uses policy and decision memory."""
+        with self._lock:
+            found, self._next_decoder = self._next_decoder, None
+        if found is None:
+            return
+        self._decoder, samples = found
+        self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"))
+        self._policy.warm_up(samples)
+        self.get_logger().info(f"decides from now on: {self._decoder.name}, N = {samples}")
+
     def _observe(self, name: str, stamp_ns: int, value: Any) -> None:
         with self._lock:
             try:
@@ -139,6 +168,12 @@ class PolicyNode(BidNode):
         with self._lock:
             self._granted = self._grants.live(SOURCE, time.monotonic_ns())
             return self._granted
+
+    def _turn(self, tick: Tick) -> None:
+        self.worked()
+        self._take_next_decoder()
+        self._decide(tick)
+        self.worked()
 
     def _decide(self, tick: Tick) -> None:
         if not self._may_move():

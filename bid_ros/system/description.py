@@ -24,6 +24,7 @@ from bid_ros.system.middleware import middleware_environment
 from bid_ros.system.run import RunArguments
 from bid_ros.teleop.registry import find_device
 
+COMPANY_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
 LARGEST_DOMAIN: Final = 232  # ROS 2's
 NO_RVIZ: Final = "RViz is not installed, so only the monitor starts"
 
@@ -134,8 +135,9 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "twin": run.twin,
         "connect_wait_s": 30.0 if run.twin else 0.0,
         "required": [acting, "safety"],
+        "company_wait_s": COMPANY_S,
     }
-    return [
+    nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
         NodeSpec("safety", "safety_node", {**task, "required": ["camera", acting, "arm"]}),
@@ -143,8 +145,9 @@ def _nodes(run: Run) -> list[NodeSpec]:
         NodeSpec(acting, f"{acting}_node", {**task, **_acting(run)}),
         *([NodeSpec("recorder", "recorder_node", {**task, "bag": str(run.out / "bag")})] if arguments.record else []),
         *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
-        NodeSpec("episode", "episode_node", {**task, **_episode(run)}),
     ]
+    company = [node.name for node in nodes]
+    return [*nodes, NodeSpec("episode", "episode_node", {**task, **_episode(run), "nodes": company})]
 
 
 def _acting(run: Run) -> dict[str, Any]:

@@ -10,6 +10,12 @@ from typing import Final
 AUTOGROUP: Final = Path("/proc/self/autogroup")
 
 
+def raise_thread_priority(by: int) -> None:
+    """Lower the niceness of the calling thread only, if the user is allowed to. On Linux each thread has its own."""
+    with suppress(PermissionError):
+        os.nice(-by)
+
+
 def raise_priority(by: int) -> None:
     """Lower the niceness of this process by ``by``, if the user is allowed to.
 

@@ -48,6 +48,7 @@ def test_a_new_system_runs_to_its_end(tmp_path, ros_domain, robot):
     assert "not judged: 2 episodes timed out; this twin has no judge" in done.stderr
     with BagReader(out / "bag") as reader:
         events = list(reader.messages([EPISODE_EVENT]))
+        assert [item.message.kind for item in events] == [0, 1, 2, 0, 1, 2], "the record does not have every event"
         start, end = (item.stamp_ns for item in events[1:3])
         moved = [item.message.pose.position.y for item in reader.messages([TOOL_POSE], start, end)]
         assert all(reader.counts[reader.recorded_name(camera_topic(name))] > 30 for name in ("third_person", "wrist"))

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from bid_ros.core.schedule import AbsoluteSchedule, PeriodicThread, Tick, phase_aligned_start
+from bid_ros.core.schedule import AbsoluteSchedule, PeriodicThread, Tick, is_fresh, phase_aligned_start
 
 PERIOD = 100
 
@@ -75,3 +75,13 @@ def test_an_exception_ends_the_thread_and_is_handed_over():
     PeriodicThread("test", 1_000_000, callback, on_error=on_error).start()
     assert ended.wait(5.0)
     assert str(errors[0]) == "broken"
+
+
+@pytest.mark.parametrize("phase_ms", range(0, 100, 5))
+def test_no_decision_is_a_frame_behind_wherever_the_cameras_phase_lies(phase_ms):
+    """A decision every 100 ms and a frame every 100 ms, ``phase_ms`` later: what the rule makes of every phase."""
+    period, decision = 100_000_000, 1_000_000_000
+    complete = decision - period + phase_ms * 1_000_000
+    fresh = is_fresh(complete, decision, period)
+    age, wait = (decision - complete, 0) if fresh else (0, complete + period - decision)
+    assert age <= period // 2 and 0 <= wait < period // 2

@@ -13,7 +13,7 @@ from geometry_msgs.msg import PoseStamped
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Grant, SafetyState
+from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Grant, Heartbeat, SafetyState
 from bid_msgs.srv import ResetEpisode
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.topics import GRANT
@@ -277,6 +277,15 @@ def test_without_an_arm_the_run_is_aborted_with_one_sentence(bench, root, tmp_pa
     assert status == 1
     assert run["episodes"] == 0
     assert "aborted: a sign of life of the arm did not happen within 1 s" in output
+
+
+def test_no_episode_begins_before_every_node_of_the_system_was_heard(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, ready_timeout_s=2.0, nodes=["arm", "recorder"])
+    beats = bench.node.create_publisher(Heartbeat, "/heartbeat", STATE)
+    bench.node.create_timer(0.05, lambda: beats.publish(Heartbeat(node="arm")))
+    status, _, output = harness.finish()
+    assert status == 1 and not harness.events
+    assert "a sign of life of every node did not happen within 2 s: waiting for recorder" in output
 
 
 def test_a_run_that_is_ended_in_the_middle_is_written_all_the_same(bench, root, tmp_path):

@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image
 from tiny_bundle import SPREADS, make_tiny_bundle
 
@@ -18,7 +20,6 @@ from bid_ros.cameras import encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
 from bid_ros.nodes.convert import pose_stamped, time_message
-from bid_ros.nodes.policy_node import is_fresh
 from bid_ros.nodes.qos import COMMAND, IMAGE, STATE
 
 START_S = 60.0
@@ -275,11 +276,40 @@ def test_neither_policy_nor_safety_subscribes_to_ground_truth(bench, root, tmp_p
         assert not {topic for topic in subscribed(name) if topic.startswith(("/ground_truth", "/twin"))}
 
 
-@pytest.mark.parametrize("phase_ms", range(0, 100, 5))
-def test_no_decision_is_a_frame_behind_wherever_the_cameras_phase_lies(phase_ms):
-    """A decision every 100 ms and a frame every 100 ms, ``phase_ms`` later: what the rule makes of every phase."""
-    period, decision = 100_000_000, 1_000_000_000
-    complete = decision - period + phase_ms * 1_000_000
-    fresh = is_fresh(complete, decision, period)
-    age, wait = (decision - complete, 0) if fresh else (0, complete + period - decision)
-    assert age <= period // 2 and 0 <= wait < period // 2
+def set_parameters(bench, **values):
+    """Set parameters of the policy node as `ros2 param set` does; return the results."""
+    client = bench.node.create_client(SetParameters, "/policy/set_parameters")
+    assert bench.until(client.service_is_ready, START_S)
+    asked = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+    future = client.call_async(SetParameters.Request(parameters=asked))
+    assert bench.until(future.done)
+    return future.result().results
+
+
+def test_decoder_and_samples_change_while_the_policy_decides(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    assert harness.ready()
+    bench.grant("policy")
+    assert harness.until_decisions(3)
+    assert {item.decoder for item in harness.decisions} == {"bid"}
+    assert set_parameters(bench, decoder="vanilla")[0].successful and set_parameters(bench, samples=3)[0].successful
+    assert bench.until(lambda: (harness.decisions[-1].decoder, harness.decisions[-1].samples) == ("vanilla", 1))
+    assert set_parameters(bench, decoder="bid")[0].successful
+    assert bench.until(lambda: (harness.decisions[-1].decoder, harness.decisions[-1].samples) == ("bid", 3))
+    first = next(item for item in reversed(harness.decisions) if item.previous_steps == 0)
+    assert first.samples == 3, "the decision memory of the decoder before was used"
+
+
+def test_parameters_that_cannot_change_say_so(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    assert harness.ready()
+    bench.grant("policy")
+    assert harness.until_decisions(1)
+    (unknown,) = set_parameters(bench, decoder="best")
+    assert not unknown.successful and "'best'" in unknown.reason and "valid are" in unknown.reason
+    (many,) = set_parameters(bench, samples=1000)
+    assert not many.successful and many.reason
+    (fixed,) = set_parameters(bench, seed=3)
+    assert not fixed.successful and "read-only" in fixed.reason
+    before = len(harness.decisions)
+    assert harness.until_decisions(before + 2) and harness.decisions[-1].decoder == "bid"

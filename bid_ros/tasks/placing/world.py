@@ -102,7 +102,7 @@ class PlacingWorld:
         if self._carried:
             self._hold_object()
             self._check_grip()
-        elif self._moving:
+        elif self._moving and self._scene is not None:  # an episode may begin before the first reset
             self._path_s += self._model.opt.timestep
             self._place_cup()
 

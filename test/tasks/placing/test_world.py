@@ -83,6 +83,18 @@ def test_cup_moves_only_after_hand_over_and_start() -> None:
     np.testing.assert_allclose(hand.episode.ground_truth(0).cup_position[:2], scene.path.position(1.0), atol=1e-9)
 
 
+def test_an_episode_that_starts_before_the_first_layout_moves_nothing() -> None:
+    hand = Hand()
+    before = hand.data.mocap_pos.copy()
+    hand.episode.start_path()
+    hand.run(0.1)
+    assert (hand.data.mocap_pos == before).all()
+    hand.episode.lay_out(episode_scene(3, 0.03))
+    laid_out = hand.data.mocap_pos.copy()
+    hand.run(0.1)
+    assert (hand.data.mocap_pos == laid_out).all(), "the start of the episode before counted"
+
+
 def test_closed_gripper_is_refused_and_nothing_changes() -> None:
     hand = Hand(width=0.05)
     before = hand.episode.ground_truth(0)

@@ -1,0 +1,56 @@
+"""The heartbeat of a node: a thread of its own sends it, as long as the node's work goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.schedule import PeriodicThread, Tick
+from bid_ros.system.priority import raise_thread_priority
+
+PERIOD_S: Final = 0.05
+PRIORITY: Final = 10  # steps of niceness above the node: a busy computer must not look like a dead node
+
+
+class Pulse:
+    """Sends a heartbeat every 50 ms while the work of a node is younger than a limit.
+
+    A heartbeat proves two things: the process runs, and its work made a step within the last ``limit_s``. Whoever
+    watches adds its own deadline. The thread needs the interpreter for microseconds. So a long decision or a loaded
+    computer does not delay it, and deadlines can stay short.
+
+    Args:
+        send: publishes one heartbeat; takes the age of the work in s.
+        limit_s: the heartbeat pauses while the last step of the work is older than this, s.
+    """
+
+    def __init__(self, send: Callable[[float], None], limit_s: float) -> None:
+        self._send = send
+        self._limit_s = limit_s
+        self._worked_ns: int | None = None
+        self._raised = False
+        self._thread = PeriodicThread("pulse", round(PERIOD_S * NANOSECONDS), self._tick)
+
+    def worked(self) -> None:
+        """Note a step of the work. The first one begins the heartbeats. Any thread may call it."""
+        self._worked_ns = time.monotonic_ns()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the heartbeats."""
+        self._thread.stop()
+
+    def _tick(self, _: Tick) -> None:
+        if not self._raised:
+            self._raised = True
+            raise_thread_priority(PRIORITY)
+        if self._worked_ns is None:
+            return
+        age_s = (time.monotonic_ns() - self._worked_ns) / NANOSECONDS
+        if age_s <= self._limit_s:
+            self._send(max(0.0, age_s))

@@ -1,0 +1,76 @@
+"""The heartbeat of a node: it goes on while the work does, whatever computes beside it, and pauses when work stalls."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from bid_ros.nodes.pulse import PERIOD_S, Pulse
+
+LIMIT_S = 0.2
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.ages: list[float] = []
+        self.heard = threading.Condition()
+
+    def __call__(self, age_s: float) -> None:
+        with self.heard:
+            self.ages.append(age_s)
+            self.heard.notify_all()
+
+    def hears(self, count: int, within_s: float = 5.0) -> bool:
+        """Whether there are so many more heartbeats within the time."""
+        with self.heard:
+            goal = len(self.ages) + count
+            return self.heard.wait_for(lambda: len(self.ages) >= goal, within_s)
+
+
+@pytest.fixture
+def listener():
+    return Listener()
+
+
+@pytest.fixture
+def pulse(listener):
+    pulse = Pulse(listener, LIMIT_S)
+    pulse.start()
+    yield pulse
+    pulse.stop()
+
+
+def test_there_is_no_heartbeat_before_the_first_work(pulse, listener):
+    assert not listener.hears(1, 4 * PERIOD_S)
+    pulse.worked()
+    assert listener.hears(1)
+
+
+def test_the_heartbeat_pauses_while_the_work_stalls_and_says_its_age(pulse, listener):
+    pulse.worked()
+    assert listener.hears(2)
+    while listener.hears(1, LIMIT_S + 4 * PERIOD_S):
+        pass
+    assert 0.0 <= max(listener.ages) <= LIMIT_S
+    assert listener.ages == sorted(listener.ages)
+    pulse.worked()
+    assert listener.hears(1) and listener.ages[-1] < listener.ages[-2]
+
+
+def test_a_long_computation_in_python_delays_no_heartbeat(pulse, listener):
+    """It holds the interpreter like the longest decision would, if it computed in Python only."""
+    pulse.worked()
+    until = time.monotonic() + 0.8 * LIMIT_S
+    total = 0
+    while time.monotonic() < until:
+        total += sum(range(1000))
+    assert total and listener.hears(0) and len(listener.ages) >= 2
+
+
+def test_nothing_is_sent_after_the_stop(pulse, listener):
+    pulse.worked()
+    assert listener.hears(1)
+    pulse.stop()
+    assert not listener.hears(1, 4 * PERIOD_S)
