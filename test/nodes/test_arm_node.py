@@ -23,9 +23,10 @@ from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
+from bid_ros.core.topics import STATE_QOS
 from bid_ros.nodes.arm_node import joint_message
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
-from bid_ros.nodes.qos import COMMAND, STATE, TRANSFORMS
+from bid_ros.nodes.qos import COMMAND, STATE, TRANSFORMS, profile
 from bid_ros.robots.base import ArmState
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.registry import build_arm
@@ -74,7 +75,7 @@ class Harness:
         self._chunks = node.create_publisher(ChunkMessage, "/safety/chunk", COMMAND)
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         self.states = node.create_publisher(SafetyState, "/safety/state", STATE)
-        node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, STATE)
+        node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, profile(STATE_QOS, 1000))
         node.create_subscription(PoseStamped, "/arm/tool_pose", self._on_pose, STATE)
         node.create_timer(0.05, self._beat)
         node.create_timer(0.1, self._stream)

@@ -28,7 +28,8 @@ from ur_twin import free_address
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState, TwinScene
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.nodes.qos import IMAGE, STATE
+from bid_ros.core.topics import STATE_QOS
+from bid_ros.nodes.qos import IMAGE, STATE, profile
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system
 from bid_ros.system.run import RunArguments
@@ -66,7 +67,7 @@ class System:
         node = bench.node
         beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         node.create_timer(0.05, lambda: beats.publish(Heartbeat(node="camera")))
-        node.create_subscription(ArmStatus, "/arm/status", self._on_status, STATE)
+        node.create_subscription(ArmStatus, "/arm/status", self._on_status, profile(STATE_QOS, 1000))
         node.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
         node.create_subscription(TwinScene, "/twin/scene", self._on_scene, IMAGE)
         node.create_subscription(Heartbeat, "/heartbeat", self._on_beat, STATE)
