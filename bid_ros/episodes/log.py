@@ -84,6 +84,7 @@ class RunLog:
         seed: int,
         hardware: str,
         safety_stop: str,
+        system: str = "",
     ) -> RunSummary:
         """Return the summary of the run so far. ``decoder`` and ``samples`` count if no decision was made."""
         return RunSummary(
@@ -100,4 +101,5 @@ class RunLog:
             command_age_ms=tuple(self.command_age_ms),
             missed=self.missed,
             safety_stop=safety_stop,
+            system=system,
         )

@@ -71,6 +71,7 @@ class RunSummary:
         missed: number of decisions that were skipped because they would have started late.
         safety_stop: reason of the latched stop that ended the run; empty if none did.
         action_horizon: actions executed per decision; 1 = closed loop.
+        system: folder of the system; empty for a rehearsal.
     """
 
     task: str
@@ -86,6 +87,7 @@ class RunSummary:
     missed: int
     safety_stop: str = ""
     action_horizon: int = 1
+    system: str = ""
 
     @property
     def successes(self) -> int:
@@ -98,6 +100,7 @@ class RunSummary:
         low, high = wilson_interval(self.successes, len(self.results))
         return {
             "task": self.task,
+            "system": self.system,
             "decoder": self.decoder,
             "samples": self.samples,
             "action_horizon": self.action_horizon,

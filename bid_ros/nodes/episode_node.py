@@ -182,6 +182,7 @@ class EpisodeNode(SequenceNode):
             seed=self.value("seed"),
             hardware="twin" if self.value("twin") else "robot",
             safety_stop=self._stopped,
+            system=str(Path(self.value("task")).absolute().parent),
         )
         if out:
             write_run(Path(out) / "run.json", summary)

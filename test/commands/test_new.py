@@ -9,6 +9,7 @@ import sys
 import pytest
 import yaml
 
+from bid_ros.commands.tasks import task_file_of_bags
 from bid_ros.core.topics import EPISODE_EVENT, TOOL_POSE, camera_topic
 from bid_ros.recording.reader import BagReader
 
@@ -44,6 +45,7 @@ def test_a_new_system_runs_to_its_end(tmp_path, ros_domain, robot):
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)
     assert (run["task"], run["episodes"], run["safety_stops"]) == ("my_task", 2, 0)
+    assert task_file_of_bags("", [out / "bag"]) == system / "task.yaml"
     assert [result["outcome"] for result in run["results"]] == ["not judged"] * 2
     assert "not judged: 2 episodes timed out; this twin has no judge" in done.stderr
     with BagReader(out / "bag") as reader:
