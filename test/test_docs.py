@@ -1,5 +1,6 @@
 """The documentation: the site builds without a warning, its links lead somewhere, and nothing is too long."""
 
+import html
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "results" / "data"  # written by scripts, not pages
 LONGEST_README = 120
 PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - set(DATA.glob("*.md")))
+OUTSIDE = ROOT / "test" / "outside"  # packages that docs/extending.md includes
+TAG = re.compile(r"<[^>]+>")
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -44,6 +47,14 @@ def test_the_site_has_what_the_code_says(site):
         text = (reference / page / "index.html").read_text()
         assert all(word in text for word in words), page
         assert ":class:" not in text, page
+
+
+@pytest.mark.timeout(300)
+def test_the_page_on_packages_of_your_own_shows_the_files_that_are_tested(site):
+    shown = html.unescape(TAG.sub("", (site / "extending" / "index.html").read_text()))
+    files = [path for end in ("py", "toml", "yaml") for path in OUTSIDE.glob(f"*/**/*.{end}")]
+    assert len(files) > len(list(OUTSIDE.glob("*/pyproject.toml")))
+    assert not [name_of(path) for path in files if path.read_text().strip() not in shown]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -1,9 +1,14 @@
-"""Packages that are not part of bid_ros: installed by pip, found by entry point, and used as a stranger would."""
+"""Packages that are not part of bid_ros: installed by pip, found by entry point, used as ``docs/extending.md`` says.
+
+The page includes the packages' files. Its commands and its other blocks are executed here, as they stand there.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import socket
 import struct
@@ -22,16 +27,10 @@ from bid_ros.recording.reader import BagReader
 OUTSIDE = Path(__file__).resolve().parent
 ROOT = OUTSIDE.parents[1]
 PACKAGES = ("camera", "decoder", "device", "policy", "robot", "task")
-BUNDLE = """
-import sys
-from pathlib import Path
-import numpy as np
-from bid_attractor import AttractorSettings, write_bundle
-from bid_ros.core.rotation import DOWN_6D
-from bid_ros.system.folder import find_system
-goal = np.array([0.5, 0.0, 0.3, *DOWN_6D, 0.0])
-write_bundle(Path(sys.argv[1]), find_system("franka_place").task, goal, AttractorSettings(rate=0.2, spread=0.1))
-"""
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+BLOCK = re.compile(r'^```(?:[^\n]*title="([^\n"]*)")?[^\n]*\n(.*?)^```$', re.M | re.S)
+BLOCKS = {title or body: body for title, body in BLOCK.findall(PAGE)}
+COMMANDS = [line for block in BLOCKS.values() for line in block.splitlines() if line.startswith("bid ")]
 NAMES = """
 from bid_ros.cameras.registry import CAMERAS
 from bid_ros.decoding.registry import DECODERS_BY_NAME
@@ -57,14 +56,14 @@ def installed(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def python(installed, ros_domain):
-    """Return a function that runs Python where the packages are installed."""
+def python(installed, ros_domain, tmp_path):
+    """Return a function that runs Python in a new folder, where the packages are installed."""
     path = os.pathsep.join([str(installed), str(ROOT)])
 
     def run(*arguments, limit_s=60.0):
         environment = {**os.environ, "PYTHONPATH": path}
         command = [sys.executable, *map(str, arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, env=environment)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=limit_s, env=environment)
         assert "Traceback" not in done.stderr, done.stderr
         return done
 
@@ -72,27 +71,46 @@ def python(installed, ros_domain):
 
 
 @pytest.fixture
-def bid(python):
-    return lambda *arguments, **options: python("-m", "bid_ros.cli", *arguments, **options)
+def typed(python):
+    """Return a function that types a command of the page, and what else a test needs to look at its effect."""
+
+    def run(command, *more, **options):
+        assert command in COMMANDS, f"docs/extending.md does not say {command!r}"
+        done = python("-m", "bid_ros.cli", *shlex.split(command)[1:], *more, **options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_page_says_no_command_that_is_not_typed_here():
+    assert COMMANDS and not [command for command in COMMANDS if f'"{command}"' not in Path(__file__).read_text()]
 
 
 def test_every_package_is_found_by_its_entry_point(python):
     assert python("-c", NAMES).stdout.split() == ["pattern", "medoid", "udp_jog", "attractor", "gantry", "touching"]
 
 
-def test_a_decoder_and_a_family_of_policies_decide_in_a_rehearsal(python, bid, tmp_path):
-    made = python("-c", BUNDLE, tmp_path / "bundle")
+def test_a_task_without_python(typed, tmp_path):
+    typed("bid new my_task --robot franka")
+    assert not list((tmp_path / "my_task").glob("*.py"))
+    assert "fail" not in typed("bid check my_task")
+
+
+def test_a_decoder_decides_in_a_rehearsal(typed):
+    run = json.loads(typed("bid rehearse franka_place --decoder medoid --samples 5 --episodes 1 --seed 7", "--json"))
+    assert (run["decoder"], run["samples"], run["episodes"]) == ("medoid", 5, 1)
+
+
+def test_a_family_of_policies_decides_in_a_rehearsal(python, typed, tmp_path):
+    made = python("-c", BLOCKS["make_bundle.py"])
     assert made.returncode == 0, made.stderr
-    assert yaml.safe_load((tmp_path / "bundle" / "bundle.yaml").read_text())["family"] == "attractor"
-    command = f"rehearse franka_place --bundle {tmp_path / 'bundle'} --decoder medoid --samples 5 --episodes 1 --json"
-    done = bid(*command.split(), "--seed", "7")
-    assert done.returncode == 0, done.stderr
-    run = json.loads(done.stdout)
-    assert (run["decoder"], run["samples"], run["bundle_sha256"][:8]) == (
-        "medoid",
-        5,
-        bundle_sha256(tmp_path / "bundle")[:8],
-    )
+    bundle = tmp_path / "attractor"
+    assert yaml.safe_load((bundle / "bundle.yaml").read_text())["family"] == "attractor"
+    command = "bid rehearse franka_place --bundle attractor --decoder medoid --samples 5 --episodes 1 --seed 7"
+    run = json.loads(typed(command, "--json"))
+    assert (run["decoder"], run["samples"]) == ("medoid", 5)
+    assert run["bundle_sha256"][:8] == bundle_sha256(bundle)[:8]
     # The goal is above every cup: with the gripper closed, the arm waits there until the time is over.
     assert run["results"][0]["outcome"] == "timeout"
 
@@ -119,38 +137,32 @@ class Jogger:
 
 
 def edit(path, change):
+    """Lay a part over a YAML file, section by section."""
     content = yaml.safe_load(path.read_text())
-    change(content)
+    for name, value in change.items():
+        content[name] = {**content.get(name, {}), **value} if isinstance(value, dict) else value
     path.write_text(yaml.safe_dump(content))
 
 
 @pytest.fixture
-def gantry(bid, tmp_path):
+def gantry(typed, tmp_path):
     """A new system for the robot of another package, in which silence means less: the computer may be busy."""
-    system = tmp_path / "my_gantry"
-    assert bid("new", system, "--robot", "gantry").returncode == 0
+    typed("bid new my_gantry --robot gantry")
     deadlines = {name: {"ros__parameters": {"heartbeat_deadline_s": 2.0}} for name in ("arm", "safety")}
-    edit(system / "nodes.yaml", lambda nodes: nodes.update(deadlines))
-    return system
-
-
-def run_of(bid, system, out, *arguments):
-    done = bid("up", system, "--episodes", 1, "--out", out, "--json", *arguments, limit_s=150)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    edit(tmp_path / "my_gantry" / "nodes.yaml", deadlines)
+    return tmp_path / "my_gantry"
 
 
 @pytest.mark.timeout(240)
-def test_a_robot_a_device_and_a_camera_run_in_a_new_system(bid, gantry, tmp_path):
-    pattern = {"source": "pattern", "address": "64x48"}
-    edit(gantry / "cameras.yaml", lambda cameras: cameras["hand"].update(twin=pattern))
-    edit(gantry / "task.yaml", lambda task: task.update(episode_timeout=5.0))
-    checked = bid("check", gantry)
-    assert checked.returncode == 0 and "64x48" in checked.stdout, checked.stdout
+def test_a_robot_a_device_and_a_camera_run_in_a_new_system(typed, gantry, tmp_path):
+    edit(gantry / "cameras.yaml", yaml.safe_load(BLOCKS["cameras.yaml"]))
+    edit(gantry / "task.yaml", {"episode_timeout": 5.0})
+    assert "64x48" in typed("bid check my_gantry")
     with Jogger(0.0, 0.04, 0.0):
-        run = run_of(bid, gantry, tmp_path / "out", "--acts", "udp_jog", "--seed", 5)
+        command = "bid up my_gantry --acts udp_jog --episodes 1 --seed 5 --out runs/jog"
+        run = json.loads(typed(command, "--json", limit_s=150))
     assert (run["task"], run["episodes"], run["results"][0]["outcome"]) == ("my_gantry", 1, "not judged")
-    with BagReader(tmp_path / "out" / "bag") as reader:
+    with BagReader(tmp_path / "runs" / "jog" / "bag") as reader:
         frames = [reader.counts[reader.recorded_name(camera_topic(name))] for name in ("front", "hand")]
         start, end = (item.stamp_ns for item in list(reader.messages([EPISODE_EVENT]))[1:3])
         moved = [item.message.pose.position for item in reader.messages([TOOL_POSE], start, end)]
@@ -158,11 +170,12 @@ def test_a_robot_a_device_and_a_camera_run_in_a_new_system(bid, gantry, tmp_path
     # The device asks for 4 cm/s along y, and the gantry goes nowhere else.
     assert 0.1 < moved[-1].y - moved[0].y < 0.25
     assert abs(moved[-1].x - moved[0].x) < 0.005 and abs(moved[-1].z - moved[0].z) < 0.005
-    assert (tmp_path / "out" / "run.gif").stat().st_size > 1000
+    assert (tmp_path / "runs" / "jog" / "run.gif").stat().st_size > 1000
 
 
 @pytest.mark.timeout(240)
-def test_a_kind_of_task_is_demonstrated_and_judged_in_the_twin(bid, gantry, tmp_path):
-    edit(gantry / "task.yaml", lambda task: task.update(kind="touching"))
-    run = run_of(bid, gantry, tmp_path / "out", "--acts", "scripted", "--styles", "straight", "--seed", 3)
+def test_a_kind_of_task_is_demonstrated_and_judged_in_the_twin(typed, gantry):
+    edit(gantry / "task.yaml", yaml.safe_load(BLOCKS["task.yaml"]))
+    command = "bid up my_gantry --acts scripted --styles straight --episodes 1 --seed 3 --out runs/touching"
+    run = json.loads(typed(command, "--json", limit_s=150))
     assert run["results"][0]["outcome"] == "success" and run["successes"] == 1
