@@ -1,5 +1,6 @@
 """The documentation: the site builds without a warning, its links lead somewhere, and nothing is too long."""
 
+import argparse
 import html
 import re
 import subprocess
@@ -8,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from bid_ros.cli import build_parser
+
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "docs" / "results" / "data"  # written by scripts, not pages
 LONGEST_README = 120
 PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - set(DATA.glob("*.md")))
 OUTSIDE = ROOT / "test" / "outside"  # packages that docs/extending.md includes
 TAG = re.compile(r"<[^>]+>")
+COMMAND = re.compile(r"(?:^|`)(?:\.venv/bin/)?(bid [^`\n]+)", re.M)
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -55,6 +59,29 @@ def test_the_page_on_packages_of_your_own_shows_the_files_that_are_tested(site):
     files = [path for end in ("py", "toml", "yaml") for path in OUTSIDE.glob(f"*/**/*.{end}")]
     assert len(files) > len(list(OUTSIDE.glob("*/pyproject.toml")))
     assert not [name_of(path) for path in files if path.read_text().strip() not in shown]
+
+
+def options(parser: argparse.ArgumentParser, name: str) -> dict[str, set[str]]:
+    """The options of a verb, and of those below it, by their full names."""
+    found = {name: {option for action in parser._actions for option in action.option_strings}}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb, below in action.choices.items():
+                found |= options(below, f"{name} {verb}")
+    return found
+
+
+def test_every_command_in_a_page_exists_with_its_options():
+    valid = options(build_parser(), "bid")
+    wrong = []
+    for page in PAGES:
+        for command in COMMAND.findall(page.read_text()):
+            words = re.split(r"[ |]+", command.split("  #")[0])
+            verb = next(" ".join(words[:n]) for n in (3, 2, 1) if " ".join(words[:n]) in valid)
+            unknown = [word for word in words if word.startswith("--") and word not in valid[verb]]
+            no_verb = verb == "bid" and not words[1].startswith("--")
+            wrong += [f"{name_of(page)}: {command}"] if no_verb or unknown else []
+    assert not wrong
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
