@@ -18,3 +18,9 @@ def stamp_to_ns(stamp: Any) -> int:
 def stamp_ns(message: Any) -> int:
     """Nanoseconds of ``message.header.stamp``."""
     return stamp_to_ns(message.header.stamp)
+
+
+def sample_ns(message: Any, arrived_ns: int) -> int:
+    """Time of an observation in ns: the stamp of its header; without a header, its arrival (in a bag, its log time)."""
+    stamp = getattr(getattr(message, "header", None), "stamp", None)
+    return arrived_ns if stamp is None else stamp_to_ns(stamp)

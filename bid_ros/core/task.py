@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
@@ -15,9 +16,16 @@ from bid_ros.core.errors import TaskError
 from bid_ros.core.limits import Limits
 from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, load_settings, parse_settings, settings
 
-FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints", "points"]
+FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints", "points", "vector"]
 KINDS: Final = get_args(FeatureKind)
 KIND_SIZES: Final = {"position": 3, "rotation_6d": 6, "gripper": 1, "joints": 7}
+ROS_NAME: Final = r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*"
+# Fields of a vector alone: the pattern of each, and what is valid in words. With a namespace ROS allows 245 characters.
+SOURCE: Final = {
+    "topic": (f"(?=.{{1,144}}$)/?{ROS_NAME}", "a ROS name of up to 144 letters, digits, _ and /, like sensor/wrench"),
+    "type": (r"[A-Za-z]\w*/msg/[A-Za-z]\w*", "a message type like geometry_msgs/msg/WrenchStamped"),
+    "field": (r"[A-Za-z]\w*(\.[A-Za-z]\w*)*", "a path of field names, like wrench.force"),
+}
 
 
 @settings(error=TaskError)
@@ -26,12 +34,17 @@ class Feature:
 
     Attributes:
         name: name of the feature in data sets, and of its columns in chunks.
-        kind: ``image`` (rgb8), ``position`` (m), ``rotation_6d``, ``gripper`` (opening width, m), ``joints`` (rad) or
-            ``points`` (x and y of points in a plane, px; for benches without a robot).
-        shape: ``(height, width, 3)`` of an image, otherwise ``(size,)``. A position, a rotation and a gripper need
-            none.
+        kind: ``image`` (rgb8), ``position`` (m), ``rotation_6d``, ``gripper`` (opening width, m), ``joints`` (rad),
+            ``points`` (x and y of points in a plane, px; for benches without a robot) or ``vector`` (numbers of any
+            topic, only observed).
+        shape: ``(height, width, 3)`` of an image, otherwise ``(size,)``. A position, a rotation, a gripper and the
+            joints of an arm with seven need none.
         frame: frame of a position or rotation.
         rate_hz: expected rate of the sensor, of an observation.
+        topic: topic of a vector. A name without a leading slash is relative to the namespace of the system.
+        type: message type of a vector's topic, ``package/msg/Name``.
+        field: field of the message that holds the vector, such as ``wrench.force``. A field that is a message or an
+            array gives all its numbers, in the order of the definition.
     """
 
     name: str
@@ -39,6 +52,9 @@ class Feature:
     shape: tuple[Annotated[int, Field(ge=1)], ...] = ()
     frame: str = "base"
     rate_hz: Annotated[float, Field(ge=0.1, le=1000), AS_WRITTEN] = 10.0
+    topic: str = ""
+    type: str = ""
+    field: str = ""
 
     def __post_init__(self) -> None:
         size = KIND_SIZES.get(self.kind)
@@ -48,10 +64,13 @@ class Feature:
             good, valid = len(self.shape) == 3 and self.shape[2] == 3, "(height, width, 3)"
         elif self.kind == "points":
             good, valid = len(self.shape) == 1 and self.shape[0] % 2 == 0, "(2 n,), an even number"
+        elif self.kind in ("joints", "vector"):
+            good, valid = len(self.shape) == 1, "(n,), the number of values"
         else:
             good, valid = self.shape == (size,), f"({size},)"
         if not good:
             raise TaskError(f"feature '{self.name}' of kind '{self.kind}' has shape {self.shape}; valid is {valid}")
+        _check_source(self)
 
     @property
     def size(self) -> int:
@@ -115,9 +134,9 @@ class Task:
             if len(set(names)) != len(names):
                 raise TaskError(f"{group} names {', '.join(names)}; valid are different names")
         for item in self.action:
-            if item.kind == "image":
-                valid = ", ".join(kind for kind in KINDS if kind != "image")
-                raise TaskError(f"action '{item.name}' has kind 'image'; valid are {valid}")
+            if item.kind in ("image", "vector"):
+                valid = ", ".join(kind for kind in KINDS if kind not in ("image", "vector"))
+                raise TaskError(f"action '{item.name}' has kind '{item.kind}'; valid are {valid}")
             if item.kind in ("position", "rotation_6d") and item.frame != self.base_frame:
                 raise TaskError(
                     f"action '{item.name}' is in frame '{item.frame}'; valid is the base frame '{self.base_frame}'"
@@ -174,8 +193,8 @@ class Task:
             "rate_hz": self.rate_hz,
             "observation_steps": self.observation_steps,
             "horizon": self.horizon,
-            "observation": [asdict(item) for item in self.observation],
-            "action": [asdict(item) for item in self.action],
+            "observation": [_signed(item) for item in self.observation],
+            "action": [_signed(item) for item in self.action],
         }
         return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()
 
@@ -192,6 +211,22 @@ def load_task(path: str | Path) -> Task:
 def parse_task(content: object) -> Task:
     """Build a task from the content of a task file. Raises TaskError as :func:`load_task`."""
     return parse_settings(Task, content, "task")
+
+
+def _check_source(feature: Feature) -> None:
+    """Raise TaskError unless a vector, and nothing else, says which field of which topic it is."""
+    for name, (pattern, valid) in SOURCE.items():
+        value = getattr(feature, name)
+        if feature.kind != "vector":
+            pattern, valid = "", f"none: only kind 'vector' has a {name}"
+        if not re.fullmatch(pattern, value, re.ASCII):
+            found = f"{name} {value!r}" if value else f"no {name}"
+            raise TaskError(f"feature '{feature.name}' of kind '{feature.kind}' has {found}; valid is {valid}")
+
+
+def _signed(feature: Feature) -> dict[str, object]:
+    """Return what a signature covers of a feature. Only a vector has a source, so other signatures stay."""
+    return {name: value for name, value in asdict(feature).items() if value or name not in SOURCE}
 
 
 def _check_start(start: Start, limits: Limits) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from bid_ros.core.errors import BidError, TaskError
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import ROS_NAME, Feature, Task
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def check_namespace(namespace: str) -> str:
         BidError: it is not a valid namespace.
     """
     name = namespace.removeprefix("/")
-    if name and (len(name) > LONGEST_NAMESPACE or not re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", name, re.ASCII)):
+    if name and (len(name) > LONGEST_NAMESPACE or not re.fullmatch(ROS_NAME, name, re.ASCII)):
         raise BidError(
             f"namespace is '{namespace}'; valid are up to {LONGEST_NAMESPACE} letters, digits and _, "
             "in words that begin with no digit and are joined by /"
@@ -152,13 +152,36 @@ def feature_topic(feature: Feature) -> str:
     """
     if feature.kind == "image":
         return camera_topic(feature.name)
+    if feature.kind == "vector":
+        return feature.topic
     if feature.name not in FEATURE_TOPICS:
         raise TaskError(f"no topic delivers observation '{feature.name}'; valid are {', '.join(FEATURE_TOPICS)}")
     return FEATURE_TOPICS[feature.name]
 
 
 def recorded_topics(task: Task) -> dict[str, Topic]:
-    """Return every topic that is recorded for ``task``, its cameras first."""
+    """Return every topic that is recorded for ``task``, its cameras first.
+
+    Raises:
+        TaskError: a vector names a topic that has another type, or that is also named with or without its slash.
+    """
     images = {camera_topic(camera.name): Topic(IMAGE_TYPE, IMAGE_QOS) for camera in task.cameras}
     calibrations = {camera_info_topic(camera.name): Topic(CAMERA_INFO_TYPE, IMAGE_QOS) for camera in task.cameras}
-    return images | calibrations | TOPICS
+    topics = images | calibrations | TOPICS
+    for feature in task.observation:
+        if feature.kind == "vector":
+            _add_vector(topics, feature)
+    return topics
+
+
+def _add_vector(topics: dict[str, Topic], feature: Feature) -> None:
+    """Add the topic of a vector, unless it is there."""
+    # A best-effort subscription receives from every publisher. The queue holds 0.2 s, as that of the arm's states.
+    offered = Qos(max(10, round(0.2 * feature.rate_hz)), "best_effort")
+    known = topics.setdefault(feature.topic, Topic(feature.type, offered)).type_name
+    if known != feature.type:
+        raise TaskError(f"observation '{feature.name}' has type '{feature.type}'; valid on {feature.topic} is {known}")
+    # In the root namespace both are one topic.
+    same = feature.topic[1:] if feature.topic.startswith("/") else f"/{feature.topic}"
+    if same in topics:
+        raise TaskError(f"observation '{feature.name}' has topic '{feature.topic}'; valid is '{same}', as elsewhere")

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped
-from sensor_msgs.msg import Image, JointState
-
-from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import BidError
-from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.qos import profile
 from bid_ros.recording.features import extract
 
-TYPES = {
-    "sensor_msgs/msg/Image": Image,
-    "sensor_msgs/msg/JointState": JointState,
-    "geometry_msgs/msg/PoseStamped": PoseStamped,
-    "bid_msgs/msg/ArmStatus": ArmStatus,
-}
+
+def message_type(name: str) -> Any:
+    """Return the class of a message by its name, for example ``bid_msgs/msg/ArmStatus``.
+
+    Raises:
+        BidError: the type does not import.
+    """
+    package, _, short = name.split("/")
+    try:
+        return getattr(importlib.import_module(f"{package}.msg"), short)
+    except (ImportError, AttributeError) as error:
+        raise BidError(f"message type '{name}' does not import: {error}; valid is one of a sourced package") from error
 
 
 def subscribe_features(node: BidNode, task: Task, observe: Callable[[str, int, Any], None]) -> None:
@@ -32,9 +35,9 @@ def subscribe_features(node: BidNode, task: Task, observe: Callable[[str, int, A
     """
     topics = recorded_topics(task)
     for feature in task.observation:
-        topic = feature_topic(feature)
-        kind, qos = TYPES[topics[topic].type_name], profile(topics[topic].qos)
-        node.subscribe(kind, topic, _handler(node, feature, observe), qos)
+        name = feature_topic(feature)
+        kind, qos = message_type(topics[name].type_name), profile(topics[name].qos)
+        node.subscribe(kind, name, _handler(node, feature, observe), qos)
 
 
 def _handler(node: BidNode, feature: Feature, observe: Callable[[str, int, Any], None]) -> Callable[[Any], None]:
@@ -44,6 +47,6 @@ def _handler(node: BidNode, feature: Feature, observe: Callable[[str, int, Any],
         except BidError as error:
             node.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
-        observe(feature.name, stamp_ns(message), value)
+        observe(feature.name, sample_ns(message, node.now_ns()), value)
 
     return handle

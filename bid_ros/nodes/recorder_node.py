@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, recorded_topics
 from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.features import message_type
 from bid_ros.nodes.qos import profile
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.writer import BagWriter
@@ -67,8 +67,8 @@ class RecorderNode(BidNode):
     def _about(self, names: Iterable[str]) -> dict[str, str]:
         """Return what a reader needs to find the topics: the namespace, and remapped names."""
         namespace = self.get_namespace()
-        resolved = {name: self.resolve_topic_name(name) for name in names if not name.startswith("/")}
-        remapped = {name: full for name, full in resolved.items() if full != f"{namespace.rstrip('/')}/{name}"}
+        resolved = {name: self.resolve_topic_name(name) for name in names}
+        remapped = {name: full for name, full in resolved.items() if full != str(PurePosixPath(namespace, name))}
         about = {"namespace": namespace, "frame_prefix": self.frame_prefix}
         return {**about, **({"remapped": json.dumps(remapped)} if remapped else {})}
 
@@ -85,12 +85,6 @@ class RecorderNode(BidNode):
                 self.get_logger().error(self._problem, throttle_duration_sec=5.0)
 
         return handle
-
-
-def message_type(name: str) -> Any:
-    """Return the class of a message by its name, for example ``bid_msgs/msg/ArmStatus``."""
-    package, _, short = name.split("/")
-    return getattr(importlib.import_module(f"{package}.msg"), short)
 
 
 def main() -> None:

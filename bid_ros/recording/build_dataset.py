@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import ObservationError, RecordingError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.rotation import matrix_from_6d
-from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import ARM_STATUS, feature_topic
+from bid_ros.core.topics import ARM_STATUS, feature_topic, recorded_topics
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.episodes import Episode, find_episodes
 from bid_ros.recording.features import extract
@@ -182,7 +182,7 @@ def _observe(
         if item.topic == ARM_STATUS:
             references.add(item.message)
         for feature in by_topic[item.topic]:
-            buffer.add(feature.name, stamp_ns(item.message), extract(feature, item.message))
+            buffer.add(feature.name, sample_ns(item.message, item.stamp_ns), extract(feature, item.message))
         newest = buffer.stamp_ns()
         if newest is None or not seen < newest <= episode.end_ns:
             continue
@@ -200,6 +200,7 @@ def _observe(
 
 def _features_by_topic(task: Task) -> dict[str, list[Feature]]:
     """Return the observed features by the topic that delivers them; the arm's status is always among the topics."""
+    recorded_topics(task)  # refuses topics that cannot be told apart
     by_topic: dict[str, list[Feature]] = {ARM_STATUS: []}
     for feature in task.observation:
         by_topic.setdefault(feature_topic(feature), []).append(feature)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -9,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
 
-from bid_ros.core.errors import RecordingError
+from bid_ros.core.errors import RecordingError, TaskError
+from bid_ros.core.task import Task
 
 SEPARATOR: Final = "=" * 80
+NO_NUMBERS: Final = ("byte", "fixed", "float128", "string", "wchar", "wstring")
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,65 @@ def find_definition(type_name: str, prefixes: Sequence[Path] | None = None) -> D
     Raises:
         RecordingError: the type, or one that it depends on, is not installed or is not a definition.
     """
-    where = search_prefixes() if prefixes is None else tuple(prefixes)
+    texts, types = _parsed(type_name, search_prefixes() if prefixes is None else tuple(prefixes))
+    parts = [texts[type_name].rstrip() + "\n"]
+    for name, text in texts.items():
+        if name != type_name:
+            package, _, short = name.split("/")
+            parts.append(f"{SEPARATOR}\nMSG: {package}/{short}\n{text.rstrip()}\n")
+    store = get_typestore(Stores.EMPTY)
+    store.register(types)
+    return Definition(type_name, "".join(parts), str(store.hash_rihs01(type_name)))
+
+
+def check_vectors(task: Task, path: str | Path) -> None:
+    """Hold the vectors that a task observes against the installed message definitions.
+
+    Args:
+        task: the task.
+        path: path of the task file, for the sentence of an error.
+
+    Raises:
+        TaskError: a type is not installed, or its field is missing, not of numbers, or of another size than the shape.
+    """
+    for feature in task.observation:
+        if feature.kind == "vector":
+            where = f"task file {path}: observation '{feature.name}' with field '{feature.field}'"
+            try:
+                size = _field_size(feature.type, feature.field)
+            except RecordingError as error:
+                raise TaskError(f"{where}: {error}") from error
+            if size not in (math.inf, feature.size):
+                raise TaskError(f"{where} has shape {feature.shape}; valid is ({size},), the numbers of that field")
+
+
+def _field_size(type_name: str, field: str) -> float:
+    """Return how many numbers a field has, as :func:`_size`. Raises RecordingError."""
+    _, types = _parsed(type_name, search_prefixes())
+    kind: Any = (Nodetype.NAME, type_name)
+    for name in field.split("."):
+        inside = dict(types[kind[1]][1]) if kind[0] == Nodetype.NAME else {}
+        if name not in inside:
+            valid = ", ".join(inside) or "none, only messages have fields"
+            raise RecordingError(f"{type_name} has no '{name}' there; valid are {valid}")
+        kind = inside[name]
+    return _size(kind, types)
+
+
+def _size(kind: Any, types: dict[str, Any]) -> float:
+    """Return how many numbers a parsed field type has; infinity if it varies. Raises RecordingError for others."""
+    node, value = kind
+    if node == Nodetype.NAME:
+        return sum(_size(part, types) for _, part in types[value][1])
+    if node != Nodetype.BASE:
+        return _size(value[0], types) * (value[1] if node == Nodetype.ARRAY else math.inf)
+    if value[0] in NO_NUMBERS:
+        raise RecordingError(f"it holds a {value[0]}; valid are numbers alone")
+    return 1
+
+
+def _parsed(type_name: str, where: Sequence[Path]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the texts, and the parsed definitions, of a type and of every type that it depends on, by name."""
     texts: dict[str, str] = {}
     types: dict[str, Any] = {}
     waiting = [type_name]
@@ -62,14 +124,7 @@ def find_definition(type_name: str, prefixes: Sequence[Path] | None = None) -> D
             raise RecordingError(f"the definition of {name} cannot be read: {error}") from error
         types.update(parsed)
         waiting.extend(_dependencies(parsed))
-    parts = [texts[type_name].rstrip() + "\n"]
-    for name, text in texts.items():
-        if name != type_name:
-            package, _, short = name.split("/")
-            parts.append(f"{SEPARATOR}\nMSG: {package}/{short}\n{text.rstrip()}\n")
-    store = get_typestore(Stores.EMPTY)
-    store.register(types)
-    return Definition(type_name, "".join(parts), str(store.hash_rihs01(type_name)))
+    return texts, types
 
 
 def _read(type_name: str, prefixes: Sequence[Path]) -> str:

@@ -5,6 +5,8 @@ Messages are read by their field names only, so rclpy's messages and those decod
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -23,29 +25,67 @@ def extract(feature: Feature, message: Any) -> NDArray[Any]:
 
     Args:
         feature: image from ``sensor_msgs/Image``; position (m) and rotation_6d from ``geometry_msgs/PoseStamped``;
-            gripper width (m) from ``bid_msgs/ArmStatus``; joints (rad) from ``sensor_msgs/JointState``.
+            gripper width (m) from ``bid_msgs/ArmStatus``; joints (rad) from ``sensor_msgs/JointState``; vector from
+            the field that it names.
         message: object with the fields of that type.
 
     Returns:
         Array of ``feature.shape``: uint8 rgb for an image, else float64.
 
     Raises:
-        ObservationError: the image has another size or encoding, the pose has another frame, or a value is missing or
-            not a number.
+        ObservationError: the image has another size or encoding, the pose has another frame, there is no such field,
+            or the values are more, fewer, or no finite numbers.
     """
     if feature.kind == "image":
         return _image(feature, message)
     if feature.kind == "gripper":
         value = np.array([message.gripper_width], dtype=np.float64)
     elif feature.kind == "joints":
-        value = np.asarray(message.position, dtype=np.float64)[: feature.size]
+        value = _joints(feature, message)
+    elif feature.kind == "vector":
+        value = _vector(feature, message)
     else:
         value = _pose_part(feature, message)
     if value.shape != feature.shape or not np.isfinite(value).all():
-        raise ObservationError(
-            f"observation '{feature.name}' is {value.tolist()}; valid are {feature.size} finite numbers"
-        )
+        shown = value.tolist() if value.size <= 16 else f"{value.size} numbers"
+        raise ObservationError(f"observation '{feature.name}' is {shown}; valid are {feature.size} finite numbers")
     return value
+
+
+def _joints(feature: Feature, message: Any) -> NDArray[np.float64]:
+    """Return the joints of the arm, rad. The arm node appends the fingers, whose velocities are NaN."""
+    positions, velocities = (np.asarray(part, dtype=np.float64) for part in (message.position, message.velocity))
+    if len(velocities) == len(positions):
+        return positions[~np.isnan(velocities)]
+    return positions[: feature.size]  # of a recorder without velocities
+
+
+def _vector(feature: Feature, message: Any) -> NDArray[np.float64]:
+    """Return the numbers ``(n,)`` of the field that a vector names."""
+    try:
+        return _flat(attrgetter(feature.field)(message))
+    except (AttributeError, TypeError, ValueError) as error:
+        problem = f"observation '{feature.name}' with field '{feature.field}': {error}"
+        raise ObservationError(f"{problem}; valid are numbers in {', '.join(_names(message))}") from error
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Return the names of a message's fields, in the order of its definition; none of what is no message."""
+    if hasattr(value, "get_fields_and_field_types"):
+        return tuple(value.get_fields_and_field_types())
+    # A message from a bag also names its type, in __msgtype__.
+    return tuple(item.name for item in fields(value) if item.name[0] != "_") if is_dataclass(value) else ()
+
+
+def _flat(value: Any) -> NDArray[np.float64]:
+    """Return all numbers ``(n,)`` of a field, also those of messages in it. Raises TypeError for anything else."""
+    parts = [getattr(value, name) for name in _names(value)]
+    if parts or (isinstance(value, list) and value and _names(value[0])):
+        return np.concatenate([_flat(part) for part in parts or value])
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"it holds {value!r:.40}")
+    return array.astype(np.float64).ravel()
 
 
 def _pose_part(feature: Feature, message: Any) -> NDArray[np.float64]:

@@ -98,9 +98,9 @@ class BagReader:
         Raises:
             RecordingError: ``topic`` is relative, and several systems of this bag have one.
         """
-        if topic.startswith("/"):
-            return topic
         remapped: dict[str, str] = json.loads(self._custom.get("remapped", "{}"))
+        if topic.startswith("/"):
+            return remapped.get(topic, topic)
         if "namespace" in self._custom:
             return remapped.get(topic, f"{self._custom['namespace'].rstrip('/')}/{topic}")
         found = [name for name in self.topics if name.endswith(f"/{topic}")] or [f"/{topic}"]

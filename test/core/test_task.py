@@ -5,7 +5,7 @@ import yaml
 
 from bid_ros.core.errors import TaskError
 from bid_ros.core.limits import Limits
-from bid_ros.core.task import Feature, load_task, parse_task
+from bid_ros.core.task import SOURCE, Feature, load_task, parse_task
 
 
 @pytest.fixture
@@ -55,6 +55,15 @@ def change(content, path, value):
 
 DELETE = object()
 NAN, INF = float("nan"), float("inf")
+FORCE = {
+    "name": "force",
+    "kind": "vector",
+    "topic": "/ft_sensor/wrench",
+    "type": "geometry_msgs/msg/WrenchStamped",
+    "field": "wrench.force",
+    "shape": [3],
+    "rate_hz": 100,
+}
 BAD = [
     # unknown fields
     (("speed_limit",), 3, ["unknown field 'speed_limit'", "rate_hz"]),
@@ -105,6 +114,33 @@ BAD = [
     (("action", 0), {"name": "target", "kind": "points", "shape": [3]}, ["'target'", "(3,)", "an even number"]),
     (("action", 0), {"name": "target", "kind": "points", "shape": [0]}, ["action[target].shape[0] is 0"]),
     (("action", 0), {"name": "target", "kind": "points", "shape": [2, 2]}, ["'target'", "(2, 2)"]),
+    (("action", 0), {"name": "arm", "kind": "joints", "shape": [2, 3]}, ["'arm' of kind 'joints' has shape (2, 3)"]),
+    (("action", 0, "topic"), "ft", ["'tool_position' of kind 'position' has topic 'ft'; valid is none: only kind"]),
+    (
+        ("observation", 4, "field"),
+        "width",
+        ["'gripper_width' of kind 'gripper' has field 'width'", "only kind 'vector'"],
+    ),
+    (("observation", 0, "type"), "sensor_msgs/msg/Image", ["'third_person' of kind 'image' has type"]),
+    (
+        ("observation", 4),
+        {**FORCE, "topic": "ft sensor"},
+        ["'force' of kind 'vector' has topic 'ft sensor'", "letters"],
+    ),
+    (("observation", 4), {**FORCE, "topic": "ft//wrench"}, ["has topic 'ft//wrench'"]),
+    (("observation", 4), {**FORCE, "topic": "/"}, ["has topic '/'"]),
+    (("observation", 4), {**FORCE, "topic": "kraft/größe"}, ["has topic 'kraft/größe'"]),
+    (("observation", 4), {**FORCE, "topic": "x" * 145}, ["up to 144 letters"]),
+    (("observation", 4), {**FORCE, "topic": 3}, ["observation[force].topic is 3; valid is a text"]),
+    (
+        ("observation", 4),
+        {**FORCE, "type": "WrenchStamped"},
+        ["type 'WrenchStamped'", "geometry_msgs/msg/WrenchStamped"],
+    ),
+    (("observation", 4), {**FORCE, "field": "wrench..force"}, ["field 'wrench..force'", "a path of field names"]),
+    (("observation", 4), {**FORCE, "shape": [3, 1]}, ["'force' of kind 'vector' has shape (3, 1); valid is (n,)"]),
+    *((("observation", 4), {**FORCE, name: ""}, [f"'force' of kind 'vector' has no {name}"]) for name in SOURCE),
+    (("action", 2), FORCE, ["action 'force' has kind 'vector'; valid are position"]),
     (("start", "tool_min"), [0.6, -0.15, 0.28], ["start: x runs from 0.6 to 0.55"]),
     (("start", "tool_max"), [0.55, 0.15, 0.9], ["start: z", "workspace"]),
     (("start", "tool_max"), [0.55, 0.15], ["start.tool_max is [0.55, 0.15]", "3 numbers"]),
@@ -191,6 +227,31 @@ def test_the_signature_covers_what_a_policy_depends_on_and_nothing_else(content)
         other = copy.deepcopy(content)
         change(other, path, value)
         assert parse_task(other).signature() == signature, path
+
+
+@pytest.mark.parametrize("joints", [1, 6, 7, 14])
+def test_joints_may_be_any_number_and_are_seven_unless_the_task_says(content, joints):
+    content["observation"] += [{"name": "joint_positions", "kind": "joints", "shape": [joints]}]
+    assert parse_task(content).vectors[-1].size == joints
+    del content["observation"][-1]["shape"]
+    assert parse_task(content).vectors[-1].shape == (7,)
+
+
+def test_the_source_of_a_vector_is_in_the_signature_and_that_of_the_others_is_not(content):
+    # The shipped bundles have these signatures.
+    assert parse_task(content).signature().startswith("5400d886e70d")
+    content["observation"].append(FORCE)
+    task = parse_task(content)
+    assert (task.vectors[-1].topic, task.vectors[-1].size, task.cameras) == (
+        "/ft_sensor/wrench",
+        3,
+        task.observation[:2],
+    )
+    others = {task.signature()}
+    for name, value in (("topic", "ft"), ("type", "geometry_msgs/msg/AccelStamped"), ("field", "wrench.torque")):
+        content["observation"][-1] = {**FORCE, name: value}
+        others.add(parse_task(content).signature())
+    assert len(others) == 4
 
 
 def test_values_are_checked_without_a_file_too():

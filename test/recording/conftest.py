@@ -102,7 +102,7 @@ class Run:
         about: Mapping[str, str] | None = None,
         like: Mapping[str, str] | None = None,
     ) -> Path:
-        """Record the run in a namespace; ``like`` says which topic one of another name has the type of."""
+        """Record the run in a namespace; ``like`` says which topic one of another name has the type of, or the type."""
         with BagWriter(path, custom_data=about) as writer:
             for topic in dict.fromkeys(topic for _, topic, _ in self.ordered()):
                 add_topic(writer, topic, namespace, like)
@@ -121,8 +121,9 @@ def full_name(topic: str, namespace: str = "") -> str:
 
 
 def add_topic(writer: BagWriter, topic: str, namespace: str = "", like: Mapping[str, str] | None = None) -> None:
-    known = TOPICS.get((like or {}).get(topic, topic).lstrip("/"))
-    found = definition(known.type_name if known else IMAGE_TYPE)
+    name = (like or {}).get(topic, topic)
+    known = TOPICS.get(name.lstrip("/"))
+    found = definition(known.type_name if known else name if "/msg/" in name else IMAGE_TYPE)
     writer.add_topic(full_name(topic, namespace), found.type_name, found.text, found.type_hash)
 
 

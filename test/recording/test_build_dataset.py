@@ -4,6 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ObservationError, RecordingError, TaskError
@@ -11,7 +14,7 @@ from bid_ros.core.observation import ObservationBuffer
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Feature
-from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, camera_topic, feature_topic
+from bid_ros.core.topics import ARM_STATUS, JOINT_STATES, TOOL_POSE, camera_topic, feature_topic
 from bid_ros.recording.build_dataset import IDLE_ROWS, build_dataset
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.features import extract
@@ -259,6 +262,41 @@ def test_task_that_nothing_was_recorded_for_is_refused_at_once(task, tmp_path):
     unknown = replace(task, observation=(*task.observation, Feature("elbow", "position", (3,))))
     with pytest.raises(TaskError, match="no topic delivers observation 'elbow'"):
         build_dataset([tmp_path / "none"], unknown)
+
+
+def test_six_joints_and_numbers_of_other_topics_are_observed(make_run, task, tmp_path, kit):
+    run = make_run()
+    for stamp in range(START - 500 * MS, START + 2300 * MS, 10 * MS):
+        angles = [stamp % NANOSECONDS / 1e9 + joint for joint in range(6)]
+        joints = JointState(position=[*angles, 0.02, 0.02], velocity=[0.0] * 6 + [np.nan] * 2, effort=[0.0] * 8)
+        wrench = WrenchStamped()
+        wrench.wrench.force.z = (stamp - START) / NANOSECONDS
+        run.add(JOINT_STATES, stamp + 3 * MS, kit.stamped(joints, stamp))
+        run.add("/ft/wrench", stamp + 2 * MS, kit.stamped(wrench, stamp, "ft_link"))
+        run.add("skin", stamp + 1 * MS, Float64MultiArray(data=[float(stamp - START), 1.0]))
+    wrench_type, skin_type = "geometry_msgs/msg/WrenchStamped", "std_msgs/msg/Float64MultiArray"
+    observed = (
+        Feature("joint_positions", "joints", (6,), rate_hz=100),
+        Feature("force", "vector", (3,), rate_hz=100, topic="/ft/wrench", type=wrench_type, field="wrench.force"),
+        Feature("skin", "vector", (2,), rate_hz=100, topic="skin", type=skin_type, field="data"),
+    )
+    ur = replace(task, robot="ur", observation=(*task.observation, *observed))
+    bag = run.write(tmp_path / "bag", like={"/ft/wrench": wrench_type, "skin": skin_type})
+    dataset = build_dataset([bag], ur)
+    dataset.validate(ur)
+    plain = build_dataset([bag], task)
+    np.testing.assert_array_equal(dataset.actions, plain.actions)
+    # Samples are stamped every 10 ms; those without a header are logged a millisecond later.
+    nearest = np.round((dataset.stamps_ns - START) / (10 * MS)) * 10 * MS
+    logged = np.round((dataset.stamps_ns - START - MS) / (10 * MS)) * 10 * MS
+    np.testing.assert_allclose(dataset.observations["force"][:, 2], nearest / NANOSECONDS, atol=1e-12)
+    np.testing.assert_array_equal(dataset.observations["skin"], np.stack([logged, np.ones(len(logged))], axis=1))
+    np.testing.assert_allclose(
+        dataset.observations["joint_positions"], nearest[:, None] / 1e9 % 1 + np.arange(6), atol=1e-6
+    )
+    seven = replace(task, observation=(*task.observation, Feature("joint_positions", "joints")))
+    with pytest.raises(RecordingError, match=r"observation 'joint_positions' is .*; valid are 7 finite numbers"):
+        build_dataset([bag], seven)
 
 
 def test_data_set_of_a_run_survives_its_file(make_run, task, tmp_path):

@@ -1,17 +1,31 @@
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Point32, Polygon, PoseStamped, WrenchStamped
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import Image, JointState
+from sensor_msgs.msg import Image, Imu, JointState
+from std_msgs.msg import Bool, ByteMultiArray, Float64MultiArray, String
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import ObservationError, TaskError
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
-from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature
-from bid_ros.core.topics import FEATURE_TOPICS, TOPICS, camera_topic, feature_topic, recorded_topics
+from bid_ros.core.topics import (
+    FEATURE_TOPICS,
+    JOINT_STATES,
+    TOPICS,
+    Qos,
+    Topic,
+    camera_topic,
+    feature_topic,
+    recorded_topics,
+)
+from bid_ros.recording.definitions import check_vectors
 from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader
 
@@ -55,6 +69,128 @@ def test_pose_gripper_and_joints(pose):
     joints = JointState(position=[0.1 * number for number in range(9)])
     np.testing.assert_allclose(extract(JOINTS, joints), 0.1 * np.arange(7))
     assert stamp_ns(pose) == 1_500_000_007
+
+
+def test_joints_of_any_number_without_the_fingers_that_the_arm_node_appends():
+    six = Feature("joint_positions", "joints", (6,))
+    sent = [0.1 * number for number in range(8)]
+    message = JointState(position=sent, velocity=[0.0] * 6 + [math.nan] * 2)
+    np.testing.assert_allclose(extract(six, message), 0.1 * np.arange(6))
+    np.testing.assert_allclose(extract(six, JointState(position=sent[:6], velocity=[0.0] * 6)), 0.1 * np.arange(6))
+    for size in (5, 7):
+        with pytest.raises(ObservationError, match=rf"is \[0\.0, .*\]; valid are {size} finite numbers"):
+            extract(Feature("joint_positions", "joints", (size,)), message)
+    with pytest.raises(ObservationError, match="valid are 6 finite numbers"):
+        extract(six, JointState(position=sent, velocity=[0.0] * 8))
+
+
+def vector(message, field, size=3):
+    kind = f"{type(message).__module__.partition('.')[0]}/msg/{type(message).__name__}"
+    return Feature("force", "vector", (size,), topic="sensor/force", type=kind, field=field)
+
+
+def wrench():
+    message = WrenchStamped()
+    message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = 1.0, 2.0, -3.0
+    message.wrench.torque.z = 0.5
+    return message
+
+
+TURNED = Imu(linear_acceleration_covariance=[0.1 * number for number in range(9)])
+VECTORS = [
+    (wrench(), "wrench.force", [1, 2, -3]),
+    (wrench(), "wrench", [1, 2, -3, 0, 0, 0.5]),
+    (wrench(), "wrench.torque.z", [0.5]),
+    (TURNED, "orientation", [0, 0, 0, 1]),
+    (TURNED, "linear_acceleration_covariance", [0.1 * number for number in range(9)]),
+    (JointState(position=[1.0], velocity=[2.0], effort=[4.0, 5.0]), "effort", [4, 5]),
+    (Float64MultiArray(data=[1.5, -2.5]), "data", [1.5, -2.5]),
+    (Polygon(points=[Point32(x=1.0, y=2.0), Point32(z=3.0)]), "points", [1, 2, 0, 0, 0, 3]),
+    (Bool(data=True), "data", [1]),
+]
+
+
+@pytest.mark.parametrize(("message", "field", "values"), VECTORS, ids=lambda item: str(item)[:30])
+def test_a_vector_is_all_numbers_of_its_field_live_and_from_a_bag(message, field, values, kit, task, tmp_path):
+    feature = vector(message, field, len(values))
+    check_vectors(replace(task, observation=(feature,)), "task.yaml")
+    run = kit.Run()
+    run.add(feature.topic, 1_500_000_007, message)
+    with BagReader(run.write(tmp_path / "bag", like={feature.topic: feature.type})) as reader:
+        (stored,) = reader.messages([feature.topic])
+    for one in (message, stored.message):
+        found = extract(feature, one)
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, values)
+        assert sample_ns(one, stored.stamp_ns) == (0 if hasattr(message, "header") else 1_500_000_007)
+
+
+@pytest.mark.parametrize(
+    ("message", "field", "size", "sentence"),
+    [
+        (wrench(), "wrench.force", 4, r"'force' is \[1\.0, 2\.0, -3\.0\]; valid are 4 finite numbers"),
+        (wrench(), "wrench.forc", 3, "field 'wrench.forc'.* no attribute 'forc'; valid are numbers in header, wrench"),
+        (wrench(), "wrench.force.x.y", 1, "field 'wrench.force.x.y'"),
+        (wrench(), "header", 3, "field 'header': it holds ''; valid are numbers"),
+        (String(data="7"), "data", 1, "field 'data': it holds '7'"),
+        (ByteMultiArray(data=[b"7"]), "data", 1, "it holds"),
+        (Float64MultiArray(data=[math.nan]), "data", 1, r"is \[nan\]; valid are 1 finite numbers"),
+        (Float64MultiArray(data=[math.inf] * 99), "data", 99, "'force' is 99 numbers; valid are 99 finite numbers"),
+        (Float64MultiArray(), "data", 1, r"is \[\]; valid are 1 finite numbers"),
+    ],
+)
+def test_a_message_without_the_numbers_of_a_vector_is_refused(message, field, size, sentence):
+    with pytest.raises(ObservationError, match=sentence) as error:
+        extract(vector(message, field, size), message)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("feature", "sentence"),
+    [
+        (vector(wrench(), "wrench.force", 4), r"has shape \(4,\); valid is \(3,\), the numbers of that field"),
+        (vector(wrench(), "wrench.forc"), "has no 'forc' there; valid are force, torque"),
+        (vector(wrench(), "wrench.force.x.y"), "has no 'y' there; valid are none"),
+        (vector(Polygon(), "points.x"), "has no 'x' there; valid are none"),
+        (vector(wrench(), "header"), "it holds a string; valid are numbers"),
+        (vector(JointState(), "name"), "it holds a string; valid are numbers"),
+        (replace(vector(wrench(), "wrench"), type="my_msgs/msg/Touch"), "'my_msgs/msg/Touch' is not installed"),
+    ],
+)
+def test_a_vector_that_no_installed_message_has_is_refused_before_anything_starts(task, feature, sentence):
+    with pytest.raises(
+        TaskError, match=rf"^task file my/task.yaml: observation 'force' with field .*{sentence}"
+    ) as error:
+        check_vectors(replace(task, observation=(*task.observation, feature)), "my/task.yaml")
+    assert "\n" not in str(error.value)
+
+
+def test_a_vector_brings_its_topic_to_the_recorded_ones(task):
+    force = replace(vector(wrench(), "wrench.force"), rate_hz=500.0)
+    topics = recorded_topics(replace(task, observation=(*task.observation, force)))
+    assert feature_topic(force) == "sensor/force"
+    assert topics["sensor/force"] == Topic("geometry_msgs/msg/WrenchStamped", Qos(100, "best_effort"))
+    assert len(topics) == len(recorded_topics(task)) + 1
+    effort = replace(vector(JointState(), "effort"), topic=JOINT_STATES)
+    assert recorded_topics(replace(task, observation=(effort,)))[JOINT_STATES] == TOPICS[JOINT_STATES]
+
+
+@pytest.mark.parametrize(
+    ("topics", "sentence"),
+    [
+        (
+            ["joint_states"],
+            "has type 'geometry_msgs/msg/WrenchStamped'; valid on joint_states is sensor_msgs/msg/Joint",
+        ),
+        (["/joint_states"], "has topic '/joint_states'; valid is 'joint_states'"),
+        (["force", "/force"], "has topic '/force'; valid is 'force'"),
+        (["tf"], "has topic 'tf'; valid is '/tf'"),
+    ],
+)
+def test_topics_that_cannot_be_told_apart_are_refused(task, topics, sentence):
+    vectors = [replace(vector(wrench(), "wrench"), name=topic, topic=topic) for topic in topics]
+    with pytest.raises(TaskError, match=sentence):
+        recorded_topics(replace(task, observation=tuple(vectors)))
 
 
 def test_message_from_a_bag_gives_what_the_live_message_gives(make_run, tmp_path, task):
