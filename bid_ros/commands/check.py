@@ -96,7 +96,7 @@ def _drivers(system: System) -> tuple[str, ...]:
 def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Finding]:
     from bid_ros.cameras import load_cameras
     from bid_ros.cameras.registry import BY_NODE
-    from bid_ros.system.check.cameras import device_findings, judge_camera
+    from bid_ros.system.check.cameras import device_findings, judge_camera, judge_vector
     from bid_ros.system.check.hardware import robot_finding, twin_findings
 
     task, file, twin = system.task, system.file("cameras.yaml"), not arguments.robot_ip
@@ -108,12 +108,14 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Fi
     yield from device_findings([item for item in cameras if item.source not in BY_NODE], task, file.parent)
     topics = [item for item in cameras if item.source == "topic"]
     if ros:
-        from bid_ros.nodes.camera_probe import watch_topics
+        from bid_ros.nodes.camera_probe import vectors_of, watch_topics
         from bid_ros.nodes.parameters import check_parameters
         from bid_ros.system.check.finding import tried
         from bid_ros.system.description import describe
 
-        seen = watch_topics(topics, task, arguments.namespace) if topics else {}
+        vectors = vectors_of(task)
+        seen = watch_topics(topics, task, arguments.namespace) if topics or vectors else {}
         yield from (judge_camera(item, task, seen[item.name]) for item in topics)
+        yield from (judge_vector(item, seen[item.name], twin) for item in vectors)
         nodes, advice = describe(system, arguments), f"correct {system.folder / 'nodes.yaml'}"
         yield tried("parameters", lambda: f"{check_parameters(nodes)} of {len(nodes)} nodes", advice)

@@ -1,10 +1,11 @@
-"""Watches camera topics for a few seconds, for ``bid check``. Nothing is published."""
+"""Watches the topics of cameras and vectors for a few seconds, for ``bid check``. Nothing is published."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import rclpy
 from rclpy.context import Context
@@ -14,10 +15,13 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import Image
 
 from bid_ros.cameras import CameraConfig, ImageFitter, decode_image
-from bid_ros.core.errors import CameraError
-from bid_ros.core.stamps import stamp_ns
-from bid_ros.core.task import Task
-from bid_ros.nodes.qos import DRIVER_IMAGE
+from bid_ros.core.errors import BidError, CameraError, ObservationError
+from bid_ros.core.stamps import sample_ns, stamp_ns
+from bid_ros.core.task import Feature, Task
+from bid_ros.core.topics import TOPICS, recorded_topics
+from bid_ros.nodes.features import message_type
+from bid_ros.nodes.qos import DRIVER_IMAGE, profile
+from bid_ros.recording.features import extract
 from bid_ros.system.check.cameras import Seen, fitter_of
 
 
@@ -27,27 +31,60 @@ def middleware() -> str:
 
 
 def watch_topics(cameras: Sequence[CameraConfig], task: Task, namespace: str = "") -> dict[str, Seen]:
-    """Subscribe to the topics of the cameras like the camera node in a namespace. Return what arrived, by camera."""
+    """Return what arrived, by the name of the camera or vector.
+
+    Args:
+        cameras: cameras that are topics.
+        task: what is observed; its vectors are watched too, see :func:`vectors_of`.
+        namespace: namespace in which the nodes would subscribe.
+
+    Raises:
+        TaskError: the topic of a vector is not valid.
+    """
+    vectors, topics = vectors_of(task), recorded_topics(task)
+    sources = {camera.name: camera.address for camera in cameras} | {item.name: item.topic for item in vectors}
     context = Context()
     rclpy.init(context=context)
     node = Node("bid_check", context=context, namespace=namespace)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
-    seen = {camera.name: Seen() for camera in cameras}
+    seen = {name: Seen() for name in sources}
     try:
         for camera in cameras:
             take = partial(_take, camera, seen[camera.name], fitter_of(camera, task))
             node.create_subscription(Image, camera.address, take, DRIVER_IMAGE)
+        for feature in vectors:
+            take = partial(_take_vector, feature, seen[feature.name])
+            try:
+                kind = message_type(feature.type)
+            except BidError as error:
+                seen[feature.name].problem = str(error)
+            else:
+                node.create_subscription(kind, feature.topic, take, profile(topics[feature.topic].qos))
         begun_ns = time.monotonic_ns()
         while not all(item.watched(begun_ns) for item in seen.values()):
             executor.spin_once(timeout_sec=0.05)
-        for camera in cameras:
-            seen[camera.name].source = f", {node.count_publishers(camera.address)} publishers"
+        for name, topic in sources.items():
+            found = node.get_publishers_info_by_topic(topic)
+            types = ", ".join(sorted({item.topic_type for item in found}))
+            seen[name].source = f", {len(found)} publishers{' of ' * bool(types)}{types}"
     finally:
         executor.shutdown()
         node.destroy_node()
         rclpy.shutdown(context=context)
     return seen
+
+
+def vectors_of(task: Task) -> list[Feature]:
+    """Return the observed vectors whose topics are there before the system runs: not those of its own nodes."""
+    return [item for item in task.observation if item.kind == "vector" and item.topic not in TOPICS]
+
+
+def _take_vector(feature: Feature, seen: Seen, message: Any) -> None:
+    try:
+        seen.arrived(sample_ns(message, time.time_ns()), f"{extract(feature, message).size} numbers")
+    except ObservationError as error:
+        seen.problem = str(error)
 
 
 def _take(camera: CameraConfig, seen: Seen, fitter: ImageFitter, message: Image) -> None:

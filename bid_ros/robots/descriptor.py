@@ -39,6 +39,7 @@ class RobotDescriptor:
         template: what ``bid new`` starts from: path of a folder with ``task.yaml``, ``robot.yaml`` and, if the usual
             ones do not suit, ``nodes.yaml`` and ``view.rviz``; or the name of a shipped system.
         twin: how its twin is made; None without one.
+        joints: number of the arm's joints, against which observed joints are checked; 0: not known.
     """
 
     name: str
@@ -48,3 +49,4 @@ class RobotDescriptor:
     ports: tuple[int, ...]
     template: str
     twin: TwinMaker | None = None
+    joints: int = 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from bid_ros.core.errors import ArmError
+from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.settings import parse_with_twin, read_yaml
+from bid_ros.core.task import Task
 from bid_ros.robots.base import Arm
 from bid_ros.robots.descriptor import RobotDescriptor, TwinMaker
 
@@ -37,6 +38,15 @@ def twin_maker(name: str) -> TwinMaker:
     if twin is None:
         raise ArmError(f"robot '{name}' has no twin; give the address of a robot")
     return twin
+
+
+def check_joints(task: Task, path: str | Path) -> None:
+    """Raise TaskError, which names the task file, unless all observed joints are as many as the robot's."""
+    for feature in task.observation:
+        joints = ROBOTS.find(task.robot).joints if feature.kind == "joints" else 0
+        if joints and feature.size != joints:
+            problem = f"observation '{feature.name}' has shape {feature.shape}; valid is ({joints},) of '{task.robot}'"
+            raise TaskError(f"task file {path}: {problem}")
 
 
 def load_arm_config(path: str | Path, address: str, twin: bool, name: str) -> Any:

@@ -14,7 +14,9 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import load_settings, parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
-from bid_ros.robots.registry import load_arm_config
+from bid_ros.core.topics import recorded_topics
+from bid_ros.recording.definitions import check_vectors
+from bid_ros.robots.registry import check_joints, load_arm_config
 from bid_ros.tasks.registry import kind_of
 
 FILE: Final = "system.yaml"
@@ -135,10 +137,17 @@ class System:
         """
         from bid_ros.cameras import load_cameras  # OpenCV takes a while to import
 
-        kind_of(self.task)
+        self.check_task()
         load_cameras(self.file("cameras.yaml"), [camera.name for camera in self.task.cameras], twin)
         load_arm_config(self.file("robot.yaml"), ANY_ADDRESS, twin, self.task.robot)
         _ = self.parameters
+
+    def check_task(self) -> None:
+        """Hold the task against its kind, its robot and the installed messages. Raises BidError."""
+        kind_of(self.task)
+        check_joints(self.task, self.file("task.yaml"))
+        recorded_topics(self.task)
+        check_vectors(self.task, self.file("task.yaml"))
 
     def file(self, name: str) -> Path:
         """Return the path of a file of the folder. Raises BidError if it is missing."""

@@ -38,4 +38,5 @@ ROBOT = RobotDescriptor(
     ports=(1337, 1338),  # robot and gripper, fixed by the libfranka protocol
     template="franka_place",
     twin=TwinMaker(_twin, _scene_model),
+    joints=7,
 )

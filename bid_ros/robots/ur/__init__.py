@@ -8,7 +8,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.core.extras import extra
 from bid_ros.robots.base import Arm
 from bid_ros.robots.descriptor import RobotDescriptor, TwinMaker
-from bid_ros.robots.ur.config import UrConfig
+from bid_ros.robots.ur.config import JOINTS, UrConfig
 from bid_ros.sim.twin import Twin, TwinScene
 
 
@@ -40,4 +40,5 @@ ROBOT = RobotDescriptor(
     ports=(30004, 29999, 30001, 30002, 30003, 63352),
     template="ur5_pick",
     twin=TwinMaker(_twin, _scene_model),
+    joints=JOINTS,
 )

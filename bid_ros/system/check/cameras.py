@@ -1,10 +1,10 @@
-"""Probes of cameras: what each delivers, held against what the task observes."""
+"""Probes of cameras and of topics of vectors: what each delivers, held against what the task observes."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -25,14 +25,14 @@ OLD_S, AHEAD_S = 0.5, 0.05  # stamps further away than these belong to another c
 
 @dataclass
 class Seen:
-    """What came from one camera.
+    """What came from one camera or topic.
 
     Attributes:
-        arrivals_ns: steady time of every image.
-        ages_s: time of arrival less its stamp, of every image.
-        picture: size and encoding, such as ``640x480 rgb8``.
-        problem: why an image cannot be used; empty if every one can.
-        source: more about where the images come from, if none did.
+        arrivals_ns: steady time of every image or message.
+        ages_s: time of arrival less its stamp, of each.
+        picture: size and encoding, such as ``640x480 rgb8``; of a message the number of its values.
+        problem: why one cannot be used; empty if every one can.
+        source: more about where they come from, if none did.
     """
 
     arrivals_ns: list[int] = field(default_factory=list)
@@ -43,13 +43,17 @@ class Seen:
 
     def add(self, fitter: ImageFitter, image: NDArray[np.uint8], stamp_ns: int, encoding: str) -> None:
         """Take one image ``(height, width, 3)`` uint8 with its stamp, and fit it as the camera node would."""
-        self.arrivals_ns.append(time.monotonic_ns())
-        self.ages_s.append((time.time_ns() - stamp_ns) / NANOSECONDS)
-        self.picture = f"{image.shape[1]}x{image.shape[0]} {encoding}"
+        self.arrived(stamp_ns, f"{image.shape[1]}x{image.shape[0]} {encoding}")
         try:
             fitter.fit(image)
         except CameraError as error:
             self.problem = str(error)
+
+    def arrived(self, stamp_ns: int, picture: str) -> None:
+        """Note an arrival, and the stamp and the look of what arrived."""
+        self.arrivals_ns.append(time.monotonic_ns())
+        self.ages_s.append((time.time_ns() - stamp_ns) / NANOSECONDS)
+        self.picture = picture
 
     def watched(self, begun_ns: int) -> bool:
         """Whether the rate can be told, or the first image is overdue since ``begun_ns``, steady time."""
@@ -64,12 +68,27 @@ def fitter_of(camera: CameraConfig, task: Task) -> ImageFitter:
 
 def judge_camera(camera: CameraConfig, task: Task, seen: Seen) -> Finding:
     """Hold what came from a camera against the task."""
-    what, wanted = f"camera {camera.name}", _feature(camera, task).rate_hz
+    what, source = f"camera {camera.name}", f"images of {camera.source} {camera.address}"
     if seen.problem:
         return Finding(what, "fail", seen.problem, "change the driver's settings, or crop in cameras.yaml")
+    silent = Finding(what, "fail", source, "start its driver, or correct the address in cameras.yaml")
+    return _timing(silent, _feature(camera, task).rate_hz, seen)
+
+
+def judge_vector(feature: Feature, seen: Seen, twin: bool) -> Finding:
+    """Hold what came from the topic of a vector against the task. Its silence fails only where there is a robot."""
+    what, source = f"vector {feature.name}", f"messages of {feature.topic}"
+    if seen.problem:
+        return Finding(what, "fail", seen.problem, "correct type, field and shape in task.yaml")
+    silent = Finding(what, "warn" if twin else "fail", source, "start its driver, or correct the topic in task.yaml")
+    return _timing(silent, feature.rate_hz, seen)
+
+
+def _timing(silent: Finding, wanted: float, seen: Seen) -> Finding:
+    """Judge rate and stamps. If fewer than two arrived, return ``silent``, whose ``measured`` says what is counted."""
+    what = silent.what
     if len(seen.arrivals_ns) < 2:
-        shown = f"{len(seen.arrivals_ns)} images of {camera.source} {camera.address} in {FIRST_S:g} s{seen.source}"
-        return Finding(what, "fail", shown, "start its driver, or correct the address in cameras.yaml")
+        return replace(silent, measured=f"{len(seen.arrivals_ns)} {silent.measured} in {FIRST_S:g} s{seen.source}")
     elapsed_s = (seen.arrivals_ns[-1] - seen.arrivals_ns[0]) / NANOSECONDS
     rate, age_s = (len(seen.arrivals_ns) - 1) / elapsed_s, float(np.median(seen.ages_s))
     shown = f"{rate:.1f} Hz, {seen.picture}, stamps {1e3 * age_s:.0f} ms old"

@@ -32,6 +32,7 @@ def _file(system: System, name: str, read: Callable[[Path], str]) -> Finding:
 
 
 def _task(system: System) -> str:
+    system.check_task()
     task, kind = system.task, kind_of(system.task)
     cameras = f"{len(task.cameras)} camera{'s' * (len(task.cameras) != 1)}"
     return f"{task.name} of kind {kind.name}, robot {task.robot}, {cameras}, {task.rate_hz:g} Hz"
