@@ -62,19 +62,15 @@ def find_definition(type_name: str, prefixes: Sequence[Path] | None = None) -> D
     return Definition(type_name, "".join(parts), str(store.hash_rihs01(type_name)))
 
 
-def check_vectors(task: Task, path: str | Path) -> None:
+def check_vectors(task: Task) -> None:
     """Hold the vectors that a task observes against the installed message definitions.
-
-    Args:
-        task: the task.
-        path: path of the task file, for the sentence of an error.
 
     Raises:
         TaskError: a type is not installed, or its field is missing, not of numbers, or of another size than the shape.
     """
     for feature in task.observation:
         if feature.kind == "vector":
-            where = f"task file {path}: observation '{feature.name}' with field '{feature.field}'"
+            where = f"observation '{feature.name}' with field '{feature.field}'"
             try:
                 size = _field_size(feature.type, feature.field)
             except RecordingError as error:

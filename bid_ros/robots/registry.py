@@ -40,13 +40,13 @@ def twin_maker(name: str) -> TwinMaker:
     return twin
 
 
-def check_joints(task: Task, path: str | Path) -> None:
-    """Raise TaskError, which names the task file, unless all observed joints are as many as the robot's."""
+def check_joints(task: Task) -> None:
+    """Raise TaskError if a task observes more or fewer joints than its robot has."""
     for feature in task.observation:
         joints = ROBOTS.find(task.robot).joints if feature.kind == "joints" else 0
         if joints and feature.size != joints:
-            problem = f"observation '{feature.name}' has shape {feature.shape}; valid is ({joints},) of '{task.robot}'"
-            raise TaskError(f"task file {path}: {problem}")
+            valid = f"valid is ({joints},), the joints of robot '{task.robot}'"
+            raise TaskError(f"observation '{feature.name}' has shape {feature.shape}; {valid}")
 
 
 def load_arm_config(path: str | Path, address: str, twin: bool, name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from bid_ros.core.errors import BidError
+from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import load_settings, parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
@@ -145,9 +145,12 @@ class System:
     def check_task(self) -> None:
         """Hold the task against its kind, its robot and the installed messages. Raises BidError."""
         kind_of(self.task)
-        check_joints(self.task, self.file("task.yaml"))
-        recorded_topics(self.task)
-        check_vectors(self.task, self.file("task.yaml"))
+        try:
+            check_joints(self.task)
+            recorded_topics(self.task)
+            check_vectors(self.task)
+        except TaskError as error:
+            raise TaskError(f"task file {self.file('task.yaml')}: {error}") from error
 
     def file(self, name: str) -> Path:
         """Return the path of a file of the folder. Raises BidError if it is missing."""

@@ -15,13 +15,20 @@ import cv2
 import numpy as np
 import pytest
 import yaml
+from geometry_msgs.msg import WrenchStamped
+from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from sensor_msgs.msg import Image
 
 from bid_ros.cameras import encode_image
 from bid_ros.cli import main
+from bid_ros.core.errors import BidError, TaskError
 from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.qos import IMAGE
+from bid_ros.system.check.folder import folder_findings
+from bid_ros.system.description import describe
+from bid_ros.system.folder import find_system
 from bid_ros.system.new import new_system
+from bid_ros.system.run import RunArguments
 from bid_ros.tasks.twins import build_twin
 
 LIMIT_S = 100.0
@@ -180,6 +187,93 @@ def test_a_robot_that_answers_is_reached_and_does_not_move(of_either_robot):
         twin.stop()
     status, findings = check(system.folder, "--robot-ip", address)
     assert status == 1 and "no port of" in findings[f"robot {address}"]["measured"]
+
+
+FORCE = {
+    "name": "force",
+    "kind": "vector",
+    "topic": "ft_sensor/wrench",
+    "type": "geometry_msgs/msg/WrenchStamped",
+    "field": "wrench.force",
+    "shape": [3],
+    "rate_hz": 50,
+}
+
+
+def observe(system, *features):
+    """Observe more than the system does."""
+    content = yaml.safe_load((system.folder / "task.yaml").read_text())
+    edit(system, "task.yaml", observation=[*content["observation"], *features])
+
+
+def test_topics_of_vectors_are_measured(bench, system):
+    vectors = [{**FORCE, "name": name, "topic": f"/{name}"} for name in ("good", "slow", "torn", "silent", "other")]
+    effort = {"topic": "joint_states", "type": "sensor_msgs/msg/JointState", "field": "effort", "shape": [7]}
+    observe(system, *vectors, {**FORCE, "name": "effort", **effort})
+    best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+    for name, rate, force in (("good", 100, 1.0), ("slow", 20, 1.0), ("torn", 100, float("nan"))):
+        publisher = bench.node.create_publisher(WrenchStamped, f"/{name}", best_effort)
+
+        def publish(publisher=publisher, force=force):
+            message = WrenchStamped()
+            message.header.stamp, message.wrench.force.x = time_message(time.time_ns()), force
+            publisher.publish(message)
+
+        bench.node.create_timer(1 / rate, publish)
+    bench.node.create_publisher(Image, "/other", IMAGE)
+    _, findings = check_beside(bench, system.folder)
+    good = findings["vector good"]
+    assert good["state"] == "ok" and "3 numbers" in good["measured"] and 70 < float(good["measured"].split()[0]) < 130
+    assert findings["vector slow"]["advice"].startswith("make it 50 Hz or more")
+    assert "'torn' is [nan, 0.0, 0.0]; valid are 3 finite numbers" in findings["vector torn"]["measured"]
+    silent = findings["vector silent"]
+    # Nothing in the twin delivers a force, and it starts all the same.
+    assert (silent["state"], silent["measured"]) == ("warn", "0 messages of /silent in 5 s, 0 publishers")
+    assert findings["vector other"]["measured"].endswith("1 publishers of sensor_msgs/msg/Image")
+    assert "vector effort" not in findings, "the arm node publishes it, which does not run yet"
+
+
+def test_a_silent_vector_fails_where_there_is_a_robot(system):
+    observe(system, FORCE)
+    _, findings = check(system.folder, "--robot-ip", "127.0.0.88", "--namespace", "/left")
+    assert findings["task.yaml"]["state"] == "ok" and findings["vector force"]["state"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("feature", "sentence"),
+    [
+        ({**FORCE, "type": "ft_msgs/msg/Ft"}, "'force' .*'ft_msgs/msg/Ft' is not installed; looked in"),
+        ({**FORCE, "field": "wrench.forc"}, "'force' .* has no 'forc' there; valid are force, torque"),
+        ({**FORCE, "field": "header.frame_id"}, "'force' .*: it holds a string; valid are numbers"),
+        ({**FORCE, "shape": [6]}, r"'force' .* has shape \(6,\); valid is \(3,\)"),
+        ({**FORCE, "topic": "ft-sensor"}, "'force' of kind 'vector' has topic 'ft-sensor'; valid is a ROS name"),
+        ({**FORCE, "topic": "/arm/status"}, "'force' has topic '/arm/status'; valid is 'arm/status'"),
+        (
+            {"name": "joint_positions", "kind": "joints", "shape": [6]},
+            r"has shape \(6,\); valid is \(7,\), the joints of robot 'franka'",
+        ),
+    ],
+)
+def test_a_vector_that_cannot_be_observed_is_found_in_the_task(system, feature, sentence):
+    observe(system, feature)
+    arguments = RunArguments()
+    findings = {finding.what: finding for finding in folder_findings(find_system(system.folder), arguments)}
+    assert findings["task.yaml"].state == "fail" and re.search(sentence, findings["task.yaml"].measured), findings
+    assert f"correct {system.folder / 'task.yaml'}" == findings["task.yaml"].advice
+    with pytest.raises(BidError, match=rf"^task file {system.folder / 'task.yaml'}: .*{sentence}"):
+        describe(find_system(system.folder), arguments)
+
+
+def test_a_ur_observes_six_joints(tmp_path):
+    system = new_system(tmp_path / "mine", "ur")
+    observe(system, {"name": "joint_positions", "kind": "joints"})
+    with pytest.raises(
+        TaskError, match=r"'joint_positions' has shape \(7,\); valid is \(6,\), the joints of robot 'ur'"
+    ):
+        find_system(system.folder).check(twin=True)
+    system = new_system(tmp_path / "other", "ur")
+    observe(system, {"name": "joint_positions", "kind": "joints", "shape": [6]})
+    find_system(system.folder).check(twin=True)
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,19 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
+import yaml
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from sensor_msgs.msg import Image
+from rclpy.qos import QoSProfile, QoSReliabilityPolicy
+from sensor_msgs.msg import Image, JointState
 from tiny_bundle import SPREADS, make_tiny_bundle
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Decision
 from bid_ros.cameras import encode_image
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.core.task import load_task
+from bid_ros.core.task import Feature, load_task
 from bid_ros.nodes.convert import pose_stamped, time_message
 from bid_ros.nodes.qos import COMMAND, IMAGE, STATE
 
@@ -313,3 +315,39 @@ def test_parameters_that_cannot_change_say_so(bench, root, tmp_path, task):
     assert not fixed.successful and "read-only" in fixed.reason
     before = len(harness.decisions)
     assert harness.until_decisions(before + 2) and harness.decisions[-1].decoder == "bid"
+
+
+def test_joints_and_forces_of_any_publisher_feed_decisions_and_others_are_refused(bench, root, tmp_path, task):
+    force = {"topic": "/ft_sensor/wrench", "type": "geometry_msgs/msg/WrenchStamped", "field": "wrench.force"}
+    sensed = (Feature("joint_positions", "joints", (6,), rate_hz=50), Feature("force", "vector", (3,), **force))
+    task = dataclasses.replace(task, observation=(*task.observation, *sensed))
+    content = yaml.safe_load((root / "config" / "franka_place" / "task.yaml").read_text())
+    content["observation"] += [{"name": "joint_positions", "kind": "joints", "shape": [6], "rate_hz": 50}]
+    content["observation"] += [{"name": "force", "kind": "vector", "shape": [3], **force}]
+    file = tmp_path / "config" / "franka_place" / "task.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(yaml.safe_dump(content))
+    best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+    joints = bench.node.create_publisher(JointState, "/joint_states", STATE)
+    wrenches = bench.node.create_publisher(WrenchStamped, "/ft_sensor/wrench", best_effort)
+    arm = {"count": 7}
+
+    def publish():
+        for publisher, message in (
+            (joints, JointState(position=[0.1] * arm["count"], velocity=[0.0] * arm["count"])),
+            (wrenches, WrenchStamped()),
+        ):
+            message.header.stamp = time_message(time.time_ns())
+            publisher.publish(message)
+
+    bench.node.create_timer(0.02, publish)
+    harness = Harness(bench, tmp_path, make_tiny_bundle(tmp_path / "bundle", task))
+    assert harness.ready()
+    bench.grant("policy")
+    harness.frames_without_decision()
+    arm["count"] = 6
+    assert harness.until_decisions(3)
+    process = bench.processes["policy"]
+    process.terminate()
+    _, output = bench.finish("policy")
+    assert "observation 'joint_positions' is [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]; valid are 6 finite numbers" in output

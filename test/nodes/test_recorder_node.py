@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import Image, JointState
+from std_msgs.msg import Float32MultiArray
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.cameras import encode_image
+from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
 from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.qos import EVENT, IMAGE, STATE
+from bid_ros.recording.build_dataset import build_dataset
 from bid_ros.recording.reader import BagReader
 
 START_S = 40.0
@@ -162,3 +167,95 @@ def test_a_bag_that_cannot_be_made_ends_the_node_with_one_sentence(bench, root, 
     assert status == 2
     assert output.count("error: ") == 1 and "Traceback" not in output
     assert not taken or (bag / "metadata.yaml").read_text() == "somebody's recording"
+
+
+class Sensors:
+    """Plays an episode that moves: a camera, an arm with six joints, a force sensor and a skin."""
+
+    def __init__(self, node):
+        best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+        self._images = node.create_publisher(Image, "/camera/wrist/image", IMAGE)
+        self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
+        self._joints = node.create_publisher(JointState, "/joint_states", STATE)
+        self._wrenches = node.create_publisher(WrenchStamped, "/ft_sensor/wrench", best_effort)
+        self._skins = node.create_publisher(Float32MultiArray, "/skin", STATE)
+        self._events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
+        self._begun_ns = 0
+        self.newest_s = 0.0
+        node.create_timer(0.01, self._publish)
+        node.create_timer(0.1, self._publish_image)
+
+    def mark(self, kind):
+        event = EpisodeEvent(kind=kind, success=True, outcome="success")
+        event.header.stamp = time_message(time.time_ns())
+        self._begun_ns = self._begun_ns or time.time_ns()
+        self._events.publish(event)
+
+    def _publish(self):
+        stamp = time.time_ns()
+        self.newest_s = (stamp - self._begun_ns) / 1e9 if self._begun_ns else 0.0
+        status = ArmStatus(gripper_width=0.04, reference_gripper=0.04)
+        status.reference.position.x, status.reference.orientation.w = 0.1 * self.newest_s, 1.0
+        status.header.frame_id = "base"
+        wrench = WrenchStamped()
+        # The force says when it was measured, so that a row tells whether it holds the right one.
+        wrench.wrench.force.x, wrench.wrench.force.z = self.newest_s, 1.0
+        joints = JointState(position=[*range(6), 0.02, 0.02], velocity=[0.0] * 6 + [float("nan")] * 2)
+        for message in (status, wrench, joints):
+            message.header.stamp = time_message(stamp)
+        self._statuses.publish(status)
+        self._wrenches.publish(wrench)
+        self._joints.publish(joints)
+        self._skins.publish(Float32MultiArray(data=[self.newest_s, 0.5]))
+
+    def _publish_image(self):
+        message = Image(**encode_image(np.zeros((4, 5, 3), np.uint8)))
+        message.header.stamp = time_message(time.time_ns())
+        self._images.publish(message)
+
+
+def vector(name, size, topic, kind, field):
+    source = {"topic": topic, "type": kind, "field": field}
+    return {"name": name, "kind": "vector", "shape": [size], "rate_hz": 100, **source}
+
+
+def test_forces_joints_and_a_skin_of_a_ur_reach_its_data_set(bench, root, tmp_path):
+    content = yaml.safe_load((root / "config" / "ur5_pick" / "task.yaml").read_text())
+    content["observation"] = [
+        {"name": "wrist", "kind": "image", "shape": [4, 5, 3]},
+        {"name": "joint_positions", "kind": "joints", "shape": [6], "rate_hz": 50},
+        vector("force", 3, "/ft_sensor/wrench", "geometry_msgs/msg/WrenchStamped", "wrench.force"),
+        vector("touch", 2, "skin", "std_msgs/msg/Float32MultiArray", "data"),
+    ]
+    file = tmp_path / "task.yaml"
+    file.write_text(yaml.safe_dump(content))
+    sensors = Sensors(bench.node)
+    bench.start("recorder", {"task": str(file), "bag": str(tmp_path / "bag")})
+    names = ("/arm/status", "/ft_sensor/wrench", "/skin", "/joint_states", "/camera/wrist/image", "/episode/event")
+    assert bench.until(lambda: all(bench.node.count_subscribers(name) for name in names), START_S)
+    sensors.mark(EpisodeEvent.START)
+    assert bench.until(lambda: sensors.newest_s > 3.0, START_S)
+    sensors.mark(EpisodeEvent.END)
+    assert bench.until(lambda: sensors.newest_s > 3.3, START_S)
+    bench.processes["recorder"].send_signal(signal.SIGTERM)
+    status, output = bench.finish("recorder", START_S)
+    assert status == 0, output
+    task = load_task(file)
+    dataset = build_dataset([tmp_path / "bag"], task)
+    dataset.validate(task)
+    assert dataset.rows > 15
+    begun_ns = dataset.stamps_ns - dataset.observations["force"][:, 0] * 1e9
+    # The force of each row was measured within a period of its frames, and so was the touch, which has no header.
+    assert np.ptp(begun_ns) < 0.1e9
+    assert np.ptp(dataset.stamps_ns - dataset.observations["touch"][:, 0] * 1e9) < 0.15e9
+    assert (dataset.observations["force"][:, 1:] == [0, 1]).all() and (dataset.observations["touch"][:, 1] == 0.5).all()
+    assert (dataset.observations["joint_positions"] == np.arange(6)).all()
+
+
+def test_a_vector_whose_message_does_not_exist_ends_the_recorder_with_one_sentence(bench, root, tmp_path):
+    content = yaml.safe_load((root / "config" / "ur5_pick" / "task.yaml").read_text())
+    content["observation"].append(vector("force", 3, "ft", "ft_msgs/msg/Ft", "f"))
+    (tmp_path / "task.yaml").write_text(yaml.safe_dump(content))
+    bench.start("recorder", {"task": str(tmp_path / "task.yaml"), "bag": str(tmp_path / "bag")})
+    status, output = bench.finish("recorder", START_S)
+    assert status == 2 and "error: message type 'ft_msgs/msg/Ft' is not installed" in output

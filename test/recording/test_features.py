@@ -113,7 +113,7 @@ VECTORS = [
 @pytest.mark.parametrize(("message", "field", "values"), VECTORS, ids=lambda item: str(item)[:30])
 def test_a_vector_is_all_numbers_of_its_field_live_and_from_a_bag(message, field, values, kit, task, tmp_path):
     feature = vector(message, field, len(values))
-    check_vectors(replace(task, observation=(feature,)), "task.yaml")
+    check_vectors(replace(task, observation=(feature,)))
     run = kit.Run()
     run.add(feature.topic, 1_500_000_007, message)
     with BagReader(run.write(tmp_path / "bag", like={feature.topic: feature.type})) as reader:
@@ -158,10 +158,8 @@ def test_a_message_without_the_numbers_of_a_vector_is_refused(message, field, si
     ],
 )
 def test_a_vector_that_no_installed_message_has_is_refused_before_anything_starts(task, feature, sentence):
-    with pytest.raises(
-        TaskError, match=rf"^task file my/task.yaml: observation 'force' with field .*{sentence}"
-    ) as error:
-        check_vectors(replace(task, observation=(*task.observation, feature)), "my/task.yaml")
+    with pytest.raises(TaskError, match=rf"^observation 'force' with field .*{sentence}") as error:
+        check_vectors(replace(task, observation=(*task.observation, feature)))
     assert "\n" not in str(error.value)
 
 

@@ -69,24 +69,29 @@ def fitter_of(camera: CameraConfig, task: Task) -> ImageFitter:
 def judge_camera(camera: CameraConfig, task: Task, seen: Seen) -> Finding:
     """Hold what came from a camera against the task."""
     what, source = f"camera {camera.name}", f"images of {camera.source} {camera.address}"
-    if seen.problem:
-        return Finding(what, "fail", seen.problem, "change the driver's settings, or crop in cameras.yaml")
     silent = Finding(what, "fail", source, "start its driver, or correct the address in cameras.yaml")
-    return _timing(silent, _feature(camera, task).rate_hz, seen)
+    return _judge(silent, _feature(camera, task).rate_hz, seen, "change the driver's settings, or crop in cameras.yaml")
 
 
 def judge_vector(feature: Feature, seen: Seen, twin: bool) -> Finding:
     """Hold what came from the topic of a vector against the task. Its silence fails only where there is a robot."""
     what, source = f"vector {feature.name}", f"messages of {feature.topic}"
-    if seen.problem:
-        return Finding(what, "fail", seen.problem, "correct type, field and shape in task.yaml")
     silent = Finding(what, "warn" if twin else "fail", source, "start its driver, or correct the topic in task.yaml")
-    return _timing(silent, feature.rate_hz, seen)
+    return _judge(silent, feature.rate_hz, seen, "correct type, field and shape in task.yaml")
 
 
-def _timing(silent: Finding, wanted: float, seen: Seen) -> Finding:
-    """Judge rate and stamps. If fewer than two arrived, return ``silent``, whose ``measured`` says what is counted."""
+def _judge(silent: Finding, wanted: float, seen: Seen, advice: str) -> Finding:
+    """Hold what arrived against the rate that is wanted, in Hz.
+
+    Args:
+        silent: for fewer than two arrivals; its ``measured`` says what is counted.
+        wanted: rate that the task says, Hz.
+        seen: what arrived.
+        advice: what to do if none of it can be used.
+    """
     what = silent.what
+    if seen.problem:
+        return Finding(what, "fail", seen.problem, advice)
     if len(seen.arrivals_ns) < 2:
         return replace(silent, measured=f"{len(seen.arrivals_ns)} {silent.measured} in {FIRST_S:g} s{seen.source}")
     elapsed_s = (seen.arrivals_ns[-1] - seen.arrivals_ns[0]) / NANOSECONDS
