@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from sensor_msgs.msg import Image, Imu, JointState
 from std_msgs.msg import Bool, ByteMultiArray, Float64MultiArray, String
 
 from bid_msgs.msg import ArmStatus
-from bid_ros.core.errors import ObservationError, TaskError
+from bid_ros.core.errors import BidError, ObservationError, TaskError
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature
@@ -25,6 +26,7 @@ from bid_ros.core.topics import (
     feature_topic,
     recorded_topics,
 )
+from bid_ros.nodes.features import message_type
 from bid_ros.recording.definitions import check_vectors
 from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader
@@ -235,6 +237,26 @@ def test_vectors_that_are_not_what_they_should_be_are_refused(pose, kit):
     pose.header.frame_id = "world"
     with pytest.raises(ObservationError, match="in frame 'world'; valid is 'base'"):
         extract(POSITION, pose)
+
+
+def test_the_topic_of_a_vector_is_found_where_it_was_remapped_to(task, kit, tmp_path):
+    run = kit.Run()
+    run.add("/left/force", 1_500_000_007, wrench())
+    run.add("/other/wrench", 1_500_000_008, wrench())
+    remapped = json.dumps({"/ft_sensor/wrench": "/other/wrench"})
+    like = dict.fromkeys(("/left/force", "/other/wrench"), "geometry_msgs/msg/WrenchStamped")
+    about = {"namespace": "/left", "remapped": remapped}
+    with BagReader(run.write(tmp_path / "bag", about=about, like=like)) as reader:
+        found = [item.topic for item in reader.messages(["force", "/ft_sensor/wrench"])]
+    assert found == ["force", "/ft_sensor/wrench"]
+
+
+@pytest.mark.parametrize("name", ["no_such_msgs/msg/Touch", "std_msgs/msg/Touch"])
+def test_a_message_that_does_not_import_is_named(name):
+    with pytest.raises(
+        BidError, match=f"^message type '{name}' does not import: .*; valid is one of a sourced package"
+    ):
+        message_type(name)
 
 
 def test_every_feature_has_a_recorded_topic(task):
