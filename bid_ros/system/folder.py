@@ -15,7 +15,6 @@ from bid_ros.core.paths import share
 from bid_ros.core.settings import load_settings, parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import recorded_topics
-from bid_ros.recording.definitions import check_vectors
 from bid_ros.robots.registry import check_joints, load_arm_config
 from bid_ros.tasks.registry import kind_of
 
@@ -148,6 +147,9 @@ class System:
         try:
             check_joints(self.task)
             recorded_topics(self.task)
+            # rosbags takes a tenth of a second to import, which no other use of a system should wait for.
+            from bid_ros.recording.definitions import check_vectors
+
             check_vectors(self.task)
         except TaskError as error:
             raise TaskError(f"task file {self.file('task.yaml')}: {error}") from error
