@@ -83,7 +83,7 @@ class SpeedL:
         return speed
 
 
-class StopL:
+class StopL(SpeedL):
     """stopl: bring the tool to rest along its way, with ``deceleration`` in m/s^2 and rad/s^2.
 
     Args:
@@ -103,16 +103,7 @@ class StopL:
         limits: JointLimits = LIMITS,
     ) -> None:
         check_positive("stopl", "deceleration", deceleration, ArmError, "m/s^2")
-        self._speed = SpeedL(REST, deceleration, None, kinematics, tcp, limits)
-
-    @property
-    def done(self) -> bool:
-        """Whether the joints are at rest."""
-        return self._speed.done
-
-    def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
-        """See :meth:`Motion.step`; raises ArmError at the end of a joint's range."""
-        return self._speed.step(q, qd, dt)
+        super().__init__(REST, deceleration, None, kinematics, tcp, limits)
 
 
 def _tool_towards(now: Array, wanted: Array, change: float) -> Array:
