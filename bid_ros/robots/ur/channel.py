@@ -4,49 +4,43 @@ from __future__ import annotations
 
 import mmap
 import os
+import pickle
 import struct
 import zlib
 from typing import Any, Final
 
 # A reader that meets a half-written record tries again. If the writer is held up there, it loses one record.
 TRIES: Final = 8
-CHECK: Final = struct.Struct("<I")
+HEAD: Final = struct.Struct("<II")  # checksum and size of what follows
 
 
 class Channel:
-    """One record in shared memory. A checksum rejects a half-written one.
+    """The newest of many records, in shared memory. A checksum rejects a half-written one.
 
     Args:
-        memory: the memory.
-        offset: first byte of the record.
-        layout: layout of the record in the notation of :mod:`struct`, little endian.
+        memory: the memory. Only processes that this program starts have it, so its pickles can be trusted.
+        offset: first byte of the record, which may be as long as the memory behind it is free.
     """
 
-    def __init__(self, memory: mmap.mmap, offset: int, layout: str) -> None:
-        self._record = struct.Struct("<Q" + layout)
+    def __init__(self, memory: mmap.mmap, offset: int) -> None:
         self._memory = memory
-        self._begin, self._end = offset, offset + CHECK.size + self._record.size
+        self._head, self._body = offset, offset + HEAD.size
         self._count = 0
-        self._newest: tuple[Any, ...] | None = None
+        self._newest: tuple[int, Any] | None = None
 
-    @property
-    def end(self) -> int:
-        """First byte after the record."""
-        return self._end
-
-    def write(self, *values: Any) -> None:
+    def write(self, value: Any) -> None:
         """Replace the record."""
         self._count += 1
-        body = self._record.pack(self._count, *values)
-        self._memory[self._begin : self._end] = CHECK.pack(zlib.crc32(body)) + body
+        body = pickle.dumps((self._count, value))
+        self._memory[self._head : self._body + len(body)] = HEAD.pack(zlib.crc32(body), len(body)) + body
 
-    def read(self) -> tuple[Any, ...] | None:
-        """Return the number of the newest record, from 1, and its values. None: there is none yet."""
+    def read(self) -> tuple[int, Any] | None:
+        """Return the number of the newest record, from 1, and its value. None: there is none yet."""
         for _ in range(TRIES):
-            content = self._memory[self._begin : self._end]
-            body = content[CHECK.size :]
-            if CHECK.unpack_from(content)[0] == zlib.crc32(body):
-                self._newest = self._record.unpack(body)
+            checksum, size = HEAD.unpack_from(self._memory, self._head)
+            body = self._memory[self._body : self._body + size]
+            if body and checksum == zlib.crc32(body):
+                self._newest = pickle.loads(body)
                 break
         return self._newest
 

@@ -10,18 +10,15 @@ import enum
 import mmap
 import os
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from bid_ros.control.spatial import ZERO, Quaternion, Vector
+from bid_ros.control.spatial import Quaternion, Vector
 from bid_ros.robots.ur.channel import Channel
 from bid_ros.robots.ur.follower import TimedSetpoint
 
 LONGEST_FAULT: Final = 400  # bytes
-SETPOINT_LAYOUT: Final = "?q13d"
-STATE_LAYOUT: Final = f"qqii6d6d3d4d{LONGEST_FAULT}s"
-MEMORY_SIZE: Final = 4096
-NO_SETPOINT: Final = TimedSetpoint(0, ZERO, (0.0, 0.0, 0.0, 1.0), ZERO, ZERO)
+MEMORY_SIZE: Final = 4096  # half of it for each record, of which none is longer than 1100 bytes
 
 START: Final = "start"
 STOP: Final = "stop"
@@ -101,47 +98,24 @@ class UrMemory:
     """The two records in the memory behind a descriptor, of ``MEMORY_SIZE`` bytes."""
 
     def __init__(self, descriptor: int) -> None:
-        self._memory = mmap.mmap(descriptor, MEMORY_SIZE)
+        memory = mmap.mmap(descriptor, MEMORY_SIZE)
         os.close(descriptor)
-        self._setpoint = Channel(self._memory, 0, SETPOINT_LAYOUT)
-        self._state = Channel(self._memory, self._setpoint.end, STATE_LAYOUT)
+        self._setpoint = Channel(memory, 0)
+        self._state = Channel(memory, MEMORY_SIZE // 2)
 
     def write_setpoint(self, setpoint: TimedSetpoint | None) -> None:
         """Replace the set-point; None asks for a stop."""
-        stamp, *vectors = astuple(setpoint or NO_SETPOINT)
-        self._setpoint.write(setpoint is None, stamp, *(value for vector in vectors for value in vector))
+        self._setpoint.write(setpoint)
 
     def read_setpoint(self) -> tuple[int, TimedSetpoint | None] | None:
         """Return number and content of the newest set-point; None if there was none."""
-        record = self._setpoint.read()
-        if record is None:
-            return None
-        count, stop, stamp, *v = record
-        if stop:
-            return count, None
-        place, turn = (v[0], v[1], v[2]), (v[3], v[4], v[5], v[6])
-        return count, TimedSetpoint(stamp, place, turn, (v[7], v[8], v[9]), (v[10], v[11], v[12]))
+        return self._setpoint.read()
 
     def write_state(self, state: UrState) -> None:
         """Replace the state. A fault that is too long is cut."""
-        self._state.write(
-            state.stamp_ns,
-            state.steady_ns,
-            state.mode,
-            state.outcome,
-            *state.joints,
-            *state.joint_speeds,
-            *state.position,
-            *state.quaternion,
-            state.fault.encode()[:LONGEST_FAULT],
-        )
+        self._state.write(replace(state, fault=state.fault.encode()[:LONGEST_FAULT].decode(errors="ignore")))
 
     def read_state(self) -> UrState | None:
         """Return the newest state, None if there was none."""
         record = self._state.read()
-        if record is None:
-            return None
-        _, stamp, steady, mode, outcome, *v, fault = record
-        text = fault.rstrip(b"\0").decode(errors="ignore")
-        place, turn = (v[12], v[13], v[14]), (v[15], v[16], v[17], v[18])
-        return UrState(stamp, steady, Mode(mode), Outcome(outcome), tuple(v[:6]), tuple(v[6:12]), place, turn, text)
+        return None if record is None else record[1]

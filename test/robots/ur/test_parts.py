@@ -251,25 +251,25 @@ def memory_of(size=MEMORY_SIZE):
 
 def test_a_record_that_is_being_written_is_never_taken():
     memory, descriptor = memory_of()
-    writer, reader = Channel(memory, 16, "2d"), Channel(memory, 16, "2d")
+    writer, reader = Channel(memory, 16), Channel(memory, 16)
     assert reader.read() is None
-    writer.write(1.0, 2.0)
-    assert reader.read() == (1, 1.0, 2.0)
+    writer.write((1.0, 2.0))
+    assert reader.read() == (1, (1.0, 2.0))
     memory[30] ^= 0xFF
-    assert reader.read() == (1, 1.0, 2.0), "the last whole one"
-    writer.write(3.0, 4.0)
-    assert reader.read() == (2, 3.0, 4.0)
+    assert reader.read() == (1, (1.0, 2.0)), "the last whole one"
+    writer.write((3.0, 4.0))
+    assert reader.read() == (2, (3.0, 4.0))
     os.close(descriptor)
 
 
 def test_records_are_whole_while_both_sides_are_busy():
     memory, descriptor = memory_of()
-    writer, reader = Channel(memory, 0, "40d"), Channel(memory, 0, "40d")
+    writer, reader = Channel(memory, 0), Channel(memory, 0)
     done = threading.Event()
 
     def write():
         for k in range(20_000):
-            writer.write(*[float(k)] * 40)
+            writer.write([float(k)] * 40)
         done.set()
 
     thread = threading.Thread(target=write)
@@ -278,7 +278,7 @@ def test_records_are_whole_while_both_sides_are_busy():
     while not done.is_set():
         record = reader.read()
         if record is not None:
-            assert len(set(record[1:])) == 1
+            assert len(set(record[1])) == 1
             assert record[0] >= seen
             seen = record[0]
     thread.join()
