@@ -82,6 +82,9 @@ class GripperThread:
         thresholds: when to open and close.
         errors: exception types that mean that the device is lost.
         on_error: called once with the exception that ended the thread, unless :meth:`stop` ended it.
+
+    Attributes:
+        fault: message of that exception; empty without one. It stays: a new connection needs a new thread.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class GripperThread:
         self._wake = threading.Event()
         self._width = math.nan
         self._busy = False
+        self.fault = ""
         self._thread = threading.Thread(target=self._run, name="gripper", daemon=True)
 
     @property
@@ -147,7 +151,11 @@ class GripperThread:
         except self._errors as error:
             # Who ends the thread also closes the device under it. That is not a fault.
             if not self._stop.is_set():
-                self._on_error(error)
+                self._lose(error)
+
+    def _lose(self, error: Exception) -> None:
+        self.fault = str(error)
+        self._on_error(error)
 
     def _carry_out(self, wanted: bool) -> None:
         self._busy = True

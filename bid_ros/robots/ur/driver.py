@@ -13,9 +13,10 @@ import numpy as np
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
+from bid_ros.robots.gripper import GripperThread
+from bid_ros.robots.robotiq.driver import RobotiqGripper
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.config import JOINTS, UrConfig
-from bid_ros.robots.ur.hand import UrHand
 from bid_ros.robots.ur.link import UrLink
 from bid_ros.robots.ur.protocol import CLEAR, MOVE, START, STOP, Mode, Outcome, PeriodStatistics, UrState
 from bid_ros.robots.ur.reach import Reach, timed
@@ -47,7 +48,8 @@ class UrArm:
         self._config = config
         self._reach = Reach(config)
         self._link: UrLink | None = None
-        self._hand: UrHand | None = None
+        self._hand: GripperThread | None = None
+        self._device: RobotiqGripper | None = None
         self._last: UrState | None = None
         self._fault = ""
         # A fault is read and latched, or cleared, under this lock. Nothing waits while holding it.
@@ -230,14 +232,25 @@ class UrArm:
     def _connect(self, release: bool) -> None:
         link = UrLink(self._config, release)
         try:
-            gripper = self._config.gripper
-            hand = None if gripper is None else UrHand(self._config, gripper, self._fail)
+            hand = self._connect_gripper()
         except ArmError:
             link.close()
             raise
         with self._latch:
             self._link, self._hand = link, hand
             self._fault = "" if hand is None else hand.fault
+
+    def _connect_gripper(self) -> GripperThread | None:
+        if self._config.gripper is None:
+            return None
+        self._device = device = RobotiqGripper(self._config.gripper, self._config.address)
+        hand = GripperThread(device, self._config.gripper_thresholds, (ArmError,), lambda error: self._fail(str(error)))
+        try:
+            hand.start()
+        except ArmError:
+            device.close()
+            raise
+        return hand
 
     def _disconnect(self) -> None:
         """End the process and the gripper's thread. Keep the last state and the fault."""
@@ -247,8 +260,9 @@ class UrArm:
         if link is not None:
             link.close()
         hand, self._hand = self._hand, None
-        if hand is not None:
-            hand.close()
+        if hand is not None and self._device is not None:
+            hand.stop()
+            self._device.close()
 
     def _look(self) -> UrState | None:
         """Return the newest state, and latch its fault."""
