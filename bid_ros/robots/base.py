@@ -87,7 +87,6 @@ class Arm(Protocol):
     @property
     def info(self) -> ArmInfo:
         """Properties of the arm."""
-        ...
 
     def connect(self) -> None:
         """Connect and configure, without moving.
@@ -95,7 +94,6 @@ class Arm(Protocol):
         Raises:
             ArmError: nothing answers within a few seconds, or the robot refuses the configuration.
         """
-        ...
 
     def state(self) -> ArmState:
         """Return the newest state without waiting for the robot.
@@ -103,7 +101,6 @@ class Arm(Protocol):
         Raises:
             ArmError: not connected.
         """
-        ...
 
     def start(self) -> None:
         """Begin to follow set-points, from the present pose. A second call does nothing.
@@ -111,7 +108,6 @@ class Arm(Protocol):
         Raises:
             ArmError: not connected, or a fault is pending.
         """
-        ...
 
     def command(self, setpoint: Setpoint) -> None:
         """Take the newest set-point. Returns at once.
@@ -119,7 +115,6 @@ class Arm(Protocol):
         Raises:
             ArmError: not in control, or a fault is pending.
         """
-        ...
 
     def command_gripper(self, width: float) -> None:
         """Command an opening in m. Returns at once. The newest request wins.
@@ -127,11 +122,9 @@ class Arm(Protocol):
         Raises:
             ArmError: not connected, no gripper, or ``width`` is not finite.
         """
-        ...
 
     def stop(self) -> None:
         """Bring the arm to rest in a controlled way and leave control. Never raises; may be called twice."""
-        ...
 
     def recover(self) -> None:
         """Clear a fault; connect again if needed. Call it only on a person's request.
@@ -139,7 +132,6 @@ class Arm(Protocol):
         Raises:
             ArmError: the fault remains.
         """
-        ...
 
     def move_to_joints(self, positions: Array, dynamics: Dynamics | None = None) -> None:
         """Move to joint positions in rad and wait. Call it only on a person's request. The arm ends out of control.
@@ -147,8 +139,6 @@ class Arm(Protocol):
         Raises:
             ArmError: the shape is wrong, the arm is not connected, a fault is pending, or the motion failed.
         """
-        ...
 
     def close(self) -> None:
         """Stop, disconnect and end all threads. May be called twice."""
-        ...

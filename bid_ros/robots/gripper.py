@@ -21,11 +21,9 @@ class Running(Protocol):
 
     def wait(self, timeout: float) -> bool:
         """Wait at most ``timeout`` s. Return whether the command has ended."""
-        ...
 
     def get(self) -> bool:
         """Return whether the ended command succeeded, or raise its error."""
-        ...
 
 
 class GripperDevice(Protocol):
@@ -33,15 +31,12 @@ class GripperDevice(Protocol):
 
     def width(self) -> float:
         """Return the measured opening in m."""
-        ...
 
     def begin_open(self) -> Running:
         """Begin to open."""
-        ...
 
     def begin_close(self) -> Running:
         """Begin to close, and squeeze an object between the fingers."""
-        ...
 
 
 @settings(error=ArmError)

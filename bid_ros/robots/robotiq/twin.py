@@ -41,20 +41,16 @@ class Fingers(Protocol):
     @property
     def opening(self) -> float:
         """Distance between the pads, m."""
-        ...
 
     @property
     def status(self) -> int:
         """0 moving, 1 blocked while opening, 2 blocked while closing, 3 at the target: Robotiq's gOBJ."""
-        ...
 
     def command(self, opening: float, speed: float, force: float) -> None:
         """Go to ``opening`` m at ``speed`` m/s and press with up to ``force`` N."""
-        ...
 
     def stop(self) -> None:
         """Stop where the fingers are; what they hold stays held."""
-        ...
 
 
 class Within(Protocol):
@@ -62,7 +58,6 @@ class Within(Protocol):
 
     def __call__(self, work: Callable[[], Result]) -> Result:
         """Run ``work`` and return its result."""
-        ...
 
 
 class KinematicFingers:

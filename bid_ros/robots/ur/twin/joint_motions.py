@@ -61,7 +61,6 @@ class Motion(Protocol):
     @property
     def done(self) -> bool:
         """Whether the command has come to its end; a done motion may still be stepped and then goes on as it ended."""
-        ...
 
     def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
         """Return the commanded angles and speeds after the next cycle.
@@ -74,7 +73,6 @@ class Motion(Protocol):
             ArmError: if the motion cannot go on. The arm is to be stopped from ``q`` and ``qd`` with :class:`StopJ`,
                 and a real controller reports a protective stop.
         """
-        ...
 
 
 class ServoJ:

@@ -27,11 +27,9 @@ class Session(Protocol):
 
     def received(self, data: bytes) -> None:
         """Take bytes as they came, whole messages or pieces; raises Misbehaviour to end the connection."""
-        ...
 
     def lost(self) -> None:
         """Let go of everything the client held; the connection is closed already."""
-        ...
 
 
 class Connection:

@@ -21,25 +21,20 @@ class Plant(Protocol):
     @property
     def joint_positions(self) -> Array:
         """Actual joint angles ``(6,)`` rad."""
-        ...
 
     @property
     def joint_velocities(self) -> Array:
         """Actual joint speeds ``(6,)`` rad/s."""
-        ...
 
     @property
     def joint_currents(self) -> Array:
         """Motor currents ``(6,)`` A, estimated."""
-        ...
 
     def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
         """Pass one cycle of ``dt`` s, at whose end the arm should be at ``target_q`` with ``target_qd``, ``(6,)``."""
-        ...
 
     def hold(self, dt: float) -> None:
         """Pass one cycle of ``dt`` s with the brakes on: the joints stay where they are, the world around goes on."""
-        ...
 
 
 class KinematicPlant:
