@@ -18,7 +18,7 @@ from bid_ros.robots.robotiq.driver import RobotiqGripper
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.config import JOINTS, UrConfig
 from bid_ros.robots.ur.link import UrLink
-from bid_ros.robots.ur.protocol import CLEAR, MOVE, START, STOP, Mode, Outcome, PeriodStatistics, UrState
+from bid_ros.robots.ur.protocol import Mode, Outcome, PeriodStatistics, Request, UrState
 from bid_ros.robots.ur.reach import Reach, timed
 
 if importlib.util.find_spec("rtde_control") is None:
@@ -115,7 +115,7 @@ class UrArm:
         with self._lifecycle:
             link = self._ready()
             if link.state().mode is not Mode.FOLLOWING:
-                self._demand(link.ask(START))
+                self._demand(link.ask(Request.START))
 
     def command(self, setpoint: Setpoint) -> None:
         """Pass the newest set-point to the servo loop. Returns at once.
@@ -154,7 +154,7 @@ class UrArm:
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
         link = self._link
-        if link is None or link.trouble(link.state()) or link.ask(STOP):
+        if link is None or link.trouble(link.state()) or link.ask(Request.STOP):
             return
         end = time.monotonic() + STOP_S
         while link.state().mode is not Mode.IDLE and not link.trouble(link.state()):
@@ -177,7 +177,7 @@ class UrArm:
         with self._lifecycle:
             self.stop()
             link, hand = self._link, self._hand
-            if link is not None and not link.trouble(link.state()) and not link.ask(CLEAR):
+            if link is not None and not link.trouble(link.state()) and not link.ask(Request.CLEAR):
                 with self._latch:
                     self._fault = "" if hand is None else hand.fault
                 if not self._fault:
@@ -211,7 +211,7 @@ class UrArm:
         with self._lifecycle:
             link = self._ready()
             self.stop()
-            self._demand(link.ask(MOVE, tuple(target.tolist()), speed, acceleration))
+            self._demand(link.ask(Request.MOVE, tuple(target.tolist()), speed, acceleration))
             self._await_motion(link, target)
 
     def close(self) -> None:

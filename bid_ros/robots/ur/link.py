@@ -17,16 +17,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.channel import shared_memory
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.follower import TimedSetpoint
-from bid_ros.robots.ur.protocol import (
-    CLOSE,
-    EXIT_LOST,
-    EXIT_STUCK,
-    MEMORY_SIZE,
-    STATISTICS,
-    PeriodStatistics,
-    UrMemory,
-    UrState,
-)
+from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, MEMORY_SIZE, PeriodStatistics, Request, UrMemory, UrState
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 
 PORTS: Final = ((29999, "Dashboard"), (RTDE_PORT, "RTDE"))
@@ -105,9 +96,9 @@ class UrLink:
             "ur_rtde crash; reset to start it again"
         )
 
-    def ask(self, name: str, *arguments: object) -> str:
+    def ask(self, request: Request, *arguments: object) -> str:
         """Send a request to the process. Return one sentence if it failed; otherwise an empty text. Waits up to 1 s."""
-        answer = self._ask(name, *arguments)
+        answer = self._ask(request, *arguments)
         return answer if isinstance(answer, str) else ""
 
     def statistics(self) -> PeriodStatistics:
@@ -116,14 +107,14 @@ class UrLink:
         Raises:
             ArmError: the process does not answer.
         """
-        answer = self._ask(STATISTICS)
+        answer = self._ask(Request.STATISTICS)
         if not isinstance(answer, PeriodStatistics):
             raise ArmError(str(answer))
         return answer
 
     def close(self) -> None:
         """Bring the arm to rest, then end our program on the robot and the process. Waits up to 3.5 s."""
-        if self._ask(CLOSE) == "":
+        if self._ask(Request.CLOSE) == "":
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(CLOSE_S)
         self.kill()
@@ -153,11 +144,11 @@ class UrLink:
         if answer:
             raise ArmError(answer)
 
-    def _ask(self, name: str, *arguments: object) -> object:
+    def _ask(self, request: Request, *arguments: object) -> object:
         mute = f"the process that drives the robot at {self._config.address} does not answer; reset to start it again"
         with self._asking:
             try:
-                self._requests.send((name, *arguments))
+                self._requests.send((request, *arguments))
                 if self._requests.poll(ANSWER_S):
                     return self._requests.recv()
             except (EOFError, OSError):

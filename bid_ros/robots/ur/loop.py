@@ -20,20 +20,7 @@ from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.follower import UrFollower
 from bid_ros.robots.ur.joint_motion import JointMotion
 from bid_ros.robots.ur.periods import Periods
-from bid_ros.robots.ur.protocol import (
-    CLEAR,
-    CLOSE,
-    EXIT_LOST,
-    EXIT_STUCK,
-    MOVE,
-    START,
-    STATISTICS,
-    STOP,
-    Mode,
-    Outcome,
-    UrMemory,
-    UrState,
-)
+from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, Mode, Outcome, Request, UrMemory, UrState
 from bid_ros.robots.ur.robot import LIBRARY_ERRORS, UrRobot
 from bid_ros.robots.ur.status import near
 from bid_ros.robots.ur.watch import UrWatch
@@ -234,31 +221,31 @@ class UrLoop:
 
     def _serve(self, now_ns: int) -> None:
         try:
-            name, *arguments = self._requests.recv()
-            answer = self._answer(now_ns, name, *arguments)
+            request, *arguments = self._requests.recv()
+            answer = self._answer(now_ns, request, *arguments)
             self._publish()
             self._requests.send(answer)
         except (EOFError, OSError):
             self._end(now_ns)
 
-    def _answer(self, now_ns: int, name: str, *arguments: Any) -> object:
-        if name == STATISTICS:
+    def _answer(self, now_ns: int, request: Request, *arguments: Any) -> object:
+        if request is Request.STATISTICS:
             return replace(
                 self._periods.statistics(),
                 longest_echo_ms=1000.0 * self._robot.longest_echo_s,
                 margins=dict(self._watch.margins),
             )
-        if name == CLEAR:
+        if request is Request.CLEAR:
             return self._cleared()
-        if name == CLOSE:
+        if request is Request.CLOSE:
             self._end(now_ns)
-        elif name == STOP:
+        elif request is Request.STOP:
             self._stop()
         elif self._fault or self._mode is not Mode.IDLE:
             return self._fault or f"{self._where} is busy; stop it first"
-        elif name == START:
+        elif request is Request.START:
             return self._begin_servo(now_ns)
-        elif name == MOVE:
+        elif request is Request.MOVE:
             return self._begin_motion(*arguments)
         return ""
 

@@ -1,7 +1,7 @@
 """The messages between the arm and the process that owns the UR's connection.
 
 Set-points and states are records in shared memory (:mod:`bid_ros.robots.ur.channel`); requests and their answers are
-Python values over a pipe: ``(name, *arguments)`` is answered by ``""`` or by one sentence why not.
+Python values over a pipe: ``(request, *arguments)`` is answered by ``""`` or by one sentence why not.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ from bid_ros.robots.ur.follower import TimedSetpoint
 LONGEST_FAULT: Final = 400  # bytes
 MEMORY_SIZE: Final = 4096  # half of it for each record, of which none is longer than 1100 bytes
 
-START: Final = "start"
-STOP: Final = "stop"
-MOVE: Final = "move"
-CLEAR: Final = "clear"
-STATISTICS: Final = "statistics"
-CLOSE: Final = "close"
-
 EXIT_STUCK: Final = 3
 EXIT_LOST: Final = 4
+
+
+class Request(enum.Enum):
+    """What the arm asks of the process."""
+
+    START = "start"
+    STOP = "stop"
+    MOVE = "move"
+    CLEAR = "clear"
+    STATISTICS = "statistics"
+    CLOSE = "close"
 
 
 class Mode(enum.IntEnum):
