@@ -1,9 +1,8 @@
 """Safety without ROS: checks of whole chunks, heartbeat deadlines, grants, the latched stop, one source at a time."""
 
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
-from bid_ros.safety.envelope import Envelope, EnvelopeConfig
+from bid_ros.safety.envelope import ACCEPTED, Envelope, EnvelopeConfig, Verdict, refused
 from bid_ros.safety.grants import Grants, Lapse
-from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
 from bid_ros.safety.watchdog import State, Watchdog, WatchdogConfig
 
 __all__ = [

@@ -8,15 +8,29 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.sim.state import SceneState
-
 Array = NDArray[np.float64]
 Pose: TypeAlias = tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class SceneState:
+    """Everything that a renderer needs, at one instant.
+
+    Attributes:
+        stamp_ns: wall time.
+        qpos: ``(nq,)``; mocap_pos: ``(bodies, 3)`` m; mocap_quat: ``(bodies, 4)`` wxyz.
+    """
+
+    stamp_ns: int
+    qpos: Array
+    mocap_pos: Array
+    mocap_quat: Array
 
 
 class Truth(Protocol):

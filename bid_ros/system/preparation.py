@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import load_task
 from bid_ros.system.description import NodeSpec
-from bid_ros.system.policy_check import check_policy
 
 # What a run leaves in its folder, at the latest when its first node has started.
 WRITTEN: Final = ("logs", "parameters", "bag", "run.json")
@@ -22,6 +23,28 @@ def prepare(specs: Iterable[NodeSpec], out: Path) -> None:
     """
     check_policy(specs)
     _set_aside(out)
+
+
+def check_policy(specs: Iterable[NodeSpec]) -> None:
+    """Check that bundle, decoder and task fit.
+
+    Raises:
+        BidError: (one of its subclasses) the policy node would refuse them.
+    """
+    from bid_ros.policy.bundle import load_bundle
+    from bid_ros.policy.decide import bundle_decoder
+
+    for spec in specs:
+        if spec.executable == "policy_node":
+            wanted = spec.parameters
+            task = load_task(wanted["task"])
+            bundle = load_bundle(Path(wanted["bundle"]), task)
+            rows = task.horizon - task.observation_steps + 1
+            if not 1 <= wanted["action_horizon"] <= rows:
+                raise BidError(
+                    f"action_horizon is {wanted['action_horizon']}; valid is 1 to {rows}, the actions of a chunk"
+                )
+            bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
 
 
 def _set_aside(out: Path) -> None:

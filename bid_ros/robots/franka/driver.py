@@ -16,8 +16,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
-from bid_ros.robots.franka.link import FRANKY_ERRORS, open_robot, sentence
-from bid_ros.robots.franka.motion import impedance_tracker, stop_motion
+from bid_ros.robots.franka.link import FRANKY_ERRORS, impedance_tracker, open_robot, sentence, stop_motion
 from bid_ros.robots.gripper import GripperThread
 
 POLL_S = 0.004

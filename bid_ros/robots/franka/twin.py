@@ -12,8 +12,7 @@ from franky_sim import SimulationServer
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.franka.model import HOME_Q, build_simulator
 from bid_ros.sim.loop import StepLoop
-from bid_ros.sim.state import SceneState
-from bid_ros.sim.twin import Truth, TwinScene, World
+from bid_ros.sim.twin import SceneState, Truth, TwinScene, World
 
 STEP_NS: Final = 1_000_000
 CATCH_UP_NS: Final = 5_000_000  # backlog that is made up for; what is older is left out and counted

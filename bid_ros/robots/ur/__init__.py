@@ -26,7 +26,7 @@ def _twin(scene: TwinScene, address: str) -> Twin:
 
 
 def _scene_model(scene: TwinScene) -> Any:
-    from bid_ros.robots.ur.twin.scene import scene_model
+    from bid_ros.robots.ur.twin.model import scene_model
 
     return scene_model(scene)
 

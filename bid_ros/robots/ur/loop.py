@@ -18,11 +18,10 @@ from bid_ros.control.follower import Motion
 from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.follower import UrFollower
-from bid_ros.robots.ur.joint_motion import JointMotion
 from bid_ros.robots.ur.periods import Periods
 from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, Mode, Outcome, Request, UrMemory, UrState
 from bid_ros.robots.ur.robot import LIBRARY_ERRORS, UrRobot
-from bid_ros.robots.ur.status import near
+from bid_ros.robots.ur.status import JointMotion, near
 from bid_ros.robots.ur.watch import UrWatch
 
 # The servo lags, so it goes on until the arm stands, rad/s, or for this long after its last set-point came to rest.

@@ -1,4 +1,4 @@
-"""The reported state of a UR, and one sentence on why it cannot go on."""
+"""The reported state of a UR: one sentence on why it cannot go on, and the progress of a joint motion."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 
 from bid_ros.control.spatial import add, norm, turn_between, turned
 from bid_ros.robots.ur.follower import Pose
+from bid_ros.robots.ur.protocol import Outcome
 
 RUNNING: Final = 7  # of robot_mode
 PLAYING: Final = 2  # of runtime_state
@@ -44,6 +45,11 @@ LONGEST_STEP_S: Final = 2.0
 # An arm at rest deviates less than this from its set-point, m and rad.
 NEAR_M: Final = 0.03
 NEAR_RAD: Final = 0.1
+ARRIVED_RAD: Final = 0.005
+STILL: Final = 0.01  # rad/s
+# s without motion that count as rest. Before that the motion may not have begun.
+REST_S: Final = 0.1
+BEGIN_S: Final = 0.25
 NO_POSE: Final = Pose((math.nan, math.nan, math.nan), (math.nan, math.nan, math.nan, math.nan))
 
 
@@ -109,6 +115,32 @@ def near(one: Pose, other: Pose) -> bool:
     metres, radians = apart(one, other)
     # Not `>`, which NaN would pass.
     return metres <= NEAR_M and radians <= NEAR_RAD
+
+
+class JointMotion:
+    """A joint motion under way.
+
+    Args:
+        goal: ``(6,)`` rad.
+        now_ns: time of the robot's answer that it begins, steady nanoseconds.
+    """
+
+    def __init__(self, goal: tuple[float, ...], now_ns: int) -> None:
+        self._goal = goal
+        self._begun_ns = self._moving_ns = now_ns
+        self.stopped = False
+
+    def outcome(self, reading: UrReading, now_ns: int) -> Outcome:
+        """Return the result; ``NONE`` while it goes on."""
+        if max(map(abs, reading.joint_speeds)) > STILL:
+            self._moving_ns = now_ns
+        if now_ns - self._moving_ns < REST_S * 1e9:
+            return Outcome.NONE
+        if self.stopped:
+            return Outcome.STOPPED
+        if max(abs(a - b) for a, b in zip(reading.joints, self._goal, strict=True)) < ARRIVED_RAD:
+            return Outcome.ARRIVED
+        return Outcome.MISSED if now_ns - self._begun_ns > BEGIN_S * 1e9 else Outcome.NONE
 
 
 def _within(values: Sequence[float], most: float) -> bool:

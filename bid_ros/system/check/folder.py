@@ -11,7 +11,7 @@ from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.check.finding import Finding, tried
 from bid_ros.system.description import describe
 from bid_ros.system.folder import System
-from bid_ros.system.policy_check import check_policy
+from bid_ros.system.preparation import check_policy
 from bid_ros.system.run import RunArguments
 from bid_ros.tasks.registry import kind_of
 

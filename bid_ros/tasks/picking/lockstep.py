@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from bid_ros.core.rotation import DOWN_QUATERNION, matrix_from_quaternion, vector_from_matrix
 from bid_ros.robots.robotiq.model import TOOL_FROM_FLANGE, FingerDrive
 from bid_ros.robots.ur.kinematics import UR5E
+from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
-from bid_ros.robots.ur.twin.scene import HOME_Q, scene_model
-from bid_ros.sim.state import SceneState
+from bid_ros.sim.twin import SceneState
 from bid_ros.tasks.picking.string_path import PickingLayout
 from bid_ros.tasks.picking.twin import PickingScene
 from bid_ros.tasks.picking.world import PickingTruth, PickingWorld

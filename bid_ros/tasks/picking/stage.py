@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.robots.robotiq.registers import MAX_OPENING
-from bid_ros.robots.ur.twin.scene import scene_model
+from bid_ros.robots.ur.twin.model import scene_model
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.sim.twin import Array, Pose
 from bid_ros.tasks.base import PENDING

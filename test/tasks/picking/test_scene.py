@@ -10,8 +10,7 @@ from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.robots.robotiq.model import PADS, TOOL_FROM_FLANGE
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.kinematics import UR5E
-from bid_ros.robots.ur.twin.model import JOINT_NAMES
-from bid_ros.robots.ur.twin.scene import HOME_Q, scene_model
+from bid_ros.robots.ur.twin.model import HOME_Q, JOINT_NAMES, scene_model
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.tasks.picking.geometry import (
     CUP_RADIUS,

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from bid_ros.robots.robotiq.model import FingerDrive
-from bid_ros.robots.ur.twin.model import JOINT_NAMES
-from bid_ros.robots.ur.twin.scene import scene_model
+from bid_ros.robots.ur.twin.model import JOINT_NAMES, scene_model
 from bid_ros.tasks.picking.geometry import CUP_STRING_HEIGHT
 from bid_ros.tasks.picking.score import lean
 from bid_ros.tasks.picking.string_path import PickingLayout, StringPath, picking_layout

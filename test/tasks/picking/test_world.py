@@ -5,7 +5,7 @@ import pytest
 from picking_rig import demonstrate, rig, tool_start
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.twin.scene import scene_model
+from bid_ros.robots.ur.twin.model import scene_model
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.tasks.picking.demonstration import ScriptedPicker
 from bid_ros.tasks.picking.geometry import CUP_RADIUS, GRASP_TOOL_HEIGHT, SAUCER_HEIGHT

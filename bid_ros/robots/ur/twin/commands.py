@@ -15,10 +15,9 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT
 from bid_ros.robots.ur.pose import Numbers, pose_trans
 from bid_ros.robots.ur.twin.joint_motions import Motion, ServoJ, ServoL, SpeedJ, StopJ
-from bid_ros.robots.ur.twin.moves import MoveJ, MoveL
+from bid_ros.robots.ur.twin.moves import MoveJ, MoveL, SpeedL, StopL
 from bid_ros.robots.ur.twin.program import JOG, MOVE, SERVO, SPEED, STOP, Command, ControlProgram, ProtectiveStop
 from bid_ros.robots.ur.twin.script_port import Waypoint
-from bid_ros.robots.ur.twin.tool_motions import SpeedL, StopL
 
 FORCE: Final = "force"  # of a thread that the twin never runs
 JOG_STOP_DECELERATION: Final = 1.2  # m/s^2, as in the script

@@ -1,4 +1,6 @@
-"""UR5e as MuJoCo's MJCF: published kinematics, masses and inertias, light geometry of our own.
+"""UR5e as MuJoCo's MJCF, alone or with its gripper in the scene of a task.
+
+Kinematics, masses and inertias are published ones, the light geometry is our own.
 
 Every moving body lies in the frame its joint turns: body ``i`` is Denavit-Hartenberg frame ``i - 1``, so the robot's
 base body has the controller's base frame and ``tool0`` its flange frame, with no turn between them and
@@ -22,8 +24,10 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.robots.robotiq.model import add_gripper
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
-from bid_ros.sim.mjcf import NO_BITS, geom, text
+from bid_ros.sim.mjcf import NO_BITS, geom, lamp, plain_visuals, text
+from bid_ros.sim.twin import TwinScene
 
 JOINT_NAMES: Final = (
     "shoulder_pan_joint",
@@ -36,6 +40,8 @@ JOINT_NAMES: Final = (
 TORQUE_LIMITS: Final = (150.0, 150.0, 150.0, 28.0, 28.0, 28.0)  # N m
 FLANGE: Final = "tool0"
 TIMESTEP_S: Final = 0.002
+# Joint angles in rad that put the tool at (0.48, -0.05, 0.28) m, pointing straight down, fingers opening along base y.
+HOME_Q: Final = (2.75794812, -1.63276659, 1.72746235, -1.66549208, -1.57079633, -1.95444082)
 
 _JOINT_RANGE: Final = 2 * math.pi  # rad either way
 _GREY: Final = "0.72 0.74 0.76 1"
@@ -182,6 +188,16 @@ def add_ur5e(
 def compile_scene(scene: ET.Element) -> mujoco.MjModel:
     """Compile a scene that was built with this module."""
     return mujoco.MjModel.from_xml_string(ET.tostring(scene, encoding="unicode"))
+
+
+def scene_model(scene: TwinScene) -> mujoco.MjModel:
+    """Compile the twin's scene: one model for the physics and, in another process, for the cameras."""
+    found = empty_scene()
+    plain_visuals(found, (0.5, 0.0, 0.15))
+    worldbody = worldbody_of(found)
+    lamp(worldbody, (1.0, -0.6, 2.0), (-0.4, 0.35, -1.0))
+    scene.furnish(found, add_gripper(found, add_ur5e(worldbody)))
+    return compile_scene(found)
 
 
 def _frame(parent: ET.Element, name: str, place: NDArray[np.float64], turn: float) -> ET.Element:

@@ -12,13 +12,27 @@ from operator import itemgetter
 from typing import Final
 
 from bid_ros.robots.ur.twin.net import Misbehaviour
-from bid_ros.robots.ur.twin.protocol import COUNTS, FORMATS
 
 REGISTERS: Final = 48  # of integers and of doubles, each direction; 0-23 lower range, 24-47 upper range
 NOT_FOUND: Final = "NOT_FOUND"
 IN_USE: Final = "IN_USE"
 MAX_RECIPES: Final = 255
 
+# Type name -> struct format of one field, big-endian.
+FORMATS: Final = {
+    "BOOL": "?",
+    "UINT8": "B",
+    "UINT32": "I",
+    "UINT64": "Q",
+    "INT32": "i",
+    "DOUBLE": "d",
+    "VECTOR3D": "3d",
+    "VECTOR6D": "6d",
+    "VECTOR6INT32": "6i",
+    "VECTOR6UINT32": "6I",
+}
+# Type name -> how many numbers one field holds.
+COUNTS: Final = {name: int(text[:-1] or 1) for name, text in FORMATS.items()}
 # What clients write, a controller also reports.
 INPUT_REGISTERS: Final[Mapping[str, str]] = {
     **{f"input_int_register_{number}": "INT32" for number in range(REGISTERS)},

@@ -5,16 +5,27 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Final
 
 from bid_ros.robots.ur.rtde import PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
 from bid_ros.robots.ur.twin.inputs import Inputs
 from bid_ros.robots.ur.twin.net import Connection, Misbehaviour, Switchboard
-from bid_ros.robots.ur.twin.protocol import MessageLevel, field_names, text_message
 from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND, FieldTable, InputRecipe, OutputRecipe
 
 STALL_LIMIT_S: Final = 5.0  # a client that takes nothing for this long is dropped, and its inputs are free again
 OUTPUT_RECIPE_ID: Final = 1
+# The guide's limit for the list of field names of one recipe.
+MAX_NAMES: Final = 2048
+
+
+class MessageLevel(IntEnum):
+    """Severity of a text message."""
+
+    EXCEPTION = 0
+    ERROR = 1
+    WARNING = 2
+    INFO = 3
 
 
 class RtdeServer:
@@ -182,3 +193,23 @@ class RtdeSession:
     def _need_version(self) -> None:
         if not self._negotiated:
             raise Misbehaviour(f"a setup before it asked for protocol version {PROTOCOL_VERSION}")
+
+
+def text_message(text: str, source: str, level: MessageLevel) -> bytes:
+    """Return a text message package; text and source are cut at 255 bytes."""
+    parts = [part.encode()[:255] for part in (text, source)]
+    payload = b"".join(bytes([len(part)]) + part for part in parts) + bytes([level])
+    return package(PackageType.TEXT_MESSAGE, payload)
+
+
+def field_names(payload: bytes) -> list[str]:
+    """Return the names of a comma-separated list, of which the last comma is optional.
+
+    Raises:
+        Misbehaviour: if the list is empty, too long or not ASCII.
+    """
+    if not payload or len(payload) > MAX_NAMES:
+        raise Misbehaviour(f"a recipe of {len(payload)} bytes of field names; valid are 1 to {MAX_NAMES}")
+    if not payload.isascii():
+        raise Misbehaviour("field names that are not ASCII")
+    return [name.strip() for name in payload.decode().removesuffix(",").split(",")]

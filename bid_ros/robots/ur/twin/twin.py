@@ -11,10 +11,9 @@ import mujoco
 from bid_ros.robots.robotiq.model import FingerDrive
 from bid_ros.robots.robotiq.twin import RobotiqTwin
 from bid_ros.robots.ur.twin.controller import UrController, UrControllerConfig
+from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
-from bid_ros.robots.ur.twin.scene import HOME_Q, scene_model
-from bid_ros.sim.state import SceneState
-from bid_ros.sim.twin import Truth, TwinScene
+from bid_ros.sim.twin import SceneState, Truth, TwinScene
 
 
 class UrTwin:

@@ -15,8 +15,7 @@ import numpy as np
 from bid_gantry.link import PORT, SETPOINT, STATE, receive
 from bid_ros.core.errors import ArmError
 from bid_ros.sim.mjcf import lamp, plain_visuals
-from bid_ros.sim.state import SceneState
-from bid_ros.sim.twin import Truth, TwinScene
+from bid_ros.sim.twin import SceneState, Truth, TwinScene
 
 # The hand looks down: its z axis points along the fingers, whose tips are the tool.
 GANTRY = """

@@ -8,8 +8,7 @@ from scipy.spatial.transform import Rotation
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT, UR5E
 from bid_ros.robots.ur.twin.joint_motions import LIMITS, Hold, JointLimits, Motion, ServoJ, ServoL, SpeedJ, StopJ
-from bid_ros.robots.ur.twin.moves import MoveJ, MoveL, TrapezoidProfile
-from bid_ros.robots.ur.twin.tool_motions import SpeedL, StopL
+from bid_ros.robots.ur.twin.moves import MoveJ, MoveL, SpeedL, StopL, TrapezoidProfile
 
 DT = 0.002
 HOME = np.array([0.3, -1.5, 1.6, -1.7, -1.57, 0.2])

@@ -7,8 +7,17 @@ import pytest
 
 from bid_ros.robots.ur.twin.inputs import Inputs
 from bid_ros.robots.ur.twin.net import Misbehaviour
-from bid_ros.robots.ur.twin.protocol import COUNTS, FORMATS, MessageLevel, field_names, text_message
-from bid_ros.robots.ur.twin.recipes import INPUT_TYPES, NOT_FOUND, OUTPUT_TYPES, FieldTable, InputRecipe, OutputRecipe
+from bid_ros.robots.ur.twin.recipes import (
+    COUNTS,
+    FORMATS,
+    INPUT_TYPES,
+    NOT_FOUND,
+    OUTPUT_TYPES,
+    FieldTable,
+    InputRecipe,
+    OutputRecipe,
+)
+from bid_ros.robots.ur.twin.rtde_server import MessageLevel, field_names, text_message
 from bid_ros.robots.ur.twin.script_port import MAX_SCRIPT, ScriptSession, Waypoint, parse_script
 
 SCRIPT = """def rtde_control():
