@@ -58,6 +58,6 @@ twin, plant = served(sys.argv[1], *(tuple(map(int, text.split("."))) for text in
 print(twin.hostname, flush=True)
 for line in sys.stdin:
     if line.strip() == "last motion":
-        print(twin.in_loop(lambda: plant.moved_ns), flush=True)
+        print(twin.loop.call(lambda: plant.moved_ns), flush=True)
     else:
         operate(twin, [line], sys.stdout)

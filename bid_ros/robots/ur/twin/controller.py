@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +29,7 @@ from bid_ros.robots.ur.twin.robot import Robot
 from bid_ros.robots.ur.twin.rtde_server import RtdeServer
 from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT, ControlScript, ScriptSession
 from bid_ros.robots.ur.twin.status import Status
-from bid_ros.sim.loop import Result, StepLoop
+from bid_ros.sim.loop import StepLoop
 
 RATES: Final = {"e-series": 500, "cb3": 125}
 ARMS: Final = {"e-series": UR5E, "cb3": UR5}
@@ -85,6 +84,9 @@ class UrController:
         config: which controller it is.
         plant: the arm it moves; only this thread touches it from :meth:`start` on.
         kinematics: of the arm.
+
+    Attributes:
+        loop: runs the control cycle, and what others have to do between two cycles.
     """
 
     def __init__(self, config: UrControllerConfig, plant: Plant, kinematics: Kinematics = UR5E) -> None:
@@ -96,7 +98,7 @@ class UrController:
         self._machine = Machine(status, Robot(plant, kinematics), self._inputs, self._outputs, 1.0 / config.rate)
         self._rtde = RtdeServer(config.version, config.rate, self._inputs, self._outputs)
         self._primary = PrimaryServer(config.version, self._machine, config.rate, self._run_script)
-        self._loop = StepLoop(
+        self.loop = StepLoop(
             "the UR twin",
             1_000_000_000 // config.rate,
             self._cycle,
@@ -128,21 +130,21 @@ class UrController:
         except ArmError:
             self._switchboard.close()
             raise
-        self._loop.start()
+        self.loop.start()
 
     def stop(self) -> None:
         """End the control cycle and close every connection; calling it again does nothing."""
-        self._loop.stop()
+        self.loop.stop()
         self._switchboard.close()
 
     def protective_stop(self, reason: str) -> None:
         """Trigger a protective stop, as a collision would; raises ArmError if the twin does not run."""
-        self.in_loop(lambda: self._machine.protective_stop(reason))
+        self.loop.call(lambda: self._machine.protective_stop(reason))
 
     def emergency_stop(self, pressed: bool) -> None:
         """Press or release the emergency stop; raises ArmError if the twin does not run."""
         press, release = self._machine.emergency_stop, self._machine.status.release_emergency_stop
-        self.in_loop(press if pressed else release)
+        self.loop.call(press if pressed else release)
 
     def set_local_mode(self, local: bool) -> None:
         """Switch the pendant to local or remote control; raises ArmError if the twin does not run.
@@ -153,15 +155,15 @@ class UrController:
         def switch() -> None:
             self._machine.status.remote_control = not local
 
-        self.in_loop(switch)
+        self.loop.call(switch)
 
     def stop_program(self) -> None:
         """Stop the program that runs, as the pendant does in either mode; raises ArmError if the twin does not run."""
-        self.in_loop(lambda: self._machine.end_program("the pendant stopped it"))
+        self.loop.call(lambda: self._machine.end_program("the pendant stopped it"))
 
     def power_off(self) -> None:
         """Switch the arm off; raises ArmError if the twin does not run."""
-        self.in_loop(self._machine.power_off)
+        self.loop.call(self._machine.power_off)
 
     def statistics(self) -> dict[str, float]:
         """Return how well real time is kept and who is connected.
@@ -171,7 +173,7 @@ class UrController:
         cycle, mean and longest, ``clients``, ``dropped``: connections ended for a client's fault, ``left_out``: data
         packages that clients were too slow for.
         """
-        kept = self._loop.statistics()
+        kept = self.loop.statistics()
         values = {
             "cycles": kept.pop("steps"),
             "cycle_ms": self._busy_ns / 1e6 / max(1, self._cycles),
@@ -181,14 +183,6 @@ class UrController:
             "left_out": self._rtde.left_out,
         }
         return kept | {key: float(value) for key, value in values.items()}
-
-    def in_loop(self, work: Callable[[], Result]) -> Result:
-        """Run ``work`` between two cycles in the controller's thread and return what it returns.
-
-        Raises:
-            ArmError: if the twin does not run or does not answer in time; what ``work`` raises as it is.
-        """
-        return self._loop.call(work)
 
     def _has(self, field: str) -> bool:
         return field not in E_SERIES_OUTPUTS or self._config.generation == "e-series"

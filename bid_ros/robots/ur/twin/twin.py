@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from typing import Any
 
 import mujoco
 
@@ -13,10 +11,10 @@ from bid_ros.robots.robotiq.twin import RobotiqTwin
 from bid_ros.robots.ur.twin.controller import UrController, UrControllerConfig
 from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
-from bid_ros.sim.twin import SceneState, Truth, TwinScene
+from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
 
 
-class UrTwin:
+class UrTwin(SceneTwin):
     """A robot and a gripper in the scene of a task, which ur_rtde cannot tell from the real thing.
 
     Everything is stepped in the controller's thread, at the rate of its generation. Give it a process of its own, as
@@ -37,15 +35,14 @@ class UrTwin:
     def __init__(
         self, scene: TwinScene, config: UrControllerConfig | None = None, initial_q: Sequence[float] = HOME_Q
     ) -> None:
-        self.bodies = scene.bodies
-        self._scene = scene
         self._model = scene_model(scene)
         self._data = mujoco.MjData(self._model)
         self._fingers = FingerDrive(self._model, self._data)
-        self._world = scene.world(self._model, self._data)
         plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
         self._controller = UrController(config or UrControllerConfig(), plant)
-        self._gripper = RobotiqTwin(self.hostname, self._fingers, self._controller.in_loop)
+        self._gripper = RobotiqTwin(self.hostname, self._fingers, self._controller.loop.call)
+        super().__init__(scene, self._controller.loop)
+        self._world = scene.world(self._model, self._data)
 
     @property
     def hostname(self) -> str:
@@ -75,32 +72,9 @@ class UrTwin:
         self._gripper.stop()
         self._controller.stop()
 
-    def reset(self, seed: int, cup_speed: float = 0.0) -> Any:
-        """Lay out the episode of a seed and return its layout.
-
-        Args:
-            seed: of the episode.
-            cup_speed: of what moves in the scene, m/s.
-
-        Raises:
-            ArmError: if the robot is in the way, or the twin does not run.
-            TaskError: if the seed or the speed is not valid.
-        """
-        layout = self._scene.layout(seed, cup_speed)
-        self._controller.in_loop(lambda: self._world.lay_out(layout))
-        return layout
-
-    def start_path(self) -> None:
-        """Let what moves in the scene begin to move; raises ArmError if the twin does not run."""
-        self._controller.in_loop(self._world.start_path)
-
     def scene_state(self) -> SceneState:
         """Return the state between two steps; raises ArmError if the twin does not run."""
-        return self._controller.in_loop(self._take_state)
-
-    def ground_truth(self) -> Truth:
-        """Return where everything is, between two steps; raises ArmError if the twin does not run."""
-        return self._controller.in_loop(lambda: self._world.ground_truth(time.time_ns()))
+        return self._loop.call(lambda: SceneState.of(self._data))
 
     def statistics(self) -> dict[str, float]:
         """Return how well real time is kept, as the controller's statistics say it."""
@@ -108,8 +82,5 @@ class UrTwin:
 
     def _before_step(self) -> None:
         self._fingers.step(self._model.opt.timestep)
+        assert self._world is not None
         self._world.before_step()
-
-    def _take_state(self) -> SceneState:
-        data = self._data
-        return SceneState(time.time_ns(), data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy())

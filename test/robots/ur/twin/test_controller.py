@@ -501,9 +501,9 @@ def test_twin_that_does_not_run_says_so():
     with pytest.raises(ArmError, match="does not run; start it first"):
         twin.protective_stop("a test")
     twin.start()
-    assert twin.in_loop(lambda: 7) == 7
+    assert twin.loop.call(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        twin.in_loop(lambda: 1 // 0)
+        twin.loop.call(lambda: 1 // 0)
     twin.stop()
     twin.stop()
     with pytest.raises(ArmError, match="does not run"):
