@@ -65,7 +65,7 @@ def _jog(program: ControlProgram) -> None:
 
 
 def _stream_l(program: ControlProgram, name: str, speed: Numbers, acceleration: float) -> None:
-    program.stream(name, SpeedL(speed, acceleration, None, program.robot.kinematics, program.robot.tcp))
+    program.stream(name, SpeedL(speed, acceleration, program.robot.kinematics, program.robot.tcp))
 
 
 def _move(linear: bool, is_pose: bool, program: ControlProgram) -> None:

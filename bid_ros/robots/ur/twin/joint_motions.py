@@ -1,7 +1,7 @@
 """The seam of a running motion command, and the commands in joint space: servo, speed, stop and hold.
 
 Every motion takes over from whatever moved the arm before it: it begins at the commanded angles and speeds it is
-given, and no joint's commanded speed changes by more than ``limits.acceleration * dt`` in a cycle. A commanded speed
+given, and no joint's commanded speed changes by more than ``MAX_ACCELERATION * dt`` in a cycle. A commanded speed
 is the mean over the cycle, so that ``next q = q + next qd * dt`` holds exactly.
 
 Not modelled: blends between moves, jerk limits, path corrections and force modes. The speed slider stretches the cycle
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -25,34 +24,8 @@ from bid_ros.robots.ur.pose import Array, Numbers, floats
 JOINTS: Final = ("base", "shoulder", "elbow", "wrist 1", "wrist 2", "wrist 3")
 LOOKAHEAD: Final = (0.03, 0.2)  # s, what servoj takes
 GAIN: Final = (100.0, 2000.0)
-MAX_TIMED_S: Final = 3600.0
-
-
-@dataclass(frozen=True)
-class JointLimits:
-    """What the commanded joints are held to, every joint alike.
-
-    Attributes:
-        speed: rad/s; the UR5e's joints turn at most 180 degrees a second.
-        acceleration: rad/s^2; the most that URScript's moves accept.
-        position: rad either way.
-    """
-
-    speed: float = math.pi
-    acceleration: float = 40.0
-    position: float = JOINT_LIMIT
-
-    def __post_init__(self) -> None:
-        for name in ("speed", "acceleration", "position"):
-            check_positive("joint limits", name, getattr(self, name), ArmError)
-
-    def check(self, what: str, q: Sequence[float]) -> None:
-        """Raise :class:`ArmError` unless the six angles rad are finite and within ``position``; ``what`` names them."""
-        for joint, angle in zip(JOINTS, q, strict=True):
-            check_range(what, joint, angle, -self.position, self.position, ArmError, "rad")
-
-
-LIMITS: Final = JointLimits()
+MAX_SPEED: Final = math.pi  # rad/s; the UR5e's joints turn at most 180 degrees a second
+MAX_ACCELERATION: Final = 40.0  # rad/s^2, the most that URScript's moves accept
 
 
 class Motion(Protocol):
@@ -93,7 +66,6 @@ class ServoJ:
         target_q: ``(6,)`` rad.
         lookahead: 0.03 to 0.2 s.
         gain: 100 to 2000, here in 1/s^2.
-        limits: of the joints.
 
     Raises:
         ArmError: if a value is outside its range.
@@ -101,20 +73,18 @@ class ServoJ:
 
     done: Final = False
 
-    def __init__(
-        self, target_q: Numbers, lookahead: float = 0.1, gain: float = 300.0, limits: JointLimits = LIMITS
-    ) -> None:
+    def __init__(self, target_q: Numbers, lookahead: float = 0.1, gain: float = 300.0) -> None:
         check_range("servoj", "lookahead", lookahead, *LOOKAHEAD, ArmError, "s")
         check_range("servoj", "gain", gain, *GAIN, ArmError)
         self._target = six_finite("servoj target", target_q)
-        limits.check("servoj target", self._target)
-        self._lookahead, self._gain, self._limits = lookahead, gain, limits
+        check_joints("servoj target", self._target)
+        self._lookahead, self._gain = lookahead, gain
 
     def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
         """See :meth:`Motion.step`; never raises."""
         pull = self._gain * dt
         resistance = 1.0 + pull * (self._lookahead + dt)
-        change, top = self._limits.acceleration * dt, self._limits.speed
+        change, top = MAX_ACCELERATION * dt, MAX_SPEED
         position, speed = [], []
         for target, x, v in zip(self._target, q.tolist(), qd.tolist(), strict=True):
             wanted = (v + pull * (target - x)) / resistance
@@ -132,7 +102,7 @@ class ServoL(ServoJ):
         pose: ``(6,)`` of the tool.
         q_near: ``(6,)`` rad, which of the postures is wanted.
         kinematics, tcp: of the arm and its tool.
-        lookahead, gain, limits: as for :class:`ServoJ`.
+        lookahead, gain: as for :class:`ServoJ`.
 
     Raises:
         ArmError: if no posture reaches the pose, or a value is outside its range.
@@ -146,9 +116,8 @@ class ServoL(ServoJ):
         gain: float = 300.0,
         kinematics: Kinematics = UR5E,
         tcp: Numbers | None = None,
-        limits: JointLimits = LIMITS,
     ) -> None:
-        super().__init__(kinematics.inverse(pose, q_near, tcp), lookahead, gain, limits)
+        super().__init__(kinematics.inverse(pose, q_near, tcp), lookahead, gain)
 
 
 class SpeedJ:
@@ -157,31 +126,22 @@ class SpeedJ:
     Args:
         qd: ``(6,)`` rad/s, clipped to the limit as a whole so that their ratio stays.
         acc: of the leading joint, rad/s^2.
-        time: s after which the command is done, whatever speed was reached; None: once the speeds are reached.
-        limits: of the joints.
 
     Raises:
         ArmError: if a value is not finite or not positive.
     """
 
-    def __init__(self, qd: Numbers, acc: float, time: float | None = None, limits: JointLimits = LIMITS) -> None:
+    def __init__(self, qd: Numbers, acc: float) -> None:
         check_positive("speedj", "acceleration", acc, ArmError, "rad/s^2")
-        self._wanted = scaled(six_finite("speedj", qd), limits.speed)
-        self._acc, self._limits = min(acc, limits.acceleration), limits
-        self._clock = Countdown("speedj", time)
-        self._reached = False
-
-    @property
-    def done(self) -> bool:
-        """Whether the time is over, or without a time the speeds are reached."""
-        return self._clock.over(self._reached)
+        self._wanted = scaled(six_finite("speedj", qd), MAX_SPEED)
+        self._acc = min(acc, MAX_ACCELERATION)
+        self.done = False
 
     def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
         """See :meth:`Motion.step`; raises ArmError at the end of a joint's range."""
-        self._clock.tick(dt)
         speed = towards(qd.tolist(), self._wanted, self._acc * dt)
-        self._reached = speed == self._wanted
-        return moved(q, speed, dt, self._limits)
+        self.done = speed == self._wanted
+        return moved(q, speed, dt)
 
 
 class StopJ:
@@ -191,61 +151,24 @@ class StopJ:
         ArmError: if the deceleration is not positive.
     """
 
-    def __init__(self, deceleration: float, limits: JointLimits = LIMITS) -> None:
+    def __init__(self, deceleration: float) -> None:
         check_positive("stopj", "deceleration", deceleration, ArmError, "rad/s^2")
-        self._deceleration = min(deceleration, limits.acceleration)
-        self._still = False
-
-    @property
-    def done(self) -> bool:
-        """Whether the joints are at rest."""
-        return self._still
+        self._deceleration = min(deceleration, MAX_ACCELERATION)
+        self.done = False
 
     def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
         """See :meth:`Motion.step`; never raises."""
         speed = towards(qd.tolist(), REST, self._deceleration * dt)
-        self._still = speed == REST
+        self.done = speed == REST
         after = np.array(speed)
         return q + after * dt, after
 
 
 class Hold(StopJ):
-    """No command: the arm stays where it is, and is brought to rest at the joints' limit if it moves."""
+    """No command: the arm stays where it is, and is brought to rest at the joints' limit if it moves. Nobody waits."""
 
-    def __init__(self, limits: JointLimits = LIMITS) -> None:
-        super().__init__(limits.acceleration, limits)
-
-    @property
-    def done(self) -> bool:
-        """Always: there is nothing to wait for."""
-        return True
-
-
-class Countdown:
-    """The optional time after which a speed command is done.
-
-    Args:
-        what: command, for the message.
-        time: 0 to 3600 s; None for no end.
-
-    Raises:
-        ArmError: if the time is outside its range.
-    """
-
-    def __init__(self, what: str, time: float | None) -> None:
-        if time is not None:
-            check_range(what, "time", time, 0.0, MAX_TIMED_S, ArmError, "s")
-        self._left = time
-
-    def tick(self, dt: float) -> None:
-        """Let ``dt`` s pass."""
-        if self._left is not None:
-            self._left -= dt
-
-    def over(self, reached: bool) -> bool:
-        """Whether the time is over, or without a time, whether the speed is ``reached``."""
-        # Half a microsecond of slack, far below a cycle: sums of 0.002 do not meet 0.1 exactly.
-        return reached if self._left is None else self._left < 5e-7
+    def __init__(self) -> None:
+        super().__init__(MAX_ACCELERATION)
 
 
 REST: Final = [0.0] * 6
@@ -274,8 +197,14 @@ def towards(now: list[float], wanted: list[float], change: float) -> list[float]
     return [b + share * (a - b) for a, b in zip(wanted, now, strict=True)]
 
 
-def moved(q: Array, speed: list[float], dt: float, limits: JointLimits) -> tuple[Array, Array]:
+def moved(q: Array, speed: list[float], dt: float) -> tuple[Array, Array]:
     """Pass one cycle at ``speed`` and return angles and speeds; ArmError if that leaves the range of a joint."""
     after = [x + v * dt for x, v in zip(q.tolist(), speed, strict=True)]
-    limits.check("joint position limit", after)
+    check_joints("joint position limit", after)
     return np.array(after), np.array(speed)
+
+
+def check_joints(what: str, q: Sequence[float]) -> None:
+    """Raise :class:`ArmError` unless the six angles rad are finite and in the joints' range; ``what`` names them."""
+    for joint, angle in zip(JOINTS, q, strict=True):
+        check_range(what, joint, angle, -JOINT_LIMIT, JOINT_LIMIT, ArmError, "rad")

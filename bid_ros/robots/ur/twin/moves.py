@@ -14,11 +14,11 @@ from bid_ros.robots.ur.kinematics import UR5E, Kinematics
 from bid_ros.robots.ur.pose import Array, Numbers, Vector, product, rotation_of, transpose, vector_of
 from bid_ros.robots.ur.twin.joint_motions import (
     JOINTS,
-    LIMITS,
+    MAX_ACCELERATION,
+    MAX_SPEED,
     REST,
-    Countdown,
-    JointLimits,
     StopJ,
+    check_joints,
     moved,
     scaled,
     six_finite,
@@ -62,18 +62,13 @@ class TrapezoidProfile:
 class _Move(ABC):
     """Come to rest, then follow a path from there on a trapezoidal profile."""
 
-    def __init__(self, what: str, speed: float, acc: float, brake: float, limits: JointLimits) -> None:
+    def __init__(self, what: str, speed: float, acc: float, brake: float) -> None:
         check_positive(what, "speed", speed, ArmError)
         check_positive(what, "acceleration", acc, ArmError)
-        self._brake = StopJ(brake, limits)
+        self._brake = StopJ(brake)
         self._profile: TrapezoidProfile | None = None
         self._t = 0.0
-        self._done = False
-
-    @property
-    def done(self) -> bool:
-        """Whether the arm is at the target and at rest."""
-        return self._done
+        self.done = False
 
     def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
         """See :meth:`Motion.step`; raises ArmError if the path cannot be followed."""
@@ -81,7 +76,7 @@ class _Move(ABC):
             if qd.any():
                 return self._brake.step(q, qd, dt)
             self._profile = self._plan(q)
-        self._done = self._t >= self._profile.duration
+        self.done = self._t >= self._profile.duration
         self._t += dt
         after = self._at(self._profile.share(self._t), q)
         speed = (after - q) / dt
@@ -109,19 +104,18 @@ class MoveJ(_Move):
     Args:
         target: ``(6,)`` rad.
         speed, acc: of the leading joint, rad/s and rad/s^2; no more than the joints' limits are used.
-        limits: of the joints.
 
     Raises:
         ArmError: if the target is outside the limits, or speed or acceleration is not positive.
     """
 
-    def __init__(self, target: Numbers, speed: float = 1.05, acc: float = 1.4, limits: JointLimits = LIMITS) -> None:
-        super().__init__("movej", speed, acc, acc, limits)
+    def __init__(self, target: Numbers, speed: float = 1.05, acc: float = 1.4) -> None:
+        super().__init__("movej", speed, acc, acc)
         six = six_finite("movej target", target)
-        limits.check("movej target", six)
+        check_joints("movej target", six)
         self._target = np.array(six)
         self._start = self._target
-        self._speed, self._acc = min(speed, limits.speed), min(acc, limits.acceleration)
+        self._speed, self._acc = min(speed, MAX_SPEED), min(acc, MAX_ACCELERATION)
 
     def _plan(self, q: Array) -> TrapezoidProfile:
         self._start = q
@@ -145,7 +139,6 @@ class MoveL(_Move):
         target: pose ``(6,)`` of the tool.
         speed, acc: of the tool, m/s and m/s^2.
         kinematics, tcp: of the arm and its tool.
-        limits: of the joints.
 
     Raises:
         ArmError: if a value is not finite or not positive. A path out of reach, or one that the joints cannot follow
@@ -159,11 +152,10 @@ class MoveL(_Move):
         acc: float = 1.2,
         kinematics: Kinematics = UR5E,
         tcp: Numbers | None = None,
-        limits: JointLimits = LIMITS,
     ) -> None:
-        super().__init__("movel", speed, acc, limits.acceleration, limits)
+        super().__init__("movel", speed, acc, MAX_ACCELERATION)
         self._target = six_finite("movel target", target)
-        self._speed, self._acc, self._limits = speed, acc, limits
+        self._speed, self._acc = speed, acc
         self._kinematics, self._tcp = kinematics, tcp
         self._start = self._target
         self._turn: Vector = (0.0, 0.0, 0.0)
@@ -184,8 +176,8 @@ class MoveL(_Move):
     def _check(self, before: Array, speed: Array, dt: float) -> None:
         change = speed - before
         for what, values, limit, unit in (
-            ("speed", speed, self._limits.speed, "rad/s"),
-            ("acceleration", change / dt, self._limits.acceleration, "rad/s^2"),
+            ("speed", speed, MAX_SPEED, "rad/s"),
+            ("acceleration", change / dt, MAX_ACCELERATION, "rad/s^2"),
         ):
             joint = int(np.argmax(np.abs(values)))
             if abs(values[joint]) > limit * _STEP_SLACK:
@@ -204,9 +196,7 @@ class SpeedL:
     Args:
         xd: ``(6,)`` m/s and rad/s, base frame.
         acc: of the tool, m/s^2, and for the turn, as URScript does it without ``aRot``, in rad/s^2.
-        time: s after which the command is done, whatever was reached; None: once the velocity is reached.
         kinematics, tcp: of the arm and its tool.
-        limits: of the joints.
 
     Raises:
         ArmError: if a value is not finite or not positive.
@@ -216,28 +206,19 @@ class SpeedL:
         self,
         xd: Numbers,
         acc: float,
-        time: float | None = None,
         kinematics: Kinematics = UR5E,
         tcp: Numbers | None = None,
-        limits: JointLimits = LIMITS,
     ) -> None:
         check_positive("speedl", "acceleration", acc, ArmError, "m/s^2")
         self._wanted = np.array(six_finite("speedl", xd))
-        self._acc, self._limits = acc, limits
+        self._acc = acc
         self._kinematics, self._tcp = kinematics, tcp
-        self._clock = Countdown("speedl", time)
         self._twist: Array | None = None  # asked of the tool in the last cycle; None before the first
-        self._reached = False
-
-    @property
-    def done(self) -> bool:
-        """Whether the time is over, or without a time the velocity is reached."""
-        return self._clock.over(self._reached)
+        self.done = False
 
     def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
         """See :meth:`Motion.step`; raises ArmError at the end of a joint's range."""
-        self._clock.tick(dt)
-        return moved(q, self._joint_speeds(q, qd, dt), dt, self._limits)
+        return moved(q, self._joint_speeds(q, qd, dt), dt)
 
     def _joint_speeds(self, q: Array, qd: Array, dt: float) -> list[float]:
         # In the middle of the cycle, so that a straight line does not drift off with the first order of dt.
@@ -245,9 +226,9 @@ class SpeedL:
         before = jacobian @ qd if self._twist is None else self._twist
         self._twist = _tool_towards(before, self._wanted, self._acc * dt)
         solution = np.linalg.solve(jacobian @ jacobian.T + _DAMPING, self._twist)
-        wanted = scaled((jacobian.T @ solution).tolist() if solution.any() else REST, self._limits.speed)
-        speed = towards(qd.tolist(), wanted, self._limits.acceleration * dt)
-        self._reached = self._twist is self._wanted and speed is wanted
+        wanted = scaled((jacobian.T @ solution).tolist() if solution.any() else REST, MAX_SPEED)
+        speed = towards(qd.tolist(), wanted, MAX_ACCELERATION * dt)
+        self.done = self._twist is self._wanted and speed is wanted
         return speed
 
 
@@ -257,7 +238,6 @@ class StopL(SpeedL):
     Args:
         deceleration: of the tool.
         kinematics, tcp: of the arm and its tool.
-        limits: of the joints.
 
     Raises:
         ArmError: if the deceleration is not positive.
@@ -268,10 +248,9 @@ class StopL(SpeedL):
         deceleration: float,
         kinematics: Kinematics = UR5E,
         tcp: Numbers | None = None,
-        limits: JointLimits = LIMITS,
     ) -> None:
         check_positive("stopl", "deceleration", deceleration, ArmError, "m/s^2")
-        super().__init__(REST, deceleration, None, kinematics, tcp, limits)
+        super().__init__(REST, deceleration, kinematics, tcp)
 
 
 def _tool_towards(now: Array, wanted: Array, change: float) -> Array:

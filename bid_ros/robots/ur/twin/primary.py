@@ -15,8 +15,8 @@ from enum import IntEnum
 from functools import partial
 from typing import Final
 
-from bid_ros.robots.ur.kinematics import Kinematics
-from bid_ros.robots.ur.twin.joint_motions import LIMITS
+from bid_ros.robots.ur.kinematics import JOINT_LIMIT, Kinematics
+from bid_ros.robots.ur.twin.joint_motions import MAX_ACCELERATION, MAX_SPEED
 from bid_ros.robots.ur.twin.machine import Machine
 from bid_ros.robots.ur.twin.net import Connection, Switchboard
 from bid_ros.robots.ur.twin.outputs import TEMPERATURE, VOLTAGE
@@ -179,5 +179,5 @@ def _kinematics(arm: Kinematics) -> bytes:
 
 def _configuration(arm: Kinematics) -> bytes:
     a, d, alpha = zip(*arm.table, strict=True)
-    limits = (-LIMITS.position, LIMITS.position) * 6 + (LIMITS.speed, LIMITS.acceleration) * 6
+    limits = (-JOINT_LIMIT, JOINT_LIMIT) * 6 + (MAX_SPEED, MAX_ACCELERATION) * 6
     return _framed(Part.CONFIGURATION, "53d4i", *limits, *MOVE_DEFAULTS, *a, *d, *alpha, *(0.0,) * 6, 0, 0, UR5, 0)
