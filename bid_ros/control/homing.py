@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,19 +39,10 @@ class HomingConfig:
 def homing_within(limits: Limits, config: HomingConfig | None = None) -> HomingConfig:
     """Return ``config``, slowed down to the task's limits. The safety node then lets the motion pass."""
     config = config or HomingConfig()
-    linear, angular = config.linear, config.angular
     return replace(
         config,
-        linear=MotionLimits(
-            min(linear.speed, MARGIN * limits.max_speed),
-            min(linear.acceleration, MARGIN * limits.max_acceleration),
-            min(linear.jerk, MARGIN * limits.max_jerk),
-        ),
-        angular=MotionLimits(
-            min(angular.speed, MARGIN * limits.max_turn_rate),
-            min(angular.acceleration, MARGIN * limits.max_turn_acceleration),
-            angular.jerk,
-        ),
+        linear=_slowed(config.linear, limits.max_speed, limits.max_acceleration, limits.max_jerk),
+        angular=_slowed(config.angular, limits.max_turn_rate, limits.max_turn_acceleration, math.inf),
     )
 
 
@@ -112,3 +104,7 @@ class HomingPlan:
 def _raised(point: Array, height: float) -> Array:
     """Return the point (3,) straight above, at ``height`` m at least."""
     return np.array([point[0], point[1], max(point[2], height)])
+
+
+def _slowed(own: MotionLimits, *most: float) -> MotionLimits:
+    return MotionLimits(*(min(peak, MARGIN * limit) for peak, limit in zip(astuple(own), most, strict=True)))

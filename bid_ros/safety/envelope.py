@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -132,27 +132,23 @@ class Envelope:
             tool_position: measured position (3,) of the tool in m, in the task's base frame. None: it is unknown or too
                 old. Then the chunk is refused, because the distance that the arm would jump is unknown.
         """
-        for judge in (self._finite, self._shape, self._frame):
-            verdict = judge(chunk)
-            if not verdict.ok:
-                return verdict
-        verdict = self._time(chunk, now_ns)
-        if not verdict.ok:
-            return verdict
-        rows = self._rows(chunk, now_ns)
-        checks: tuple[Callable[[_Rows], Verdict], ...] = (
-            self._workspace,
-            self._motion,
-            self._turning,
-            self._gripper,
-        )
         # Huge but finite values overflow in the differences. The comparisons then refuse infinity and NaN.
         with np.errstate(over="ignore", invalid="ignore"):
-            for check in checks:
-                verdict = check(rows)
-                if not verdict.ok:
-                    return verdict
-            return self._jump(rows, tool_position)
+            verdicts = self._verdicts(chunk, now_ns, tool_position)
+            return next((verdict for verdict in verdicts if not verdict.ok), ACCEPTED)
+
+    def _verdicts(self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None) -> Iterator[Verdict]:
+        """Yield the verdict of each check. One may rely on what those before it accepted."""
+        yield self._finite(chunk)
+        yield self._shape(chunk)
+        yield self._frame(chunk)
+        yield self._time(chunk, now_ns)
+        rows = self._rows(chunk, now_ns)
+        yield self._workspace(rows)
+        yield from self._motion(rows)
+        yield from self._turning(rows)
+        yield self._gripper(rows)
+        yield self._jump(rows, tool_position)
 
     def _finite(self, chunk: ActionChunk) -> Verdict:
         bad = ~np.isfinite(chunk.actions)
@@ -214,7 +210,7 @@ class Envelope:
         reason = f"{'xyz'[axis]} is {value:.3f} m; the workspace is {low:.3f} to {high:.3f} m"
         return refused("workspace", reason, value, low if value < low else high)
 
-    def _motion(self, rows: _Rows) -> Verdict:
+    def _motion(self, rows: _Rows) -> Iterator[Verdict]:
         difference = rows.position
         limits = self._limits
         for trigger, limit, unit in (
@@ -223,30 +219,21 @@ class Envelope:
             ("jerk", limits.max_jerk, "m/s^3"),
         ):
             difference = (difference[1:] - difference[:-1]) / rows.dt_s
-            measured = _largest(difference)
-            if not measured <= limit:
-                return _over(trigger, trigger, measured, limit, unit)
-        return ACCEPTED
+            yield _at_most(trigger, trigger, _largest(difference), limit, unit)
 
-    def _turning(self, rows: _Rows) -> Verdict:
+    def _turning(self, rows: _Rows) -> Iterator[Verdict]:
         if rows.six is None:
-            return ACCEPTED
-        error = _rotation_error(rows.six)
-        if not error <= self._config.rotation_tolerance:
-            return _over("rotation", "distance to a rotation", error, self._config.rotation_tolerance, "")
+            return
         limits = self._limits
+        error = _rotation_error(rows.six)
+        yield _at_most("rotation", "distance to a rotation", error, self._config.rotation_tolerance, "")
         matrices = matrix_from_6d(rows.six)
         rates = _turns(matrices) / rows.dt_s
-        measured = _largest(rates)
-        if not measured <= limits.max_turn_rate:
-            return _over("turn_rate", "turn rate", measured, limits.max_turn_rate, "rad/s")
-        measured = _largest((rates[1:] - rates[:-1]) / rows.dt_s)
-        if not measured <= limits.max_turn_acceleration:
-            return _over("turn_acceleration", "turn acceleration", measured, limits.max_turn_acceleration, "rad/s^2")
+        yield _at_most("turn_rate", "turn rate", _largest(rates), limits.max_turn_rate, "rad/s")
+        change = _largest((rates[1:] - rates[:-1]) / rows.dt_s)
+        yield _at_most("turn_acceleration", "turn acceleration", change, limits.max_turn_acceleration, "rad/s^2")
         tilt = float(np.arccos(np.clip(-matrices[:, 2, 2].max(), -1.0, 1.0)))
-        if not tilt <= limits.max_tilt:
-            return _over("tilt", "tilt from straight down", tilt, limits.max_tilt, "rad")
-        return ACCEPTED
+        yield _at_most("tilt", "tilt from straight down", tilt, limits.max_tilt, "rad")
 
     def _gripper(self, rows: _Rows) -> Verdict:
         if rows.width is None:
@@ -267,9 +254,12 @@ class Envelope:
         last = len(rows.position) - 1
         action = rows.position[0] + rows.index * (rows.position[min(1, last)] - rows.position[0])
         distance = float(np.linalg.norm(action - np.asarray(tool_position, dtype=np.float64)))
-        if not distance <= self._limits.max_jump:
-            return _over("jump", "distance from the tool to the action", distance, self._limits.max_jump, "m")
-        return ACCEPTED
+        return _at_most("jump", "distance from the tool to the action", distance, self._limits.max_jump, "m")
+
+
+def _at_most(trigger: str, what: str, measured: float, limit: float, unit: str) -> Verdict:
+    # Not `>`, which NaN would pass.
+    return ACCEPTED if measured <= limit else _over(trigger, what, measured, limit, unit)
 
 
 def _over(trigger: str, what: str, measured: float, limit: float, unit: str) -> Verdict:
