@@ -11,6 +11,7 @@ import sys
 import time
 
 import numpy as np
+from kinematic_fingers import KinematicFingers
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.robotiq.twin import RobotiqTwin
@@ -45,7 +46,7 @@ def served(generation, version=()):
             twin.start()
         except ArmError:
             continue
-        gripper = RobotiqTwin(address)
+        gripper = RobotiqTwin(address, KinematicFingers())
         gripper.start()
         return twin, plant
     raise SystemExit("no free address")

@@ -162,11 +162,6 @@ class FingerDrive:
         return FingerStatus.BLOCKED_CLOSING if self.opening > self._target else FingerStatus.BLOCKED_OPENING
 
     @property
-    def holding(self) -> bool:
-        """Whether something between the fingers keeps them from closing."""
-        return self.status is FingerStatus.BLOCKED_CLOSING
-
-    @property
     def force(self) -> float:
         """Force the motor puts on each finger now, N, negative when closing."""
         return float(self._data.actuator_force[self._actuator])

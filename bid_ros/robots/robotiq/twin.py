@@ -30,7 +30,7 @@ SETTABLE: Final = ("ACT", "GTO", "ATR", "ADR", "POS", "SPE", "FOR")
 READABLE: Final = (*SETTABLE, "STA", "OBJ", "FLT", "PRE", "COU")
 RESET, ACTIVATING, ACTIVE = 0, 1, 3  # of STA
 NO_FAULT, DELAYED, NOT_ACTIVATED, RELEASING, RELEASED = 0, 5, 7, 11, 15  # of FLT
-MOVING, BLOCKED_OPENING, BLOCKED_CLOSING, AT_TARGET = range(4)  # of OBJ
+MOVING = 0  # of OBJ
 
 Result = TypeVar("Result")
 
@@ -60,50 +60,6 @@ class Within(Protocol):
         """Run ``work`` and return its result."""
 
 
-class KinematicFingers:
-    """Fingers without mass, moved by the clock alone.
-
-    Args:
-        opening: m at the start.
-        object_width: m of a rigid object between the pads, 0 for none.
-        clock: steady seconds.
-    """
-
-    def __init__(
-        self, opening: float = MAX_OPENING, object_width: float = 0.0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._clock = clock
-        self._from = self._target = opening
-        self._since = clock()
-        self._speed = SPEED_RANGE[1]
-        self.object_width = object_width
-
-    @property
-    def opening(self) -> float:
-        """Distance between the pads, m."""
-        travel = self._speed * (self._clock() - self._since)
-        if self._target < self._from:
-            return max(self._from - travel, self._target, min(self.object_width, self._from))
-        return min(self._from + travel, self._target)
-
-    @property
-    def status(self) -> int:
-        """What the fingers do, numbered as Robotiq's gOBJ."""
-        opening = self.opening
-        if opening == self._target:
-            return AT_TARGET
-        return BLOCKED_CLOSING if opening <= self.object_width else MOVING
-
-    def command(self, opening: float, speed: float, force: float) -> None:
-        """Go to ``opening`` m at ``speed`` m/s; without mass any ``force`` N holds."""
-        self._from, self._since = self.opening, self._clock()
-        self._target, self._speed = opening, speed
-
-    def stop(self) -> None:
-        """Stop where the fingers are."""
-        self._from = self._target = self.opening
-
-
 class RobotiqTwin:
     """A gripper on port 63352 of an address, which a client of the URCap's socket cannot tell from the real one.
 
@@ -118,14 +74,9 @@ class RobotiqTwin:
         within: how to reach ``fingers``; default is at once, in the thread of the client.
     """
 
-    def __init__(
-        self,
-        address: str = "127.0.0.1",
-        fingers: Fingers | None = None,
-        within: Within | None = None,
-    ) -> None:
+    def __init__(self, address: str, fingers: Fingers, within: Within | None = None) -> None:
         self._address = address
-        self._fingers: Fingers = KinematicFingers() if fingers is None else fingers
+        self._fingers = fingers
         self._within: Within = _at_once if within is None else within
         self._lock = threading.Lock()
         self._registers = dict.fromkeys(SETTABLE, 0)

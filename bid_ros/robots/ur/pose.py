@@ -108,10 +108,3 @@ def pose_trans(from_pose: Numbers, pose: Numbers) -> Array:
     rotation = rotation_of(*first)
     p, q, r = turned(rotation, u, v, w)
     return np.array([x + p, y + q, z + r, *vector_of(product(rotation, rotation_of(*second)))])
-
-
-def pose_inv(pose: Numbers) -> Array:
-    """Return the inverse ``(6,)`` of a pose ``(6,)``."""
-    x, y, z, u, v, w = floats(pose)
-    p, q, r = turned(rotation_of(-u, -v, -w), x, y, z)
-    return np.array([-p, -q, -r, -u, -v, -w])

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from robots.kinematic_fingers import KinematicFingers
 from robots.tcp_proxy import DOWN, Network, corrupt
 from ur_twin import free_address
 
@@ -14,7 +15,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.gripper import GripperThread, GripperThresholds
 from bid_ros.robots.robotiq.driver import RobotiqConfig, RobotiqGripper
 from bid_ros.robots.robotiq.registers import CLOSED_REGISTER, MAX_OPENING, OPEN_REGISTER, PORT
-from bid_ros.robots.robotiq.twin import KinematicFingers, RobotiqTwin
+from bid_ros.robots.robotiq.twin import RobotiqTwin
 
 
 @pytest.fixture
@@ -244,7 +245,7 @@ def test_impossible_configurations_are_refused(parts, said):
     ],
 )
 def test_the_twin_answers_as_the_gripper_words_it(request_line, answer):
-    assert RobotiqTwin("127.0.0.1").answer(request_line) == answer
+    assert RobotiqTwin("127.0.0.1", KinematicFingers()).answer(request_line) == answer
 
 
 def test_the_twin_moves_only_when_it_is_active_and_told_to_go():
@@ -305,7 +306,7 @@ def test_answers_of_any_bytes_are_an_opening_or_one_sentence(seed):
 def test_a_port_that_is_taken_is_one_sentence(rig):
     _, _, _, address = rig
     with pytest.raises(ArmError, match=f"the gripper's twin cannot serve {address}:{PORT}"):
-        RobotiqTwin(address).start()
+        RobotiqTwin(address, KinematicFingers()).start()
 
 
 def test_a_gripper_whose_controller_stopped_ends_its_connections_quietly(capsys):

@@ -4,16 +4,12 @@ import socket
 import time
 
 import pytest
+from robots.kinematic_fingers import KinematicFingers
 from ur_twin import free_address
 
 from bid_ros.robots.robotiq import twin as robotiq_twin
 from bid_ros.robots.robotiq.registers import CLOSED_REGISTER, MAX_OPENING, OPEN_REGISTER, PORT
-from bid_ros.robots.robotiq.twin import (
-    MAX_CLIENTS,
-    MOVING,
-    KinematicFingers,
-    RobotiqTwin,
-)
+from bid_ros.robots.robotiq.twin import MAX_CLIENTS, MOVING, RobotiqTwin
 
 ACTIVATING, ACTIVE = 1, 3
 

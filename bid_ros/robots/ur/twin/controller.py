@@ -11,6 +11,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from bid_ros.core.checks import check_range
@@ -124,8 +125,9 @@ class UrController:
         try:
             self._switchboard.listen(RTDE_PORT, "RTDE", self._rtde.open_session)
             self._switchboard.listen(DASHBOARD_PORT, "dashboard", self._open_dashboard)
-            self._switchboard.listen(PRIMARY_PORT, "primary interface", self._open_primary)
-            self._switchboard.listen(SECONDARY_PORT, "secondary interface", self._open_secondary)
+            for port, name, told in ((PRIMARY_PORT, "primary", True), (SECONDARY_PORT, "secondary", False)):
+                open_session = partial(self._primary.open_session, messages=told)
+                self._switchboard.listen(port, f"{name} interface", open_session)
             self._switchboard.listen(SCRIPT_PORT, "script port", self._open_script)
         except ArmError:
             self._switchboard.close()
@@ -197,12 +199,6 @@ class UrController:
             self._machine.release_uploader()
 
         return ScriptSession(connection, self._run_script, refuse)
-
-    def _open_primary(self, connection: Connection) -> ScriptSession:
-        return self._primary.open_session(connection, messages=True)
-
-    def _open_secondary(self, connection: Connection) -> ScriptSession:
-        return self._primary.open_session(connection, messages=False)
 
     def _run_script(self, script: ControlScript) -> None:
         if self._config.generation == "e-series" and not self._machine.status.remote_control:

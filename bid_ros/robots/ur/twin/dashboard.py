@@ -62,7 +62,7 @@ class DashboardSession:
             "addtolog": self._log,
             "popup": lambda _: "showing popup",
             "close popup": lambda _: "closing popup",
-            "quit": self._quit,
+            "quit": _doing(connection.close_after_sending, "Disconnected"),
         }
         if has_remote_control:
             self._reading["is in remote control"] = lambda _: str(machine.status.remote_control).lower()
@@ -71,10 +71,10 @@ class DashboardSession:
             "load": lambda name: f"File not found: {name}",
             "play": lambda _: "Starting program" if machine.play() else "Failed to execute: play",
             "pause": lambda _: "Pausing program" if machine.pause() else "Failed to execute: pause",
-            "stop": self._stop,
-            "power on": self._power_on,
-            "power off": self._power_off,
-            "brake release": self._brake_release,
+            "stop": _doing(lambda: machine.end_program("stopped at the dashboard"), "Stopped"),
+            "power on": _doing(lambda: machine.status.power_on(machine.clock_s), "Powering on"),
+            "power off": _doing(machine.power_off, "Powering off"),
+            "brake release": _doing(lambda: machine.status.brake_release(machine.clock_s), "Brake releasing"),
             "unlock protective stop": self._unlock,
             "close safety popup": lambda _: "closing safety popup",
             "restart safety": lambda _: "Failed to execute: restart safety",
@@ -128,29 +128,19 @@ class DashboardSession:
         LOG.info("UR twin: dashboard log: %s", text)
         return "Added log message"
 
-    def _quit(self, _: str) -> str:
-        self._connection.close_after_sending()
-        return "Disconnected"
-
-    def _stop(self, _: str) -> str:
-        self._machine.end_program("stopped at the dashboard")
-        return "Stopped"
-
-    def _power_on(self, _: str) -> str:
-        self._machine.status.power_on(self._machine.clock_s)
-        return "Powering on"
-
-    def _power_off(self, _: str) -> str:
-        self._machine.power_off()
-        return "Powering off"
-
-    def _brake_release(self, _: str) -> str:
-        self._machine.status.brake_release(self._machine.clock_s)
-        return "Brake releasing"
-
     def _unlock(self, _: str) -> str:
         released = self._machine.status.unlock(self._machine.clock_s)
         return "Protective stop releasing" if released else UNLOCK_TOO_EARLY
 
     def _set_user_role(self, role: str) -> str:
         return f"Setting user role: {role}" if role in ROLES else f"Failed setting user role: {role}"
+
+
+def _doing(action: Callable[[], object], said: str) -> Answer:
+    """Return the answer to a command that always succeeds: do it, and say so."""
+
+    def answer(_: str) -> str:
+        action()
+        return said
+
+    return answer

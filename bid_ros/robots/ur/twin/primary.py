@@ -1,7 +1,7 @@
 """The primary and the secondary interface: who the controller is, and the robot's state ten times a second.
 
 Layouts are those of Universal Robots' guide to these interfaces, for a controller without an injection moulding
-machine: big-endian, a size that counts itself, a type, fields. Every state has the parts of :class:`Part`; force mode,
+machine: big-endian, a size that counts itself, a type, fields. Every state has the parts of ``PARTS``; force mode,
 additional and internal data are left out. Temperatures and voltages are a quiet arm's, inputs are zero, and the
 kinematics are nominal, as of a robot that was never calibrated.
 """
@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from enum import IntEnum
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from bid_ros.robots.ur.kinematics import JOINT_LIMIT, Kinematics
+from bid_ros.robots.ur.kinematics import JOINT_LIMIT
 from bid_ros.robots.ur.twin.joint_motions import MAX_ACCELERATION, MAX_SPEED
 from bid_ros.robots.ur.twin.machine import Machine
 from bid_ros.robots.ur.twin.net import Connection, Switchboard
@@ -36,20 +35,9 @@ SOURCE: Final = -2  # of a message: the controller
 UR5: Final = 1  # type of robot, of UR5 and UR5e alike
 VOLTS: Final = 1  # range of an analog input
 NOT_CALIBRATED: Final = 0xFFFFFFFF
+Fields = tuple[Any, ...]  # layout of a part in the notation of struct, and its values
 # What UR's moves take where a program does not say: rad/s, rad/s^2, m/s, m/s^2, and m that make a rad.
 MOVE_DEFAULTS: Final = (math.radians(60.0), math.radians(80.0), 0.25, 1.2, 0.25)
-
-
-class Part(IntEnum):
-    """Types of the parts of a robot state."""
-
-    ROBOT_MODE = 0
-    JOINTS = 1
-    TOOL = 2
-    MASTERBOARD = 3
-    CARTESIAN = 4
-    KINEMATICS = 5
-    CONFIGURATION = 6
 
 
 class PrimaryServer:
@@ -117,9 +105,7 @@ def exception_message(text: str, clock_s: float) -> bytes:
 
 def robot_state(machine: Machine) -> bytes:
     """Return the robot's state with all of its parts."""
-    table = machine.robot.kinematics
-    parts = (_robot_mode, _joints, _tool, _masterboard, _cartesian)
-    state = b"".join([*(part(machine) for part in parts), _kinematics(table), _configuration(table)])
+    state = b"".join(_framed(kind, *part(machine)) for kind, part in enumerate(PARTS))
     return HEADER.pack(HEADER.size + len(state), ROBOT_STATE) + state
 
 
@@ -132,7 +118,7 @@ def _framed(kind: int, form: str, *values: float | bytes) -> bytes:
     return HEADER.pack(HEADER.size + len(payload), kind) + payload
 
 
-def _robot_mode(machine: Machine) -> bytes:
+def _robot_mode(machine: Machine) -> Fields:
     status, slider = machine.status, machine.inputs.speed_slider
     safety, runtime = status.safety_mode, machine.runtime
     stopped = safety is SafetyMode.ROBOT_EMERGENCY_STOP, safety is SafetyMode.PROTECTIVE_STOP
@@ -142,42 +128,46 @@ def _robot_mode(machine: Machine) -> bytes:
     position_control = 0
     form = "Q7?BB3dB"
     time_us = int(machine.clock_s * 1e6)
-    return _framed(Part.ROBOT_MODE, form, time_us, *flags, status.robot_mode, position_control, *speeds, 0)
+    return form, time_us, *flags, status.robot_mode, position_control, *speeds, 0
 
 
-def _joints(machine: Machine) -> bytes:
+def _joints(machine: Machine) -> Fields:
     robot, plant = machine.robot, machine.robot.plant
     columns = (plant.joint_positions, robot.q, plant.joint_velocities, plant.joint_currents)
     values: list[float] = []
     for joint in zip(*(column.tolist() for column in columns), strict=True):
         values += (*joint, VOLTAGE, TEMPERATURE, 0.0, machine.status.joint_mode)
-    return _framed(Part.JOINTS, "3d4fB" * 6, *values)
+    return "3d4fB" * 6, *values
 
 
-def _tool(machine: Machine) -> bytes:
+def _tool(machine: Machine) -> Fields:
     inputs, output = (VOLTS, VOLTS, 0.0, 0.0), (0, 0.0)
-    return _framed(Part.TOOL, "BBddfBffB", *inputs, VOLTAGE, *output, TEMPERATURE, machine.status.tool_mode)
+    return "BBddfBffB", *inputs, VOLTAGE, *output, TEMPERATURE, machine.status.tool_mode
 
 
-def _masterboard(machine: Machine) -> bytes:
+def _masterboard(machine: Machine) -> Fields:
     inputs = machine.inputs
     kinds = inputs.analog_output_types & 1, inputs.analog_output_types >> 1
     board = (TEMPERATURE, VOLTAGE, 0.0, 0.0)
     values = (0, inputs.digital_outputs, VOLTS, VOLTS, 0.0, 0.0, *kinds, *inputs.analog_outputs, *board)
-    return _framed(Part.MASTERBOARD, "IIBBddBBdd4fBBBIBBB", *values, machine.status.safety_mode, *(0,) * 6)
+    return "IIBBddBBdd4fBBBIBBB", *values, machine.status.safety_mode, *(0,) * 6
 
 
-def _cartesian(machine: Machine) -> bytes:
+def _cartesian(machine: Machine) -> Fields:
     robot = machine.robot
-    return _framed(Part.CARTESIAN, "12d", *robot.pose().tolist(), *robot.tcp)
+    return "12d", *robot.pose().tolist(), *robot.tcp
 
 
-def _kinematics(arm: Kinematics) -> bytes:
-    a, d, alpha = zip(*arm.table, strict=True)
-    return _framed(Part.KINEMATICS, "6I24dI", *(NOT_CALIBRATED,) * 6, *(0.0,) * 6, *a, *d, *alpha, 0)
+def _kinematics(machine: Machine) -> Fields:
+    a, d, alpha = zip(*machine.robot.kinematics.table, strict=True)
+    return "6I24dI", *(NOT_CALIBRATED,) * 6, *(0.0,) * 6, *a, *d, *alpha, 0
 
 
-def _configuration(arm: Kinematics) -> bytes:
-    a, d, alpha = zip(*arm.table, strict=True)
+def _configuration(machine: Machine) -> Fields:
+    a, d, alpha = zip(*machine.robot.kinematics.table, strict=True)
     limits = (-JOINT_LIMIT, JOINT_LIMIT) * 6 + (MAX_SPEED, MAX_ACCELERATION) * 6
-    return _framed(Part.CONFIGURATION, "53d4i", *limits, *MOVE_DEFAULTS, *a, *d, *alpha, *(0.0,) * 6, 0, 0, UR5, 0)
+    return "53d4i", *limits, *MOVE_DEFAULTS, *a, *d, *alpha, *(0.0,) * 6, 0, 0, UR5, 0
+
+
+PARTS: Final = (_robot_mode, _joints, _tool, _masterboard, _cartesian, _kinematics, _configuration)
+"""The parts of a robot state, in the order of their types from 0."""

@@ -96,7 +96,8 @@ class ControlProgram:
         self._executing = False
         self._writes = 0
         self._operation = 0
-        self._watchdog: Watchdog | None = None
+        self._silent_s, self._most_silent_s = 0.0, math.inf  # of the command register, for the watchdog
+        self._register_writes = 0
         self.finish_async()
         self.forget_answers()
         self.write_int(0, READY)
@@ -108,8 +109,11 @@ class ControlProgram:
             ProtectiveStop: if the script asks for one.
             ArmError: if the script runs into an error, which ends it as well.
         """
-        if self._watchdog is not None and self._watchdog.expired(self.period_s):
-            return f"no RTDE input for {self._watchdog.limit_s:.3f} s: the watchdog ends the program"
+        writes = self._inputs.writes[f"input_int_register_{self.script.offset}"]
+        self._silent_s = self._silent_s + self.period_s if writes == self._register_writes else 0.0
+        self._register_writes = writes
+        if self._silent_s > self._most_silent_s:
+            return f"no RTDE input for {self._most_silent_s:.3f} s: the watchdog ends the program"
         self._go_on()
         if self.task is not None and self.task.waited_for:
             return ""
@@ -203,8 +207,7 @@ class ControlProgram:
         """
         if not 0 < min_frequency < float("inf"):
             raise ArmError(f"rtde_set_watchdog: the frequency is {min_frequency} Hz; valid is a positive finite number")
-        name = f"input_int_register_{self.script.offset}"
-        self._watchdog = Watchdog(self._inputs.writes, name, 1.0 / min_frequency)
+        self._silent_s, self._most_silent_s = 0.0, 1.0 / min_frequency
 
     def _write_progress(self, value: int) -> None:
         self._writes = (self._writes + 1) % COUNTER_LIMIT
@@ -230,28 +233,3 @@ class ControlProgram:
             self.write_int(0, DONE)
         if task.reports:
             self.finish_async()
-
-
-class Watchdog:
-    """Ends the program when a field is not written often enough.
-
-    Args:
-        writes: field name -> how often it was written.
-        name: of the watched field.
-        limit_s: longest time between two writes, s.
-    """
-
-    def __init__(self, writes: Mapping[str, int], name: str, limit_s: float) -> None:
-        self.limit_s = limit_s
-        self._writes = writes
-        self._name = name
-        self._seen = writes[name]
-        self._silent_s = 0.0
-
-    def expired(self, dt: float) -> bool:
-        """Pass ``dt`` s; return whether the field has been silent for too long."""
-        if self._writes[self._name] != self._seen:
-            self._seen, self._silent_s = self._writes[self._name], 0.0
-        else:
-            self._silent_s += dt
-        return self._silent_s > self.limit_s

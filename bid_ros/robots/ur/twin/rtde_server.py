@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import Final
 
 from bid_ros.robots.ur.rtde import PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
@@ -15,17 +14,9 @@ from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND, Field
 
 STALL_LIMIT_S: Final = 5.0  # a client that takes nothing for this long is dropped, and its inputs are free again
 OUTPUT_RECIPE_ID: Final = 1
+ERROR: Final = 1  # severity of a text message, of 0 exception, 1 error, 2 warning, 3 information
 # The guide's limit for the list of field names of one recipe.
 MAX_NAMES: Final = 2048
-
-
-class MessageLevel(IntEnum):
-    """Severity of a text message."""
-
-    EXCEPTION = 0
-    ERROR = 1
-    WARNING = 2
-    INFO = 3
 
 
 class RtdeServer:
@@ -98,7 +89,7 @@ class RtdeSession:
             for kind, payload in self._reader.feed(data):
                 self._answers[kind](payload)
         except (Misbehaviour, PackageError) as error:
-            self.connection.send(text_message(str(error), "RTDE", MessageLevel.ERROR))
+            self.connection.send(text_message(str(error), "RTDE", ERROR))
             raise Misbehaviour(f"{self.connection.name} sent {error}") from error
 
     def lost(self) -> None:
@@ -195,7 +186,7 @@ class RtdeSession:
             raise Misbehaviour(f"a setup before it asked for protocol version {PROTOCOL_VERSION}")
 
 
-def text_message(text: str, source: str, level: MessageLevel) -> bytes:
+def text_message(text: str, source: str, level: int) -> bytes:
     """Return a text message package; text and source are cut at 255 bytes."""
     parts = [part.encode()[:255] for part in (text, source)]
     payload = b"".join(bytes([len(part)]) + part for part in parts) + bytes([level])

@@ -44,15 +44,10 @@ class RuntimeState(IntEnum):
 
 
 # Bits of safety_status_bits.
-NORMAL_BIT: Final = 1 << 0
-PROTECTIVE_STOPPED_BIT: Final = 1 << 2
-ROBOT_EMERGENCY_STOPPED_BIT: Final = 1 << 6
-EMERGENCY_STOPPED_BIT: Final = 1 << 7
-STOPPED_DUE_TO_SAFETY_BIT: Final = 1 << 10
 SAFETY_BITS: Final = {
-    SafetyMode.NORMAL: NORMAL_BIT,
-    SafetyMode.PROTECTIVE_STOP: PROTECTIVE_STOPPED_BIT | STOPPED_DUE_TO_SAFETY_BIT,
-    SafetyMode.ROBOT_EMERGENCY_STOP: ROBOT_EMERGENCY_STOPPED_BIT | EMERGENCY_STOPPED_BIT | STOPPED_DUE_TO_SAFETY_BIT,
+    SafetyMode.NORMAL: 1 << 0,
+    SafetyMode.PROTECTIVE_STOP: 1 << 2 | 1 << 10,  # protective stopped, and stopped due to safety
+    SafetyMode.ROBOT_EMERGENCY_STOP: 1 << 6 | 1 << 7 | 1 << 10,  # robot emergency stopped, emergency stopped, and that
 }
 # Bits of robot_status_bits.
 POWER_ON_BIT: Final = 1 << 0

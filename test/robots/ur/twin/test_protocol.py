@@ -17,7 +17,7 @@ from bid_ros.robots.ur.twin.recipes import (
     InputRecipe,
     OutputRecipe,
 )
-from bid_ros.robots.ur.twin.rtde_server import MessageLevel, field_names, text_message
+from bid_ros.robots.ur.twin.rtde_server import ERROR, field_names, text_message
 from bid_ros.robots.ur.twin.script_port import MAX_SCRIPT, ScriptSession, Waypoint, parse_script
 
 SCRIPT = """def rtde_control():
@@ -36,8 +36,8 @@ end
 
 
 def test_text_message_has_lengths_source_and_level():
-    assert text_message("no", "RTDE", MessageLevel.ERROR) == b"\x00\x0cM\x02no\x04RTDE\x01"
-    assert len(text_message("x" * 999, "s", MessageLevel.INFO)) == 3 + 1 + 255 + 1 + 1 + 1
+    assert text_message("no", "RTDE", ERROR) == b"\x00\x0cM\x02no\x04RTDE\x01"
+    assert len(text_message("x" * 999, "s", 3)) == 3 + 1 + 255 + 1 + 1 + 1
 
 
 def test_field_names():

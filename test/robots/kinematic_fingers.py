@@ -1,0 +1,52 @@
+"""Fingers for a Robotiq twin that needs no physics."""
+
+import time
+from collections.abc import Callable
+
+from bid_ros.robots.robotiq.registers import MAX_OPENING, SPEED_RANGE
+
+MOVING, BLOCKED_CLOSING, AT_TARGET = 0, 2, 3
+
+
+class KinematicFingers:
+    """Fingers without mass, moved by the clock alone.
+
+    Args:
+        opening: m at the start.
+        object_width: m of a rigid object between the pads, 0 for none.
+        clock: steady seconds.
+    """
+
+    def __init__(
+        self, opening: float = MAX_OPENING, object_width: float = 0.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._from = self._target = opening
+        self._since = clock()
+        self._speed = SPEED_RANGE[1]
+        self.object_width = object_width
+
+    @property
+    def opening(self) -> float:
+        """Distance between the pads, m."""
+        travel = self._speed * (self._clock() - self._since)
+        if self._target < self._from:
+            return max(self._from - travel, self._target, min(self.object_width, self._from))
+        return min(self._from + travel, self._target)
+
+    @property
+    def status(self) -> int:
+        """What the fingers do, numbered as Robotiq's gOBJ."""
+        opening = self.opening
+        if opening == self._target:
+            return AT_TARGET
+        return BLOCKED_CLOSING if opening <= self.object_width else MOVING
+
+    def command(self, opening: float, speed: float, force: float) -> None:
+        """Go to ``opening`` m at ``speed`` m/s; without mass any ``force`` N holds."""
+        self._from, self._since = self.opening, self._clock()
+        self._target, self._speed = opening, speed
+
+    def stop(self) -> None:
+        """Stop where the fingers are."""
+        self._from = self._target = self.opening
