@@ -17,10 +17,6 @@ ANSWER_TIMEOUT_S: Final = 2.0
 Result = TypeVar("Result")
 
 
-def _nothing(_: int) -> None:
-    return
-
-
 class StepLoop:
     """Calls ``step`` once a period, on an absolute schedule of the steady clock.
 
@@ -41,7 +37,7 @@ class StepLoop:
         period_ns: int,
         step: Callable[[], None],
         catch_up_ns: int,
-        left_out: Callable[[int], None] = _nothing,
+        left_out: Callable[[int], None] = lambda late_ns: None,
         failed: Callable[[], None] = lambda: None,
     ) -> None:
         self._what, self._period_ns, self._step, self._catch_up_ns = what, period_ns, step, catch_up_ns

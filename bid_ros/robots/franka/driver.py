@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import franky
@@ -17,7 +18,7 @@ from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
 from bid_ros.robots.franka.link import FRANKY_ERRORS, impedance_tracker, open_robot, sentence, stop_motion
-from bid_ros.robots.gripper import GripperThread
+from bid_ros.robots.gripper import GripperThread, request_width
 
 POLL_S = 0.004
 ARRIVED_RAD = 0.01
@@ -150,13 +151,7 @@ class FrankaArm:
         Raises:
             ArmError: not connected, no gripper, or ``width`` is not finite.
         """
-        if not math.isfinite(width):
-            raise ArmError(f"gripper width is {width}; valid is a finite number of metres")
-        if self._gripper is None:
-            raise ArmError(
-                f"robot at {self._config.address} has no connected gripper; check `gripper` and connect first"
-            )
-        self._gripper.request(width)
+        request_width(self._gripper, width, self._config.address)
 
     def stop(self) -> None:
         """Damp the arm to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
@@ -278,15 +273,11 @@ class FrankaArm:
     def _recovered(self, robot: franky.Robot) -> bool:
         """Whether the robot is free of errors after its own recovery; an error of a past motion is dropped."""
         try:
-            if robot.is_in_control:
-                robot.move(stop_motion(), asynchronous=True)
-                robot.join_motion(2.0)
-            robot.poll_motion()
-        except franky.ControlException:
-            pass
-        except FRANKY_ERRORS:
-            return False
-        try:
+            with suppress(franky.ControlException):
+                if robot.is_in_control:
+                    robot.move(stop_motion(), asynchronous=True)
+                    robot.join_motion(2.0)
+                robot.poll_motion()
             return bool(robot.recover_from_errors())
         except FRANKY_ERRORS:
             return False
@@ -316,15 +307,14 @@ class FrankaArm:
         with self._watch:
             if self._tracker is None:
                 return
+            reason = f"robot at {self._config.address} left control by itself: check the user stop, then reset"
             try:
-                ended = robot.poll_motion()
+                if not robot.poll_motion():
+                    return
             except FRANKY_ERRORS as error:
-                self._tracker = None
-                self._fail(sentence(self._config.address, error))
-                return
-            if ended:
-                self._tracker = None
-                self._fail(f"robot at {self._config.address} left control by itself: check the user stop, then reset")
+                reason = sentence(self._config.address, error)
+            self._tracker = None
+            self._fail(reason)
 
     def _lost(self, reason: str) -> None:
         with self._watch:

@@ -13,7 +13,7 @@ import numpy as np
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
-from bid_ros.robots.gripper import GripperThread
+from bid_ros.robots.gripper import GripperThread, request_width
 from bid_ros.robots.robotiq.driver import RobotiqGripper
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.config import JOINTS, UrConfig
@@ -142,14 +142,7 @@ class UrArm:
         Raises:
             ArmError: not connected, no gripper, or ``width`` is not finite.
         """
-        if not math.isfinite(width):
-            raise ArmError(f"gripper width is {width}; valid is a finite number of metres")
-        hand = self._hand
-        if hand is None:
-            raise ArmError(
-                f"robot at {self._config.address} has no connected gripper; check `gripper` and connect first"
-            )
-        hand.request(width)
+        request_width(self._hand, width, self._config.address)
 
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""

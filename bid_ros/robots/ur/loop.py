@@ -231,7 +231,7 @@ class UrLoop:
         if request is Request.STATISTICS:
             return replace(
                 self._periods.statistics(),
-                longest_echo_ms=1000.0 * self._robot.longest_echo_s,
+                longest_echo_ms=1000.0 * self._robot.echo.longest_s,
                 margins=dict(self._watch.margins),
             )
         if request is Request.CLEAR:

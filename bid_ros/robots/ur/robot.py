@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from rtde_control import RTDEControlInterface
@@ -36,6 +37,7 @@ SERVO_STOP: Final = 10.0  # m/s^2; the arm already stands when the servo is ende
 IDENTITY: Final[Quaternion] = (0.0, 0.0, 0.0, 1.0)
 
 
+@dataclass
 class UrRobot:
     """A UR with our program running on its controller. One thread only.
 
@@ -49,32 +51,24 @@ class UrRobot:
         echo: measures when the robot has received set-points.
     """
 
-    def __init__(
-        self,
-        config: UrConfig,
-        rate_hz: int,
-        receive: RTDEReceiveInterface,
-        control: RTDEControlInterface,
-        echo: UrEcho,
-    ) -> None:
-        self.rate_hz = rate_hz
-        self._config = config
-        self._receive = receive
-        self._control = control
-        self._echo = echo
-        self._ready_at = 0.0
+    config: UrConfig
+    rate_hz: int
+    receive: RTDEReceiveInterface
+    control: RTDEControlInterface
+    echo: UrEcho
+    _ready_at: float = field(default=0.0, init=False)
 
     def read(self) -> UrReading:
         """Return the newest state. Its time does not advance while the robot is silent."""
         # ur_rtde returns each field by itself, so a newer state could be mixed in.
         for _ in range(READ_TRIES):
             reading = self._read()
-            if self._receive.getTimestamp() == reading.robot_s:
+            if self.receive.getTimestamp() == reading.robot_s:
                 break
         return reading
 
     def _read(self) -> UrReading:
-        receive = self._receive
+        receive = self.receive
         return UrReading(
             receive.getTimestamp(),
             tuple(receive.getActualQ()),
@@ -88,69 +82,64 @@ class UrRobot:
 
     def connected(self) -> bool:
         """Whether both connections are open."""
-        return bool(self._receive.isConnected() and self._control.isConnected())
+        return bool(self.receive.isConnected() and self.control.isConnected())
 
     def unheard_s(self) -> float:
         """Return the age in s of the oldest set-point that the robot has not reported back, see :class:`UrEcho`."""
-        return self._echo.late_s()
-
-    @property
-    def longest_echo_s(self) -> float:
-        """The largest :meth:`unheard_s` so far."""
-        return self._echo.longest_s
+        return self.echo.late_s()
 
     def servo(self, pose: Pose) -> bool:
         """Send one set-point to the servo. The first one starts it. Return False if the robot refuses."""
         numbers = [*pose.position, *turn_between(IDENTITY, pose.quaternion)]
-        config = self._config
+        config = self.config
         # `servoj` ignores speed and acceleration. The time is one period: how long the set-point is valid.
         taken = self._sent(
-            self._control.servoL, numbers, 0.0, 0.0, 1.0 / self.rate_hz, config.lookahead_time_s, config.gain
+            self.control.servoL, numbers, 0.0, 0.0, 1.0 / self.rate_hz, config.lookahead_time_s, config.gain
         )
         if taken:
-            self._echo.sent(tuple(numbers))
+            self.echo.sent(tuple(numbers))
         return taken
 
     def forget(self) -> None:
         """Stop waiting for the echo of what was sent: it is irrelevant, or its registers have another use."""
-        self._echo.forget()
+        self.echo.forget()
 
     def keep_alive(self) -> None:
         """Tell the watchdog on the controller that we are here."""
-        self._sent(self._control.kickWatchdog)
+        self._sent(self.control.kickWatchdog)
 
     def end_servo(self) -> bool:
         """Leave the servo; decelerate if the arm still moves. Waits for the robot. Return False if it refuses."""
         self.forget()
-        return self._answered(self._control.servoStop, SERVO_STOP)
+        return self._answered(self.control.servoStop, SERVO_STOP)
 
     def move(self, joints: Sequence[float], speed: float, acceleration: float) -> bool:
         """Begin a joint motion to ``(6,)`` rad at rad/s and rad/s^2; False if the robot refuses."""
-        return self._answered(self._control.moveJ, list(joints), speed, acceleration, True)
+        return self._answered(self.control.moveJ, list(joints), speed, acceleration, True)
 
     def end_move(self) -> None:
         """Begin to stop a joint motion."""
-        self._answered(self._control.stopJ, self._config.joint_deceleration, True)
+        self._answered(self.control.stopJ, self.config.joint_deceleration, True)
 
     def allows(self, joints: Sequence[float]) -> bool:
         """Whether joint positions ``(6,)`` rad lie within the robot's own safety limits; waits for its answer."""
-        return self._answered(self._control.isJointsWithinSafetyLimits, list(joints))
+        return self._answered(self.control.isJointsWithinSafetyLimits, list(joints))
 
     def set_tool(self, numbers: Sequence[float]) -> bool:
         """Set the tool frame in the flange's, as x y z and a rotation vector ``(6,)``; False if the robot refuses."""
-        return self._answered(self._control.setTcp, list(numbers))
+        return self._answered(self.control.setTcp, list(numbers))
 
     def set_payload(self, mass: float, center: Sequence[float]) -> bool:
         """Set the payload, kg and m ``(3,)``; False if the robot refuses."""
-        return self._answered(self._control.setPayload, mass, list(center))
+        return self._answered(self.control.setPayload, mass, list(center))
 
     def begin_watchdog(self) -> bool:
         """Let the controller stop our program when it hears nothing for a while; False if it refuses."""
-        return self._answered(self._control.setWatchdog, self._config.watchdog_hz)
+        return self._answered(self.control.setWatchdog, self.config.watchdog_hz)
 
     def end_program(self) -> None:
         """End our program on the controller."""
-        self._answered(self._control.stopScript)
+        self._answered(self.control.stopScript)
 
     def _sent(self, call: Callable[..., object], *arguments: object) -> bool:
         """Make a call that the robot does not answer; return what ur_rtde says of it."""

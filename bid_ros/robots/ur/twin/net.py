@@ -68,12 +68,10 @@ class Connection:
 
     def offer(self, data: bytes) -> bool:
         """Send ``data`` if the client keeps up, leave it out otherwise; return whether it was sent."""
-        if self._pending:
-            self.flush()
-            if self._pending:
-                return False
-        self._pending += data
         self.flush()
+        if self._pending:
+            return False
+        self.send(data)
         return True
 
     def flush(self) -> None:

@@ -66,6 +66,7 @@ class Task:
     reports: bool = False
 
 
+@dataclass
 class ControlProgram:
     """One run of the control script.
 
@@ -77,27 +78,23 @@ class ControlProgram:
         period_s: length of a cycle, s.
     """
 
-    def __init__(
-        self,
-        script: ControlScript,
-        commands: Mapping[int, Command],
-        robot: Robot,
-        inputs: Inputs,
-        outputs: FieldTable,
-        period_s: float,
-    ) -> None:
-        self.script = script
-        self.robot = robot
-        self.period_s = period_s
-        self._commands, self._inputs, self._outputs = commands, inputs, outputs
-        self.task: Task | None = None
-        self.speeds_are_linear = True
-        self.stop_is_linear = False  # the script's stop_type, which its first asynchronous stop sets for good
-        self._executing = False
-        self._writes = 0
-        self._operation = 0
-        self._silent_s, self._most_silent_s = 0.0, math.inf  # of the command register, for the watchdog
-        self._register_writes = 0
+    script: ControlScript
+    commands: Mapping[int, Command]
+    robot: Robot
+    inputs: Inputs
+    outputs: FieldTable
+    period_s: float
+    task: Task | None = None
+    speeds_are_linear: bool = True
+    stop_is_linear: bool = False  # the script's stop_type, which its first asynchronous stop sets for good
+    _executing: bool = False
+    _writes: int = 0
+    _operation: int = 0
+    _silent_s: float = 0.0  # of the command register, for the watchdog
+    _most_silent_s: float = math.inf
+    _register_writes: int = 0
+
+    def __post_init__(self) -> None:
         self.finish_async()
         self.forget_answers()
         self.write_int(0, READY)
@@ -109,7 +106,7 @@ class ControlProgram:
             ProtectiveStop: if the script asks for one.
             ArmError: if the script runs into an error, which ends it as well.
         """
-        writes = self._inputs.writes[f"input_int_register_{self.script.offset}"]
+        writes = self.inputs.writes[f"input_int_register_{self.script.offset}"]
         self._silent_s = self._silent_s + self.period_s if writes == self._register_writes else 0.0
         self._register_writes = writes
         if self._silent_s > self._most_silent_s:
@@ -121,39 +118,39 @@ class ControlProgram:
         if command == STOP_SCRIPT:
             return "the client stops the script"
         if command in REAL_TIME:
-            self._commands[command](self)
+            self.commands[command](self)
             self.write_int(0, READY)
         elif command == 0:
             self._executing = False
             self.write_int(0, READY)
         elif not self._executing:
             self._executing = True
-            if command in self._commands:
-                self._commands[command](self)
+            if command in self.commands:
+                self.commands[command](self)
             if self.task is None or not self.task.waited_for:
                 self.write_int(0, DONE)
         return ""
 
     def int_in(self, number: int) -> float:
         """Integer input register of the script."""
-        return self._inputs.get(f"input_int_register_{number + self.script.offset}")
+        return self.inputs.get(f"input_int_register_{number + self.script.offset}")
 
     def doubles_in(self, first: int, count: int) -> tuple[float, ...]:
         """``count`` double input registers of the script from ``first`` on; ArmError if one is no number or huge."""
-        start = int(self._inputs.places[f"input_double_register_{first + self.script.offset}"].start)
-        values = tuple(self._inputs.values[start : start + count])
+        start = int(self.inputs.places[f"input_double_register_{first + self.script.offset}"].start)
+        values = tuple(self.inputs.values[start : start + count])
         if not all(abs(value) <= LARGEST for value in values):
             raise ArmError(f"the registers from {first} on hold {values}; valid are numbers up to {LARGEST:.0e}")
         return values
 
     def write_int(self, number: int, value: int) -> None:
         """Write an integer output register of the script."""
-        self._outputs.set(f"output_int_register_{number + self.script.offset}", value)
+        self.outputs.set(f"output_int_register_{number + self.script.offset}", value)
 
     def write_doubles(self, values: Iterable[float]) -> None:
         """Write double output registers of the script from 0 on."""
         for number, value in enumerate(values):
-            self._outputs.set(f"output_double_register_{number + self.script.offset}", float(value))
+            self.outputs.set(f"output_double_register_{number + self.script.offset}", float(value))
 
     def forget_answers(self) -> None:
         """Leave nothing in the registers of answers that a client which does not wait could take for measured."""
