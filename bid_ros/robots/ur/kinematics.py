@@ -259,3 +259,26 @@ def _offset(angle: float, centre: float, limit: float) -> float:
 UR5E: Final = Kinematics(d1=0.1625, a2=-0.425, a3=-0.3922, d4=0.1333, d5=0.0997, d6=0.0996)
 UR5: Final = Kinematics(d1=0.089159, a2=-0.425, a3=-0.39225, d4=0.10915, d5=0.09465, d6=0.0823)
 MODELS: Final[Mapping[str, Kinematics]] = {"ur5e": UR5E, "ur5": UR5}
+
+
+class ToolKinematics(NamedTuple):
+    """Kinematics of an arm with a tool in its flange, or without one."""
+
+    arm: Kinematics = UR5E
+    tcp: Numbers | None = None
+
+    def forward(self, q: Numbers) -> Array:
+        """See :meth:`Kinematics.forward`."""
+        return self.arm.forward(q, self.tcp)
+
+    def jacobian(self, q: Numbers) -> Array:
+        """See :meth:`Kinematics.jacobian`."""
+        return self.arm.jacobian(q, self.tcp)
+
+    def inverse(self, pose: Numbers, q_near: Numbers) -> Array:
+        """See :meth:`Kinematics.inverse`."""
+        return self.arm.inverse(pose, q_near, self.tcp)
+
+
+BARE: Final = ToolKinematics()
+"""A UR5e without a tool."""

@@ -15,7 +15,7 @@ from bid_ros.robots.robotiq.model import (
     add_gripper,
 )
 from bid_ros.robots.robotiq.registers import FORCE_RANGE, MAX_OPENING
-from bid_ros.robots.ur.kinematics import UR5E
+from bid_ros.robots.ur.kinematics import UR5E, ToolKinematics
 from bid_ros.robots.ur.twin.model import add_ur5e, compile_scene, empty_scene, worldbody_of
 from bid_ros.robots.ur.twin.moves import MoveL
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
@@ -61,7 +61,7 @@ class Cell:
 
     def move(self, by: list[float], speed: float) -> None:
         target = UR5E.forward(self.q, TCP) + np.array([*by, 0.0, 0.0, 0.0])
-        motion = MoveL(target, speed, 3.0, UR5E, TCP)
+        motion = MoveL(target, speed, 3.0, ToolKinematics(UR5E, TCP))
         while not motion.done:
             self.q, self.qd = motion.step(self.q, self.qd, DT)
             self.plant.step(self.q, self.qd, DT)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT
-from bid_ros.robots.ur.pose import Numbers, pose_trans
+from bid_ros.robots.ur.pose import pose_trans
 from bid_ros.robots.ur.twin.joint_motions import Motion, ServoJ, ServoL, SpeedJ, StopJ
 from bid_ros.robots.ur.twin.moves import MoveJ, MoveL, SpeedL, StopL
 from bid_ros.robots.ur.twin.program import JOG, MOVE, SERVO, SPEED, STOP, Command, ControlProgram, ProtectiveStop
@@ -37,7 +37,7 @@ def _servo_l(program: ControlProgram) -> None:
     """Follow tool poses; the inverse kinematics starts from where the arm is."""
     robot, (lookahead, gain) = program.robot, program.doubles_in(9, 2)
     pose, near = program.doubles_in(0, 6), robot.plant.joint_positions
-    program.stream(SERVO, ServoL(pose, near, lookahead, gain, robot.kinematics, robot.tcp))
+    program.stream(SERVO, ServoL(pose, near, lookahead, gain, robot.tool))
 
 
 def _speed_j(program: ControlProgram) -> None:
@@ -48,7 +48,7 @@ def _speed_j(program: ControlProgram) -> None:
 
 def _speed_l(program: ControlProgram) -> None:
     """Keep a tool velocity in the base frame."""
-    _stream_l(program, SPEED, program.doubles_in(0, 6), program.doubles_in(6, 1)[0])
+    program.stream(SPEED, SpeedL(program.doubles_in(0, 6), program.doubles_in(6, 1)[0], program.robot.tool))
     program.speeds_are_linear = True
 
 
@@ -61,11 +61,7 @@ def _jog(program: ControlProgram) -> None:
         linear = pose_trans(frame, [*speed[:3], 0.0, 0.0, 0.0])[:3]
         angular = pose_trans(frame, [*speed[3:], 0.0, 0.0, 0.0])[:3]
         speed = (*linear.tolist(), *angular.tolist())
-    _stream_l(program, JOG, speed, acceleration)
-
-
-def _stream_l(program: ControlProgram, name: str, speed: Numbers, acceleration: float) -> None:
-    program.stream(name, SpeedL(speed, acceleration, program.robot.kinematics, program.robot.tcp))
+    program.stream(JOG, SpeedL(speed, acceleration, program.robot.tool))
 
 
 def _move(linear: bool, is_pose: bool, program: ControlProgram) -> None:
@@ -91,11 +87,11 @@ def _along(program: ControlProgram) -> Iterator[Motion]:
 def _motion_to(program: ControlProgram, waypoint: Waypoint) -> Motion:
     robot, target = program.robot, waypoint.target
     if waypoint.linear:
-        pose = target if waypoint.is_pose else robot.kinematics.forward(target, robot.tcp)
+        pose = target if waypoint.is_pose else robot.tool.forward(target)
         robot.waypoint = tuple(map(float, pose))
-        return MoveL(pose, waypoint.speed, waypoint.acceleration, kinematics=robot.kinematics, tcp=robot.tcp)
+        return MoveL(pose, waypoint.speed, waypoint.acceleration, robot.tool)
     joints = program.robot.inverse(target) if waypoint.is_pose else target
-    robot.waypoint = tuple(map(float, robot.kinematics.forward(joints, robot.tcp)))
+    robot.waypoint = tuple(map(float, robot.tool.forward(joints)))
     return MoveJ(joints, waypoint.speed, waypoint.acceleration)
 
 
@@ -119,8 +115,8 @@ def _end(name: str, deceleration: float | None, program: ControlProgram) -> None
 
 
 def _rest(program: ControlProgram, deceleration: float, linear: bool, asynchronous: bool) -> None:
-    tool = StopL(deceleration, program.robot.kinematics, program.robot.tcp) if linear else None
-    program.begin(STOP, iter([tool or StopJ(deceleration)]), asynchronous=asynchronous)
+    motion = StopL(deceleration, program.robot.tool) if linear else StopJ(deceleration)
+    program.begin(STOP, iter([motion]), asynchronous=asynchronous)
 
 
 # Settings and answers.

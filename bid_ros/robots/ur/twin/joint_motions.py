@@ -18,7 +18,7 @@ import numpy as np
 
 from bid_ros.core.checks import check_positive, check_range
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.kinematics import JOINT_LIMIT, UR5E, Kinematics
+from bid_ros.robots.ur.kinematics import BARE, JOINT_LIMIT, ToolKinematics
 from bid_ros.robots.ur.pose import Array, Numbers, floats
 
 JOINTS: Final = ("base", "shoulder", "elbow", "wrist 1", "wrist 2", "wrist 3")
@@ -101,23 +101,17 @@ class ServoL(ServoJ):
     Args:
         pose: ``(6,)`` of the tool.
         q_near: ``(6,)`` rad, which of the postures is wanted.
-        kinematics, tcp: of the arm and its tool.
         lookahead, gain: as for :class:`ServoJ`.
+        tool: kinematics of the arm and its tool.
 
     Raises:
         ArmError: if no posture reaches the pose, or a value is outside its range.
     """
 
     def __init__(
-        self,
-        pose: Numbers,
-        q_near: Numbers,
-        lookahead: float = 0.1,
-        gain: float = 300.0,
-        kinematics: Kinematics = UR5E,
-        tcp: Numbers | None = None,
+        self, pose: Numbers, q_near: Numbers, lookahead: float = 0.1, gain: float = 300.0, tool: ToolKinematics = BARE
     ) -> None:
-        super().__init__(kinematics.inverse(pose, q_near, tcp), lookahead, gain)
+        super().__init__(tool.inverse(pose, q_near), lookahead, gain)
 
 
 class SpeedJ:

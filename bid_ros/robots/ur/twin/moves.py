@@ -10,7 +10,7 @@ import numpy as np
 
 from bid_ros.core.checks import check_positive
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.kinematics import UR5E, Kinematics
+from bid_ros.robots.ur.kinematics import BARE, ToolKinematics
 from bid_ros.robots.ur.pose import Array, Numbers, Vector, product, rotation_of, transpose, vector_of
 from bid_ros.robots.ur.twin.joint_motions import (
     JOINTS,
@@ -138,30 +138,23 @@ class MoveL(_Move):
     Args:
         target: pose ``(6,)`` of the tool.
         speed, acc: of the tool, m/s and m/s^2.
-        kinematics, tcp: of the arm and its tool.
+        tool: kinematics of the arm and its tool.
 
     Raises:
         ArmError: if a value is not finite or not positive. A path out of reach, or one that the joints cannot follow
             at this speed, as near a singularity, raises in :meth:`step`.
     """
 
-    def __init__(
-        self,
-        target: Numbers,
-        speed: float = 0.25,
-        acc: float = 1.2,
-        kinematics: Kinematics = UR5E,
-        tcp: Numbers | None = None,
-    ) -> None:
+    def __init__(self, target: Numbers, speed: float = 0.25, acc: float = 1.2, tool: ToolKinematics = BARE) -> None:
         super().__init__("movel", speed, acc, MAX_ACCELERATION)
         self._target = six_finite("movel target", target)
         self._speed, self._acc = speed, acc
-        self._kinematics, self._tcp = kinematics, tcp
+        self._tool = tool
         self._start = self._target
         self._turn: Vector = (0.0, 0.0, 0.0)
 
     def _plan(self, q: Array) -> TrapezoidProfile:
-        self._start = self._kinematics.forward(q, self._tcp).tolist()
+        self._start = self._tool.forward(q).tolist()
         back = transpose(rotation_of(*self._start[3:]))
         self._turn = vector_of(product(rotation_of(*self._target[3:]), back))
         length = max(math.dist(self._start[:3], self._target[:3]), math.hypot(*self._turn))
@@ -171,7 +164,7 @@ class MoveL(_Move):
         place = [a + share * (b - a) for a, b in zip(self._start[:3], self._target[:3], strict=True)]
         turn = rotation_of(*(share * angle for angle in self._turn))
         pose = [*place, *vector_of(product(turn, rotation_of(*self._start[3:])))]
-        return self._kinematics.inverse(pose, q, self._tcp)
+        return self._tool.inverse(pose, q)
 
     def _check(self, before: Array, speed: Array, dt: float) -> None:
         change = speed - before
@@ -196,23 +189,17 @@ class SpeedL:
     Args:
         xd: ``(6,)`` m/s and rad/s, base frame.
         acc: of the tool, m/s^2, and for the turn, as URScript does it without ``aRot``, in rad/s^2.
-        kinematics, tcp: of the arm and its tool.
+        tool: kinematics of the arm and its tool.
 
     Raises:
         ArmError: if a value is not finite or not positive.
     """
 
-    def __init__(
-        self,
-        xd: Numbers,
-        acc: float,
-        kinematics: Kinematics = UR5E,
-        tcp: Numbers | None = None,
-    ) -> None:
+    def __init__(self, xd: Numbers, acc: float, tool: ToolKinematics = BARE) -> None:
         check_positive("speedl", "acceleration", acc, ArmError, "m/s^2")
         self._wanted = np.array(six_finite("speedl", xd))
         self._acc = acc
-        self._kinematics, self._tcp = kinematics, tcp
+        self._tool = tool
         self._twist: Array | None = None  # asked of the tool in the last cycle; None before the first
         self.done = False
 
@@ -222,7 +209,7 @@ class SpeedL:
 
     def _joint_speeds(self, q: Array, qd: Array, dt: float) -> list[float]:
         # In the middle of the cycle, so that a straight line does not drift off with the first order of dt.
-        jacobian = self._kinematics.jacobian(q + qd * (dt / 2), self._tcp)
+        jacobian = self._tool.jacobian(q + qd * (dt / 2))
         before = jacobian @ qd if self._twist is None else self._twist
         self._twist = _tool_towards(before, self._wanted, self._acc * dt)
         solution = np.linalg.solve(jacobian @ jacobian.T + _DAMPING, self._twist)
@@ -237,20 +224,15 @@ class StopL(SpeedL):
 
     Args:
         deceleration: of the tool.
-        kinematics, tcp: of the arm and its tool.
+        tool: kinematics of the arm and its tool.
 
     Raises:
         ArmError: if the deceleration is not positive.
     """
 
-    def __init__(
-        self,
-        deceleration: float,
-        kinematics: Kinematics = UR5E,
-        tcp: Numbers | None = None,
-    ) -> None:
+    def __init__(self, deceleration: float, tool: ToolKinematics = BARE) -> None:
         check_positive("stopl", "deceleration", deceleration, ArmError, "m/s^2")
-        super().__init__(REST, deceleration, kinematics, tcp)
+        super().__init__(REST, deceleration, tool)
 
 
 def _tool_towards(now: Array, wanted: Array, change: float) -> Array:

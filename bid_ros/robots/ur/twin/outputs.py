@@ -39,7 +39,7 @@ def write_outputs(outputs: FieldTable, machine: Machine, execution_s: float) -> 
 
 
 def _write_arm(outputs: FieldTable, machine: Machine) -> None:
-    robot, kinematics = machine.robot, machine.robot.kinematics
+    robot, tool = machine.robot, machine.robot.tool
     q, qd = robot.plant.joint_positions, robot.plant.joint_velocities
     outputs.set("target_q", *robot.q.tolist())
     outputs.set("target_qd", *robot.qd.tolist())
@@ -50,9 +50,9 @@ def _write_arm(outputs: FieldTable, machine: Machine) -> None:
     currents = robot.plant.joint_currents.tolist()
     for name in ("actual_current", "target_current", "joint_control_output"):
         outputs.set(name, *currents)
-    outputs.set("actual_TCP_pose", *kinematics.forward(q, robot.tcp).tolist())
-    outputs.set("target_TCP_pose", *kinematics.forward(robot.q, robot.tcp).tolist())
-    jacobian = kinematics.jacobian(q, robot.tcp)
+    outputs.set("actual_TCP_pose", *tool.forward(q).tolist())
+    outputs.set("target_TCP_pose", *tool.forward(robot.q).tolist())
+    jacobian = tool.jacobian(q)
     outputs.set("actual_TCP_speed", *(jacobian @ qd).tolist())
     outputs.set("target_TCP_speed", *(jacobian @ robot.qd).tolist())
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.kinematics import Kinematics
+from bid_ros.robots.ur.kinematics import Kinematics, ToolKinematics
 from bid_ros.robots.ur.pose import Array, Numbers
 from bid_ros.robots.ur.twin.joint_motions import Hold, Motion, StopJ
 from bid_ros.robots.ur.twin.plant import Plant
@@ -87,9 +87,14 @@ class Robot:
         allowed = slider if self._follows_slider else 1.0
         return min(1.0, self.scale / max(allowed, SMALLEST_SCALE))
 
+    @property
+    def tool(self) -> ToolKinematics:
+        """Kinematics of the arm and its tool."""
+        return ToolKinematics(self.kinematics, self.tcp)
+
     def pose(self) -> Array:
         """Actual tool pose ``(6,)``."""
-        return self.kinematics.forward(self.plant.joint_positions, self.tcp)
+        return self.tool.forward(self.plant.joint_positions)
 
     def inverse(self, pose: Numbers, near: Numbers | None = None) -> Array:
         """Return the joint angles ``(6,)`` that put the tool at ``pose``, nearest to ``near`` or to where the arm is.
@@ -97,7 +102,7 @@ class Robot:
         Raises:
             ArmError: if the pose cannot be reached.
         """
-        return self.kinematics.inverse(pose, self.plant.joint_positions if near is None else near, self.tcp)
+        return self.tool.inverse(pose, self.plant.joint_positions if near is None else near)
 
     def brake(self, dt: float) -> None:
         """Pass one cycle of ``dt`` s with the brakes closed."""

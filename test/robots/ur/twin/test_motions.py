@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.kinematics import JOINT_LIMIT, UR5E
+from bid_ros.robots.ur.kinematics import JOINT_LIMIT, UR5E, ToolKinematics
 from bid_ros.robots.ur.twin.joint_motions import (
     MAX_ACCELERATION,
     MAX_SPEED,
@@ -22,7 +22,7 @@ from bid_ros.robots.ur.twin.moves import MoveJ, MoveL, SpeedL, StopL, TrapezoidP
 DT = 0.002
 HOME = np.array([0.3, -1.5, 1.6, -1.7, -1.57, 0.2])
 REST = np.zeros(6)
-TCP = np.array([0.0, 0.0, 0.17, 0.0, 0.0, 0.0])
+TOOL = ToolKinematics(UR5E, np.array([0.0, 0.0, 0.17, 0.0, 0.0, 0.0]))
 
 
 def run(
@@ -44,7 +44,7 @@ def accelerations(speeds: np.ndarray, dt: float = DT) -> np.ndarray:
 
 
 def tool(angles: np.ndarray) -> np.ndarray:
-    return np.array([UR5E.forward(q, TCP) for q in angles])
+    return np.array([TOOL.forward(q) for q in angles])
 
 
 class TestServoJ:
@@ -112,8 +112,8 @@ class TestServoJ:
 
 class TestServoL:
     def test_goes_to_the_pose(self) -> None:
-        pose = UR5E.forward(HOME, TCP) + np.array([0.02, -0.03, 0.01, 0.0, 0.0, 0.0])
-        angles, _ = run(ServoL(pose, HOME, 0.1, 500.0, UR5E, TCP), HOME, REST, 1500)
+        pose = TOOL.forward(HOME) + np.array([0.02, -0.03, 0.01, 0.0, 0.0, 0.0])
+        angles, _ = run(ServoL(pose, HOME, 0.1, 500.0, TOOL), HOME, REST, 1500)
         np.testing.assert_allclose(tool(angles[-1:])[0], pose, atol=1e-6)
 
     def test_pose_out_of_reach_is_refused_before_anything_moves(self) -> None:
@@ -157,7 +157,7 @@ class TestSpeedJ:
 class TestSpeedL:
     def test_tool_goes_straight_at_the_speed_and_does_not_turn(self) -> None:
         xd = np.array([0.1, -0.2, 0.05, 0.0, 0.0, 0.0])
-        motion = SpeedL(xd, 1.0, UR5E, TCP)
+        motion = SpeedL(xd, 1.0, TOOL)
         angles, _ = run(motion, HOME, REST, 500, to_the_end=False)
         poses = tool(angles)
         ramp = np.linalg.norm(xd) / 1.0
@@ -170,7 +170,7 @@ class TestSpeedL:
         assert turned.magnitude().max() < 1e-3
 
     def test_turning_is_about_the_tool_centre_point(self) -> None:
-        motion = SpeedL([0, 0, 0, 0, 0, 0.5], 2.0, UR5E, TCP)
+        motion = SpeedL([0, 0, 0, 0, 0, 0.5], 2.0, TOOL)
         poses = tool(run(motion, HOME, REST, 500, to_the_end=False)[0])
         assert np.abs(poses[:, :3] - poses[0, :3]).max() < 1e-4
         turned = Rotation.from_rotvec(poses[-1, 3:]) * Rotation.from_rotvec(poses[0, 3:]).inv()
@@ -190,7 +190,7 @@ class TestSpeedL:
 
 
 class TestStops:
-    @pytest.mark.parametrize("make", [lambda: StopJ(4.0), lambda: StopL(1.5, UR5E, TCP), Hold])
+    @pytest.mark.parametrize("make", [lambda: StopJ(4.0), lambda: StopL(1.5, TOOL), Hold])
     def test_comes_to_rest_and_stays(self, make: Callable[[], Motion]) -> None:
         moving = run(SpeedJ([0.6, -0.4, 0.3, 0.2, -0.3, 0.5], 5.0), HOME, REST)
         motion = make()
@@ -205,9 +205,9 @@ class TestStops:
         np.testing.assert_allclose(speeds[50] / speeds[50, 0], [1, 0.5, 0, 0, 0, 0], atol=1e-12)
 
     def test_stopl_keeps_the_tool_on_its_line(self) -> None:
-        motion = SpeedL([0.0, -0.4, 0.0, 0, 0, 0], 2.0, UR5E, TCP)
+        motion = SpeedL([0.0, -0.4, 0.0, 0, 0, 0], 2.0, TOOL)
         angles, speeds = run(motion, HOME, REST, 200, to_the_end=False)
-        stop = StopL(1.0, UR5E, TCP)
+        stop = StopL(1.0, TOOL)
         poses = tool(run(stop, angles[-1], speeds[-1])[0])
         assert stop.done
         np.testing.assert_allclose(poses[-1, 1] - poses[0, 1], -(0.4**2) / 2 / 1.0, rtol=0.02)
@@ -215,7 +215,7 @@ class TestStops:
 
     def test_stopl_is_done_at_rest_even_if_the_joints_need_longer_than_the_tool_should(self) -> None:
         qd = np.array([2.0, -1.0, 0.5, 0.5, 0.5, 0.5])
-        _, speeds = run(StopL(150.0, UR5E, TCP), HOME, qd)
+        _, speeds = run(StopL(150.0, TOOL), HOME, qd)
         assert not speeds[-1].any()
         assert len(speeds) - 1 >= 2.0 / MAX_ACCELERATION / DT
 
@@ -279,12 +279,12 @@ class TestMoveJ:
 
 class TestMoveL:
     def test_tool_goes_straight_turning_about_one_axis_in_step(self) -> None:
-        start = UR5E.forward(HOME, TCP)
+        start = TOOL.forward(HOME)
         turn = Rotation.from_rotvec([0.1, 0.2, -0.3])
         target = np.array(
             [*start[:3] + np.array([0.15, 0.3, -0.1]), *(turn * Rotation.from_rotvec(start[3:])).as_rotvec()]
         )
-        angles, speeds = run(MoveL(target, 0.5, 2.0, UR5E, TCP), HOME, REST)
+        angles, speeds = run(MoveL(target, 0.5, 2.0, TOOL), HOME, REST)
         poses = tool(angles)
         np.testing.assert_allclose(poses[-1, :3], target[:3], atol=1e-9)
         assert not speeds[-1].any()
@@ -297,15 +297,15 @@ class TestMoveL:
         assert rate.max() == pytest.approx(0.5, rel=1e-3)  # the turn of 0.37 rad is longer than the way of 0.35 m
 
     def test_speed_and_duration(self) -> None:
-        start = UR5E.forward(HOME, TCP)
+        start = TOOL.forward(HOME)
         target = start + np.array([0.0, 0.4, 0.0, 0.0, 0.0, 0.0])
-        angles, _ = run(MoveL(target, 0.5, 2.0, UR5E, TCP), HOME, REST)
+        angles, _ = run(MoveL(target, 0.5, 2.0, TOOL), HOME, REST)
         assert len(angles) * DT == pytest.approx(0.4 / 0.5 + 0.5 / 2.0, abs=3 * DT)
 
     def test_target_out_of_reach_raises_on_the_way(self) -> None:
-        target = UR5E.forward(HOME, TCP) + np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+        target = TOOL.forward(HOME) + np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
         with pytest.raises(ArmError, match=r"movel|inverse kinematics"):
-            run(MoveL(target, 0.5, 2.0, UR5E, TCP), HOME, REST)
+            run(MoveL(target, 0.5, 2.0, TOOL), HOME, REST)
 
     def test_path_through_a_singularity_is_refused_with_the_joint(self) -> None:
         q = HOME.copy()
@@ -324,23 +324,23 @@ class TestMoveL:
 def random_motion(rng: np.random.Generator, q: np.ndarray) -> Motion:
     """Any motion with any parameters, around the home posture so that no joint comes to the end of its range."""
     near = HOME + rng.normal(0, 0.3, 6)
-    pose = UR5E.forward(near, TCP)
+    pose = TOOL.forward(near)
     kind = int(rng.integers(9))
     if kind == 0:
         return ServoJ(near, rng.uniform(0.03, 0.2), rng.uniform(100, 2000))
     if kind == 1:
-        return ServoL(pose, q, rng.uniform(0.03, 0.2), rng.uniform(100, 2000), UR5E, TCP)
+        return ServoL(pose, q, rng.uniform(0.03, 0.2), rng.uniform(100, 2000), TOOL)
     if kind == 2:
         return SpeedJ(rng.normal(0, 2, 6), rng.uniform(0.5, 60))
     if kind == 3:
-        return SpeedL(rng.normal(0, 0.5, 6), rng.uniform(0.5, 100), UR5E, TCP)
+        return SpeedL(rng.normal(0, 0.5, 6), rng.uniform(0.5, 100), TOOL)
     if kind == 4:
         return MoveJ(near, rng.uniform(0.1, 10), rng.uniform(0.1, 100))
     if kind == 5:
-        return MoveL(pose, rng.uniform(0.1, 3), rng.uniform(0.1, 100), UR5E, TCP)
+        return MoveL(pose, rng.uniform(0.1, 3), rng.uniform(0.1, 100), TOOL)
     if kind == 6:
         return StopJ(rng.uniform(0.5, 100))
-    return StopL(rng.uniform(0.5, 100), UR5E, TCP) if kind == 7 else Hold()
+    return StopL(rng.uniform(0.5, 100), TOOL) if kind == 7 else Hold()
 
 
 @pytest.mark.parametrize("seed", range(12))

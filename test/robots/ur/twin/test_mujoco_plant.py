@@ -4,7 +4,7 @@ import pytest
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.robotiq.model import TOOL_FROM_FLANGE, add_gripper
-from bid_ros.robots.ur.kinematics import UR5E
+from bid_ros.robots.ur.kinematics import UR5E, ToolKinematics
 from bid_ros.robots.ur.twin.model import TORQUE_LIMITS, add_ur5e, compile_scene, empty_scene, worldbody_of
 from bid_ros.robots.ur.twin.moves import MoveL
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant, standing_arm
@@ -26,7 +26,7 @@ def with_gripper(timestep: float = 0.002) -> tuple[mujoco.MjModel, mujoco.MjData
 def test_half_a_metre_a_second_is_tracked(timestep: float, dt: float) -> None:
     _, data, plant = with_gripper(timestep)
     q, qd = HOME, REST
-    motion = MoveL(UR5E.forward(HOME, TCP) + np.array([0.05, 0.4, 0.1, 0, 0, 0]), 0.5, 3.0, UR5E, TCP)
+    motion = MoveL(UR5E.forward(HOME, TCP) + np.array([0.05, 0.4, 0.1, 0, 0, 0]), 0.5, 3.0, ToolKinematics(UR5E, TCP))
     cycles = 0
     while not motion.done:
         q, qd = motion.step(q, qd, dt)
