@@ -56,6 +56,9 @@ class HomingPlan:
         now_ns: ROS time at which the motion begins.
         config: speeds and clearance.
 
+    Attributes:
+        duration: of the motion in s.
+
     Raises:
         BidError: a pose is not finite.
     """
@@ -81,7 +84,7 @@ class HomingPlan:
         across = Move([above_start, above_end], config.linear, up.end_s)
         turns = turn_to(turned, wanted, config.angular, up.end_s)
         moves = (up, across, Move([above_end, end], config.linear, end_of([across], turns)))
-        self._trajectory = Trajectory(
+        trajectory = Trajectory(
             position=start,
             rotation_6d=turned,
             moves=moves,
@@ -89,12 +92,8 @@ class HomingPlan:
             widths=((0.0, gripper_width),),
             duration_s=end_of(moves, turns),
         )
-        self._source = ChunkSource(self._trajectory, now_ns, "episode")
-
-    @property
-    def duration(self) -> float:
-        """Duration of the motion in s."""
-        return self._trajectory.duration_s
+        self.duration = trajectory.duration_s
+        self._source = ChunkSource(trajectory, now_ns, "episode")
 
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
         """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart. After the motion the tool holds."""

@@ -13,6 +13,7 @@ from bid_ros.control.follower import Motion, brake, inside, pursue, stopping_poi
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, times, turn_between, turned
 from bid_ros.control.track import ChunkTrack, Columns, Target
+from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.task import Task
@@ -55,9 +56,7 @@ class ServoConfig:
             ("max_step_s", 0.001, 0.1),
             ("lookahead_s", 0.0, 0.3),
         ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ArmError(f"servo: {name} is {value}; valid is {low} to {high}")
+            check_range("servo", name, getattr(self, name), low, high, ArmError)
 
 
 @dataclass(frozen=True)

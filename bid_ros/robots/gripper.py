@@ -79,6 +79,7 @@ class GripperThread:
         on_error: called once with the exception that ended the thread, unless :meth:`stop` ended it.
 
     Attributes:
+        width: newest measured opening in m, NaN before the first reading; busy: whether a command is running.
         fault: message of that exception; empty without one. It stays: a new connection needs a new thread.
     """
 
@@ -96,24 +97,14 @@ class GripperThread:
         self._open: bool | None = None
         self._stop = threading.Event()
         self._wake = threading.Event()
-        self._width = math.nan
-        self._busy = False
+        self.width = math.nan
+        self.busy = False
         self.fault = ""
         self._thread = threading.Thread(target=self._run, name="gripper", daemon=True)
 
-    @property
-    def width(self) -> float:
-        """Newest measured opening in m, NaN before the first reading."""
-        return self._width
-
-    @property
-    def busy(self) -> bool:
-        """Whether a command is running."""
-        return self._busy
-
     def start(self) -> None:
         """Read the width once and start the thread. Raises the errors of the device."""
-        self._width = self._device.width()
+        self.width = self._device.width()
         self._thread.start()
 
     def request(self, width: float) -> None:
@@ -135,7 +126,7 @@ class GripperThread:
         ended = -math.inf
         try:
             while not self._stop.is_set():
-                self._width = self._device.width()
+                self.width = self._device.width()
                 wanted = self._open
                 retry = self._missed(wanted) and time.monotonic() - ended > RETRY_S
                 if wanted is not None and (wanted is not done or retry):
@@ -153,23 +144,23 @@ class GripperThread:
         self._on_error(error)
 
     def _carry_out(self, wanted: bool) -> None:
-        self._busy = True
+        self.busy = True
         try:
             command = self._device.begin_open() if wanted else self._device.begin_close()
             while not command.wait(POLL_S):
                 if self._stop.is_set():
                     return
-                self._width = self._device.width()
+                self.width = self._device.width()
             command.get()
-            self._width = self._device.width()
+            self.width = self._device.width()
         finally:
-            self._busy = False
+            self.busy = False
 
     def _missed(self, wanted: bool | None) -> bool:
         """Whether the fingers are where the opposite of ``wanted`` puts them."""
         if wanted is None:
             return False
-        return self._width < self._thresholds.close_below if wanted else self._width > self._thresholds.open_above
+        return self.width < self._thresholds.close_below if wanted else self.width > self._thresholds.open_above
 
 
 def request_width(gripper: GripperThread | None, width: float, address: str) -> None:

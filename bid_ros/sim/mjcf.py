@@ -7,6 +7,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 # Contact bits: a hand touches objects and the world; objects touch all three. NO_BITS touches nothing.
 HAND_BITS: Final = {"contype": "1", "conaffinity": "6"}
 OBJECT_BITS: Final = {"contype": "2", "conaffinity": "5"}
@@ -26,9 +28,11 @@ def text(values: Sequence[float]) -> str:
 
 def look(position: Sequence[float], target: Sequence[float], up: Sequence[float] = (0.0, 0.0, 1.0)) -> str:
     """Return ``xyaxes`` of a camera at ``position`` that looks at ``target``, with ``up`` towards the image's top."""
-    back = _unit([p - t for p, t in zip(position, target, strict=True)])
-    right = _unit(_cross(up, back))
-    return text([*right, *_cross(back, right)])
+    back = np.subtract(position, target)
+    back = back / math.hypot(*back)
+    right = np.cross(up, back)
+    right = right / math.hypot(*right)
+    return text([*right, *np.cross(back, right)])
 
 
 def plain_visuals(scene: ET.Element, centre: Sequence[float]) -> None:
@@ -52,11 +56,3 @@ def lamp(worldbody: ET.Element, position: Sequence[float], direction: Sequence[f
     ET.SubElement(
         worldbody, "light", {**where, "castshadow": "false", "diffuse": "0.55 0.55 0.55", "specular": "0 0 0"}
     )
-
-
-def _cross(a: Sequence[float], b: Sequence[float]) -> list[float]:
-    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-
-
-def _unit(vector: Sequence[float]) -> list[float]:
-    return [value / math.hypot(*vector) for value in vector]

@@ -118,6 +118,9 @@ class FingerDrive:
         model, data: of a scene with the gripper in it. The drive sets the actuator's force range in ``model``.
         opening: m at the start; the fingers are put there.
 
+    Attributes:
+        target: opening that was asked for last, m.
+
     Raises:
         ArmError: if the scene has no gripper.
     """
@@ -148,18 +151,13 @@ class FingerDrive:
         return float(self._data.qvel[self._qvel[0]] + self._data.qvel[self._qvel[1]])
 
     @property
-    def target(self) -> float:
-        """Opening that was asked for last, m."""
-        return self._target
-
-    @property
     def status(self) -> FingerStatus:
         """Whether the fingers move, are at their target or are blocked before it."""
-        if abs(self.opening - self._target) < self._ARRIVED_M:
+        if abs(self.opening - self.target) < self._ARRIVED_M:
             return FingerStatus.AT_TARGET
         if self._still_s < self._BLOCKED_S:
             return FingerStatus.MOVING
-        return FingerStatus.BLOCKED_CLOSING if self.opening > self._target else FingerStatus.BLOCKED_OPENING
+        return FingerStatus.BLOCKED_CLOSING if self.opening > self.target else FingerStatus.BLOCKED_OPENING
 
     @property
     def force(self) -> float:
@@ -185,7 +183,7 @@ class FingerDrive:
             ("force", force, FORCE_RANGE[0], FORCE_RANGE[1], "N"),
         ):
             check_range("gripper", name, value, low, high, ArmError, unit)
-        self._target, self._speed = opening, speed
+        self.target, self._speed = opening, speed
         # From where the fingers are: what was wound up while they were blocked is let go.
         self._ramp = self.opening
         self._still_s = 0.0
@@ -193,11 +191,11 @@ class FingerDrive:
 
     def stop(self) -> None:
         """Stop where the set-point is: moving fingers stand, and what they hold stays held."""
-        self._target = self._ramp
+        self.target = self._ramp
 
     def step(self, dt: float) -> None:
         """Move the set-point on by ``dt`` s and give it to the actuator."""
         travel = self._speed * dt
-        self._ramp += float(np.clip(self._target - self._ramp, -travel, travel))
+        self._ramp += float(np.clip(self.target - self._ramp, -travel, travel))
         self._data.ctrl[self._actuator] = self._ramp
         self._still_s = self._still_s + dt if abs(self.speed) < self._STILL_M_S else 0.0

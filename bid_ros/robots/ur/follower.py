@@ -51,6 +51,9 @@ class UrFollower:
         linear, angular: limits of the tool, m/s and m/s^2, rad/s and rad/s^2.
         silence_timeout_s: age of the newest set-point at which a moving arm brakes until :meth:`start`.
         extrapolate_s: age up to which it is extrapolated with its velocity. Then it is held.
+
+    Attributes:
+        silent: whether it stopped because no set-point came.
     """
 
     def __init__(self, linear: Motion, angular: Motion, silence_timeout_s: float, extrapolate_s: float) -> None:
@@ -63,24 +66,19 @@ class UrFollower:
         self._target: TimedSetpoint | None = None
         self._last_ns = 0
         self._braking = False
-        self._silent = False
+        self.silent = False
 
     @property
     def at_rest(self) -> bool:
         """Whether the stream stands still."""
         return self._velocity == ZERO and self._turn_rate == ZERO
 
-    @property
-    def silent(self) -> bool:
-        """Whether it stopped because no set-point came."""
-        return self._silent
-
     def start(self, pose: Pose, now_ns: int) -> None:
         """Begin at rest at a pose, and hold it until the first set-point."""
         self._place, self._last_ns = pose, now_ns
         self._velocity = self._turn_rate = ZERO
         self._target = None
-        self._braking = self._silent = False
+        self._braking = self.silent = False
 
     def accept(self, setpoint: TimedSetpoint) -> None:
         """Take the newest set-point. It is ignored while braking."""
@@ -98,7 +96,7 @@ class UrFollower:
         target = self._target
         age_ns = 0 if target is None else now_ns - target.stamp_ns
         if target is not None and age_ns > self._silence_ns and not self._braking and self._moves(target):
-            self._braking = self._silent = True
+            self._braking = self.silent = True
         if dt > 0:
             self._advance(target, age_ns, dt)
         return self._place

@@ -87,13 +87,16 @@ class UrController:
         kinematics: of the arm.
 
     Attributes:
+        hostname: address a client connects to.
         loop: runs the control cycle, and what others have to do between two cycles.
     """
 
     def __init__(self, config: UrControllerConfig, plant: Plant, kinematics: Kinematics = UR5E) -> None:
         self._config = config
+        self.hostname = config.address
+        self._e_series = config.generation == "e-series"
         self._switchboard = Switchboard(config.address)
-        types = {name: kind for name, kind in OUTPUT_TYPES.items() if self._has(name)}
+        types = {name: kind for name, kind in OUTPUT_TYPES.items() if self._e_series or name not in E_SERIES_OUTPUTS}
         self._inputs, self._outputs = Inputs(), FieldTable(types)
         status = Status(config.remote_control, config.unlock_delay_s)
         self._machine = Machine(status, Robot(plant, kinematics), self._inputs, self._outputs, 1.0 / config.rate)
@@ -110,11 +113,6 @@ class UrController:
         self._cycles = self._busy_ns = self._longest_ns = 0
         write_constants(self._outputs)
         write_outputs(self._outputs, self._machine, 0.0)
-
-    @property
-    def hostname(self) -> str:
-        """Address a client connects to."""
-        return self._config.address
 
     def start(self) -> None:
         """Serve the robot and run the control cycle.
@@ -186,12 +184,8 @@ class UrController:
         }
         return kept | {key: float(value) for key, value in values.items()}
 
-    def _has(self, field: str) -> bool:
-        return field not in E_SERIES_OUTPUTS or self._config.generation == "e-series"
-
     def _open_dashboard(self, connection: Connection) -> DashboardSession:
-        remote = self._config.generation == "e-series"
-        return DashboardSession(self._machine, connection, self._config.version, remote)
+        return DashboardSession(self._machine, connection, self._config.version, self._e_series)
 
     def _open_script(self, connection: Connection) -> ScriptSession:
         def refuse(_: str) -> None:
@@ -201,7 +195,7 @@ class UrController:
         return ScriptSession(connection, self._run_script, refuse)
 
     def _run_script(self, script: ControlScript) -> None:
-        if self._config.generation == "e-series" and not self._machine.status.remote_control:
+        if self._e_series and not self._machine.status.remote_control:
             self._machine.refuse("the robot is in local control")
         else:
             self._machine.run(script)

@@ -37,6 +37,9 @@ class MujocoPlant:
             strings, belts.
         joint_names: of the six joints in ``model``, base to wrist 3.
 
+    Attributes:
+        joint_torques: ``(6,)`` N m that the motors gave in the latest step.
+
     Raises:
         ArmError: if the model lacks one of the joints, or the angles are not six finite ones.
     """
@@ -60,7 +63,7 @@ class MujocoPlant:
         self._limits = np.array(TORQUE_LIMITS)
         self._wanted, self._weighed = np.zeros(model.nv), np.zeros(model.nv)
         self._target_qd = np.zeros(6)
-        self._torque = np.zeros(6)
+        self.joint_torques = np.zeros(6)
         data.qpos[self._qpos] = six_angles(initial_q)
         data.qvel[self._dof] = 0.0
         mujoco.mj_forward(model, data)
@@ -78,14 +81,9 @@ class MujocoPlant:
         return speeds
 
     @property
-    def joint_torques(self) -> Array:
-        """Torques ``(6,)`` N m that the motors gave in the latest step."""
-        return self._torque.copy()
-
-    @property
     def joint_currents(self) -> Array:
         """Motor currents ``(6,)`` A, estimated from the torques."""
-        return self._torque / TORQUE_PER_CURRENT
+        return self.joint_torques / TORQUE_PER_CURRENT
 
     def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
         """Pass a cycle of ``dt`` s, at whose end the arm should be at ``target_q`` rad with ``target_qd`` rad/s.
@@ -107,7 +105,7 @@ class MujocoPlant:
             self._step(angles, still)
             self._data.qpos[self._qpos] = angles
             self._data.qvel[self._dof] = 0.0
-        self._torque = still
+        self.joint_torques = still
 
     def _steps_in(self, dt: float) -> int:
         timestep = float(self._model.opt.timestep)
@@ -123,8 +121,8 @@ class MujocoPlant:
         if self._before_step is not None:
             self._before_step()
         mujoco.mj_step1(self._model, self._data)
-        self._torque = self._servo(q, qd)
-        self._data.qfrc_applied[self._dof] = self._torque
+        self.joint_torques = self._servo(q, qd)
+        self._data.qfrc_applied[self._dof] = self.joint_torques
         mujoco.mj_step2(self._model, self._data)
 
     def _servo(self, q: Array, qd: Array) -> Array:

@@ -43,23 +43,16 @@ class KinematicPlant:
     Args:
         initial_q: ``(6,)`` rad.
 
+    Attributes:
+        joint_positions, joint_velocities: ``(6,)`` rad and rad/s.
+
     Raises:
         ArmError: if these are not six finite angles.
     """
 
     def __init__(self, initial_q: ArrayLike) -> None:
-        self._q = six_angles(initial_q)
-        self._qd = np.zeros(6)
-
-    @property
-    def joint_positions(self) -> Array:
-        """Joint angles ``(6,)`` rad."""
-        return self._q
-
-    @property
-    def joint_velocities(self) -> Array:
-        """Joint speeds ``(6,)`` rad/s."""
-        return self._qd
+        self.joint_positions = six_angles(initial_q)
+        self.joint_velocities = np.zeros(6)
 
     @property
     def joint_currents(self) -> Array:
@@ -68,12 +61,12 @@ class KinematicPlant:
 
     def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
         """Be at ``target_q`` ``(6,)`` rad with ``target_qd`` ``(6,)`` rad/s, whatever ``dt`` s is."""
-        self._q = np.array(target_q, dtype=np.float64)
-        self._qd = np.array(target_qd, dtype=np.float64)
+        self.joint_positions = np.array(target_q, dtype=np.float64)
+        self.joint_velocities = np.array(target_qd, dtype=np.float64)
 
     def hold(self, dt: float) -> None:
         """Stay where it is, at rest, for ``dt`` s."""
-        self._qd = np.zeros(6)
+        self.joint_velocities = np.zeros(6)
 
 
 def six_angles(values: ArrayLike) -> Array:

@@ -27,6 +27,7 @@ class UrTwin(SceneTwin):
 
     Attributes:
         bodies: names of what the ground truth has the pose of.
+        controller: of the robot, to press its emergency stop or to switch it to local mode.
 
     Raises:
         ArmError: if the angles are not six finite ones.
@@ -39,20 +40,15 @@ class UrTwin(SceneTwin):
         self._data = mujoco.MjData(self._model)
         self._fingers = FingerDrive(self._model, self._data)
         plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
-        self._controller = UrController(config or UrControllerConfig(), plant)
-        self._gripper = RobotiqTwin(self.hostname, self._fingers, self._controller.loop.call)
-        super().__init__(scene, self._controller.loop)
+        self.controller = UrController(config or UrControllerConfig(), plant)
+        self._gripper = RobotiqTwin(self.hostname, self._fingers, self.controller.loop.call)
+        super().__init__(scene, self.controller.loop)
         self._world = scene.world(self._model, self._data)
 
     @property
     def hostname(self) -> str:
         """Address a ur_rtde client connects to."""
-        return self._controller.hostname
-
-    @property
-    def controller(self) -> UrController:
-        """The controller, to press its emergency stop or to switch it to local mode."""
-        return self._controller
+        return self.controller.hostname
 
     def start(self) -> None:
         """Serve robot and gripper and run the physics.
@@ -60,17 +56,17 @@ class UrTwin(SceneTwin):
         Raises:
             ArmError: if a port is taken or the address is not one of this computer.
         """
-        self._controller.start()
+        self.controller.start()
         try:
             self._gripper.start()
         except Exception:
-            self._controller.stop()
+            self.controller.stop()
             raise
 
     def stop(self) -> None:
         """End the physics and close every connection; calling it again does nothing."""
         self._gripper.stop()
-        self._controller.stop()
+        self.controller.stop()
 
     def scene_state(self) -> SceneState:
         """Return the state between two steps; raises ArmError if the twin does not run."""
@@ -78,7 +74,7 @@ class UrTwin(SceneTwin):
 
     def statistics(self) -> dict[str, float]:
         """Return how well real time is kept, as the controller's statistics say it."""
-        return self._controller.statistics()
+        return self.controller.statistics()
 
     def _before_step(self) -> None:
         self._fingers.step(self._model.opt.timestep)
