@@ -21,6 +21,13 @@ def geom(parent: ET.Element, kind: str, **attributes: str) -> None:
     ET.SubElement(parent, "geom", {"type": kind, **attributes})
 
 
+def part(scene: ET.Element, path: str) -> ET.Element:
+    """Return a part of a scene that has it, by its path as :mod:`xml.etree.ElementTree` understands it."""
+    found = scene.find(path)
+    assert found is not None, path
+    return found
+
+
 def text(values: Sequence[float]) -> str:
     """Return numbers as MJCF text."""
     return " ".join(str(float(value)) for value in values)

@@ -18,13 +18,7 @@ from bid_ros.core.errors import CameraError
 BACKENDS: Final = ("egl", "osmesa")
 MAX_SIZE: Final = 640  # pixels, the offscreen buffer of the scene
 
-_FLAGS_OFF: Final = (
-    mujoco.mjtRndFlag.mjRND_SHADOW,
-    mujoco.mjtRndFlag.mjRND_REFLECTION,
-    mujoco.mjtRndFlag.mjRND_SKYBOX,
-    mujoco.mjtRndFlag.mjRND_FOG,
-    mujoco.mjtRndFlag.mjRND_HAZE,
-)
+_FLAGS_OFF: Final = ("SHADOW", "REFLECTION", "SKYBOX", "FOG", "HAZE")
 
 
 class SceneRenderer:
@@ -60,7 +54,7 @@ class SceneRenderer:
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._scene = mujoco.MjvScene(self._model, maxgeom=200)
         for flag in _FLAGS_OFF:
-            self._scene.flags[flag] = 0
+            self._scene.flags[getattr(mujoco.mjtRndFlag, f"mjRND_{flag}")] = 0
         self._option = mujoco.MjvOption()
         self._rect = mujoco.MjrRect(0, 0, width, height)
         self._views = {name: self._view(name) for name in wanted}

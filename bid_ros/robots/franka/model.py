@@ -15,7 +15,7 @@ import mujoco
 from franky_sim.mujoco_simulator import MujocoSimulator
 
 from bid_ros.robots.franka.config import OPEN_WIDTH
-from bid_ros.sim.mjcf import HAND_BITS, NO_BITS, geom, lamp, plain_visuals
+from bid_ros.sim.mjcf import HAND_BITS, NO_BITS, geom, lamp, part, plain_visuals
 from bid_ros.sim.twin import TwinScene
 
 ROBOT: Final = "robot0_"
@@ -66,17 +66,12 @@ def scene_model(scene: TwinScene) -> mujoco.MjModel:
 
 
 def _plain_scene(scene: ET.Element) -> None:
-    asset = scene.find("asset")
-    assert asset is not None
+    asset = part(scene, "asset")
     for child in list(asset):
         asset.remove(child)
-    option = scene.find("option")
-    assert option is not None
     # An elliptic cone with a high ratio of friction to normal stiffness keeps a held object from creeping.
-    option.attrib.update(cone="elliptic", impratio="20")
-    visual = scene.find("visual")
-    assert visual is not None
-    scene.remove(visual)
+    part(scene, "option").attrib.update(cone="elliptic", impratio="20")
+    scene.remove(part(scene, "visual"))
     plain_visuals(scene, (0.5, 0.0, 0.2))
 
 
@@ -96,6 +91,4 @@ def _plain_robot(worldbody: ET.Element) -> None:
 
 
 def _body(worldbody: ET.Element, name: str) -> ET.Element:
-    body = worldbody.find(f".//body[@name='{ROBOT}{name}']")
-    assert body is not None, name
-    return body
+    return part(worldbody, f".//body[@name='{ROBOT}{name}']")

@@ -14,7 +14,8 @@ from bid_ros.robots.base import Dynamics
 from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.robots.robotiq.driver import RobotiqConfig
 
-JOINTS: Final = 6
+JOINT_NAMES: Final = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
+JOINTS: Final = len(JOINT_NAMES)
 MOST_JOINT: Final = math.radians(363)  # what a UR's own safety limits allow at most
 Joints = Annotated[
     tuple[Annotated[float, Field(ge=-MOST_JOINT, le=MOST_JOINT)], ...], Field(min_length=JOINTS, max_length=JOINTS)

@@ -16,7 +16,7 @@ from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.gripper import GripperThread, request_width
 from bid_ros.robots.robotiq.driver import RobotiqGripper
 from bid_ros.robots.robotiq.registers import MAX_OPENING
-from bid_ros.robots.ur.config import JOINTS, UrConfig
+from bid_ros.robots.ur.config import JOINT_NAMES, JOINTS, UrConfig
 from bid_ros.robots.ur.link import UrLink
 from bid_ros.robots.ur.protocol import Mode, Outcome, PeriodStatistics, Request, UrState
 from bid_ros.robots.ur.reach import Reach, timed
@@ -25,7 +25,6 @@ if importlib.util.find_spec("rtde_control") is None:
     # Only the process imports it, but a missing library must be found before the robot starts.
     raise ImportError("No module named 'rtde_control'")
 
-JOINT_NAMES: Final = ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")
 FULL_SPEED: Final = 3.14  # rad/s, what the joints of a UR5 reach and ur_rtde lets pass
 FULL_ACCELERATION: Final = 10.0  # rad/s^2; UR names no limit of its own
 STOP_S: Final = 2.0

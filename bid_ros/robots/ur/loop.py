@@ -235,7 +235,9 @@ class UrLoop:
                 margins=dict(self._watch.margins),
             )
         if request is Request.CLEAR:
-            return self._cleared()
+            if self._usable and self._mode is Mode.IDLE:
+                self._fault = ""
+            return self._fault
         if request is Request.CLOSE:
             self._end(now_ns)
         elif request is Request.STOP:
@@ -251,11 +253,6 @@ class UrLoop:
     def _end(self, now_ns: int) -> None:
         self._ending, self._ending_ns = True, now_ns
         self._stop()
-
-    def _cleared(self) -> str:
-        if self._usable and self._mode is Mode.IDLE:
-            self._fault = ""
-        return self._fault
 
     def _begin_servo(self, now_ns: int) -> str:
         if not near(self._watch.reading.target_pose, self._watch.reading.pose):

@@ -61,12 +61,6 @@ def _explained(text: str) -> str:
     return f"ur_rtde could not use it ({said}): check that it is on and in remote control"
 
 
-def _dashboard(address: str) -> DashboardClient:
-    dashboard = DashboardClient(address)
-    dashboard.connect(DASHBOARD_MS)
-    return dashboard
-
-
 def _version(answer: str) -> tuple[int, int]:
     found = re.search(r"(\d+)\.(\d+)", answer)
     return (int(found[1]), int(found[2])) if found else (0, 0)
@@ -74,7 +68,8 @@ def _version(answer: str) -> tuple[int, int]:
 
 def _prepare(address: str, release: bool) -> int:
     """Make sure that the robot can be used; return the major version of its software."""
-    dashboard = _dashboard(address)
+    dashboard = DashboardClient(address)
+    dashboard.connect(DASHBOARD_MS)
     answer = dashboard.polyscopeVersion()
     version = _version(answer)
     if version[0] not in OLDEST or version < OLDEST[version[0]]:

@@ -16,10 +16,10 @@ from bid_ros.robots.robotiq.model import (
 )
 from bid_ros.robots.robotiq.registers import FORCE_RANGE, MAX_OPENING
 from bid_ros.robots.ur.kinematics import UR5E, ToolKinematics
-from bid_ros.robots.ur.twin.model import add_ur5e, compile_scene, empty_scene, worldbody_of
+from bid_ros.robots.ur.twin.model import add_ur5e, compile_scene, empty_scene
 from bid_ros.robots.ur.twin.moves import MoveL
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
-from bid_ros.sim.mjcf import OBJECT_BITS, geom, text
+from bid_ros.sim.mjcf import OBJECT_BITS, geom, part, text
 
 MIN_FORCE, MAX_FORCE = FORCE_RANGE
 HOME = np.array([0.0, -1.6, 1.8, -1.77, -1.57, 0.0])
@@ -34,7 +34,7 @@ class Cell:
 
     def __init__(self, mass: float = 0.2) -> None:
         scene = empty_scene()
-        worldbody = worldbody_of(scene)
+        worldbody = part(scene, "worldbody")
         add_gripper(scene, add_ur5e(worldbody))
         cup = ET.SubElement(worldbody, "body", name="cup", pos=text(UR5E.forward(HOME, TCP)[:3].tolist()))
         ET.SubElement(cup, "freejoint", name="cup")
@@ -225,7 +225,7 @@ def test_impossible_command_changes_nothing(
 
 def test_scene_without_a_gripper_is_refused() -> None:
     scene = empty_scene()
-    add_ur5e(worldbody_of(scene))
+    add_ur5e(part(scene, "worldbody"))
     model = compile_scene(scene)
     with pytest.raises(ArmError, match="the scene has no gripper to drive"):
         FingerDrive(model, mujoco.MjData(model))

@@ -10,7 +10,7 @@ from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.robots.robotiq.model import PADS, TOOL_FROM_FLANGE
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.kinematics import UR5E
-from bid_ros.robots.ur.twin.model import HOME_Q, JOINT_NAMES, scene_model
+from bid_ros.robots.ur.twin.model import HOME_Q, MODEL_JOINTS, scene_model
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.tasks.picking.geometry import (
     CUP_RADIUS,
@@ -39,7 +39,7 @@ def model() -> mujoco.MjModel:
 def posed(model, tool=(0.48, -0.05, 0.28), cup=(0.5, -0.1), width=MAX_OPENING, saucer=(0.49, 0.2)) -> mujoco.MjData:
     """The scene with the tool, pointing straight down, at a place."""
     data, at = mujoco.MjData(model), PickingAddresses.of(model)
-    joints = [int(model.joint(name).qposadr[0]) for name in JOINT_NAMES]
+    joints = [int(model.joint(name).qposadr[0]) for name in MODEL_JOINTS]
     data.qpos[joints] = UR5E.inverse((*tool, *DOWN), HOME_Q, TCP)
     data.qpos[list(at.fingers_qpos)] = width / 2
     data.qpos[at.cup_qpos : at.cup_qpos + 7] = [*cup, 0.0, 1.0, 0.0, 0.0, 0.0]

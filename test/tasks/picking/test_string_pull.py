@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bid_ros.robots.robotiq.model import FingerDrive
-from bid_ros.robots.ur.twin.model import JOINT_NAMES, scene_model
+from bid_ros.robots.ur.twin.model import MODEL_JOINTS, scene_model
 from bid_ros.tasks.picking.geometry import CUP_STRING_HEIGHT
 from bid_ros.tasks.picking.score import lean
 from bid_ros.tasks.picking.string_path import PickingLayout, StringPath, picking_layout
@@ -71,7 +71,7 @@ class Table:
     def __init__(self, layout: PickingLayout) -> None:
         self.model = scene_model(PickingScene())
         self.data = mujoco.MjData(self.model)
-        for name, angle in zip(JOINT_NAMES, (np.pi, -1.6, 1.0, -1.0, -1.57, 0.0), strict=True):
+        for name, angle in zip(MODEL_JOINTS, (np.pi, -1.6, 1.0, -1.0, -1.57, 0.0), strict=True):
             joint = self.model.joint(name)
             self.data.qpos[joint.qposadr[0]] = angle
             self.model.dof_armature[joint.dofadr[0]] = 1e6

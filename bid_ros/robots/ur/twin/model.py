@@ -25,18 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.robots.robotiq.model import add_gripper
+from bid_ros.robots.ur.config import JOINT_NAMES
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
-from bid_ros.sim.mjcf import NO_BITS, geom, lamp, plain_visuals, text
+from bid_ros.sim.mjcf import NO_BITS, geom, lamp, part, plain_visuals, text
 from bid_ros.sim.twin import TwinScene
 
-JOINT_NAMES: Final = (
-    "shoulder_pan_joint",
-    "shoulder_lift_joint",
-    "elbow_joint",
-    "wrist_1_joint",
-    "wrist_2_joint",
-    "wrist_3_joint",
-)
+MODEL_JOINTS: Final = tuple(f"{name}_joint" for name in JOINT_NAMES)
 TORQUE_LIMITS: Final = (150.0, 150.0, 150.0, 28.0, 28.0, 28.0)  # N m
 FLANGE: Final = "tool0"
 TIMESTEP_S: Final = 0.002
@@ -144,13 +138,6 @@ def empty_scene(timestep: float = TIMESTEP_S) -> ET.Element:
     return scene
 
 
-def worldbody_of(scene: ET.Element) -> ET.Element:
-    """Return the ``worldbody`` of a scene."""
-    worldbody = scene.find("worldbody")
-    assert worldbody is not None
-    return worldbody
-
-
 def add_ur5e(
     worldbody: ET.Element, *, base_pos: Sequence[float] = (0.0, 0.0, 0.0), kinematics: Kinematics = UR5E
 ) -> ET.Element:
@@ -167,7 +154,7 @@ def add_ur5e(
     base = ET.SubElement(worldbody, "body", name="base", pos=text(base_pos))
     _capsule(base, "0 0 0.02  0 0 0.05", 0.07, _GREY)
     parent, place, turn = base, np.zeros(3), 0.0
-    for name, link, (a, d, alpha) in zip(JOINT_NAMES, _LINKS, kinematics.table, strict=True):
+    for name, link, (a, d, alpha) in zip(MODEL_JOINTS, _LINKS, kinematics.table, strict=True):
         parent = _frame(parent, link.body, place, turn)
         ET.SubElement(
             parent,
@@ -194,7 +181,7 @@ def scene_model(scene: TwinScene) -> mujoco.MjModel:
     """Compile the twin's scene: one model for the physics and, in another process, for the cameras."""
     found = empty_scene()
     plain_visuals(found, (0.5, 0.0, 0.15))
-    worldbody = worldbody_of(found)
+    worldbody = part(found, "worldbody")
     lamp(worldbody, (1.0, -0.6, 2.0), (-0.4, 0.35, -1.0))
     scene.furnish(found, add_gripper(found, add_ur5e(worldbody)))
     return compile_scene(found)

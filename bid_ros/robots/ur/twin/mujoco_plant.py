@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
-from bid_ros.robots.ur.twin.model import JOINT_NAMES, TORQUE_LIMITS, add_ur5e, compile_scene, empty_scene, worldbody_of
+from bid_ros.robots.ur.twin.model import MODEL_JOINTS, TORQUE_LIMITS, add_ur5e, compile_scene, empty_scene
 from bid_ros.robots.ur.twin.plant import Array, six_angles
+from bid_ros.sim.mjcf import part
 
 # Torque per motor current behind the gear, N m/A. Not published; plausible for the robot's two sizes of joints.
 TORQUE_PER_CURRENT: Final = (12.0, 12.0, 12.0, 9.0, 9.0, 9.0)
@@ -50,7 +51,7 @@ class MujocoPlant:
         data: mujoco.MjData,
         initial_q: ArrayLike,
         before_step: Callable[[], None] | None = None,
-        joint_names: Sequence[str] = JOINT_NAMES,
+        joint_names: Sequence[str] = MODEL_JOINTS,
     ) -> None:
         try:
             joints = [model.joint(name) for name in joint_names]
@@ -151,6 +152,6 @@ def standing_arm(initial_q: ArrayLike, kinematics: Kinematics = UR5E) -> MujocoP
         ArmError: if these are not six finite angles.
     """
     scene = empty_scene()
-    add_ur5e(worldbody_of(scene), kinematics=kinematics)
+    add_ur5e(part(scene, "worldbody"), kinematics=kinematics)
     model = compile_scene(scene)
     return MujocoPlant(model, mujoco.MjData(model), initial_q)

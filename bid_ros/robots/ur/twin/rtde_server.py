@@ -70,12 +70,12 @@ class RtdeSession:
         self._stalled = 0
         self._answers = {
             PackageType.REQUEST_PROTOCOL_VERSION: self._negotiate,
-            PackageType.GET_URCONTROL_VERSION: self._tell_version,
+            PackageType.GET_URCONTROL_VERSION: lambda _: self._reply(PackageType.GET_URCONTROL_VERSION, server.version),
             PackageType.SETUP_OUTPUTS: self._set_up_outputs,
             PackageType.SETUP_INPUTS: self._set_up_inputs,
             PackageType.START: self._start,
             PackageType.PAUSE: self._pause,
-            PackageType.TEXT_MESSAGE: self._ignore,
+            PackageType.TEXT_MESSAGE: lambda _: None,  # it is for the controller's log, which the twin does not keep
             PackageType.DATA_PACKAGE: self._take,
         }
 
@@ -126,9 +126,6 @@ class RtdeSession:
         self._negotiated = int.from_bytes(payload, "big") == PROTOCOL_VERSION
         self._reply(PackageType.REQUEST_PROTOCOL_VERSION, bytes([self._negotiated]))
 
-    def _tell_version(self, payload: bytes) -> None:
-        self._reply(PackageType.GET_URCONTROL_VERSION, self._server.version)
-
     def _set_up_outputs(self, payload: bytes) -> None:
         self._need_version()
         if len(payload) < 8:
@@ -169,9 +166,6 @@ class RtdeSession:
     def _pause(self, payload: bytes) -> None:
         self.started = False
         self._reply(PackageType.PAUSE, b"\x01")
-
-    def _ignore(self, payload: bytes) -> None:
-        """A client's text is for the controller's log, which the twin does not keep."""
 
     def _take(self, payload: bytes) -> None:
         if not payload or not 1 <= payload[0] <= len(self._inputs):

@@ -8,13 +8,13 @@ from bid_ros.core.rotation import matrix_from_vector
 from bid_ros.robots.ur.kinematics import UR5, UR5E, Kinematics
 from bid_ros.robots.ur.twin.model import (
     FLANGE,
-    JOINT_NAMES,
+    MODEL_JOINTS,
     TORQUE_LIMITS,
     add_ur5e,
     compile_scene,
     empty_scene,
-    worldbody_of,
 )
+from bid_ros.sim.mjcf import part
 
 # Mass in kg, centre of mass in m and inertia in kg m2 (xx yy zz xy xz yz), in the frame at the link's far end.
 PUBLISHED = [
@@ -31,7 +31,7 @@ def build(
     base_pos: tuple[float, float, float] = (0.0, 0.0, 0.0), kinematics: Kinematics = UR5E
 ) -> tuple[mujoco.MjModel, mujoco.MjData]:
     scene = empty_scene()
-    add_ur5e(worldbody_of(scene), base_pos=base_pos, kinematics=kinematics)
+    add_ur5e(part(scene, "worldbody"), base_pos=base_pos, kinematics=kinematics)
     model = compile_scene(scene)
     return model, mujoco.MjData(model)
 
@@ -39,7 +39,7 @@ def build(
 def test_six_joints_in_order_with_the_published_range() -> None:
     model, _ = build()
     assert model.nq == model.nv == 6
-    assert tuple(model.joint(i).name for i in range(6)) == JOINT_NAMES
+    assert tuple(model.joint(i).name for i in range(6)) == MODEL_JOINTS
     np.testing.assert_allclose(model.jnt_range, [[-2 * math.pi, 2 * math.pi]] * 6)
     assert TORQUE_LIMITS == (150.0, 150.0, 150.0, 28.0, 28.0, 28.0)
 
@@ -110,5 +110,5 @@ def test_model_is_light_and_its_links_touch_nothing() -> None:
 @pytest.mark.parametrize("timestep", [0.001, 0.002])
 def test_timestep_is_the_one_asked_for(timestep: float) -> None:
     scene = empty_scene(timestep)
-    add_ur5e(worldbody_of(scene))
+    add_ur5e(part(scene, "worldbody"))
     assert compile_scene(scene).opt.timestep == timestep

@@ -5,9 +5,10 @@ import pytest
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.robotiq.model import TOOL_FROM_FLANGE, add_gripper
 from bid_ros.robots.ur.kinematics import UR5E, ToolKinematics
-from bid_ros.robots.ur.twin.model import TORQUE_LIMITS, add_ur5e, compile_scene, empty_scene, worldbody_of
+from bid_ros.robots.ur.twin.model import TORQUE_LIMITS, add_ur5e, compile_scene, empty_scene
 from bid_ros.robots.ur.twin.moves import MoveL
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant, standing_arm
+from bid_ros.sim.mjcf import part
 
 HOME = np.array([0.0, -1.6, 1.8, -1.77, -1.57, 0.0])
 REST = np.zeros(6)
@@ -16,7 +17,7 @@ TCP = np.array([0.0, 0.0, TOOL_FROM_FLANGE, 0.0, 0.0, 0.0])
 
 def with_gripper(timestep: float = 0.002) -> tuple[mujoco.MjModel, mujoco.MjData, MujocoPlant]:
     scene = empty_scene(timestep)
-    add_gripper(scene, add_ur5e(worldbody_of(scene)))
+    add_gripper(scene, add_ur5e(part(scene, "worldbody")))
     model = compile_scene(scene)
     data = mujoco.MjData(model)
     return model, data, MujocoPlant(model, data, HOME)
