@@ -60,11 +60,6 @@ class PlannedTeleoperator:
         assert self._source is not None
         return self._source.chunk_at(now_ns, steps, dt_ns)
 
-    def reset(self) -> None:
-        """Forget the plan."""
-        self._trajectory = self._source = None
-        self._phases = []
-
     def _follow(self, trajectory: Trajectory, phases: Sequence[tuple[float, str]], now_ns: int, frame_id: str) -> None:
         """Take a plan that begins at ``now_ns``. Phases are (begin in s, name), in order of time."""
         self._trajectory, self._phases = trajectory, list(phases)

@@ -53,11 +53,6 @@ class Deadlines:
         self._last: dict[str, int] = {}
         self._armed_ns: int | None = None
 
-    @property
-    def limits(self) -> Mapping[str, float]:
-        """The allowed silence in s of each sender."""
-        return dict(self._limits)
-
     def beat(self, name: str, steady_ns: int) -> None:
         """Note a heartbeat of ``name`` at ``steady_ns``. An instant before the last heartbeat changes nothing.
 
@@ -85,8 +80,3 @@ class Deadlines:
             if age > self._limits[name]
         ]
         return max(late, key=lambda item: item.age_s - item.limit_s, default=None)
-
-    def reset(self) -> None:
-        """Forget every heartbeat and disarm."""
-        self._last.clear()
-        self._armed_ns = None

@@ -42,15 +42,6 @@ def test_a_late_message_does_not_make_a_name_older():
     assert watch.expired(700 * MS) is None
 
 
-def test_reset_forgets_everything():
-    watch = Deadlines({"policy": 0.3})
-    watch.beat("policy", 0)
-    watch.arm(0)
-    watch.reset()
-    assert watch.ages(10_000 * MS) == {}
-    assert watch.expired(10_000 * MS) is None
-
-
 @pytest.mark.parametrize("limits", [{}, {"policy": 0.0}, {"policy": -1.0}, {"policy": float("nan")}])
 def test_limits_are_checked(limits):
     with pytest.raises(ValueError, match="valid is"):

@@ -159,11 +159,6 @@ class FingerDrive:
             return FingerStatus.MOVING
         return FingerStatus.BLOCKED_CLOSING if self.opening > self.target else FingerStatus.BLOCKED_OPENING
 
-    @property
-    def force(self) -> float:
-        """Force the motor puts on each finger now, N, negative when closing."""
-        return float(self._data.actuator_force[self._actuator])
-
     def place(self, opening: float) -> None:
         """Put the fingers at an opening at once, at rest, for the layout of a scene; ArmError if it is impossible."""
         self.command(opening, SPEED_RANGE[1], FORCE_RANGE[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 import mujoco
@@ -36,7 +36,6 @@ class MujocoPlant:
         initial_q: ``(6,)`` rad, where the arm is put at once.
         before_step: called before every step of the physics, for all that happens around the arm: the gripper's drive,
             strings, belts.
-        joint_names: of the six joints in ``model``, base to wrist 3.
 
     Attributes:
         joint_torques: ``(6,)`` N m that the motors gave in the latest step.
@@ -51,10 +50,9 @@ class MujocoPlant:
         data: mujoco.MjData,
         initial_q: ArrayLike,
         before_step: Callable[[], None] | None = None,
-        joint_names: Sequence[str] = MODEL_JOINTS,
     ) -> None:
         try:
-            joints = [model.joint(name) for name in joint_names]
+            joints = [model.joint(name) for name in MODEL_JOINTS]
         except KeyError as error:
             raise ArmError(f"the scene has no UR5e to drive: {error.args[0]}; add it with add_ur5e") from error
         self._model, self._data, self._before_step = model, data, before_step

@@ -7,7 +7,7 @@ precompiled ``struct``, so that packing 150 numbers 500 times a second costs nex
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Final
 
@@ -140,26 +140,12 @@ class FieldTable:
         places = [place for name in names for place in range(self.places[name].start, self.places[name].stop)]
         return form, places
 
-
-class OutputRecipe:
-    """Packs the current values of some output fields.
-
-    Args:
-        table: the output fields.
-        names: those to pack, all known.
-        number: recipe id, the first byte of a package.
-    """
-
-    def __init__(self, table: FieldTable, names: Sequence[str], number: int) -> None:
-        self._values = table.values
-        self._form, places = table.layout(names)
+    def packer(self, names: Sequence[str], number: int) -> Callable[[], bytes]:
+        """Return what packs the current values of known ``names`` after the recipe id ``number``: a data package."""
+        form, places = self.layout(names)
         # itemgetter returns a bare item for a single place; asking for it twice and dropping one is simpler.
-        self._pick = itemgetter(*places, places[0])
-        self._number = number
-
-    def pack(self) -> bytes:
-        """Return the payload of a data package."""
-        return self._form.pack(self._number, *self._pick(self._values)[:-1])
+        pick = itemgetter(*places, places[0])
+        return lambda: form.pack(number, *pick(self.values)[:-1])
 
 
 class InputRecipe:

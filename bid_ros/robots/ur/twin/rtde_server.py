@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from bid_ros.robots.ur.rtde import PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
 from bid_ros.robots.ur.twin.inputs import Inputs
 from bid_ros.robots.ur.twin.net import Connection, Misbehaviour, Switchboard
-from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND, FieldTable, InputRecipe, OutputRecipe
+from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND, FieldTable, InputRecipe
 
 STALL_LIMIT_S: Final = 5.0  # a client that takes nothing for this long is dropped, and its inputs are free again
 OUTPUT_RECIPE_ID: Final = 1
@@ -63,7 +63,7 @@ class RtdeSession:
         self._server = server
         self._reader = PackageReader()
         self._negotiated = False
-        self._output: OutputRecipe | None = None
+        self._output: Callable[[], bytes] | None = None
         self._inputs: list[InputRecipe] = []
         self._share = 1.0  # packages per cycle
         self._due = 0.0
@@ -109,7 +109,7 @@ class RtdeSession:
             return
         self._due -= 1.0
         assert self._output is not None
-        if self.connection.offer(package(PackageType.DATA_PACKAGE, self._output.pack())):
+        if self.connection.offer(package(PackageType.DATA_PACKAGE, self._output())):
             self._stalled = 0
             return
         self._server.left_out += 1
@@ -138,7 +138,7 @@ class RtdeSession:
         self._output = None
         self.started = False
         if NOT_FOUND not in types:
-            self._output = OutputRecipe(self._server.outputs, names, OUTPUT_RECIPE_ID)
+            self._output = self._server.outputs.packer(names, OUTPUT_RECIPE_ID)
             self._share = min(1.0, frequency / self._server.rate)
             self._due = 1.0 - self._share
         number = OUTPUT_RECIPE_ID if self._output else 0

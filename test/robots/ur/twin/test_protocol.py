@@ -15,7 +15,6 @@ from bid_ros.robots.ur.twin.recipes import (
     OUTPUT_TYPES,
     FieldTable,
     InputRecipe,
-    OutputRecipe,
 )
 from bid_ros.robots.ur.twin.rtde_server import ERROR, field_names, text_message
 from bid_ros.robots.ur.twin.script_port import MAX_SCRIPT, ScriptSession, Waypoint, parse_script
@@ -60,8 +59,8 @@ def test_output_recipe_packs_in_the_order_asked_for():
     table.set("output_int_register_47", -5)
     names = ["runtime_state", "actual_q", "output_int_register_47", "actual_digital_output_bits"]
     expected = struct.pack(">BI6diQ", 3, 2, *range(6), -5, 0)
-    assert OutputRecipe(table, names, 3).pack() == expected
-    assert OutputRecipe(table, ["timestamp"], 1).pack() == bytes([1]) + bytes(8)
+    assert table.packer(names, 3)() == expected
+    assert table.packer(["timestamp"], 1)() == bytes([1]) + bytes(8)
     assert table.reply(["actual_q", "nothing"]) == ["VECTOR6D", NOT_FOUND]
 
 
