@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -75,10 +76,7 @@ class Feature:
     @property
     def size(self) -> int:
         """Number of values of a vector feature (product of the shape)."""
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        return size
+        return math.prod(self.shape)
 
 
 @settings(error=TaskError)

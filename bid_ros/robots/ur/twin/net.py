@@ -112,15 +112,11 @@ class Switchboard:
         Raises:
             ArmError: if the port is taken or the address is not one of this computer.
         """
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((self._address, port))
-            listener.listen()
-            listener.setblocking(False)
+            listener = socket.create_server((self._address, port))
         except OSError as error:
-            listener.close()
             raise ArmError(f"the UR twin cannot serve {name} on {self._address}:{port}: {error}") from error
+        listener.setblocking(False)
         self._listeners.append(listener)
         self._selector.register(listener, selectors.EVENT_READ, (name, open_session))
 
