@@ -14,7 +14,7 @@ from bid_ros.tasks.picking.demonstration import ScriptedPicker
 from bid_ros.tasks.picking.lockstep import PickingLockstep
 from bid_ros.tasks.picking.score import PickingScore
 from bid_ros.tasks.picking.string_path import picking_layout
-from bid_ros.tasks.picking.world import PickingTruth
+from bid_ros.tasks.world import TaskTruth
 
 
 def tool_start(seed: int) -> np.ndarray:
@@ -32,9 +32,9 @@ class Demonstration:
     """What a demonstration was: its outcome, and phase and state at the end of each cycle."""
 
     outcome: str
-    samples: tuple[tuple[str, PickingTruth], ...]
+    samples: tuple[tuple[str, TaskTruth], ...]
 
-    def of(self, *phases: str) -> list[PickingTruth]:
+    def of(self, *phases: str) -> list[TaskTruth]:
         """States of some phases."""
         return [truth for phase, truth in self.samples if phase in phases]
 
@@ -58,8 +58,8 @@ def demonstrate(
     while (now_s := scene.now_s - begin_s) < picker.duration and score.outcome == "pending":
         tool, _, _, _ = picker.pose_at(max(now_s - lag_s, 0.0))
         _, _, width, phase = picker.pose_at(now_s)
-        if knows and not scene.truth.grasped:
-            shift[:2] = scene.truth.cup_position[:2] - layout.cup_start
+        if knows and not scene.truth.held:
+            shift[:2] = scene.truth.bodies["cup"][0][:2] - layout.cup_start
         left = 1.0 - minimum_jerk(np.array([now_s - lag_s]), carry_s, lower_s)[0]
         truth = scene.cycle(tool + left * shift, width)
         samples.append((phase, truth))

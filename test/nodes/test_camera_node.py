@@ -25,7 +25,7 @@ from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.qos import IMAGE, STATE, STATIC_TRANSFORMS
 from bid_ros.robots.franka.model import scene_model
 from bid_ros.sim.renderer import SceneRenderer
-from bid_ros.tasks.placing.twin import PlacingScene
+from bid_ros.tasks.placing.world import SCENE
 
 START_S = 40.0
 NAMES = ("third_person", "wrist")
@@ -178,7 +178,7 @@ def test_a_camera_file_of_other_cameras_ends_the_node_with_one_sentence(bench, r
 def test_the_twins_cameras_show_the_scene_that_was_published(bench, root, tmp_path):
     harness = Harness(bench, root, tmp_path, {name: {"source": "twin"} for name in NAMES})
     harness.pictures.clear()
-    model = scene_model(PlacingScene())
+    model = scene_model(SCENE)
     data = mujoco.MjData(model)
     mujoco.mj_resetData(model, data)
     scene = TwinScene(

@@ -13,27 +13,25 @@ from bid_ros.tasks.placing.geometry import (
     GRASP_BELOW_TOP,
     OBJECT_LENGTH,
 )
-from bid_ros.tasks.placing.scene import SceneAddresses
-from bid_ros.tasks.placing.twin import PlacingScene
+from bid_ros.tasks.placing.world import SCENE
 
 
 @pytest.fixture(scope="module")
 def renderer():
-    made = SceneRenderer(scene_model(PlacingScene()), 96, 96)
+    made = SceneRenderer(scene_model(SCENE), 96, 96)
     yield made
     made.close()
 
 
 def state(cup: tuple[float, float] = (0.52, 0.0)) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The arm at home with the object in its gripper, the cup at ``cup``."""
-    model = scene_model(PlacingScene())
+    model = scene_model(SCENE)
     data = mujoco.MjData(model)
-    at = SceneAddresses.of(model)
     data.qpos[:7] = HOME_Q
-    data.qpos[list(at.fingers_qpos)] = 0.02
+    data.qpos[7:9] = 0.02
     x, y, z = HOME_TOOL
-    data.qpos[at.object_qpos : at.object_qpos + 7] = [x, y, z + GRASP_BELOW_TOP - OBJECT_LENGTH / 2, 1, 0, 0, 0]
-    data.mocap_pos[at.cup, :2] = cup
+    data.joint("object_joint").qpos[:] = [x, y, z + GRASP_BELOW_TOP - OBJECT_LENGTH / 2, 1, 0, 0, 0]
+    data.mocap_pos[0, :2] = cup
     return data.qpos, data.mocap_pos, data.mocap_quat
 
 
@@ -91,7 +89,7 @@ def test_flat_arrays_of_a_message_are_accepted(renderer: SceneRenderer) -> None:
 
 
 def test_one_camera_at_another_size() -> None:
-    other = SceneRenderer(scene_model(PlacingScene()), width=160, height=120, cameras=["wrist"])
+    other = SceneRenderer(scene_model(SCENE), width=160, height=120, cameras=["wrist"])
     images = other.render(*state())
     other.close()
     assert {name: image.shape for name, image in images.items()} == {"wrist": (120, 160, 3)}
@@ -106,17 +104,17 @@ def test_state_of_another_scene_is_refused(renderer: SceneRenderer) -> None:
 @pytest.mark.parametrize(("width", "cameras", "text"), [(4, ["wrist"], "4 x 96"), (96, ["roof"], "no camera 'roof'")])
 def test_impossible_request_is_refused(width: int, cameras: list[str], text: str) -> None:
     with pytest.raises(CameraError, match=text):
-        SceneRenderer(scene_model(PlacingScene()), width, 96, cameras)
+        SceneRenderer(scene_model(SCENE), width, 96, cameras)
 
 
 def test_no_working_opengl_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MUJOCO_GL", raising=False)
     monkeypatch.setattr(module, "BACKENDS", ("absent",))
     with pytest.raises(CameraError, match=r"tried absent.*install libegl1"):
-        SceneRenderer(scene_model(PlacingScene()), 96, 96)
+        SceneRenderer(scene_model(SCENE), 96, 96)
 
 
 def test_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUJOCO_GL", "directx")
     with pytest.raises(CameraError, match="'directx'; valid are egl, osmesa"):
-        SceneRenderer(scene_model(PlacingScene()), 96, 96)
+        SceneRenderer(scene_model(SCENE), 96, 96)

@@ -14,9 +14,9 @@ from bid_ros.tasks.base import Demonstrator, Score, Setup, Stage, Style, TaskDes
 
 # Imported on demand: a system with another task does not need the packages of this twin.
 def _scene(task: Task) -> TwinScene:
-    from bid_ros.tasks.picking.twin import PickingScene
+    from bid_ros.tasks.picking.world import SCENE
 
-    return PickingScene()
+    return SCENE
 
 
 def _score() -> Score:

@@ -15,8 +15,8 @@ from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
 from bid_ros.sim.twin import SceneState
 from bid_ros.tasks.picking.string_path import PickingLayout
-from bid_ros.tasks.picking.twin import PickingScene
-from bid_ros.tasks.picking.world import PickingTruth, PickingWorld
+from bid_ros.tasks.picking.world import SCENE, PickingWorld
+from bid_ros.tasks.world import TaskTruth
 
 Array = NDArray[np.float64]
 TCP: Final = (0.0, 0.0, TOOL_FROM_FLANGE, 0.0, 0.0, 0.0)
@@ -41,7 +41,7 @@ class PickingLockstep:
 
     def __init__(self, layout: PickingLayout, tool_start: ArrayLike) -> None:
         self.layout = layout
-        self._model = scene_model(PickingScene())
+        self._model = scene_model(SCENE)
         self._data = mujoco.MjData(self._model)
         self._fingers = FingerDrive(self._model, self._data)
         self._q = self._joints(np.asarray(tool_start, dtype=np.float64), np.array(DOWN_QUATERNION), np.array(HOME_Q))
@@ -57,7 +57,7 @@ class PickingLockstep:
         return self._cycles * CYCLE_S
 
     @property
-    def truth(self) -> PickingTruth:
+    def truth(self) -> TaskTruth:
         """Poses of everything. Its stamp counts from the start."""
         return self._world.ground_truth(round(self.now_s * 1e9))
 
@@ -70,7 +70,7 @@ class PickingLockstep:
         """Let the string begin to pull."""
         self._world.start_path()
 
-    def cycle(self, position: Array, width: float, quaternion: ArrayLike = DOWN_QUATERNION) -> PickingTruth:
+    def cycle(self, position: Array, width: float, quaternion: ArrayLike = DOWN_QUATERNION) -> TaskTruth:
         """Go on by a cycle of ``CYCLE_S``, to a pose of the tool. Return the poses after it.
 
         Args:

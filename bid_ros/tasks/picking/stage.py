@@ -16,7 +16,7 @@ from bid_ros.tasks.base import PENDING
 from bid_ros.tasks.picking.lockstep import PickingLockstep
 from bid_ros.tasks.picking.score import PickingScore
 from bid_ros.tasks.picking.string_path import picking_layout
-from bid_ros.tasks.picking.twin import PickingScene
+from bid_ros.tasks.picking.world import SCENE
 
 
 class PickingStage:
@@ -32,7 +32,7 @@ class PickingStage:
     """
 
     def __init__(self, width: int, height: int, cameras: Sequence[str], thresholds: GripperThresholds) -> None:
-        self._renderer = SceneRenderer(scene_model(PickingScene()), width, height, cameras)
+        self._renderer = SceneRenderer(scene_model(SCENE), width, height, cameras)
         self._score = PickingScore()
         self._scene: PickingLockstep | None = None
         self._thresholds = thresholds

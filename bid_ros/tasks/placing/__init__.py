@@ -15,9 +15,9 @@ from bid_ros.tasks.placing.geometry import OBJECT_DIAMETER
 
 # Imported on demand: a system with another task does not need the packages of this twin.
 def _scene(task: Task) -> TwinScene:
-    from bid_ros.tasks.placing.twin import PlacingScene
+    from bid_ros.tasks.placing.world import SCENE
 
-    return PlacingScene()
+    return SCENE
 
 
 def _score() -> Score:

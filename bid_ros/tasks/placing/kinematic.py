@@ -14,9 +14,9 @@ from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.robots.franka.model import HOME_Q, ROBOT, TOOL_FROM_HAND, scene_model
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.tasks.placing.geometry import CUP_WALL, OBJECT_LENGTH
-from bid_ros.tasks.placing.scene import CAMERAS, SceneAddresses
-from bid_ros.tasks.placing.twin import PlacingScene
-from bid_ros.tasks.placing.world import object_in_hand
+from bid_ros.tasks.placing.scene import CAMERAS
+from bid_ros.tasks.placing.world import FINGERS, HAND, SCENE, object_in_hand
+from bid_ros.tasks.world import along
 
 Array = NDArray[np.float64]
 DAMPING: Final = 1e-4
@@ -36,10 +36,11 @@ class KinematicScene:
     """
 
     def __init__(self, width: int = 96, height: int = 96, cameras: Sequence[str] = CAMERAS) -> None:
-        self._model = scene_model(PlacingScene())
+        self._model = scene_model(SCENE)
         self._renderer = SceneRenderer(self._model, width, height, cameras)
         self._data = mujoco.MjData(self._model)
-        self._at = SceneAddresses.of(self._model)
+        self._hand, self._object = self._data.body(HAND), self._data.joint("object_joint")
+        self._fingers = [self._data.joint(name) for name in FINGERS]
         joints = [self._model.joint(f"{ROBOT}fr3_joint{number}") for number in range(1, 8)]
         self._qpos = [int(joint.qposadr[0]) for joint in joints]
         self._dof = [int(joint.dofadr[0]) for joint in joints]
@@ -53,9 +54,7 @@ class KinematicScene:
 
     def tool_position(self) -> Array:
         """Position of the tool, ``(3,)`` m, base frame."""
-        hand = self._at.hand
-        place: Array = self._data.xpos[hand] + TOOL_FROM_HAND * self._data.xmat[hand][2::3]
-        return place
+        return along(self._hand, TOOL_FROM_HAND)
 
     def move(self, position: Array, quaternion: Array) -> None:
         """Pose the tool at ``(3,)`` m and ``(4,)`` xyzw, base frame, by damped least squares.
@@ -70,7 +69,7 @@ class KinematicScene:
                 return
             tool = self.tool_position()
             mujoco.mj_comPos(self._model, self._data)
-            mujoco.mj_jac(self._model, self._data, self._jacobian[:3], self._jacobian[3:], tool, self._at.hand)
+            mujoco.mj_jac(self._model, self._data, self._jacobian[:3], self._jacobian[3:], tool, self._hand.id)
             columns = self._jacobian[:, self._dof]
             self._data.qpos[self._qpos] += columns.T @ np.linalg.solve(columns @ columns.T + DAMPING * np.eye(6), off)
             mujoco.mj_kinematics(self._model, self._data)
@@ -84,11 +83,12 @@ class KinematicScene:
             in_hand: whether the object is between the fingers; else it stands in the cup.
             cup: ``(2,)`` axis of the cup on the table, m, base frame.
         """
-        data, at = self._data, self._at
-        data.qpos[list(at.fingers_qpos)] = gripper_width / 2
+        data = self._data
+        for finger in self._fingers:
+            finger.qpos[:] = gripper_width / 2
         pose = np.array([*cup, CUP_WALL + OBJECT_LENGTH / 2, 1.0, 0.0, 0.0, 0.0])
-        data.qpos[at.object_qpos : at.object_qpos + 7] = object_in_hand(data, at) if in_hand else pose
-        data.mocap_pos[at.cup, :2] = cup
+        self._object.qpos[:] = object_in_hand(self._hand) if in_hand else pose
+        data.mocap_pos[self._model.body("cup").mocapid[0], :2] = cup
         return self._renderer.render(data.qpos, data.mocap_pos, data.mocap_quat)
 
     def close(self) -> None:
@@ -96,6 +96,6 @@ class KinematicScene:
         self._renderer.close()
 
     def _error(self, position: Array, wanted: Array) -> Array:
-        turn = wanted @ self._data.xmat[self._at.hand].reshape(3, 3).T
+        turn = wanted @ self._hand.xmat.reshape(3, 3).T
         axis = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
         return np.concatenate([position - self.tool_position(), axis / 2])

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
 from typing import Final
 
-import mujoco
-
-from bid_ros.robots.franka.model import GRIP, ROBOT
-from bid_ros.sim.mjcf import OBJECT_BITS, WORLD_BITS, geom, look, text
+from bid_ros.robots.franka.model import GRIP
+from bid_ros.sim.mjcf import OBJECT_BITS, WORLD_BITS, geom
 from bid_ros.tasks.placing.geometry import (
     CUP_BOTTOM_RADIUS,
     CUP_HEIGHT,
@@ -23,6 +20,7 @@ from bid_ros.tasks.placing.geometry import (
     OBJECT_MASS,
     OBJECT_RADIUS,
 )
+from bid_ros.tasks.world import WRIST_UP, add_camera
 
 CAMERAS: Final = ("third_person", "wrist")
 
@@ -32,39 +30,6 @@ _CUP_FLOOR: Final = "0.06 0.14 0.35 1"
 _OBJECT: Final = "1.0 0.45 0.05 1"
 
 
-@dataclass(frozen=True)
-class SceneAddresses:
-    """Where the scene's parts lie in the arrays of a compiled model.
-
-    Attributes:
-        object_qpos, object_qvel: first index of the object's pose (7 values, quaternion wxyz) and velocity (6).
-        fingers_qpos, fingers_qvel: indices of the two finger joints; their sum is the opening width in m.
-        cup: row in ``mocap_pos`` and ``mocap_quat``.
-        hand: body index; the tool's frame lies ``TOOL_FROM_HAND`` along its z axis.
-    """
-
-    object_qpos: int
-    object_qvel: int
-    fingers_qpos: tuple[int, int]
-    fingers_qvel: tuple[int, int]
-    cup: int
-    hand: int
-
-    @classmethod
-    def of(cls, model: mujoco.MjModel) -> SceneAddresses:
-        """Look the parts up by name in a model of this scene."""
-        free = model.joint("object_joint")
-        fingers = [model.joint(f"{ROBOT}finger_joint{i}") for i in (1, 2)]
-        return cls(
-            object_qpos=int(free.qposadr[0]),
-            object_qvel=int(free.dofadr[0]),
-            fingers_qpos=(int(fingers[0].qposadr[0]), int(fingers[1].qposadr[0])),
-            fingers_qvel=(int(fingers[0].dofadr[0]), int(fingers[1].dofadr[0])),
-            cup=int(model.body("cup").mocapid[0]),
-            hand=int(model.body(f"{ROBOT}hand").id),
-        )
-
-
 def furnish(scene: ET.Element, hand: ET.Element) -> None:
     """Add table, cup, object and cameras, as :meth:`bid_ros.sim.twin.TwinScene.furnish` says."""
     worldbody = scene.find("worldbody")
@@ -72,7 +37,10 @@ def furnish(scene: ET.Element, hand: ET.Element) -> None:
     geom(worldbody, "box", name="table", size="0.6 0.6 0.02", pos="0.4 0 -0.02", rgba=_TABLE, **WORLD_BITS)
     _add_cup(worldbody)
     _add_object(worldbody)
-    _add_cameras(worldbody, hand)
+    # As near as the cup's range and the held object's lower end at every start allow.
+    add_camera(worldbody, CAMERAS[0], 27, (1.26, 0.37, 0.67), (0.56, 0.03, 0.18))
+    # Beside the fingers, where wrist cameras are mounted; the palm stays just out of the picture.
+    add_camera(hand, CAMERAS[1], 75, (0.09, 0.0, 0.055), (0.03, 0.0, 0.20), WRIST_UP)
 
 
 def _add_cup(worldbody: ET.Element) -> None:
@@ -106,15 +74,3 @@ def _add_object(worldbody: ET.Element) -> None:
     ET.SubElement(body, "freejoint", name="object_joint")
     size = f"{OBJECT_RADIUS} {OBJECT_LENGTH / 2}"
     geom(body, "cylinder", name="object", size=size, mass=str(OBJECT_MASS), rgba=_OBJECT, **GRIP, **OBJECT_BITS)
-
-
-def _add_cameras(worldbody: ET.Element, hand: ET.Element) -> None:
-    third_person, wrist = CAMERAS
-    # As near as the cup's range and the held object's lower end at every start allow.
-    eye = (1.26, 0.37, 0.67)
-    axes = look(eye, (0.56, 0.03, 0.18))
-    ET.SubElement(worldbody, "camera", name=third_person, mode="fixed", fovy="27", pos=text(eye), xyaxes=axes)
-    # Beside the fingers, where wrist cameras are mounted; the palm stays just out of the picture.
-    eye = (0.09, 0.0, 0.055)
-    axes = look(eye, (0.03, 0.0, 0.20), up=(1.0, 0.0, 0.0))
-    ET.SubElement(hand, "camera", name=wrist, mode="fixed", fovy="75", pos=text(eye), xyaxes=axes)

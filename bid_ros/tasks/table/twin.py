@@ -13,6 +13,7 @@ from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import quaternion_from_matrix
 from bid_ros.sim.mjcf import NO_BITS, WORLD_BITS, geom, look, text
 from bid_ros.sim.twin import Pose
+from bid_ros.tasks.world import WRIST_UP, add_camera
 
 _TABLE: Final = "0.55 0.50 0.44 1"
 _WORKSPACE: Final = "0.68 0.64 0.57 1"
@@ -82,12 +83,9 @@ class TableScene:
         geom(worldbody, "box", name="workspace", size=text(size), pos=text(place), rgba=_WORKSPACE, **NO_BITS)
         for name in self._cameras:
             if on_wrist(name):
-                axes = look(WRIST_EYE, WRIST_TARGET, up=(1.0, 0.0, 0.0))
-                where = {"fovy": "75", "pos": text(WRIST_EYE), "xyaxes": axes}
+                add_camera(hand, name, 75, WRIST_EYE, WRIST_TARGET, WRIST_UP)
             else:
-                where = {"fovy": str(FOVY), "pos": text(EYE), "xyaxes": look(EYE, MIDDLE)}
-            parent = hand if on_wrist(name) else worldbody
-            ET.SubElement(parent, "camera", {"name": name, "mode": "fixed", **where})
+                add_camera(worldbody, name, FOVY, EYE, MIDDLE)
 
     def layout(self, seed: int, speed: float) -> None:
         """Return nothing, as nothing is laid out; TaskError if something is to move."""

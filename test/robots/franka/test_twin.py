@@ -9,14 +9,14 @@ from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.robots.franka.twin import FrankaTwin
 from bid_ros.tasks.placing.cup_path import episode_scene
 from bid_ros.tasks.placing.geometry import OBJECT_LENGTH
-from bid_ros.tasks.placing.twin import PlacingScene
+from bid_ros.tasks.placing.world import SCENE
 
 HOST = "127.0.41.1"
 
 
 @pytest.fixture(scope="module")
 def twin():
-    made = FrankaTwin(PlacingScene(), [HOST])
+    made = FrankaTwin(SCENE, [HOST])
     made.start()
     yield made
     made.stop()
@@ -59,12 +59,12 @@ def test_reset_lays_out_the_seed(twin: FrankaTwin) -> None:
     scene = twin.reset(11, cup_speed=0.06)
     expected = episode_scene(11, 0.06)
     np.testing.assert_array_equal(scene.cup_start, expected.cup_start)
-    wait_until(lambda: twin.ground_truth().object_position[2] > 0.2)
+    wait_until(lambda: twin.ground_truth().bodies["object"][0][2] > 0.2)
     truth = twin.ground_truth()
-    np.testing.assert_allclose(truth.cup_position[:2], expected.cup_start)
-    np.testing.assert_allclose(truth.object_position[:2], truth.tool_position[:2], atol=1e-3)
-    assert truth.tool_position[2] - truth.object_position[2] == pytest.approx(OBJECT_LENGTH / 2 - 0.012, abs=1e-3)
-    assert not truth.handed_over
+    np.testing.assert_allclose(truth.bodies["cup"][0][:2], expected.cup_start)
+    np.testing.assert_allclose(truth.bodies["object"][0][:2], truth.tool_position[:2], atol=1e-3)
+    assert truth.tool_position[2] - truth.bodies["object"][0][2] == pytest.approx(OBJECT_LENGTH / 2 - 0.012, abs=1e-3)
+    assert not truth.held
 
 
 def test_cup_waits_for_the_grasp(twin: FrankaTwin) -> None:
@@ -72,14 +72,14 @@ def test_cup_waits_for_the_grasp(twin: FrankaTwin) -> None:
     twin.start_path()
     start = twin.statistics()["steps"]
     wait_until(lambda: twin.statistics()["steps"] > start + 200)
-    np.testing.assert_allclose(twin.ground_truth().cup_position[:2], scene.cup_start, atol=1e-12)
+    np.testing.assert_allclose(twin.ground_truth().bodies["cup"][0][:2], scene.cup_start, atol=1e-12)
 
 
 def test_impossible_speed_is_refused_and_changes_nothing(twin: FrankaTwin) -> None:
-    before = twin.ground_truth().cup_position
+    before = twin.ground_truth().bodies["cup"][0]
     with pytest.raises(TaskError, match="cup speed is 3"):
         twin.reset(99, cup_speed=3.0)
-    np.testing.assert_array_equal(twin.ground_truth().cup_position, before)
+    np.testing.assert_array_equal(twin.ground_truth().bodies["cup"][0], before)
 
 
 def test_calls_from_many_threads_are_answered(twin: FrankaTwin) -> None:
@@ -94,21 +94,21 @@ def test_calls_from_many_threads_are_answered(twin: FrankaTwin) -> None:
 
 
 def test_taken_address_is_one_clear_error(twin: FrankaTwin) -> None:
-    second = FrankaTwin(PlacingScene(), [twin.hostname])
+    second = FrankaTwin(SCENE, [twin.hostname])
     with pytest.raises(ArmError, match=rf"cannot serve {HOST}"):
         second.start()
     second.stop()
 
 
 def test_next_free_address_is_taken(twin: FrankaTwin) -> None:
-    second = FrankaTwin(PlacingScene(), [twin.hostname, "127.0.41.2"])
+    second = FrankaTwin(SCENE, [twin.hostname, "127.0.41.2"])
     second.start()
     assert second.hostname == "127.0.41.2"
     second.stop()
 
 
 def test_twin_that_does_not_run_says_so() -> None:
-    idle = FrankaTwin(PlacingScene(), ["127.0.41.3"])
+    idle = FrankaTwin(SCENE, ["127.0.41.3"])
     assert idle.hostname == ""
     with pytest.raises(ArmError, match="does not run"):
         idle.ground_truth()

@@ -66,10 +66,10 @@ def test_a_recovery_ends_with_the_cup_on_the_saucer(seed):
         for _ in range(60):
             truth = scene.cycle(position, width)
         place = position
-    assert np.linalg.norm(truth.cup_position[:2] - layout.cup_start) < 0.002, "the preparation pushed the cup"
+    assert np.linalg.norm(truth.bodies["cup"][0][:2] - layout.cup_start) < 0.002, "the preparation pushed the cup"
     assert truth.gripper_width == pytest.approx(0.060 if len(steps) == 2 else 0.0, abs=0.002)
     picker = ScriptedPicker("recover", seed)
-    picker.plan(truth.tool_position, truth.cup_position, truth.saucer_position, 0)
+    picker.plan(truth.tool_position, truth.bodies["cup"][0], truth.bodies["saucer"][0], 0)
     for now_ns in range(0, round(picker.duration * 1e9), 50_000_000):
         chunk = picker.chunk_at(now_ns, 16, task.dt_ns)
         verdict = envelope.check(chunk, now_ns, chunk.actions[0, :3])

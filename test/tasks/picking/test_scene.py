@@ -7,7 +7,7 @@ import yaml
 
 from bid_ros.cameras.model import CameraModel
 from bid_ros.core.rotation import matrix_from_quaternion
-from bid_ros.robots.robotiq.model import PADS, TOOL_FROM_FLANGE
+from bid_ros.robots.robotiq.model import FINGERS, PADS, TOOL_FROM_FLANGE
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.twin.model import HOME_Q, MODEL_JOINTS, scene_model
@@ -23,9 +23,9 @@ from bid_ros.tasks.picking.geometry import (
     SAUCER_X,
     SAUCER_Y,
 )
-from bid_ros.tasks.picking.scene import CAMERAS, PickingAddresses
+from bid_ros.tasks.picking.scene import CAMERAS
 from bid_ros.tasks.picking.score import lean
-from bid_ros.tasks.picking.twin import PickingScene
+from bid_ros.tasks.picking.world import SCENE
 
 TCP = (0.0, 0.0, TOOL_FROM_FLANGE, 0.0, 0.0, 0.0)
 DOWN = (np.pi, 0.0, 0.0)
@@ -33,17 +33,18 @@ DOWN = (np.pi, 0.0, 0.0)
 
 @pytest.fixture(scope="module")
 def model() -> mujoco.MjModel:
-    return scene_model(PickingScene())
+    return scene_model(SCENE)
 
 
 def posed(model, tool=(0.48, -0.05, 0.28), cup=(0.5, -0.1), width=MAX_OPENING, saucer=(0.49, 0.2)) -> mujoco.MjData:
     """The scene with the tool, pointing straight down, at a place."""
-    data, at = mujoco.MjData(model), PickingAddresses.of(model)
+    data = mujoco.MjData(model)
     joints = [int(model.joint(name).qposadr[0]) for name in MODEL_JOINTS]
     data.qpos[joints] = UR5E.inverse((*tool, *DOWN), HOME_Q, TCP)
-    data.qpos[list(at.fingers_qpos)] = width / 2
-    data.qpos[at.cup_qpos : at.cup_qpos + 7] = [*cup, 0.0, 1.0, 0.0, 0.0, 0.0]
-    data.mocap_pos[at.saucer, :2] = saucer
+    for finger in FINGERS:
+        data.joint(f"{finger}_joint").qpos[:] = width / 2
+    data.joint("cup_joint").qpos[:] = [*cup, 0.0, 1.0, 0.0, 0.0, 0.0]
+    data.mocap_pos[0, :2] = saucer
     mujoco.mj_forward(model, data)
     return data
 
@@ -67,8 +68,8 @@ def test_the_scene_is_light_and_holds_arm_fingers_cup_and_saucer(model) -> None:
 def test_home_points_the_tool_straight_down_with_the_fingers_along_y(model) -> None:
     pose = UR5E.forward(HOME_Q, TCP)
     np.testing.assert_allclose(pose[:3], (0.48, -0.05, 0.28), atol=1e-6)
-    data, at = posed(model), PickingAddresses.of(model)
-    np.testing.assert_allclose(data.xmat[at.gripper].reshape(3, 3), np.diag([1.0, -1.0, -1.0]), atol=1e-5)
+    data = posed(model)
+    np.testing.assert_allclose(data.body("gripper").xmat.reshape(3, 3), np.diag([1.0, -1.0, -1.0]), atol=1e-5)
     left, right = (data.geom_xpos[model.geom(pad).id] for pad in PADS)
     np.testing.assert_allclose(np.abs(left - right), [0.0, MAX_OPENING + 0.006, 0.0], atol=1e-4)
 
@@ -86,8 +87,8 @@ def test_the_open_gripper_straddles_the_cup_and_the_fingers_stay_off_the_table(m
 @pytest.mark.parametrize("aside", [0.0, 0.03])
 @pytest.mark.parametrize("drop", [0.001, 0.012])
 def test_a_cup_let_go_over_the_saucer_comes_to_stand_on_it(model, aside: float, drop: float) -> None:
-    data, at = posed(model, width=MAX_OPENING), PickingAddresses.of(model)
-    data.qpos[at.cup_qpos : at.cup_qpos + 3] = [0.49 + aside, 0.2, SAUCER_HEIGHT + drop]
+    data = posed(model, width=MAX_OPENING)
+    data.joint("cup_joint").qpos[:3] = [0.49 + aside, 0.2, SAUCER_HEIGHT + drop]
     model_of_cup = model.body("cup").id
     start = data.qpos[:8].copy()
     while data.time < 0.8:
@@ -96,7 +97,7 @@ def test_a_cup_let_go_over_the_saucer_comes_to_stand_on_it(model, aside: float, 
     place, (w, x, y, z) = data.xpos[model_of_cup], data.xquat[model_of_cup]
     np.testing.assert_allclose(place, [0.49 + aside, 0.2, SAUCER_HEIGHT], atol=1.5e-3)
     assert lean((x, y, z, w)) < 0.02
-    assert np.abs(data.qvel[at.cup_qvel : at.cup_qvel + 3]).max() < 0.01
+    assert np.abs(data.joint("cup_joint").qvel[:3]).max() < 0.01
 
 
 @pytest.fixture(scope="module")

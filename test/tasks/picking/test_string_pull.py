@@ -10,8 +10,7 @@ from bid_ros.tasks.picking.geometry import CUP_STRING_HEIGHT
 from bid_ros.tasks.picking.score import lean
 from bid_ros.tasks.picking.string_path import PickingLayout, StringPath, picking_layout
 from bid_ros.tasks.picking.string_pull import MAX_TENSION, StringPull
-from bid_ros.tasks.picking.twin import PickingScene
-from bid_ros.tasks.picking.world import PickingWorld
+from bid_ros.tasks.picking.world import SCENE, PickingWorld
 
 DT = 0.002
 PATH = StringPath((0.49, -0.14), 0.0, 1 / 0.06, 0.04)
@@ -69,7 +68,7 @@ class Table:
     """The scene with an arm too heavy to move and open fingers."""
 
     def __init__(self, layout: PickingLayout) -> None:
-        self.model = scene_model(PickingScene())
+        self.model = scene_model(SCENE)
         self.data = mujoco.MjData(self.model)
         for name, angle in zip(MODEL_JOINTS, (np.pi, -1.6, 1.0, -1.0, -1.57, 0.0), strict=True):
             joint = self.model.joint(name)
@@ -86,7 +85,7 @@ class Table:
         every = round(dt / self.model.opt.timestep)
         for index in range(round(seconds / self.model.opt.timestep)):
             if index % every == 0:
-                seen.append(self.episode.ground_truth(0).cup_position)
+                seen.append(self.episode.ground_truth(0).bodies["cup"][0])
             self.episode.before_step()
             self.fingers.step(self.model.opt.timestep)
             mujoco.mj_step(self.model, self.data)
@@ -107,7 +106,7 @@ def test_the_cup_follows_the_path_upright_at_the_speed_asked_for(seed: int, spee
     np.testing.assert_allclose(radii, abs(1 / layout.path.curvature), atol=0.004)
     truth = table.episode.ground_truth(0)
     assert 0.1 < truth.tension < 1.0
-    assert lean(truth.cup_quaternion) < 0.01
+    assert lean(truth.bodies["cup"][1]) < 0.01
     np.testing.assert_allclose(places[:, 2], 0.0, atol=1e-3)
 
 
@@ -129,4 +128,4 @@ def test_lay_out_forgets_the_episode_before() -> None:
     table.episode.lay_out(layout)
     places = table.run(0.5)
     np.testing.assert_allclose(places[:, :2], np.tile(layout.cup_start, (len(places), 1)), atol=1e-4)
-    np.testing.assert_allclose(table.episode.ground_truth(0).saucer_position[:2], layout.saucer)
+    np.testing.assert_allclose(table.episode.ground_truth(0).bodies["saucer"][0][:2], layout.saucer)

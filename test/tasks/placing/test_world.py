@@ -19,11 +19,10 @@ from bid_ros.tasks.placing.geometry import (
     OBJECT_DIAMETER,
     OBJECT_LENGTH,
 )
-from bid_ros.tasks.placing.scene import SceneAddresses
 from bid_ros.tasks.placing.score import PlacementScore
-from bid_ros.tasks.placing.twin import PlacingScene
-from bid_ros.tasks.placing.world import PlacingWorld
+from bid_ros.tasks.placing.world import SCENE, PlacingWorld
 
+FINGERS = [7, 8]  # after the arm's joints
 LAG = 0.2  # s by which the impedance tracker follows its target
 PERIOD = 0.01  # s, 100 Hz
 GRIP = OBJECT_LENGTH / 2 - GRASP_BELOW_TOP  # m, from the tool down to the centre of the held object
@@ -34,11 +33,10 @@ class Hand:
     """The scene's physics without a server: a joint controller holds the arm at home, a force moves the fingers."""
 
     def __init__(self, width: float = 0.08) -> None:
-        self.model = scene_model(PlacingScene())
+        self.model = scene_model(SCENE)
         self.model.actuator_gainprm[:] = self.model.actuator_biasprm[:] = 0.0
         self.data = mujoco.MjData(self.model)
-        self.at = SceneAddresses.of(self.model)
-        self.data.qpos[list(self.at.fingers_qpos)] = width / 2
+        self.data.qpos[FINGERS] = width / 2
         self.data.qpos[:7] = HOME_Q
         mujoco.mj_forward(self.model, self.data)
         self.episode = PlacingWorld(self.model, self.data)
@@ -48,8 +46,7 @@ class Hand:
         for _ in range(round(seconds / self.model.opt.timestep)):
             error, velocity = HOME_Q - self.data.qpos[:7], self.data.qvel
             self.data.qfrc_applied[:7] = self.data.qfrc_bias[:7] + 1000.0 * error - 50.0 * velocity[:7]
-            fingers = list(self.at.fingers_qvel)
-            self.data.qfrc_applied[fingers] = self.force - 20.0 * velocity[fingers]
+            self.data.qfrc_applied[FINGERS] = self.force - 20.0 * velocity[FINGERS]
             self.episode.before_step()
             mujoco.mj_step(self.model, self.data)
 
@@ -59,15 +56,15 @@ def test_object_hangs_between_open_fingers_until_they_hold_it() -> None:
     hand.episode.lay_out(episode_scene(1))
     hand.run(0.5)
     truth = hand.episode.ground_truth(0)
-    assert not truth.handed_over
-    assert truth.tool_position[2] - truth.object_position[2] == pytest.approx(GRIP, abs=1e-3)
+    assert not truth.held
+    assert truth.tool_position[2] - truth.bodies["object"][0][2] == pytest.approx(GRIP, abs=1e-3)
     hand.force = -40.0
     hand.run(0.5)
     truth = hand.episode.ground_truth(0)
-    assert truth.handed_over
+    assert truth.held
     assert truth.gripper_width == pytest.approx(OBJECT_DIAMETER, abs=1e-3)
     hand.run(1.0)
-    slip = truth.object_position[2] - hand.episode.ground_truth(0).object_position[2]
+    slip = truth.bodies["object"][0][2] - hand.episode.ground_truth(0).bodies["object"][0][2]
     assert abs(slip) < 5e-4
 
 
@@ -77,10 +74,10 @@ def test_cup_moves_only_after_hand_over_and_start() -> None:
     hand.episode.lay_out(scene)
     hand.force = -40.0
     hand.run(0.5)
-    np.testing.assert_allclose(hand.episode.ground_truth(0).cup_position[:2], scene.cup_start, atol=1e-12)
+    np.testing.assert_allclose(hand.episode.ground_truth(0).bodies["cup"][0][:2], scene.cup_start, atol=1e-12)
     hand.episode.start_path()
     hand.run(1.0)
-    np.testing.assert_allclose(hand.episode.ground_truth(0).cup_position[:2], scene.path.position(1.0), atol=1e-9)
+    np.testing.assert_allclose(hand.episode.ground_truth(0).bodies["cup"][0][:2], scene.path.position(1.0), atol=1e-9)
 
 
 def test_an_episode_that_starts_before_the_first_layout_moves_nothing() -> None:
@@ -102,8 +99,8 @@ def test_closed_gripper_is_refused_and_nothing_changes() -> None:
         hand.episode.lay_out(episode_scene(3))
     hand.run(0.01)
     after = hand.episode.ground_truth(0)
-    np.testing.assert_array_equal(after.cup_position, before.cup_position)
-    np.testing.assert_allclose(after.object_position, before.object_position, atol=1e-3)
+    np.testing.assert_array_equal(after.bodies["cup"][0], before.bodies["cup"][0])
+    np.testing.assert_allclose(after.bodies["object"][0], before.bodies["object"][0], atol=1e-3)
 
 
 def test_lay_out_forgets_the_episode_before() -> None:
@@ -120,8 +117,8 @@ def test_lay_out_forgets_the_episode_before() -> None:
     hand.force = -40.0
     hand.run(0.6)
     truth = hand.episode.ground_truth(0)
-    assert truth.handed_over
-    np.testing.assert_allclose(truth.cup_position[:2], scene.cup_start, atol=1e-12)
+    assert truth.held
+    np.testing.assert_allclose(truth.bodies["cup"][0][:2], scene.cup_start, atol=1e-12)
 
 
 HELD_UP_S = 0.1  # a twin that lost more than this was not the robot that the test is about
@@ -137,7 +134,7 @@ class Placer:
 
     def take(self) -> None:
         assert self.gripper.grasp(0.0, 0.1, 40.0, epsilon_inner=0.05, epsilon_outer=0.05)
-        assert self.twin.ground_truth().handed_over
+        assert self.twin.ground_truth().held
 
     def place(self, seconds: float = 20.0) -> tuple[str, float]:
         """Returns the outcome and the slip in m at the release."""
@@ -153,16 +150,16 @@ class Placer:
             time.sleep(PERIOD)
             elapsed, at = time.monotonic() - at, time.monotonic()
             truth = self.twin.ground_truth()
-            seen.append((truth.stamp_ns, truth.cup_position))
+            seen.append((truth.stamp_ns, truth.bodies["cup"][0]))
             (since, first), (until, last) = seen[0], seen[-1]
             ahead = (last - first) / max((until - since) / 1e9, PERIOD) * LAG
             above = np.array([0, 0, RELEASE_TOOL_HEIGHT if lowering else HOVER])
-            lowering = lowering or bool(np.hypot(*(truth.tool_position - truth.cup_position)[:2]) < 0.005)
-            step = truth.cup_position + ahead + above - target
+            lowering = lowering or bool(np.hypot(*(truth.tool_position - truth.bodies["cup"][0])[:2]) < 0.005)
+            step = truth.bodies["cup"][0] + ahead + above - target
             target = target + step * min(1.0, 0.2 * elapsed / max(float(np.linalg.norm(step)), 1e-9))
             tracker.set_target(franky.Affine(target, pose.quaternion))
             if lowering and opening is None and truth.tool_position[2] < RELEASE_TOOL_HEIGHT + 0.004:
-                slip = truth.tool_position[2] - truth.object_position[2] - GRIP
+                slip = truth.tool_position[2] - truth.bodies["object"][0][2] - GRIP
                 opening = threading.Thread(target=self.gripper.move, args=(0.08, 0.1))
                 opening.start()
             score.update(truth.stamp_ns, truth.bodies, truth.tool_position, truth.gripper_width)
@@ -174,7 +171,7 @@ class Placer:
 
 @pytest.fixture(scope="module")
 def placer():
-    twin = FrankaTwin(PlacingScene(), ["127.0.42.1"])
+    twin = FrankaTwin(SCENE, ["127.0.42.1"])
     twin.start()
     yield Placer(twin)
     twin.stop()
@@ -192,5 +189,5 @@ def test_franky_client_places_the_object(placer: Placer, seed: int, speed: float
             break  # else a busy computer held up the twin, and with it the robot: once more
     assert outcome == "success"
     assert abs(slip) < 0.003
-    moved = np.linalg.norm(placer.twin.ground_truth().cup_position[:2] - scene.cup_start)
+    moved = np.linalg.norm(placer.twin.ground_truth().bodies["cup"][0][:2] - scene.cup_start)
     assert (moved > 0.01) == (speed > 0)

@@ -24,7 +24,7 @@ from bid_ros.tasks.picking.geometry import (
 )
 from bid_ros.tasks.picking.score import PickingScore
 from bid_ros.tasks.picking.string_path import picking_layout
-from bid_ros.tasks.picking.twin import PickingScene
+from bid_ros.tasks.picking.world import SCENE
 
 HOME_TOOL = (0.48, -0.05, 0.28)
 PERIOD_S = 0.02
@@ -32,7 +32,7 @@ PERIOD_S = 0.02
 
 @pytest.fixture(scope="module")
 def twin():
-    made = UrTwin(PickingScene(), UrControllerConfig(free_address()))
+    made = UrTwin(SCENE, UrControllerConfig(free_address()))
     made.start()
     yield made
     made.stop()
@@ -94,19 +94,19 @@ def test_reset_lays_out_the_seed_and_the_string_waits_for_the_start(twin) -> Non
     assert layout.path == picking_layout(11, 0.04).path
     cycles(twin, 100)
     truth = twin.ground_truth()
-    np.testing.assert_allclose(truth.cup_position[:2], layout.cup_start, atol=1e-4)
-    np.testing.assert_allclose(truth.saucer_position[:2], layout.saucer)
+    np.testing.assert_allclose(truth.bodies["cup"][0][:2], layout.cup_start, atol=1e-4)
+    np.testing.assert_allclose(truth.bodies["saucer"][0][:2], layout.saucer)
     twin.start_path()
     cycles(twin, 500)
-    assert np.linalg.norm(twin.ground_truth().cup_position[:2] - layout.cup_start) > 0.015
+    assert np.linalg.norm(twin.ground_truth().bodies["cup"][0][:2] - layout.cup_start) > 0.015
     assert twin.ground_truth().tension > 0.1
 
 
 def test_an_impossible_speed_is_refused_and_changes_nothing(twin) -> None:
-    before = twin.ground_truth().saucer_position
+    before = twin.ground_truth().bodies["saucer"][0]
     with pytest.raises(TaskError, match="cup speed is 3"):
         twin.reset(99, cup_speed=3.0)
-    np.testing.assert_array_equal(twin.ground_truth().saucer_position, before)
+    np.testing.assert_array_equal(twin.ground_truth().bodies["saucer"][0], before)
 
 
 def test_calls_from_many_threads_are_answered(twin) -> None:
@@ -128,8 +128,8 @@ def drive(twin: UrTwin, arm: UrArm, picker: ScriptedPicker, layout) -> str:
     due, last, before, asked = begin, None, 0.0, MAX_OPENING
     while (t := due - begin) < picker.duration and score.outcome == "pending":
         truth = twin.ground_truth()
-        if not truth.grasped:
-            shift[:2] = truth.cup_position[:2] - layout.cup_start
+        if not truth.held:
+            shift[:2] = truth.bodies["cup"][0][:2] - layout.cup_start
         place, _, width, _ = picker.pose_at(t)
         place = place + shift * np.interp(t, (carry_s, lower_s), (1.0, 0.0))
         # Over the time it took, which is longer than a period where this process was held up.
@@ -169,7 +169,7 @@ def test_the_cup_is_picked_through_ur_rtde_and_the_gripper_s_socket(twin, arm, s
         finally:
             arm.stop()
     end = twin.ground_truth()
-    assert end.grasped and end.gripper_width > 2 * CUP_RADIUS + 0.02
+    assert end.held and end.gripper_width > 2 * CUP_RADIUS + 0.02
     assert arm.state().fault == ""
 
 
@@ -183,14 +183,14 @@ def test_a_gripper_that_holds_is_not_laid_out(twin, arm) -> None:
 
 
 def test_a_taken_address_is_one_clear_error_and_frees_what_it_took(twin) -> None:
-    second = UrTwin(PickingScene(), UrControllerConfig(twin.hostname))
+    second = UrTwin(SCENE, UrControllerConfig(twin.hostname))
     with pytest.raises(ArmError, match=twin.hostname):
         second.start()
     second.stop()
 
 
 def test_a_twin_that_does_not_run_says_so() -> None:
-    idle = UrTwin(PickingScene(), UrControllerConfig(free_address()))
+    idle = UrTwin(SCENE, UrControllerConfig(free_address()))
     with pytest.raises(ArmError, match="does not run"):
         idle.ground_truth()
     idle.start()

@@ -1,0 +1,133 @@
+"""What the worlds of the tasks share: a hand of two fingers over a table, in a MuJoCo model."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from bid_ros.core.errors import ArmError
+from bid_ros.sim.mjcf import look, text
+from bid_ros.sim.twin import Array, Pose, World
+
+WRIST_UP: Final = (1.0, 0.0, 0.0)  # of a camera on the wrist, in the frame of the hand
+
+
+@dataclass
+class TaskScene:
+    """What a task that is the same for every task file puts into the twin (:class:`bid_ros.sim.twin.TwinScene`)."""
+
+    bodies: tuple[str, ...]
+    furnish: Callable[..., None]
+    layout: Callable[[int, float], Any]
+    world: Callable[[Any, Any], World]
+
+
+@dataclass(frozen=True)
+class TaskTruth:
+    """Where everything is. For scoring and scripted demonstrations, never for a policy.
+
+    Attributes:
+        stamp_ns: wall time.
+        bodies: pose of what lies in the scene, by name: position ``(3,)`` m and quaternion ``(4,)`` xyzw, base frame.
+        tool_position: ``(3,)`` m; tool_quaternion: ``(4,)`` xyzw, base frame.
+        gripper_width: m.
+        held: the fingers hold, or have held, the object by themselves since the last reset.
+        tension: of the string that pulls it, N.
+    """
+
+    stamp_ns: int
+    bodies: Mapping[str, Pose]
+    tool_position: Array
+    tool_quaternion: Array
+    gripper_width: float
+    held: bool
+    tension: float = 0.0
+
+
+class HandWorld:
+    """Acts on a MuJoCo model before every step. All methods belong to the stepping thread.
+
+    Args:
+        model, data: of the furnished scene.
+        hand: name of the gripper's body.
+        tool_from_hand: m, the tool's frame lies this far along the hand's z axis.
+        fingers: names of the two finger joints. Their sum is the opening in m.
+        least_width: m, opening above which an episode may begin.
+        reason: why the gripper is to be open, for the refusal.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        data: Any,
+        hand: str,
+        tool_from_hand: float,
+        fingers: tuple[str, str],
+        least_width: float,
+        reason: str,
+    ) -> None:
+        self._model, self._data = model, data
+        self._hand, self._tool_from_hand = data.body(hand), tool_from_hand
+        self._fingers = [data.joint(name) for name in fingers]
+        self._least_width, self._reason = least_width, reason
+        self._moving = self._held = False
+
+    @property
+    def gripper_width(self) -> float:
+        """Opening width, m."""
+        left, right = self._fingers
+        return float(left.qpos[0] + right.qpos[0])
+
+    @property
+    def tool_position(self) -> Array:
+        """Position of the tool, ``(3,)`` m, base frame."""
+        return along(self._hand, self._tool_from_hand)
+
+    def start_path(self) -> None:
+        """Let what moves begin to move, now or as soon as it may."""
+        self._moving = True
+
+    def check_open(self) -> None:
+        """Raise ArmError if the gripper is not open wide enough for the next episode."""
+        if self.gripper_width <= self._least_width:
+            raise ArmError(
+                f"the gripper is open {self.gripper_width * 1e3:.0f} mm; the next episode of the twin needs more than "
+                f"{self._least_width * 1e3:.0f} mm{self._reason}: open it first"
+            )
+
+    def mocap(self, body: str) -> int:
+        """Return the row of a body in ``mocap_pos`` and ``mocap_quat``."""
+        return int(self._model.body(body).mocapid[0])
+
+    def truth(self, stamp_ns: int, bodies: Mapping[str, Pose], tension: float = 0.0) -> TaskTruth:
+        """Return the present state of the hand, and where the bodies are."""
+        turn = xyzw(self._hand.xquat)
+        return TaskTruth(stamp_ns, bodies, self.tool_position, turn, self.gripper_width, self._held, tension)
+
+
+def along(hand: Any, distance: float) -> Array:
+    """Return the point ``(3,)`` m that lies ``distance`` m along the z axis of a body."""
+    point: Array = hand.xpos + distance * hand.xmat[2::3]
+    return point
+
+
+def xyzw(wxyz: Array) -> Array:
+    """Return a quaternion of MuJoCo's as one of ours."""
+    return np.roll(wxyz, -1)
+
+
+def add_camera(
+    parent: ET.Element,
+    name: str,
+    fovy: float,
+    eye: Sequence[float],
+    target: Sequence[float],
+    up: Sequence[float] = (0.0, 0.0, 1.0),
+) -> None:
+    """Add a camera to a body that looks from ``eye`` at ``target``, both m in the body's frame; ``fovy`` in degrees."""
+    axes = look(eye, target, up)
+    ET.SubElement(parent, "camera", name=name, mode="fixed", fovy=str(fovy), pos=text(eye), xyaxes=axes)
