@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import chain
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.control.planned import PlannedTeleoperator
-from bid_ros.control.trajectory import Array, MotionLimits, Move
+from bid_ros.control.trajectory import Array, MotionLimits, Move, Trajectory
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import DOWN_6D
 
 STYLES: Final = ("clean", "diverse")
+RECOVER: Final = "recover"
 INSERT_LEAD_S: Final = 0.1  # by which the last part of a descent begins before the one before it has come to rest
 Offset = tuple[float, float]
 STRAIGHT_ON: Final[Offset] = (0.0, 0.0)
@@ -51,7 +54,19 @@ class ScriptedConfig:
         speed_factors: range of the diverse style's factor on every speed.
         pauses: range of its idle pauses, s.
         near: range of the height over the rim down to which a miss is corrected, m.
-        closed_width: asked of the gripper, m. 0 squeezes whatever is between the fingers.
+        retreat: of the tool upwards after the release, m.
+        release: s at rest between the end of the descent and the retreat.
+        release_lead: s before the end of the descent at which the gripper is told to open. An operator who waits for
+            the tool to rest teaches that opening is always a little later, and a policy that replans at rest waits
+            for ever.
+        styles: of the demonstrations.
+        strategies: a diverse demonstration draws one for each of its ways.
+        detours: range for each way, m by which it leaves the straight line.
+        misses: how far beside its goal most diverse demonstrations are, and correct it. Without them the tool is
+            always over the goal when it is low, and a policy has no reason to look. There may be an idle pause in as
+            many places.
+        closed_width, open_width: asked of the gripper, m. 0 squeezes whatever is between the fingers.
+        reach_min, reach_max: corners of the box that detours stay in, m.
         rotation_6d: of the tool, all the way.
         frame_id: frame of the chunks.
     """
@@ -69,53 +84,139 @@ class ScriptedConfig:
     speed_factors: tuple[float, float] = (0.6, 1.6)
     pauses: tuple[float, float] = (0.2, 1.0)
     near: tuple[float, float] = (0.012, 0.030)
+    retreat: float = 0.100
+    release: float = 0.45
+    release_lead: float = 0.2
+    styles: tuple[str, ...] = STYLES
+    strategies: tuple[str, ...] = ("straight", "high", "left", "right")
+    detours: tuple[tuple[float, float], ...] = ()
+    misses: tuple[Miss, ...] = (Miss(0.75, 0.012, 0.045), Miss(0.8, 0.004, 0.020), Miss(0.6, 0.001, 0.005))
     closed_width: float = 0.0
+    open_width: float = 0.0
+    reach_min: tuple[float, float, float] = (-np.inf, -np.inf, -np.inf)
+    reach_max: tuple[float, float, float] = (np.inf, np.inf, np.inf)
     rotation_6d: tuple[float, ...] = DOWN_6D
     frame_id: str = "base"
 
 
-class ScriptedMotion(PlannedTeleoperator):
+Config = TypeVar("Config", bound=ScriptedConfig)
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What one demonstration does: the outcome of the draws.
+
+    Attributes:
+        strategies: of its ways.
+        speed: factor on every speed.
+        detours: m by which the ways leave the straight line.
+        pauses: s of rest in as many places as there are misses, the middle of the first way among them.
+        blend: s of overlap between moves without a pause between them.
+        misses: m (x, y) beside the goals, base frame.
+        near: m over the goals of the descents at which a miss has been corrected.
+        late: shares of the descents to there after which that correction begins.
+    """
+
+    strategies: tuple[str, ...]
+    speed: float
+    detours: tuple[float, ...]
+    pauses: tuple[float, ...]
+    blend: float
+    misses: tuple[Offset, ...]
+    near: tuple[float, ...]
+    late: tuple[float, ...]
+
+
+class Part(NamedTuple):
+    """Part of a demonstration: its moves, the gripper's widths (begin in s, m) and its phases (begin in s, name)."""
+
+    moves: Sequence[Move]
+    widths: Sequence[tuple[float, float]]
+    phases: Sequence[tuple[float, str]]
+
+
+class ScriptedMotion(PlannedTeleoperator, Generic[Config]):
     """Moves of one demonstration.
 
     Args:
+        style: one of ``config.styles``.
+        seed: seed of the random draws. ``clean`` has none.
         config: speeds and ranges.
-        speed: the demonstration's factor on every speed.
-        blend: its overlap between moves without a pause between them, s.
+
+    Raises:
+        BidError: the style is unknown or the seed negative.
     """
 
-    def __init__(self, config: ScriptedConfig, speed: float, blend: float) -> None:
+    def __init__(self, style: str, seed: int, config: Config) -> None:
         super().__init__()
-        self._motion, self._speed, self._blend = config, speed, blend
+        self._config, self.manner = config, draw_manner(style, seed, config)
 
     def _move(self, points: ArrayLike, speed: float, begin_s: float, haste: float = 1.0) -> Move:
-        config = self._motion
-        peak = min(speed * self._speed, config.max_speed)
+        config = self._config
+        peak = min(speed * self.manner.speed, config.max_speed)
         limits = MotionLimits(peak, haste * config.acceleration, haste * config.jerk)
         return Move(points, limits, begin_s, brisk=True)
 
     def _after(self, move: Move, pause_s: float) -> float:
         """Instant at which the next move begins: after a pause, else a little before this one has come to rest."""
-        return move.end_s + pause_s if pause_s else max(move.begin_s, move.end_s - self._blend)
+        return move.end_s + pause_s if pause_s else max(move.begin_s, move.end_s - self.manner.blend)
+
+    def _way(self, points: Array, speed: float, begin_s: float, pause_s: float, sharp: bool = False) -> list[Move]:
+        """Moves through start, middle and end. One move passes the middle, unless it is sharp or the tool pauses."""
+        if not pause_s and not sharp:
+            return [self._move(points, speed, begin_s)]
+        first = self._move(points[:2], speed, begin_s)
+        return [first, self._move(points[1:], speed, self._after(first, pause_s))]
+
+    def _correct(self, ways: list[Move], cup: Array, height: float, speed: float) -> float:
+        """Add the correction of a first miss at a height over the cup to the ways. Return when the descent begins."""
+        missed, left = self.manner.misses[:2]
+        pause_s = self.manner.pauses[2]
+        if missed != STRAIGHT_ON:
+            points = [np.append(cup + np.array(miss), height) for miss in (missed, left)]
+            ways.append(self._move(points, speed, self._after(ways[-1], pause_s)))
+            pause_s = 0.0
+        return self._after(ways[-1], pause_s)
+
+    def _arrival(self, cup: Array) -> Array:
+        """Where the first way ends, ``(2,)`` m: beside the cup by the first miss that the demonstration has."""
+        missed, left = self.manner.misses[:2]
+        place: Array = cup + np.array(left if missed == STRAIGHT_ON else missed)
+        return place
+
+    def _let_go(self, descent: list[Move], lower_s: float) -> tuple[Part, float]:
+        """Return the part from a descent at ``lower_s`` on, which opens the gripper at its end, and its end in s."""
+        config, down, end_s = self._config, descent[-1].last, descent[-1].end_s
+        open_s, up = end_s - config.release_lead, down + np.array([0.0, 0.0, config.retreat])
+        retreat = self._move([down, up], config.retreat_speed, end_s + config.release)
+        phases = [(lower_s, "lower"), (open_s, "release"), (retreat.begin_s, "retreat"), (retreat.end_s, "hold")]
+        return Part([*descent, retreat], [(open_s, config.open_width)], phases), retreat.end_s + config.hold
+
+    def _perform(self, start: Array, parts: Sequence[Part], end_s: float, now_ns: int) -> None:
+        """Take a plan of these parts, which begins at ``now_ns``."""
+        moves, widths, phases = (tuple(chain(*items)) for items in zip(*parts, strict=True))
+        trajectory = Trajectory(start, np.array(self._config.rotation_6d), moves, (), widths, end_s)
+        self._follow(trajectory, phases, now_ns, self._config.frame_id)
 
     def _descend(
         self,
         place: Array,
         heights: tuple[float, float, float],
         speed: float,
-        beside: Offset,
-        inside: Offset,
+        misses: Sequence[Offset],
         late: float,
         begin_s: float,
     ) -> list[Move]:
         """Moves from the first height (m, base frame) to the last, straight over ``place`` (2,) at the end.
 
-        What is ``beside`` (x, y) m at the first height is ``inside`` at the second and gone at the last. The last
-        move is the one to the last height.
+        What is beside by the first of the ``misses`` (x, y) m at the first height is by the second at the second, and
+        gone at the last. The last move is the one to the last height.
         """
         over, near, down = (np.append(place, height) for height in heights)
+        beside, inside = misses
         if beside == STRAIGHT_ON:
             return [self._move([over, down], speed, begin_s)]
-        haste = self._motion.correction
+        haste = self._config.correction
         far, close = (np.array([*offset, 0.0]) for offset in (beside, inside))
         approach = self._move([over, near], speed, begin_s)
         correct = self._move([far, close], speed, begin_s + late * (approach.end_s - begin_s), haste)
@@ -144,23 +245,62 @@ def check_start(start: Array, places: Array, lowest: float, recovers: bool = Fal
         )
 
 
-def check_draw(style: str, seed: int, styles: tuple[str, ...]) -> None:
-    """Raise BidError unless the style is one of ``styles`` and the seed 0 or more."""
-    if style not in styles:
-        raise BidError(f"demonstration style is '{style}'; valid are {', '.join(styles)}")
+def draw_manner(style: str, seed: int, config: ScriptedConfig) -> Manner:
+    """Return what the demonstration with this style and seed does.
+
+    Raises:
+        BidError: the style is unknown or the seed negative.
+    """
+    if style not in config.styles:
+        raise BidError(f"demonstration style is '{style}'; valid are {', '.join(config.styles)}")
     if seed < 0:
         raise BidError(f"demonstration seed is {seed}; valid is 0 or more")
+    ways, places = len(config.detours), len(config.misses)
+    none, straight = (0.0,) * ways, ("straight",) * ways
+    if style == "clean":
+        return Manner(straight, 1.0, none, (0.0,) * places, config.blend, (STRAIGHT_ON,) * places, none, none)
+    random = np.random.default_rng(seed)
+    pauses = _draw_pauses(random, places, config.pauses)
+    # After a failed grasp it is only a hand's breadth back to the cup.
+    direct = straight[: style == RECOVER]
+    drawn = (config.strategies[int(random.integers(len(config.strategies)))] for _ in range(len(direct), ways))
+    return Manner(
+        strategies=(*direct, *drawn),
+        speed=float(np.exp(random.uniform(*np.log(config.speed_factors)))),  # evenly on a logarithmic scale
+        detours=tuple(float(random.uniform(*limits)) for limits in config.detours),
+        pauses=pauses,
+        blend=float(random.uniform(0.0, config.blend)),
+        misses=tuple(miss.draw(random) for miss in config.misses),
+        near=tuple(float(random.uniform(*config.near)) for _ in range(ways)),
+        late=tuple(float(random.uniform()) for _ in range(ways)),
+    )
 
 
-def draw_pauses(random: np.random.Generator, places: int, pauses: tuple[float, float]) -> list[float]:
+def _draw_pauses(random: np.random.Generator, places: int, pauses: tuple[float, float]) -> tuple[float, ...]:
     """Return a pause in s at each of so many places: none at most of them, drawn from the range at up to two."""
     drawn = np.zeros(places)
     chosen = random.permutation(places)[: random.integers(0, 3)]
     drawn[chosen] = random.uniform(*pauses, size=len(chosen))
-    found: list[float] = drawn.tolist()
-    return found
+    return tuple(drawn.tolist())
 
 
-def draw_speed(random: np.random.Generator, factors: tuple[float, float]) -> float:
-    """Return a factor on speeds, drawn evenly on a logarithmic scale."""
-    return float(np.exp(random.uniform(*np.log(factors))))
+def way_points(start: Array, end: Array, strategy: str, detour: float, config: ScriptedConfig) -> Array:
+    """Return start, middle and end ``(3, 3)`` m of a way from ``start`` (3,) to ``end`` (3,).
+
+    The middle of ``high`` is a ``detour`` over the higher of both, that of ``left`` and ``right`` as far aside.
+    """
+    along, forward = heading(start, end)
+    if strategy == "high":
+        middle = np.append(start[:2] + 0.5 * along, max(start[2], end[2]) + detour)
+    else:
+        side = {"straight": 0.0, "left": detour, "right": -detour}[strategy]
+        middle = 0.5 * (start + end) + side * np.array([-forward[1], forward[0], 0.0])
+    return np.stack([start, np.clip(middle, config.reach_min, config.reach_max), end])
+
+
+def heading(start: Array, end: Array) -> tuple[Array, Array]:
+    """Return the way ``(2,)`` m over the table between two places, and its direction ``(2,)``."""
+    along = end[:2] - start[:2]
+    length = float(np.linalg.norm(along))
+    # Straight above the end there is no direction to it; any will do.
+    return along, along / length if length > 0.01 else np.array([1.0, 0.0])

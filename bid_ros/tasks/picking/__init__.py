@@ -9,7 +9,10 @@ from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.core.task import Task
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.sim.twin import Array, TwinScene
-from bid_ros.tasks.base import Demonstrator, Score, Setup, Stage, Style, TaskDescriptor
+from bid_ros.tasks.base import Demonstrator, Setup, Stage, Style, TaskDescriptor
+from bid_ros.tasks.picking.demonstration import ScriptedPicker
+from bid_ros.tasks.picking.score import PickingScore
+from bid_ros.tasks.picking.styles import PickingConfig
 
 
 # Imported on demand: a system with another task does not need the packages of this twin.
@@ -19,12 +22,6 @@ def _scene(task: Task) -> TwinScene:
     return SCENE
 
 
-def _score() -> Score:
-    from bid_ros.tasks.picking.score import PickingScore
-
-    return PickingScore()
-
-
 def _stage(*arguments: Any) -> Stage:
     from bid_ros.tasks.picking.stage import PickingStage
 
@@ -32,17 +29,12 @@ def _stage(*arguments: Any) -> Stage:
 
 
 def _plan(style: str, seed: int, tool: Array, bodies: Mapping[str, Array], now_ns: int) -> PlannedTeleoperator:
-    from bid_ros.tasks.picking.demonstration import ScriptedPicker
-
     picker = ScriptedPicker(style, seed)
     picker.plan(tool, bodies["cup"], bodies["saucer"], now_ns)
     return picker
 
 
 def _prepare(style: str, seed: int, bodies: Mapping[str, Array]) -> Sequence[tuple[Array, float]]:
-    from bid_ros.tasks.picking.demonstration import ScriptedPicker
-    from bid_ros.tasks.picking.styles import PickingConfig
-
     config = PickingConfig()
     recovery = ScriptedPicker(style, seed, config).recovery(bodies["cup"][:2], bodies["saucer"][:2])
     if recovery is None:
@@ -57,7 +49,7 @@ TASK = TaskDescriptor(
     setup=Setup(open_width=MAX_OPENING, opened=0.078, held=None, request="put cup and saucer on the table"),
     scene=_scene,
     bodies=("cup", "saucer"),
-    score=_score,
+    score=PickingScore,
     stage=_stage,
     demonstrator=Demonstrator(
         {"clean": Style(50, 100_000), "diverse": Style(100, 200_000), "recover": Style(60, 250_000)},

@@ -43,7 +43,9 @@ class StringPath:
             raise TaskError(f"cup speed is {self.speed} m/s; valid is 0 (static) to {MAX_SPEED}")
         if not 0.0 < abs(self.curvature) < math.inf:
             raise TaskError(f"the string's curvature is {self.curvature} 1/m; valid is finite and not 0")
-        if not self.stays_in_range:
+        # The whole circle lies where the demonstrations have cups.
+        slack, (low, high) = abs(1 / self.curvature) - 1e-9, np.transpose([CUP_X, CUP_Y])
+        if (self.centre - slack < low).any() or (self.centre + slack > high).any():
             raise TaskError(
                 f"the string's arc of radius {abs(1 / self.curvature):.3f} m from {self.start} leaves the cup's range; "
                 f"valid is x {CUP_X[0]} to {CUP_X[1]}, y {CUP_Y[0]} to {CUP_Y[1]} m"
@@ -53,11 +55,6 @@ class StringPath:
     def centre(self) -> Array:
         """Middle ``(2,)`` of the arc, m, base frame."""
         return np.array(self.start) + np.array([-math.sin(self.heading), math.cos(self.heading)]) / self.curvature
-
-    @property
-    def stays_in_range(self) -> bool:
-        """Whether the whole circle lies where the demonstrations have cups."""
-        return _inside(self.centre, abs(1 / self.curvature))
 
     def position(self, distance: float) -> Array:
         """Position ``(2,)`` in m, base frame, after ``distance`` m along the arc."""
@@ -111,14 +108,3 @@ def picking_layout(seed: int, speed: float = DEFAULT_SPEED) -> PickingLayout:
     x, y = centre + radius * np.array([math.cos(angle), math.sin(angle)])
     path = StringPath((float(x), float(y)), float(angle + sign * math.pi / 2), float(sign / radius), speed)
     return PickingLayout(seed, saucer, path)
-
-
-def _inside(centre: Array, radius: float) -> bool:
-    (left, right), (near, far) = CUP_X, CUP_Y
-    slack = radius - 1e-9
-    return bool(
-        left <= centre[0] - slack
-        and centre[0] + slack <= right
-        and near <= centre[1] - slack
-        and centre[1] + slack <= far
-    )

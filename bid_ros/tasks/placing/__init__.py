@@ -9,8 +9,10 @@ from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.core.task import Task
 from bid_ros.robots.franka.config import OPEN_WIDTH
 from bid_ros.sim.twin import Array, TwinScene
-from bid_ros.tasks.base import Demonstrator, Score, Setup, Stage, Style, TaskDescriptor
+from bid_ros.tasks.base import Demonstrator, Setup, Stage, Style, TaskDescriptor
+from bid_ros.tasks.placing.demonstration import ScriptedTeleoperator
 from bid_ros.tasks.placing.geometry import OBJECT_DIAMETER
+from bid_ros.tasks.placing.score import PlacementScore
 
 
 # Imported on demand: a system with another task does not need the packages of this twin.
@@ -20,12 +22,6 @@ def _scene(task: Task) -> TwinScene:
     return SCENE
 
 
-def _score() -> Score:
-    from bid_ros.tasks.placing.score import PlacementScore
-
-    return PlacementScore()
-
-
 def _stage(*arguments: Any) -> Stage:
     from bid_ros.tasks.placing.stage import PlacingStage
 
@@ -33,8 +29,6 @@ def _stage(*arguments: Any) -> Stage:
 
 
 def _plan(style: str, seed: int, tool: Array, bodies: Mapping[str, Array], now_ns: int) -> PlannedTeleoperator:
-    from bid_ros.tasks.placing.demonstration import ScriptedTeleoperator
-
     placer = ScriptedTeleoperator(style, seed)
     placer.plan(tool, bodies["cup"], now_ns)
     return placer
@@ -50,7 +44,7 @@ TASK = TaskDescriptor(
     ),
     scene=_scene,
     bodies=("cup", "object"),
-    score=_score,
+    score=PlacementScore,
     stage=_stage,
     demonstrator=Demonstrator({"clean": Style(50, 100_000), "diverse": Style(100, 200_000)}, ("cup",), _plan),
 )

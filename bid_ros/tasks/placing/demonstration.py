@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bid_ros.control.trajectory import Move, Trajectory
 from bid_ros.tasks.placing.geometry import RIM_Z
-from bid_ros.tasks.placing.styles import Manner, PlacingConfig, carry_points, draw_manner
-from bid_ros.tasks.scripted import ScriptedMotion, check_start
-
-Array = NDArray[np.float64]
+from bid_ros.tasks.placing.styles import PlacingConfig, carry_points
+from bid_ros.tasks.scripted import Part, ScriptedMotion, check_start
 
 
-class ScriptedTeleoperator(ScriptedMotion):
+class ScriptedTeleoperator(ScriptedMotion[PlacingConfig]):
     """Carries the held object over the cup, lowers it straight in, opens, retreats upwards and holds.
 
     ``clean`` demonstrations are all alike: straight to the cup, one speed, no pauses. ``diverse`` ones differ by seed
@@ -32,14 +29,7 @@ class ScriptedTeleoperator(ScriptedMotion):
     """
 
     def __init__(self, style: str, seed: int, config: PlacingConfig | None = None) -> None:
-        self._config = config or PlacingConfig()
-        self._manner = draw_manner(style, seed, self._config)
-        super().__init__(self._config, self._manner.speed, self._manner.blend)
-
-    @property
-    def manner(self) -> Manner:
-        """The random choices of this demonstration."""
-        return self._manner
+        super().__init__(style, seed, config or PlacingConfig())
 
     def plan(self, start_position: ArrayLike, cup_position: ArrayLike, now_ns: int) -> None:
         """Plan a demonstration that begins at ``now_ns``. It replaces an earlier plan.
@@ -55,59 +45,17 @@ class ScriptedTeleoperator(ScriptedMotion):
         start = np.asarray(start_position, dtype=np.float64)
         cup = np.asarray(cup_position, dtype=np.float64)[:2]
         check_start(start, cup[None], RIM_Z)
-        trajectory, phases = self._build(start, cup)
-        self._follow(trajectory, phases, now_ns, self._config.frame_id)
-
-    def _build(self, start: Array, cup: Array) -> tuple[Trajectory, list[tuple[float, str]]]:
-        config = self._config
-        ways, begin_s = self._arrive(start, cup)
-        # What is beside the axis is corrected over the rim, and its rest inside the cup.
-        heights = (config.above_z, RIM_Z + self._manner.near, config.release_z)
-        _, beside, inside = self._manner.misses
-        descent = self._descend(cup, heights, config.lower_speed, beside, inside, self._manner.late, begin_s)
-        down, end_s = np.append(cup, config.release_z), descent[-1].end_s
-        open_s = end_s - config.release_lead
-        up = down + np.array([0.0, 0.0, config.retreat])
-        retreat = self._move([down, up], config.retreat_speed, end_s + config.release)
-        trajectory = Trajectory(
-            position=start,
-            rotation_6d=np.array(config.rotation_6d),
-            moves=(*ways, *descent, retreat),
-            turns=(),
-            widths=((0.0, config.closed_width), (open_s, config.open_width)),
-            duration_s=retreat.end_s + config.hold,
-        )
-        phases = [
-            (0.0, "carry"),
-            (begin_s, "lower"),
-            (open_s, "release"),
-            (retreat.begin_s, "retreat"),
-            (retreat.end_s, "hold"),
-        ]
-        return trajectory, phases
-
-    def _arrive(self, start: Array, cup: Array) -> tuple[list[Move], float]:
-        """Return the moves to the start of the descent, and its time: carry, pause, and correct a miss."""
-        config, height = self._config, self._config.above_z
-        missed, left = (np.array(miss) for miss in self._manner.misses[:2])
-        first = missed if missed.any() else left
-        ways = self._carry(carry_points(start, cup + first, self._manner, config))
-        if self._manner.strategy == "high":
-            sink = [ways[-1].last, np.append(cup + first, height)]
-            ways.append(self._move(sink, config.carry_speed, self._after(ways[-1], 0.0)))
-        pause_s = self._manner.pauses[2]
-        if missed.any():
-            correction = [np.append(cup + missed, height), np.append(cup + left, height)]
-            ways.append(self._move(correction, config.lower_speed, self._after(ways[-1], pause_s)))
-            pause_s = 0.0
-        return ways, self._after(ways[-1], pause_s)
-
-    def _carry(self, points: Array) -> list[Move]:
-        """Return the moves through start, middle and end. One move passes the middle, unless the tool pauses there."""
-        speed = self._config.carry_speed
-        begin, middle, _ = self._manner.pauses
-        if not middle and self._manner.strategy != "low":
-            return [self._move(points, speed, begin)]
+        config, manner = self._config, self.manner
         # The low path turns sharply beside the cup: a smooth curve through it would dip towards the rim.
-        first = self._move(points[:2], speed, begin)
-        return [first, self._move(points[1:], speed, self._after(first, middle))]
+        points, sharp = carry_points(start, self._arrival(cup), manner, config), manner.strategies[0] == "low"
+        ways = self._way(points, config.carry_speed, manner.pauses[0], manner.pauses[1], sharp)
+        if manner.strategies[0] == "high":
+            sink = [ways[-1].last, np.append(self._arrival(cup), config.above_z)]
+            ways.append(self._move(sink, config.carry_speed, self._after(ways[-1], 0.0)))
+        lower_s = self._correct(ways, cup, config.above_z, config.lower_speed)
+        # What is beside the axis is corrected over the rim, and its rest inside the cup.
+        heights = (config.above_z, RIM_Z + manner.near[0], config.release_z)
+        descent = self._descend(cup, heights, config.lower_speed, manner.misses[1:], manner.late[0], lower_s)
+        puts, end_s = self._let_go(descent, lower_s)
+        carries = Part(ways, [(0.0, config.closed_width)], [(0.0, "carry")])
+        self._perform(start, (carries, puts), end_s, now_ns)

@@ -13,9 +13,11 @@ from bid_ros.safety import Envelope
 from bid_ros.tasks.picking import geometry as twin
 from bid_ros.tasks.picking.demonstration import ScriptedPicker
 from bid_ros.tasks.picking.string_path import picking_layout
-from bid_ros.tasks.picking.styles import STRATEGIES, PickingConfig, draw_manner, way_points
+from bid_ros.tasks.picking.styles import PickingConfig
+from bid_ros.tasks.scripted import draw_manner, way_points
 
 CONFIG = PickingConfig()
+STRATEGIES = CONFIG.strategies
 START = np.array([0.48, -0.05, 0.28])
 CUP = np.array([0.52, -0.15, 0.0])
 SAUCER = np.array([0.48, 0.20, 0.0])
@@ -136,8 +138,8 @@ def test_clean_demonstrations_do_not_depend_on_the_seed():
 
 def test_diverse_demonstrations_differ_and_each_is_reproducible():
     manners = [draw_manner("diverse", seed, CONFIG) for seed in range(200)]
-    for way in ("approach", "carry"):
-        counts = Counter(getattr(manner, way) for manner in manners)
+    for way in range(2):
+        counts = Counter(manner.strategies[way] for manner in manners)
         assert set(counts) == set(STRATEGIES) and min(counts.values()) >= 30
     speeds = [manner.speed for manner in manners]
     assert 0.6 <= min(speeds) < 0.65 and 1.5 < max(speeds) <= 1.6

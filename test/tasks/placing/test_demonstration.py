@@ -11,9 +11,11 @@ from bid_ros.core.task import load_task
 from bid_ros.safety import Envelope
 from bid_ros.tasks.placing import geometry as twin
 from bid_ros.tasks.placing.demonstration import ScriptedTeleoperator
-from bid_ros.tasks.placing.styles import STRATEGIES, PlacingConfig, draw_manner
+from bid_ros.tasks.placing.styles import PlacingConfig
+from bid_ros.tasks.scripted import draw_manner
 
 CONFIG = PlacingConfig()
+STRATEGIES = CONFIG.strategies
 START = np.array([0.45, -0.10, 0.32])
 STARTS = load_task(Path(__file__).resolve().parents[3] / "config" / "franka_place" / "task.yaml").start
 CUP = np.array([0.55, 0.05, 0.0])
@@ -104,7 +106,7 @@ def test_clean_goes_straight_to_the_cup():
 
 def test_diverse_demonstrations_differ_and_each_is_reproducible():
     manners = [draw_manner("diverse", seed, CONFIG) for seed in range(200)]
-    counts = Counter(manner.strategy for manner in manners)
+    counts = Counter(manner.strategies[0] for manner in manners)
     assert set(counts) == set(STRATEGIES) and min(counts.values()) >= 20
     speeds = [manner.speed for manner in manners]
     assert 0.6 <= min(speeds) < 0.65 and 1.5 < max(speeds) <= 1.6
@@ -123,7 +125,7 @@ def test_most_diverse_demonstrations_take_four_to_nine_seconds():
 
 
 def seed_of(strategy, start=0):
-    return next(s for s in range(start, 1000) if draw_manner("diverse", s, CONFIG).strategy == strategy)
+    return next(s for s in range(start, 1000) if draw_manner("diverse", s, CONFIG).strategies[0] == strategy)
 
 
 def aside(strategy):
