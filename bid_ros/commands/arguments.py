@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from bid_ros.core.errors import BidError
 from bid_ros.system.run import RunArguments, argument_fields, argument_kind
 
 SYSTEM_HELP = "a system's folder, or the name of a shipped one: franka_place or ur5_pick"
@@ -52,3 +53,15 @@ def run_arguments(options: argparse.Namespace) -> RunArguments:
             value = getattr(options, item.name)
             given[item.name] = tuple(value) if isinstance(value, list) else value
     return RunArguments(**given)
+
+
+def add_list(parser: Any, flag: str, kind: Callable[[str], Any], **options: Any) -> None:
+    """Add an option that takes a comma list and gives a tuple. Parsing raises BidError for another value."""
+
+    def parse(text: str) -> tuple[Any, ...]:
+        try:
+            return tuple(kind(part.strip()) for part in text.split(","))
+        except ValueError as error:
+            raise BidError(f"{flag} is '{text}'; valid is a comma list of numbers") from error
+
+    parser.add_argument(flag, type=parse, **options)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
+from bid_ros.commands.arguments import add_list
+from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import load_task
@@ -18,8 +18,6 @@ from bid_ros.decoding import METRICS, TERMS, TRIMS, VARIANTS, decoder_names
 
 _WARM_STARTS: Final = ("renoise", "clean")
 _TASK: Final = "pusht"
-_OTHERS: Final = {"diagnostic": "bench_diagnostic", "data": "bench_data"}
-Value = TypeVar("Value")
 
 
 def add_parser(verbs: Any) -> None:
@@ -31,10 +29,11 @@ def add_parser(verbs: Any) -> None:
     )
     parts = bench.add_subparsers(title="benches", dest="bench", required=True, metavar="BENCH")
     _add_pusht(parts)
-    for part, module in _OTHERS.items():
-        name = f"bid_ros.commands.{module}"
-        if importlib.util.find_spec(name):
-            getattr(importlib.import_module(name), f"add_{part}_parser")(parts)
+    add_diagnostic_parser(parts)
+    data = parts.add_parser("data", help="turn the human demonstrations of Push-T into a data set")
+    data.add_argument("file", help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023)")
+    data.add_argument("--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
+    data.set_defaults(run=run_data)
 
 
 def _add_pusht(parts: Any) -> None:
@@ -46,26 +45,26 @@ def _add_pusht(parts: Any) -> None:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     grid = pusht.add_argument_group("what is compared (comma lists)")
-    grid.add_argument("--preset", choices=("published",), help="the published comparison; sets the first five lists")
-    grid.add_argument("--decoder", default="vanilla,bid", help=f"of {', '.join(decoder_names())}")
-    grid.add_argument("--horizon", default="1", help="actions executed per decision; all = open loop")
-    grid.add_argument("--noise", default="0", help="strength of the action noise")
-    grid.add_argument("--drift", default="0", help="px that the block moves along x and y a step")
-    grid.add_argument("--delay", default="0", help="steps from an observation to the first action decided on it")
-    grid.add_argument("--jump", default="0", help="px by which the block is displaced once, to time reactions")
-    grid.add_argument("--samples", default="16", help="N")
-    grid.add_argument("--mode-size", default="auto", help="K; auto = min(3, N // 2)")
-    grid.add_argument("--decay", default="0.5", help="rho")
-    grid.add_argument("--ema-weight", default="0.5", help="lambda, weight of the new prediction")
-    grid.add_argument("--metric", default="l2", help=f"of {', '.join(METRICS)}")
-    grid.add_argument("--variant", default="corrected", help=f"of {', '.join(VARIANTS)}")
-    grid.add_argument("--trim", default="previous", help=f"of {', '.join(TRIMS)}; only variant paper has it")
-    grid.add_argument("--terms", default="bid", help=f"of {', '.join(TERMS)}")
-    grid.add_argument("--warm-start", default="renoise", help=f"of {', '.join(_WARM_STARTS)}")
+    grid.add_argument("--preset", choices=("published",), help="what was published: decoders and conditions")
+    add_list(grid, "--decoder", str, default="vanilla,bid", help=f"of {', '.join(decoder_names())}")
+    add_list(grid, "--horizon", str, default="1", help="actions executed per decision; all = open loop")
+    add_list(grid, "--noise", float, default="0", help="strength of the action noise")
+    add_list(grid, "--drift", float, default="0", help="px that the block moves along x and y a step")
+    add_list(grid, "--jump", float, default="0", help="px by which the block is displaced once, to time reactions")
+    add_list(grid, "--delay", int, default="0", help="steps from an observation to the first action decided on it")
+    add_list(grid, "--samples", int, default="16", help="N")
+    add_list(grid, "--mode-size", _mode_size, default="auto", help="K; auto = min(3, N // 2)")
+    add_list(grid, "--decay", float, default="0.5", help="rho")
+    add_list(grid, "--ema-weight", float, default="0.5", help="lambda, weight of the new prediction")
+    add_list(grid, "--metric", str, default="l2", help=f"of {', '.join(METRICS)}")
+    add_list(grid, "--variant", str, default="corrected", help=f"of {', '.join(VARIANTS)}")
+    add_list(grid, "--trim", str, default="previous", help=f"of {', '.join(TRIMS)}; only variant paper has it")
+    add_list(grid, "--terms", str, default="bid", help=f"of {', '.join(TERMS)}")
+    add_list(grid, "--warm-start", str, default="renoise", help=f"of {', '.join(_WARM_STARTS)}")
     grid.add_argument("--no-weak", action="store_true", help="do without the weak policy")
     plan = pusht.add_argument_group("how often")
     plan.add_argument("--episodes", type=int, default=100, help="of each cell and seed")
-    plan.add_argument("--seeds", default="1,2,3", help="comma list; seed 1 has the published starts")
+    add_list(plan, "--seeds", int, default="1,2,3", help="comma list; seed 1 has the published starts")
     plan.add_argument("--steps", type=int, default=300, help="longest episode; full score ends it early")
     run = pusht.add_argument_group("how it is run")
     run.add_argument("--bundle", default="models/pusht", help="folder of the policy")
@@ -80,15 +79,18 @@ def _add_pusht(parts: Any) -> None:
 
 def run_pusht(options: argparse.Namespace) -> int:
     """Run the bench."""
-    from bid_ros.bench import Crew, Plan, Setup, build_cells, markdown, pusht_scene, run_bench
+    from bid_ros.bench.grid import Plan, build_cells
     from bid_ros.bench.report import REPORT
-    from bid_ros.bench.sweep import SUMMARY
+    from bid_ros.bench.rollout import Setup
+    from bid_ros.bench.scene import pusht_scene
+    from bid_ros.bench.summary import markdown
+    from bid_ros.bench.sweep import SUMMARY, Crew, run_bench
 
     if options.workers < 1:
         raise BidError(f"workers is {options.workers}; valid is 1 or more")
     task = load_task(share("config", f"{_TASK}.yaml"))
     cells = build_cells(task, grid_lists(options))
-    plan = Plan(options.episodes, tuple(_list("seeds", options.seeds, int)), options.steps, options.batch)
+    plan = Plan(options.episodes, options.seeds, options.steps, options.batch)
     setup = Setup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
     out = Path(options.out)
     summaries = run_bench(cells, plan, setup, out, Crew(options.workers, options.ray))
@@ -99,28 +101,16 @@ def run_pusht(options: argparse.Namespace) -> int:
 
 def grid_lists(options: argparse.Namespace) -> dict[str, Any]:
     """Return the values of every setting. Raises BidError for a value that is not valid."""
-    from bid_ros.bench import PRESETS
+    from bid_ros.bench.grid import PRESETS
 
-    lists: dict[str, Any] = {"decoder": _list("decoder", options.decoder, str)}
-    lists["horizon"] = _list("horizon", options.horizon, str)
-    for name in ("noise", "drift", "jump"):
-        lists[name] = _list(name, getattr(options, name), float)
-    for name in ("delay", "samples"):
-        lists[name] = _list(name, getattr(options, name), int)
-    lists["mode_size"] = _list("mode-size", options.mode_size, lambda text: None if text == "auto" else int(text))
-    for name in ("decay", "ema_weight"):
-        lists[name] = _list(name.replace("_", "-"), getattr(options, name), float)
-    for name in ("metric", "variant", "trim", "terms", "warm_start"):
-        lists[name] = _list(name.replace("_", "-"), getattr(options, name), str)
+    lists: dict[str, Any] = {name: value for name, value in vars(options).items() if isinstance(value, tuple)}
+    del lists["seeds"]
     lists["weak"] = [not options.no_weak]
     return {**lists, **PRESETS.get(options.preset, {})}
 
 
-def _list(name: str, text: str, kind: Callable[[str], Value]) -> list[Value]:
-    try:
-        return [kind(part.strip()) for part in text.split(",")]
-    except ValueError as error:
-        raise BidError(f"--{name} is '{text}'; valid is a comma list of numbers") from error
+def _mode_size(text: str) -> int | None:
+    return None if text == "auto" else int(text)
 
 
 def _bundle(text: str) -> Path:
@@ -128,3 +118,14 @@ def _bundle(text: str) -> Path:
     path = Path(text)
     # Absolute, because the processes of a cluster start in another folder.
     return path.absolute() if path.exists() or path.is_absolute() else share(*path.parts)
+
+
+def run_data(options: argparse.Namespace) -> int:
+    """Write the data set."""
+    from bid_ros.bench.pusht.data import human_dataset
+
+    out = Path(options.out)
+    dataset = human_dataset(options.file, load_task(share("config", f"{_TASK}.yaml")))
+    dataset.save(out)
+    print(f"{out}: {dataset.episodes} episodes, {dataset.rows} rows, sha256 {dataset.sha256}", file=sys.stderr)
+    return 0

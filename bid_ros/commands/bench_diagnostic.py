@@ -9,18 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bid_ros.bench.diagnostic import (
-    COUNTS,
-    DISTANCES,
-    HORIZONS,
-    NOISES,
-    READINGS,
-    Reading,
-    draw_histograms,
-    markdown,
-    numbers,
-    run,
-)
+from bid_ros.bench.diagnostic.estimators import COUNTS, DISTANCES
+from bid_ros.bench.diagnostic.experiment import HORIZONS, NOISES, run
+from bid_ros.bench.diagnostic.plots import draw_histograms
+from bid_ros.bench.diagnostic.reading import READINGS, Reading
+from bid_ros.bench.diagnostic.table import markdown, numbers
+from bid_ros.commands.arguments import add_list
 from bid_ros.core.errors import BidError
 
 DESCRIPTION = """\
@@ -38,12 +32,12 @@ def add_diagnostic_parser(subparsers: Any) -> None:
         description=DESCRIPTION,
     )
     parser.add_argument("--reading", choices=list(READINGS), default="fitted", help="default fitted")
-    parser.add_argument("--pause", type=_integers, metavar="N[,N...]", help="idle actions in s5, for each noise level")
+    add_list(parser, "--pause", int, metavar="N[,N...]", help="idle actions in s5, for each noise level")
     parser.add_argument("--steps", type=int, help="length of demonstrations and rollouts, 10 to 1000")
     parser.add_argument("--count", choices=list(COUNTS), help="idle actions or steps without progress, all or in s5")
     parser.add_argument("--distance", choices=list(DISTANCES), help="between two distributions")
-    parser.add_argument("--noise", type=_numbers, default=NOISES, metavar="P[,P...]", help="default 0,0.2,0.4")
-    parser.add_argument("--horizon", type=_integers, default=HORIZONS, metavar="H[,H...]", help="default 1,2,3,5,7,10")
+    add_list(parser, "--noise", float, default=NOISES, metavar="P[,P...]", help="default 0,0.2,0.4")
+    add_list(parser, "--horizon", int, default=HORIZONS, metavar="H[,H...]", help="default 1,2,3,5,7,10")
     parser.add_argument("--episodes", type=int, default=20_000, help="rollouts of a repeat (default 20000)")
     parser.add_argument("--repeats", type=int, default=5, help="independent repeats for the interval (default 5)")
     parser.add_argument("--seed", type=int, default=0)
@@ -86,18 +80,3 @@ def _name(reading: Reading) -> str:
 def _progress(done: int, total: int) -> None:
     ending = "\n" if done == total else ""
     print(f"\r{done} of {total} cells", end=ending, file=sys.stderr, flush=True)
-
-
-def _integers(text: str) -> tuple[int, ...]:
-    return _list(text, int, "whole numbers")
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    return _list(text, float, "numbers")
-
-
-def _list(text: str, kind: type[Any], what: str) -> tuple[Any, ...]:
-    try:
-        return tuple(kind(part) for part in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a comma list of {what}") from None

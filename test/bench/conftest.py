@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tiny_scene import tiny_setup
 
-from bid_ros.bench import Setup
 from bid_ros.bench.batch_policy import BatchPolicy
-from bid_ros.bench.rollout import load_policy
+from bid_ros.bench.rollout import Setup, load_policy
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from tiny_scene import tiny_task
 
-from bid_ros.bench import Plan, build_cells, make_cell
-from bid_ros.bench.cell import varying
-from bid_ros.bench.grid import scene_seed
+from bid_ros.bench.cell import make_cell, varying
+from bid_ros.bench.grid import Plan, build_cells, scene_seed
 from bid_ros.bench.published import published_score
 from bid_ros.core.errors import BidError
 

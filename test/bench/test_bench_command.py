@@ -5,7 +5,7 @@ import json
 import pytest
 from tiny_bundle import make_tiny_bundle
 
-from bid_ros.bench import build_cells
+from bid_ros.bench.grid import build_cells
 from bid_ros.cli import build_parser, main
 from bid_ros.commands.bench import grid_lists
 from bid_ros.core.paths import share

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from tiny_scene import tiny_task
 
-from bid_ros.bench import CellSummary, make_cell
-from bid_ros.bench.cell import varying
+from bid_ros.bench.cell import make_cell, varying
 from bid_ros.bench.film import differing_episodes
 from bid_ros.bench.plots import _lines, latency_curve, score_bars, score_curve, trade_off
+from bid_ros.bench.summary import CellSummary
 
 TASK = tiny_task()
 PNG = b"\x89PNG"

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.bench import Plan, make_cell
+from bid_ros.bench.cell import make_cell
 from bid_ros.bench.episode import Episode
-from bid_ros.bench.grid import Unit
+from bid_ros.bench.grid import Plan, Unit
 from bid_ros.bench.rollout import UnitDone, load_policy, run_unit
 
 TIMES = {"encode_ms", "sample_ms", "choose_ms", "world_ms"}

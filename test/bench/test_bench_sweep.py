@@ -8,9 +8,12 @@ from dataclasses import replace
 import pytest
 from tiny_scene import observe_nothing, tiny_setup
 
-from bid_ros.bench import Crew, Plan, build_cells, make_cell, markdown, run_bench
+from bid_ros.bench.cell import make_cell
+from bid_ros.bench.grid import Plan, build_cells
 from bid_ros.bench.progress import Progress
 from bid_ros.bench.results import ROWS, read_rows
+from bid_ros.bench.summary import markdown
+from bid_ros.bench.sweep import Crew, run_bench
 from bid_ros.core.errors import BidError
 
 TIMES = {"encode_ms", "sample_ms", "choose_ms", "world_ms", "trace"}

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bid_ros.bench.diagnostic import PUBLISHED, READINGS, Reading, draw_histograms, markdown, mean_difference, run
+from bid_ros.bench.diagnostic.experiment import run
+from bid_ros.bench.diagnostic.plots import draw_histograms
+from bid_ros.bench.diagnostic.reading import READINGS, Reading
+from bid_ros.bench.diagnostic.table import PUBLISHED, markdown, mean_difference
 from bid_ros.core.errors import BidError
 
 LONG = Reading((4,), 60, "idle", "wasserstein")

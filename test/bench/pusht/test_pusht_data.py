@@ -1,11 +1,9 @@
-import argparse
-
 import numpy as np
 import pytest
 
-from bid_ros.bench.pusht import PushTEnv, observation_values
-from bid_ros.bench.pusht.data import human_dataset
-from bid_ros.commands.bench_data import add_data_parser
+from bid_ros.bench.pusht.data import human_dataset, observation_values
+from bid_ros.bench.pusht.env import PushTEnv
+from bid_ros.cli import main
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import load_task
 from bid_ros.recording.dataset import Dataset
@@ -119,11 +117,8 @@ def test_another_task_is_refused(tmp_path, root, task):
 
 
 def test_the_command_writes_the_data_set(tmp_path, task, capsys):
-    parser = argparse.ArgumentParser()
-    add_data_parser(parser.add_subparsers())
     out = tmp_path / "deep" / "pusht.npz"
-    options = parser.parse_args(["data", str(write(tmp_path / "human.npz", arrays())), "--out", str(out)])
-    assert options.run(options) == 0
+    assert main(["bench", "data", str(write(tmp_path / "human.npz", arrays())), "--out", str(out)]) == 0
     Dataset.load(out).validate(task)
     assert "2 episodes, 9 rows" in capsys.readouterr().err
 

@@ -4,8 +4,11 @@ import sys
 import numpy as np
 import pytest
 
-from bid_ros.bench.pusht import PushTEnv, PushTState, observation_values, render, score
+from bid_ros.bench.pusht.data import observation_values
+from bid_ros.bench.pusht.env import PushTEnv
 from bid_ros.bench.pusht.geometry import AGENT_RADIUS, GOAL, keypoints
+from bid_ros.bench.pusht.picture import render
+from bid_ros.bench.pusht.state import PushTState, score
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 
@@ -97,7 +100,7 @@ def test_drift_stops_at_the_wall():
 TRAJECTORY = """
 import hashlib, sys
 import numpy as np
-from bid_ros.bench.pusht import PushTEnv
+from bid_ros.bench.pusht.env import PushTEnv
 env = PushTEnv(0.5)
 rows = [env.reset(100_007)]
 targets = np.random.default_rng(3).uniform(100, 400, (40, 2))
