@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 _KEPT = 0.9  # share of the last decision's noise in the next one's
-
-
-class Draws(Protocol):
-    """The needed part of a NumPy generator. The legacy ``RandomState`` has it too."""
-
-    def random(self, size: Any) -> Any:
-        """Uniform numbers in [0, 1)."""
-        ...
-
-    def choice(self, a: Any, size: Any) -> Any:
-        """Elements of ``a`` with replacement."""
-        ...
 
 
 class ActionNoise:
@@ -35,7 +21,7 @@ class ActionNoise:
         rng: drawn from once per decision, ``random`` before ``choice``.
     """
 
-    def __init__(self, strength: float, rng: Draws) -> None:
+    def __init__(self, strength: float, rng: np.random.Generator) -> None:
         self._strength, self._rng = strength, rng
         self._rows: Array | None = None
 

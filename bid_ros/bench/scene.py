@@ -24,17 +24,14 @@ class SceneState(Protocol):
     @property
     def agent(self) -> Array:
         """Position of the agent."""
-        ...
 
     @property
     def block(self) -> Array:
         """Pose of the block."""
-        ...
 
     @property
     def coverage(self) -> float:
         """Share of the target that is covered."""
-        ...
 
 
 class Environment(Protocol):
@@ -42,15 +39,12 @@ class Environment(Protocol):
 
     def reset(self, seed: int) -> Any:
         """Draw a start; return its state."""
-        ...
 
     def set_state(self, agent: ArrayLike, block: ArrayLike) -> Any:
         """Put agent and block somewhere, at rest; return the state."""
-        ...
 
     def step(self, action: ArrayLike) -> Any:
         """Apply an action ``(D,)`` for one control period; return the state."""
-        ...
 
 
 @dataclass(frozen=True)

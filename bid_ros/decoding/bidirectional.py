@@ -8,9 +8,9 @@ from typing import Final
 from bid_ros.decoding.bid import Selection, select
 from bid_ros.decoding.decoder import Decoder, DecodeRequest, StartMode
 from bid_ros.decoding.decoder_config import DecoderConfig
-from bid_ros.decoding.ema import moving_average
 from bid_ros.decoding.memory import Overlap
 from bid_ros.decoding.receding import Array, Blend, Builder, Pick, RecedingDecoder
+from bid_ros.decoding.vanilla import moving_average
 
 
 def bidirectional_pick(config: DecoderConfig, delay: int | None = None) -> Pick:

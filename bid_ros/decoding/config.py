@@ -21,7 +21,19 @@ TERMS: Final = get_args(Terms)
 
 
 @dataclass(frozen=True)
-class BidConfig:
+class Criterion:
+    """What :class:`BidConfig` and :class:`bid_ros.decoding.DecoderConfig` have in common."""
+
+    variant: Variant = "corrected"
+    decay: float = 0.5
+    metric: Metric = "l2"
+    trim: Trim = "previous"
+    weights: tuple[float, ...] | None = None
+    terms: Terms = "bid"
+
+
+@dataclass(frozen=True)
+class BidConfig(Criterion):
     """How :func:`bid_ros.decoding.select` scores candidates.
 
     Attributes:
@@ -46,15 +58,9 @@ class BidConfig:
         DecodingError: for a value outside its range.
     """
 
-    variant: Variant = "corrected"
     mode_size: int = 3
-    decay: float = 0.5
-    metric: Metric = "l2"
     executed: int = 1
     observation_steps: int = 1
-    trim: Trim = "previous"
-    weights: tuple[float, ...] | None = None
-    terms: Terms = "bid"
     delay: int | None = None
 
     def __post_init__(self) -> None:

@@ -105,15 +105,12 @@ class Decoder(Protocol):
     @property
     def name(self) -> str:
         """Name in the registry."""
-        ...
 
     def reset(self) -> None:
         """Forget everything, as at the start of an episode."""
-        ...
 
     def propose(self, request: DecodeRequest) -> Proposal:
         """Return what to sample for a decision. Changes nothing. Raises DecodingError if the request is not valid."""
-        ...
 
     def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
         """Decide on the samples ``(N, H, D)`` and remember the decision.
@@ -121,4 +118,3 @@ class Decoder(Protocol):
         Raises:
             DecodingError: the samples do not have the shape of the request, or a value is not finite.
         """
-        ...

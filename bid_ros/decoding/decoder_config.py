@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.decoding.config import BidConfig, Metric, Terms, Trim, Variant, check_choice, check_count
+from bid_ros.decoding.config import BidConfig, Criterion, check_choice, check_count
 
 WarmStart = Literal["renoise", "clean"]
 ActionHorizon = int | Literal["all"]
@@ -21,7 +21,7 @@ SMALLEST_SPREAD: Final = 1e-6
 
 
 @dataclass(frozen=True)
-class DecoderConfig:
+class DecoderConfig(Criterion):
     """Settings for :func:`bid_ros.decoding.build_decoder`. Each decoder reads the fields it needs.
 
     Attributes:
@@ -45,13 +45,7 @@ class DecoderConfig:
     action_horizon: ActionHorizon = 1
     ema_weight: float = 0.5
     warm_start: WarmStart = "renoise"
-    variant: Variant = "corrected"
     mode_size: int | None = None
-    decay: float = 0.5
-    metric: Metric = "l2"
-    trim: Trim = "previous"
-    terms: Terms = "bid"
-    weights: tuple[float, ...] | None = None
     delay: int = 1
 
     def __post_init__(self) -> None:
@@ -73,18 +67,9 @@ class DecoderConfig:
 
     def bid(self, executed: int, observation_steps: int, delay: int | None = None) -> BidConfig:
         """Settings of one selection, ``executed`` steps after the previous decision; ``delay`` as in BidConfig."""
-        return BidConfig(
-            variant=self.variant,
-            mode_size=max(1, min(DEFAULT_MODE_SIZE, self.samples // 2)) if self.mode_size is None else self.mode_size,
-            decay=self.decay,
-            metric=self.metric,
-            executed=executed,
-            observation_steps=observation_steps,
-            trim=self.trim,
-            weights=self.weights,
-            terms=self.terms,
-            delay=delay,
-        )
+        size = max(1, min(DEFAULT_MODE_SIZE, self.samples // 2)) if self.mode_size is None else self.mode_size
+        shared: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(Criterion)}
+        return BidConfig(**shared, mode_size=size, executed=executed, observation_steps=observation_steps, delay=delay)
 
     @property
     def needed_weak_samples(self) -> int:

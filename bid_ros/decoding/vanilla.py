@@ -1,13 +1,19 @@
-"""Vanilla receding horizon: draw one sample, execute ``action_horizon`` of its actions."""
+"""The decoders that draw one sample and execute ``action_horizon`` of its actions.
+
+``vanilla`` executes it as it is. ``ema`` is the exponential moving average over decisions, the temporal ensembling of
+Zhao et al. (ACT, RSS 2023). A warm start denoises from the previous decision, not from noise (Janner et al., Diffuser,
+ICML 2022).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from bid_ros.decoding.decoder import Decoder
+from bid_ros.decoding.decoder import Decoder, DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
-from bid_ros.decoding.receding import Builder, RecedingDecoder
+from bid_ros.decoding.memory import Overlap
+from bid_ros.decoding.receding import Array, Blend, Builder, RecedingDecoder
 
 
 def vanilla(name: str, config: DecoderConfig) -> Decoder:
@@ -15,4 +21,41 @@ def vanilla(name: str, config: DecoderConfig) -> Decoder:
     return RecedingDecoder(name, config.action_horizon)
 
 
-DECODERS: Final[Mapping[str, Builder]] = {"vanilla": vanilla, "receding": vanilla}
+def moving_average(weight: float) -> Blend:
+    """Blend ``new[i] = weight new[i] + (1 - weight) previous[i]`` on the overlap. Later rows stay as they are.
+
+    All columns are blended linearly, rotations too. Their six-number form is made orthogonal again before it is
+    executed. The decoder remembers the blend.
+    """
+
+    def blend(new: Array, overlap: Overlap, request: DecodeRequest) -> Array:
+        rows = overlap.previous.shape[0]
+        blended = new.copy()
+        blended[:rows] = weight * new[:rows] + (1.0 - weight) * overlap.previous
+        return blended
+
+    return blend
+
+
+def ema(name: str, config: DecoderConfig) -> Decoder:
+    """One sample, blended with the previous decision."""
+    return RecedingDecoder(name, config.action_horizon, blend=moving_average(config.ema_weight))
+
+
+def warmstart(name: str, config: DecoderConfig) -> Decoder:
+    """One sample, started from the previous decision shifted by the steps that passed, its last row repeated."""
+    return RecedingDecoder(name, config.action_horizon, start_mode=config.warm_start)
+
+
+def warmstart_clean(name: str, config: DecoderConfig) -> Decoder:
+    """Warm start as published: the previous decision stands in for a sample at full noise. Ignores ``warm_start``."""
+    return RecedingDecoder(name, config.action_horizon, start_mode="clean")
+
+
+DECODERS: Final[Mapping[str, Builder]] = {
+    "vanilla": vanilla,
+    "receding": vanilla,
+    "ema": ema,
+    "warmstart": warmstart,
+    "warmstart-clean": warmstart_clean,
+}

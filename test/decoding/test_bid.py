@@ -162,9 +162,8 @@ def test_equals_the_naive_loop(variant, metric):
         TERMS, trims, (False, True), (False, True), (False, True)
     ):
         strong, weak, previous = random_case(rng)
-        config = BidConfig(
-            variant, 3, 0.7, metric, 2, 2, trim, tuple(rng.uniform(0, 5, 3)) if weighted else None, terms
-        )
+        weights = tuple(rng.uniform(0, 5, 3)) if weighted else None
+        config = BidConfig(variant, 0.7, metric, trim, weights, terms, mode_size=3, executed=2, observation_steps=2)
         given = weak if has_weak else None, previous if has_previous else None
         index, totals = naive_select(strong, *given, config)
         selection = select(strong, *given, config)

@@ -22,7 +22,7 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "more_decoders"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    for name in ("vanilla", "ema", "warmstart", "bidirectional"):
+    for name in ("vanilla", "bidirectional"):
         (folder / f"{name}.py").write_text(f"from bid_ros.decoding.{name} import DECODERS\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield folder

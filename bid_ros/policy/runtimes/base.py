@@ -36,7 +36,6 @@ class Graph(Protocol):
 
     def run(self, feeds: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """Compute the output. ``feeds`` has every input by name. The caller owns the result."""
-        ...
 
 
 class Runtime(Protocol):
@@ -50,4 +49,3 @@ class Runtime(Protocol):
 
     def load(self, path: Path) -> Graph:
         """Load one ONNX file. Raises BundleError if this runtime cannot run it."""
-        ...
