@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,34 +73,21 @@ class RunLog:
         """Return a percentile of the last hundred decision latencies; 0 before the first."""
         return float(np.percentile(self.decision_ms[-100:], percentile)) if self.decision_ms else 0.0
 
-    def summary(
-        self,
-        *,
-        task: str,
-        decoder: str,
-        samples: int,
-        action_horizon: int,
-        bundle: Path | None,
-        moving: float,
-        seed: int,
-        hardware: str,
-        safety_stop: str,
-        system: str = "",
-    ) -> RunSummary:
-        """Return the summary of the run so far. ``decoder`` and ``samples`` count if no decision was made."""
+    def summary(self, *, decoder: str, samples: int, bundle: Path | None, **about: Any) -> RunSummary:
+        """Return the summary of the run so far.
+
+        Args:
+            decoder, samples: of the run; they count if no decision was made.
+            bundle: that decided; None for none.
+            about: fields of :class:`bid_ros.episodes.summary.RunSummary` that do not come from the log.
+        """
         return RunSummary(
-            task=task,
             decoder=" then ".join(self.decoders) or decoder,
             samples=self.samples or samples,
-            action_horizon=action_horizon,
             bundle_sha256=bundle_sha256(bundle) if bundle is not None else "",
-            moving=moving,
-            seed=seed,
-            hardware=hardware,
             results=tuple(self.results),
             decision_ms=tuple(self.decision_ms),
             command_age_ms=tuple(self.command_age_ms),
             missed=self.missed,
-            safety_stop=safety_stop,
-            system=system,
+            **about,
         )

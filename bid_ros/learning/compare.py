@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from bid_ros.core.errors import BundleError
 from bid_ros.core.task import Task
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.graphs import EncoderGraph
-from bid_ros.policy.diffusion.sampler import DdimSampler, DiffusionConfig, Samples
-from bid_ros.policy.runtimes.base import Graph, Runtime
+from bid_ros.policy.diffusion.sampler import DdimSampler, Denoise, DiffusionConfig, Samples
+from bid_ros.policy.runtimes.base import Runtime
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,8 @@ class Difference:
 
     def check(self, tolerance: float, what: str) -> None:
         """Raise BundleError if a difference is above ``tolerance``; for a chunk, above ten times ``tolerance``."""
-        for part, value, limit in (
-            ("encoder", self.encoder, tolerance),
-            ("denoiser", self.denoiser, tolerance),
-            ("chunk", self.chunk, 10 * tolerance),
-        ):
+        for part, value in asdict(self).items():
+            limit = 10 * tolerance if part == "chunk" else tolerance
             if not value <= limit:
                 raise BundleError(f"{what}: {part} differs from PyTorch by {value:.2e}; valid is up to {limit:.0e}")
 
@@ -55,59 +53,38 @@ def compare(
     rng = np.random.default_rng(0)
     graph_encoder, graph_denoiser = (runtime.load(path) for path in files)
     encoder.eval(), denoiser.eval()
-    encodings, steps, chunks = [0.0], [0.0], [0.0]
+    sampler, found = DdimSampler(diffusion), []
+
+    def ours(condition: Samples) -> Denoise:
+        return lambda sample, step: graph_denoiser.run({"sample": sample, "step": step, "condition": condition})
+
+    def theirs(condition: Samples) -> Denoise:
+        return lambda sample, step: _run(denoiser, sample, step, condition)
+
     for samples, level in ((1, 0), (3, diffusion.train_steps // 2), (16, diffusion.train_steps - 1)):
         feeds = _observation(task, rng)
-        expected = _encode(encoder, feeds)
-        condition = graph_encoder.run(feeds)
-        encodings.append(_largest(condition, expected))
+        expected, condition = _run(encoder, *(feeds[name] for name in encoder.names)), graph_encoder.run(feeds)
         noise = rng.standard_normal((samples, task.horizon, task.action_dim), dtype=np.float32)
         step = np.array([level], dtype=np.int64)
-        steps.append(_largest(_run(graph_denoiser, noise, step, expected), _predict(denoiser, noise, step, expected)))
-        chunks.append(_chunk_difference(graph_denoiser, denoiser, noise, condition, expected, diffusion))
-    return Difference(max(encodings), max(steps), max(chunks))
+        pairs = (
+            (condition, expected),
+            (ours(expected)(noise, step), theirs(expected)(noise, step)),
+            (sampler.run(ours(condition), noise), sampler.run(theirs(expected), noise)),
+        )
+        found.append([np.abs(one - other).max() for one, other in pairs])
+    return Difference(*np.max(found, axis=0).tolist())
 
 
-def _chunk_difference(
-    graph: Graph,
-    denoiser: Denoiser,
-    noise: Samples,
-    condition: NDArray[np.float32],
-    expected: NDArray[np.float32],
-    diffusion: DiffusionConfig,
-) -> float:
-    sampler = DdimSampler(diffusion)
-    ours = sampler.run(lambda sample, step: _run(graph, sample, step, condition), noise)
-    theirs = sampler.run(lambda sample, step: _predict(denoiser, sample, step, expected), noise)
-    return _largest(ours, theirs)
-
-
-def _observation(task: Task, rng: np.random.Generator) -> dict[str, NDArray[np.uint8] | NDArray[np.float32]]:
-    feeds: dict[str, NDArray[np.uint8] | NDArray[np.float32]] = {}
+def _observation(task: Task, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+    feeds = {}
     for item in task.observation:
         shape = (task.observation_steps, *item.shape)
         image = item.kind == "image"
-        feeds[item.name] = (
-            rng.integers(0, 256, shape, dtype=np.uint8) if image else rng.uniform(-1, 1, shape).astype(np.float32)
-        )
-    return feeds
+        feeds[item.name] = rng.integers(0, 256, shape, dtype=np.uint8) if image else rng.uniform(-1, 1, shape)
+    return {name: value if value.dtype == np.uint8 else value.astype(np.float32) for name, value in feeds.items()}
 
 
-def _encode(encoder: EncoderGraph, feeds: Mapping[str, NDArray[np.uint8] | NDArray[np.float32]]) -> Samples:
+def _run(network: nn.Module, *values: NDArray[Any]) -> Samples:
     with torch.no_grad():
-        result: Samples = encoder(*(torch.from_numpy(feeds[name]) for name in encoder.names)).numpy()
-    return result
-
-
-def _predict(denoiser: Denoiser, sample: Samples, step: NDArray[np.int64], condition: Samples) -> Samples:
-    with torch.no_grad():
-        result: Samples = denoiser(*(torch.from_numpy(value) for value in (sample, step, condition))).numpy()
+        result: Samples = network(*map(torch.from_numpy, values)).numpy()
     return result.copy()
-
-
-def _run(graph: Graph, sample: Samples, step: NDArray[np.int64], condition: Samples) -> Samples:
-    return graph.run({"sample": sample, "step": step, "condition": condition})
-
-
-def _largest(ours: Samples, theirs: Samples) -> float:
-    return float(np.abs(ours - theirs).max())

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -129,11 +128,6 @@ class RunFolder:
             rows = [row for row in rows if row["step"] <= until]
             _replace(path, "".join(json.dumps(row) + "\n" for row in rows).encode())
         return rows
-
-
-def describe(config: TrainConfig) -> dict[str, Any]:
-    """Return the configuration as plain values, for ``run.json``."""
-    return asdict(config)
 
 
 def _replace(path: Path, content: bytes) -> None:

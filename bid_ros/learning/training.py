@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from bid_ros.learning.memory import keep_freed_memory
 from bid_ros.learning.plot import plot_log
 from bid_ros.learning.provenance import source_commit
 from bid_ros.learning.ranges import action_spread
-from bid_ros.learning.run_folder import RunFolder, describe
+from bid_ros.learning.run_folder import RunFolder
 from bid_ros.learning.trainer import Trainer
 from bid_ros.learning.windows import held_out_episodes
 from bid_ros.recording.dataset import Dataset
@@ -147,7 +147,7 @@ def _about(
     config: TrainConfig, dataset: Dataset, data: TrainingData, task: Task, held: NDArray[np.bool_]
 ) -> dict[str, Any]:
     return {
-        "config": describe(config),
+        "config": asdict(config),
         "task": task.name,
         "task_signature": task.signature(),
         "data_sha256": dataset.sha256,

@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 from bid_ros.cameras.model import CameraModel
 from bid_ros.views.strokes import Color, Image, Points, dots, stroke, text_width, write
 
-__all__ = ["CameraModel", "draw_decision"]
-
 Array = NDArray[np.float64]
 
 TRIMMED: Final = (255, 255, 255)

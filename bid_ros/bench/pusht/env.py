@@ -11,12 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.bench.pusht.geometry import keypoints
-from bid_ros.bench.pusht.picture import render
-from bid_ros.bench.pusht.state import PushTState, score
+from bid_ros.bench.pusht.state import PushTState
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
-
-__all__ = ["PushTEnv", "PushTState", "render", "score"]
 
 
 class PushTEnv:
