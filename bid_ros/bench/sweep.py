@@ -7,7 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -78,7 +78,7 @@ def run_bench(
     """
     policy = load_policy(setup)
     check_weak(cells, policy, setup.bundle)
-    header = {
+    header: dict[str, Any] = {
         "format": FORMAT,
         "scene": setup.scene.name,
         "task_signature": setup.task.signature(),
@@ -100,28 +100,18 @@ def run_bench(
                 progress.add(event.work, 0, clock())
         if units:
             progress.show(clock(), last=True)
-        return _finish(cells, plan, setup, policy, results, {**header, **machine(), "batched": policy.batched})
+        header |= {**machine(), "batched": policy.batched}
+        keys = {(cell.key, seed, index) for cell in cells for seed in plan.seeds for index in range(plan.episodes)}
+        rows = {key: results.rows[key] for key in sorted(keys & set(results.rows))}
+        latency = _latencies(cells, setup, policy)
+        summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, plan.steps)
+        content = {**header, "process_s": _process_s(rows.values()), "cells": [asdict(item) for item in summaries]}
+        (folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
+        write_parquet(folder, rows)
+        write_report(folder, summaries, rows, header, setup.scene)
+        return summaries
     finally:
         results.close()
-
-
-def _finish(
-    cells: Sequence[Cell],
-    plan: Plan,
-    setup: Setup,
-    policy: BatchPolicy,
-    results: Results,
-    header: dict[str, Any],
-) -> list[CellSummary]:
-    wanted = {(cell.key, seed, episode) for cell in cells for seed in plan.seeds for episode in range(plan.episodes)}
-    rows = {key: results.rows[key] for key in sorted(wanted & set(results.rows))}
-    latency = _latencies(cells, setup, policy)
-    summaries = summarise(cells, rows, results.folder, setup.task.dt_ns / 1e9, latency, plan.steps)
-    content = {**header, "process_s": _process_s(rows.values()), "cells": [item.as_dict() for item in summaries]}
-    (results.folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
-    write_parquet(results.folder, rows)
-    write_report(results.folder, summaries, rows, header, setup.scene)
-    return summaries
 
 
 def _process_s(rows: Collection[Mapping[str, Any]]) -> float:

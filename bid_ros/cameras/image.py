@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 import cv2
 import numpy as np
@@ -27,17 +27,6 @@ _ENCODINGS: Final[dict[str, tuple[int, Callable[[Image], Image]]]] = {
     "mono8": (1, lambda pixels: np.broadcast_to(pixels, (*pixels.shape[:2], 3))),
 }
 ENCODINGS: Final = tuple(_ENCODINGS)
-
-
-class ImageFields(TypedDict):
-    """Fields of ``sensor_msgs/Image`` except its header."""
-
-    height: int
-    width: int
-    encoding: str
-    is_bigendian: int
-    step: int
-    data: array[int]
 
 
 def decode_image(message: Any, camera: str = "image") -> Image:
@@ -77,7 +66,7 @@ def decode_image(message: Any, camera: str = "image") -> Image:
     return np.ascontiguousarray(to_rgb(pixels))
 
 
-def encode_image(image: Image) -> ImageFields:
+def encode_image(image: Image) -> dict[str, Any]:
     """Return the message fields of an rgb image, for ``sensor_msgs.msg.Image(**fields)``.
 
     ``data`` is an ``array.array('B')``, which rclpy keeps as it is. So a message of 256x256 px takes one copy and 12

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from bid_ros.core.errors import CameraError
 
 NEAR: Final = 1e-3  # m; nothing nearer is drawn
-_FLIP: Final = np.diag([1.0, -1.0, -1.0])
 
 
 def focal_px(fovy: float, height: int) -> float:
@@ -56,12 +55,6 @@ class CameraModel:
             raise CameraError(f"camera picture is {self.width}x{self.height} px; valid is 1x1 or more")
         object.__setattr__(self, "position", position)
         object.__setattr__(self, "rotation", rotation)
-
-    @classmethod
-    def from_mujoco(cls, position: ArrayLike, rotation: ArrayLike, fovy: float, width: int, height: int) -> CameraModel:
-        """Return the model of a MuJoCo camera (``cam_xpos``, ``cam_xmat``, ``cam_fovy``). It looks along -z, y up."""
-        axes = np.asarray(rotation, dtype=np.float64).reshape(3, 3) @ _FLIP
-        return cls(np.array(position, dtype=np.float64), axes, float(fovy), width, height)
 
     def project(self, points: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Project points ``(..., 3)`` in m, base frame.

@@ -98,16 +98,9 @@ class RunSummary:
         """Return the content of ``run.json``: times in ms, 95 % interval, null where nothing was measured."""
         age = percentiles(self.command_age_ms)
         low, high = wilson_interval(self.successes, len(self.results))
+        given = "task system decoder samples action_horizon bundle_sha256 hardware moving seed"
         return {
-            "task": self.task,
-            "system": self.system,
-            "decoder": self.decoder,
-            "samples": self.samples,
-            "action_horizon": self.action_horizon,
-            "bundle_sha256": self.bundle_sha256,
-            "hardware": self.hardware,
-            "moving": self.moving,
-            "seed": self.seed,
+            **{name: getattr(self, name) for name in given.split()},
             "episodes": len(self.results),
             "successes": self.successes,
             "success_interval_95": [round(low, 4), round(high, 4)],

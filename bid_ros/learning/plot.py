@@ -6,10 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 
 def plot_log(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
@@ -21,7 +18,8 @@ def plot_log(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     """
     lines = list(rows)
     panels = 2 if any("val_goal_mm" in row for row in lines) else 1
-    figure, axes = plt.subplots(1, panels, figsize=(6 * panels, 4), squeeze=False)
+    figure = Figure(figsize=(6 * panels, 4), dpi=100, layout="tight")
+    axes = figure.subplots(1, panels, squeeze=False)
     left = axes[0, 0]
     for key, label in (("loss", "training"), ("val_loss", "held-out episodes, averaged weights")):
         _curve(left, lines, key, label)
@@ -33,9 +31,7 @@ def plot_log(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
         axis.grid(alpha=0.3)
         if axis.lines:
             axis.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=100)
-    plt.close(figure)
+    figure.savefig(path, format="png")
 
 
 def _curve(axis: Any, rows: list[Mapping[str, Any]], key: str, label: str) -> None:

@@ -46,16 +46,6 @@ class BagReport:
     cached: bool = False
 
 
-@dataclass(frozen=True)
-class _Segment:
-    """Rows without a gap: observations, actions and stamps, of one episode."""
-
-    episode: Episode
-    observations: Sequence[Observation]
-    actions: NDArray[np.float64]
-    truncated: bool
-
-
 def build_dataset(
     bags: Iterable[str | Path],
     task: Task,
@@ -124,7 +114,7 @@ def _part(bag: Path, task: Task, only_success: bool, cache: Path | None) -> tupl
 
 def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None, BagReport]:
     reasons: list[str] = []
-    segments: list[_Segment] = []
+    segments: list[Dataset] = []
     used = 0
     with BagReader(bag) as reader:
         if not reader.was_complete:
@@ -136,14 +126,15 @@ def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None
             reasons += [f"episode {episode.index}: {reason}" for reason in why]
             segments += found
             used += bool(found)
-    part = _dataset(segments, task) if segments else None
+    # The frames of the recording have a prefix; the data are those of the task itself.
+    part = replace(_joined(segments), task_signature=task.signature()) if segments else None
     rows = 0 if part is None else part.rows
     return part, BagReport(str(bag), len(episodes), used, rows, tuple(reasons))
 
 
 def _read_episode(
     reader: BagReader, episode: Episode, task: Task, only_success: bool
-) -> tuple[list[_Segment], list[str]]:
+) -> tuple[list[Dataset], list[str]]:
     """Return the segments of an episode and the reasons for everything that is left out of them."""
     if episode.end_ns is None:
         return [], ["left out: it has no END"]
@@ -237,7 +228,7 @@ def _split(
     actions: NDArray[np.float64],
     task: Task,
     reasons: list[str],
-) -> list[_Segment]:
+) -> list[Dataset]:
     """Split rows at gaps of more than one and a half periods, and add a reason for each to ``reasons``."""
     cuts = [0, *(np.flatnonzero(np.diff(stamps) > 1.5 * task.dt_ns) + 1).tolist(), len(rows)]
     segments = []
@@ -247,22 +238,23 @@ def _split(
         if end - begin < task.observation_steps:
             reasons.append(f"{end - begin} rows left out: fewer than observation_steps {task.observation_steps}")
         else:
-            segments.append(_Segment(episode, rows[begin:end], actions[begin:end], end < len(rows)))
+            segments.append(_dataset(episode, rows[begin:end], actions[begin:end], task, end < len(rows)))
     return segments
 
 
-def _dataset(segments: Sequence[_Segment], task: Task) -> Dataset:
-    rows = [row for segment in segments for row in segment.observations]
+def _dataset(
+    episode: Episode, rows: Sequence[Observation], actions: NDArray[np.float64], task: Task, truncated: bool
+) -> Dataset:
     return Dataset(
         observations={item.name: np.stack([row.values[item.name] for row in rows]) for item in task.observation},
-        actions=np.concatenate([segment.actions for segment in segments]),
+        actions=actions,
         stamps_ns=np.array([row.stamp_ns for row in rows], dtype=np.int64),
-        episode_ends=np.cumsum([len(segment.observations) for segment in segments], dtype=np.int64),
-        labels=tuple(segment.episode.label for segment in segments),
-        seeds=np.array([segment.episode.seed for segment in segments], dtype=np.uint64),
+        episode_ends=np.array([len(rows)], dtype=np.int64),
+        labels=(episode.label,),
+        seeds=np.array([episode.seed], dtype=np.uint64),
         task=task.name,
         task_signature=task.signature(),
-        truncated=np.array([segment.truncated for segment in segments], dtype=np.bool_),
+        truncated=np.array([truncated]),
     )
 
 

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.cameras.image import decode_image
-from bid_ros.core.errors import ObservationError
+from bid_ros.core.errors import CameraError, ObservationError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.task import Feature
-
-ENCODINGS: Final = ("rgb8", "bgr8")
 
 
 def extract(feature: Feature, message: Any) -> NDArray[Any]:
@@ -106,19 +104,12 @@ def _pose_part(feature: Feature, message: Any) -> NDArray[np.float64]:
 
 def _image(feature: Feature, message: Any) -> NDArray[np.uint8]:
     """Return ``(height, width, 3)`` uint8 rgb of an image message that has the feature's size."""
-    height, width, channels = feature.shape
+    height, width = feature.shape[:2]
     if (message.height, message.width) != (height, width):
         raise ObservationError(
             f"image '{feature.name}' is {message.height}x{message.width}; the task says {height}x{width}"
         )
-    if message.encoding not in ENCODINGS:
-        raise ObservationError(
-            f"image '{feature.name}' has encoding '{message.encoding}'; valid are {', '.join(ENCODINGS)}"
-        )
-    size = len(message.data)
-    if message.step < width * channels or size != height * message.step:
-        raise ObservationError(
-            f"image '{feature.name}' has {size} bytes in rows of {message.step}; "
-            f"valid are {height} rows of at least {width * channels}"
-        )
-    return decode_image(message, feature.name)
+    try:
+        return decode_image(message, feature.name)
+    except CameraError as error:
+        raise ObservationError(str(error)) from error

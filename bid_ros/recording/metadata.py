@@ -16,15 +16,16 @@ FOREVER: Final = {"sec": 9223372036, "nsec": 854775807}
 METADATA_NAME: Final = "metadata.yaml"
 
 
-@dataclass(frozen=True)
-class TopicSummary:
-    """One topic of a bag: ``qos`` is the list that :func:`qos_profiles` builds, ``count`` its messages."""
+@dataclass
+class RecordedTopic:
+    """One topic of a bag: the number of its channel, its type, the YAML text of its offered profiles, its messages."""
 
+    channel: int
     name: str
     type_name: str
     type_hash: str
-    qos: Sequence[Mapping[str, Any]]
-    count: int
+    qos: str
+    count: int = 0
 
 
 def qos_profiles(qos: Qos) -> list[dict[str, Any]]:
@@ -49,7 +50,7 @@ def write_metadata(
     file_name: str,
     start_ns: int,
     end_ns: int,
-    topics: Sequence[TopicSummary],
+    topics: Sequence[RecordedTopic],
     custom: Mapping[str, str],
 ) -> None:
     """Write ``metadata.yaml`` into ``folder``, atomically: a reader sees the old file or the new one."""
@@ -87,13 +88,14 @@ def custom_data(folder: Path) -> dict[str, str]:
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
-def _topic(topic: TopicSummary) -> dict[str, Any]:
+def _topic(topic: RecordedTopic) -> dict[str, Any]:
+    profiles = yaml.safe_load(topic.qos) if topic.qos else None
     return {
         "topic_metadata": {
             "name": topic.name,
             "type": topic.type_name,
             "serialization_format": "cdr",
-            "offered_qos_profiles": [dict(profile) for profile in topic.qos],
+            "offered_qos_profiles": profiles if isinstance(profiles, list) else [],
             "type_description_hash": topic.type_hash,
         },
         "message_count": topic.count,

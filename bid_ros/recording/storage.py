@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-import yaml
 from mcap.data_stream import RecordBuilder
 from mcap.records import DataEnd, Footer
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 
 from bid_ros.recording.definitions import Definition
-from bid_ros.recording.metadata import TopicSummary, write_metadata
+from bid_ros.recording.metadata import RecordedTopic, write_metadata
 
 Compression = Literal["none", "lz4", "zstd"]
 CHUNK_BYTES: Final = 1 << 20
@@ -77,17 +75,6 @@ class _Stream:
         self._pending.clear()
 
 
-@dataclass
-class _Channel:
-    """A topic of the file and its number of messages."""
-
-    id: int
-    type_name: str
-    type_hash: str
-    qos: str
-    count: int = 0
-
-
 class BagFile:
     """The MCAP file of a bag, and the content of its ``metadata.yaml``. Not thread-safe.
 
@@ -108,7 +95,7 @@ class BagFile:
         kinds = {"none": CompressionType.NONE, "lz4": CompressionType.LZ4, "zstd": CompressionType.ZSTD}
         self._writer = Writer(self._stream, chunk_size=CHUNK_BYTES, compression=kinds[compression])
         self._schemas: dict[str, int] = {}
-        self._channels: dict[str, _Channel] = {}
+        self._channels: dict[str, RecordedTopic] = {}
         self._start_ns: int | None = None
         self._end_ns = 0
         self._writer.start(profile="ros2", library="bid_ros")
@@ -128,12 +115,12 @@ class BagFile:
         metadata = {"offered_qos_profiles": qos, "topic_type_hash": definition.type_hash}
         schema = self._schemas[definition.type_name]
         number = self._writer.register_channel(name, "cdr", schema, metadata)
-        self._channels[name] = _Channel(number, definition.type_name, definition.type_hash, qos)
+        self._channels[name] = RecordedTopic(number, name, definition.type_name, definition.type_hash, qos)
 
     def add_message(self, topic: str, stamp_ns: int, data: bytes) -> None:
         """Append a serialized message (CDR) of a registered topic. It is safe after the next :meth:`commit`."""
         channel = self._channels[topic]
-        self._writer.add_message(channel.id, stamp_ns, data, stamp_ns, sequence=channel.count)
+        self._writer.add_message(channel.channel, stamp_ns, data, stamp_ns, sequence=channel.count)
         channel.count += 1
         self._start_ns = stamp_ns if self._start_ns is None else min(self._start_ns, stamp_ns)
         self._end_ns = max(self._end_ns, stamp_ns)
@@ -157,14 +144,6 @@ class BagFile:
 
     def write_metadata(self, custom: Mapping[str, str], path: Path | None = None) -> None:
         """Write the ``metadata.yaml`` beside the file, which is or will be at ``path`` (default: where it is)."""
-        topics = [
-            TopicSummary(name, item.type_name, item.type_hash, _profiles(item.qos), item.count)
-            for name, item in self._channels.items()
-        ]
+        topics = list(self._channels.values())
         path = path or self.path
         write_metadata(path.parent, path.name, self._start_ns or 0, self._end_ns, topics, custom)
-
-
-def _profiles(text: str) -> list[dict[str, Any]]:
-    loaded = yaml.safe_load(text) if text else None
-    return loaded if isinstance(loaded, list) else []

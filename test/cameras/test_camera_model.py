@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from mujoco_camera import mujoco_camera
 
 from bid_ros.cameras.model import CameraModel
 from bid_ros.core.errors import CameraError
@@ -47,7 +48,7 @@ def test_mujoco_renders_a_point_where_the_model_says():
     model = mujoco.MjModel.from_xml_string(scene)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    camera = CameraModel.from_mujoco(data.cam_xpos[0], data.cam_xmat[0], model.cam_fovy[0], 96, 96)
+    camera = mujoco_camera(model, data, 0)
     right, up, back = data.cam_xmat[0].reshape(3, 3).T
     top = np.tan(np.radians(13.5))
     pixels, depth = camera.project(data.cam_xpos[0] - 2 * back + 2 * top * up + top * right)

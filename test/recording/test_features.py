@@ -213,9 +213,9 @@ def test_message_from_a_bag_gives_what_the_live_message_gives(make_run, tmp_path
     ("message", "sentence"),
     [
         (image(np.zeros((5, 4, 3), np.uint8)), "image 'wrist' is 5x4; the task says 4x5"),
-        (image(pixels(), "yuv422"), "encoding 'yuv422'; valid are rgb8, bgr8"),
-        (Image(height=4, width=5, encoding="rgb8", step=15, data=bytes(59)), "has 59 bytes in rows of 15"),
-        (Image(height=4, width=5, encoding="rgb8", step=14, data=bytes(56)), "valid are 4 rows of at least 15"),
+        (image(pixels(), "yuv422"), "'wrist' publishes encoding 'yuv422'; valid are rgb8, bgr8"),
+        (Image(height=4, width=5, encoding="rgb8", step=15, data=bytes(59)), "publishes 59 bytes; valid for 4 rows"),
+        (Image(height=4, width=5, encoding="rgb8", step=14, data=bytes(56)), "rows of 14 bytes; valid for 5 px"),
     ],
 )
 def test_image_of_another_size_or_encoding_is_refused(message, sentence):

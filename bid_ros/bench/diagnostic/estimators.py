@@ -14,24 +14,22 @@ Counts = NDArray[np.int64]
 Shares = NDArray[np.float64]
 
 
-def idle_actions(rollouts: Rollouts) -> Counts:
-    """Idle actions taken before the goal, ``(M,)``."""
-    return _sum(~rollouts.forward & (rollouts.states[:, :-1] != GOAL))
+def _counter(stays: bool, in_pause: bool) -> Callable[[Rollouts], Counts]:
+    """Return what counts per rollout, ``(M,)``: idle actions, or steps after which the state is the same.
 
+    Args:
+        stays: count steps, whether the action was idle or failed.
+        in_pause: only those that began in s5; else all before the goal.
+    """
 
-def idle_actions_in_pause(rollouts: Rollouts) -> Counts:
-    """Idle actions taken in s5, ``(M,)``."""
-    return _sum(~rollouts.forward & (rollouts.states[:, :-1] == PAUSE_STATE))
+    def count(rollouts: Rollouts) -> Counts:
+        before, after = rollouts.states[:, :-1], rollouts.states[:, 1:]
+        idle = before == after if stays else ~rollouts.forward
+        where = before == PAUSE_STATE if in_pause else before != GOAL
+        counts: Counts = (idle & where).sum(axis=1, dtype=np.int64)
+        return counts
 
-
-def steps_without_progress(rollouts: Rollouts) -> Counts:
-    """Steps after which the state is the same, idle or failed, before the goal, ``(M,)``."""
-    return _sum(_stays(rollouts))
-
-
-def steps_without_progress_in_pause(rollouts: Rollouts) -> Counts:
-    """Steps that began and ended in s5, idle or failed, ``(M,)``."""
-    return _sum(_stays(rollouts) & (rollouts.states[:, :-1] == PAUSE_STATE))
+    return count
 
 
 def histogram(counts: Counts, size: int) -> Shares:
@@ -56,24 +54,13 @@ def summed_difference(first: Shares, second: Shares) -> float:
 
 
 COUNTS: Final[Mapping[str, Callable[[Rollouts], Counts]]] = {
-    "idle": idle_actions,
-    "idle-s5": idle_actions_in_pause,
-    "stay": steps_without_progress,
-    "stay-s5": steps_without_progress_in_pause,
+    "idle": _counter(stays=False, in_pause=False),
+    "idle-s5": _counter(stays=False, in_pause=True),
+    "stay": _counter(stays=True, in_pause=False),
+    "stay-s5": _counter(stays=True, in_pause=True),
 }
 DISTANCES: Final[Mapping[str, Callable[[Shares, Shares], float]]] = {
     "wasserstein": wasserstein,
     "total-variation": total_variation,
     "summed": summed_difference,
 }
-
-
-def _stays(rollouts: Rollouts) -> NDArray[np.bool_]:
-    before, after = rollouts.states[:, :-1], rollouts.states[:, 1:]
-    stays: NDArray[np.bool_] = (before == after) & (before != GOAL)
-    return stays
-
-
-def _sum(flags: NDArray[np.bool_]) -> Counts:
-    counts: Counts = flags.sum(axis=1, dtype=np.int64)
-    return counts

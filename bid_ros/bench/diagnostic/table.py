@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -62,13 +63,8 @@ def numbers(result: Result) -> dict[str, Any]:
     reading = result.reading
     return {
         "settings": {
-            "pauses": list(reading.pauses),
-            "steps": reading.steps,
-            "count": reading.count,
-            "distance": reading.distance,
-            "episodes": result.episodes,
-            "repeats": result.repeats,
-            "seed": result.seed,
+            **asdict(reading),
+            **{name: getattr(result, name) for name in ("episodes", "repeats", "seed")},
         },
         "best": [
             {"noise": noise, "horizon": result.best(noise), "published": published_best(noise)}

@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 import yaml
+from mujoco_camera import mujoco_camera
 
 from bid_ros.cameras.model import CameraModel
 from bid_ros.core.rotation import matrix_from_quaternion
@@ -175,7 +176,7 @@ def test_the_wrist_camera_sees_the_cup_between_the_fingers(model, renderer) -> N
 
 def camera_of(model: mujoco.MjModel) -> CameraModel:
     data, index = posed(model), model.camera(CAMERAS[0]).id
-    return CameraModel.from_mujoco(data.cam_xpos[index], data.cam_xmat[index], model.cam_fovy[index], 96, 96)
+    return mujoco_camera(model, data, index)
 
 
 def test_the_camera_file_of_the_twin_has_the_camera_s_pose(root, model) -> None:
