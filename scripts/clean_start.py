@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.cell import make_cell
 from bid_ros.bench.grid import Unit
-from bid_ros.bench.rollout import Setup, UnitDone, run_unit
-from bid_ros.bench.scene import pusht_scene
+from bid_ros.bench.rollout import UnitDone, run_unit
+from bid_ros.bench.scene import Setup, pusht_scene
 from bid_ros.core.task import load_task
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.sampler import (

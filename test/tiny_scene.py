@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper
 from tiny_bundle import denoiser_towards_goal, make_tiny_bundle, write_manifest
 
-from bid_ros.bench.rollout import Setup
-from bid_ros.bench.scene import Scene
+from bid_ros.bench.scene import Scene, Setup
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, parse_task
 

@@ -24,7 +24,7 @@ from bid_ros.core.errors import BundleError
 from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
-from bid_ros.policy.base import Bundle, Policy
+from bid_ros.policy.base import Bundle
 from bid_ros.policy.decide import Draft
 from bid_ros.policy.diffusion.sampler import DdimSampler, Denoise, Samples
 from bid_ros.policy.registry import load_policy
@@ -53,36 +53,16 @@ class BatchPolicy:
     """
 
     def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto", threads: int = 1) -> None:
-        self._bundle, self._task = bundle, task
-        self._policy = load_policy(bundle, task, runtime, threads)
+        self.bundle, self._task = bundle, task
+        self.unbatched = load_policy(bundle, task, runtime, threads)  # serves one environment, as the policy node does
         self._sampler = DdimSampler(bundle.settings)
         self._strong = _RowDenoiser(bundle.strong["denoiser"], task, runtime, threads)
         self._weak = None if bundle.weak is None else _RowDenoiser(bundle.weak["denoiser"], task, runtime, threads)
 
     @property
-    def runtime(self) -> str:
-        """Name of the runtime in use."""
-        return self._policy.runtime
-
-    @property
     def batched(self) -> bool:
         """Whether a network call serves several environments."""
-        return self._strong.batched and (self._weak is None or self._weak.batched)
-
-    @property
-    def has_weak(self) -> bool:
-        """Whether the bundle has a weak policy."""
-        return self._policy.has_weak
-
-    @property
-    def action_spread(self) -> Array:
-        """``(D,)`` standard deviation of the actions in the training data, task units."""
-        return self._bundle.action_spread
-
-    @property
-    def unbatched(self) -> Policy:
-        """The policy that serves one environment, as the policy node runs it."""
-        return self._policy
+        return self._strong.opened is not None and (self._weak is None or self._weak.opened is not None)
 
     def sample(self, drafts: Sequence[Draft]) -> list[tuple[Array, Array | None]]:
         """Return strong ``(N, H, D)`` and weak ``(M, H, D)`` or None of each draft, task units, in order.
@@ -95,58 +75,44 @@ class BatchPolicy:
         results: dict[int, tuple[Array, Array | None]] = {}
         for (strong, weak, _), members in groups.items():
             chosen = [drafts[index] for index in members]
-            noise = [self._noise(draft, strong) for draft in chosen]
-            first = self._denoise(self._strong, [draft.encoded.strong for draft in chosen], chosen, noise)
+            first = self._denoise(self._strong, [draft.encoded.strong for draft in chosen], chosen, strong)
             second: Sequence[Array | None] = [None] * len(members)
             if weak and self._weak is not None:
-                noise = [self._noise(draft, weak) for draft in chosen]
                 conditions = [draft.encoded.weak for draft in chosen if draft.encoded.weak is not None]
-                second = self._denoise(self._weak, conditions, chosen, noise)
+                second = self._denoise(self._weak, conditions, chosen, weak)
             results.update(zip(members, zip(first, second, strict=True), strict=True))
         return [results[index] for index in range(len(drafts))]
 
-    def _noise(self, draft: Draft, count: int) -> Samples:
-        shape = (count, self._task.horizon, self._task.action_dim)
-        return draft.rng.standard_normal(shape, dtype=np.float32)
-
     def _denoise(
-        self,
-        denoiser: _RowDenoiser,
-        conditions: Sequence[NDArray[np.float32]],
-        drafts: Sequence[Draft],
-        noise: Sequence[Samples],
+        self, denoiser: _RowDenoiser, conditions: Sequence[NDArray[np.float32]], drafts: Sequence[Draft], count: int
     ) -> list[Array]:
         """Sample as ``(N, E, H, D)``: the sampler then sees a start ``(E, H, D)`` of its own per environment."""
-        action = self._bundle.action
+        action, shape = self.bundle.action, (count, self._task.horizon, self._task.action_dim)
+        noise = [draft.rng.standard_normal(shape, dtype=np.float32) for draft in drafts]
         stacked = np.ascontiguousarray(np.stack(noise, axis=1))
         start = None
         if drafts[0].start_mode != "noise":
             start = np.stack([action.normalise(d.start - d.encoded.anchor) for d in drafts if d.start is not None])
-        predict = denoiser.for_conditions(np.concatenate(conditions), stacked.shape[0])
+        predict = denoiser.for_conditions(np.concatenate(conditions), count)
         result = action.denormalise(self._sampler.run(predict, stacked, start, drafts[0].start_mode))
         return [draft.encoded.place(result[:, index]) for index, draft in enumerate(drafts)]
 
 
 class _RowDenoiser:
-    """A denoiser for many conditions."""
+    """A denoiser for many conditions. ``opened`` is the graph that serves several in one call, if there is one."""
 
     def __init__(self, path: Path, task: Task, runtime: str, threads: int) -> None:
         loader = build_runtime(runtime, threads)
         self._folder = tempfile.TemporaryDirectory(prefix="bid_bench_")  # a runtime may map the file
-        self._original, self._opened = loader.load(path), self._open(path, loader)
-        if self._opened is not None and not self._agrees(task):
-            self._opened = None
-
-    @property
-    def batched(self) -> bool:
-        """Whether one call serves several conditions."""
-        return self._opened is not None
+        self._original, self.opened = loader.load(path), self._open(path, loader)
+        if self.opened is not None and not self._agrees(task):
+            self.opened = None
 
     def for_conditions(self, conditions: NDArray[np.float32], samples: int) -> Denoise:
         """Return the network for samples ``(N, E, H, D)``, ``samples`` of each of the conditions ``(E, C)``."""
-        if self._opened is None:
+        if self.opened is None:
             return _each(self._original, conditions)
-        return _Predict(self._opened, np.tile(conditions, (samples, 1)), MANY_ROWS if samples >= 4 else FEW_ROWS)
+        return _together(self.opened, np.tile(conditions, (samples, 1)), MANY_ROWS if samples >= 4 else FEW_ROWS)
 
     def _open(self, path: Path, loader: Runtime) -> Graph | None:
         copy = Path(self._folder.name) / path.name
@@ -181,29 +147,22 @@ def _each(graph: Graph, conditions: NDArray[np.float32]) -> Denoise:
     return predict
 
 
-class _Predict:
+def _together(graph: Graph, conditions: NDArray[np.float32], rows: int) -> Denoise:
     """The network's prediction for samples ``(N, E, H, D)``, row ``n E + e`` with condition ``e``."""
+    padding = -len(conditions) % rows
+    padded = np.concatenate([conditions, np.zeros((padding, conditions.shape[1]), np.float32)])
 
-    def __init__(self, graph: Graph, conditions: NDArray[np.float32], rows: int) -> None:
-        self._graph, self._rows = graph, rows
-        padding = -len(conditions) % rows
-        self._conditions = np.concatenate([conditions, np.zeros((padding, conditions.shape[1]), np.float32)])
-        self._padding = padding
-
-    def __call__(self, sample: Samples, step: NDArray[np.int64]) -> Samples:
-        rows, shape = self._rows, sample.shape
-        flat = sample.reshape(-1, *shape[2:])
-        if self._padding:
-            flat = np.concatenate([flat, np.zeros((self._padding, *shape[2:]), np.float32)])
-        steps = np.repeat(step, rows)
+    def predict(sample: Samples, step: NDArray[np.int64]) -> Samples:
+        shape, steps = sample.shape, np.repeat(step, rows)
+        flat = np.concatenate([sample.reshape(-1, *shape[2:]), np.zeros((padding, *shape[2:]), np.float32)])
         parts = [
-            self._graph.run(
-                {"sample": flat[at : at + rows], "step": steps, "condition": self._conditions[at : at + rows]}
-            )
+            graph.run({"sample": flat[at : at + rows], "step": steps, "condition": padded[at : at + rows]})
             for at in range(0, len(flat), rows)
         ]
-        used: Samples = np.concatenate(parts)[: len(flat) - self._padding]
+        used: Samples = np.concatenate(parts)[: len(flat) - padding]
         return used.reshape(shape)
+
+    return predict
 
 
 def open_conditions(source: Path, target: Path) -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.bench.cell import Cell
-from bid_ros.bench.grid import scene_seed
+from bid_ros.bench.grid import Unit, scene_seed
 from bid_ros.bench.noise import ActionNoise
-from bid_ros.bench.scene import Environment, Scene, SceneState
+from bid_ros.bench.scene import Setup
 from bid_ros.bench.smoothness import overlap_distance
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.observation import ObservationBuffer
-from bid_ros.core.task import Task
 from bid_ros.decoding import Choice, build_decoder
 from bid_ros.policy.base import Policy
 from bid_ros.policy.decide import DecisionMaker, Draft
@@ -47,75 +45,49 @@ class _Flight:
     skipped: int
 
 
-@dataclass
-class _Log:
-    coverage: float = 0.0
-    decisions: int = 0
-    distances: list[float] = field(default_factory=list)
-    switches: int = 0
-    commands: list[Array] = field(default_factory=list)
-    agents: list[Array] = field(default_factory=list)
-    blocks: list[Array] = field(default_factory=list)
-
-
 class Episode:
     """Steps through :meth:`propose`, :meth:`accept` if it samples, and :meth:`act`, until :attr:`over`.
 
     Args:
-        cell: its settings.
-        seed, index: with the cell, they determine its numbers.
-        steps: longest duration.
-        scene: the simulated task.
-        task: layout and rates.
+        unit: its cell, seed and longest duration.
+        index: with cell and seed, it determines the numbers.
+        setup: task and scene.
         policy: draws the samples.
         switch_distance: distance of two decisions at which the strategy counts as changed, action units.
+
+    Attributes:
+        steps: executed.
+        jump_step: before which the block jumps, if it does in this cell.
     """
 
-    def __init__(
-        self,
-        cell: Cell,
-        seed: int,
-        index: int,
-        steps: int,
-        scene: Scene,
-        task: Task,
-        policy: Policy,
-        switch_distance: float,
-    ) -> None:
+    def __init__(self, unit: Unit, index: int, setup: Setup, policy: Policy, switch_distance: float) -> None:
+        cell, seed, task = unit.cell, unit.seed, setup.task
         self.cell, self.seed, self.index = cell, seed, index
-        self._steps, self._scene, self._task, self._switch = steps, scene, task, switch_distance
+        self._longest, self._scene, self._task, self._switch = unit.steps, setup.scene, task, switch_distance
         self._noise = ActionNoise(cell.noise, np.random.default_rng((seed, index, _NOISE)))
         self._maker = DecisionMaker(policy, build_decoder(cell.decoder, cell.config()), task, seed=(seed, index))
         self._buffer = ObservationBuffer(task)
         self._flights: deque[_Flight] = deque()
-        self._log = _Log()
-        self._env: Environment = scene.make(cell.drift)
-        self._state: SceneState = self._env.reset(scene_seed(seed, index))
-        self._step = 0
+        self._coverage, self._decisions, self._switches = 0.0, 0, 0
+        self._distances: list[float] = []
+        self._commands, self._agents, self._blocks = list[Array](), list[Array](), list[Array]()
+        self._env = setup.scene.make(cell.drift)
+        self._state = self._env.reset(scene_seed(seed, index))
+        self.steps = 0
         jump = np.random.default_rng((seed, index, _JUMP))
-        self._jump_step = int(jump.integers(*JUMP_STEPS))
+        self.jump_step = int(jump.integers(*JUMP_STEPS))
         self._jump_angle = float(jump.uniform(0, 2 * np.pi))
         self._see()
 
     @property
     def over(self) -> bool:
         """Whether the score is full or the time is up."""
-        return self._step >= self._steps or self.score >= 1.0
-
-    @property
-    def steps(self) -> int:
-        """Steps executed."""
-        return self._step
+        return self.steps >= self._longest or self.score >= 1.0
 
     @property
     def score(self) -> float:
         """Score so far, 0 to 1."""
-        return float(self._scene.score(self._log.coverage))
-
-    @property
-    def jump_step(self) -> int:
-        """Step before which the block jumps, if it does in this cell."""
-        return self._jump_step
+        return float(self._scene.score(self._coverage))
 
     def propose(self) -> Draft | None:
         """Observe, and return what to sample at this step. None: go on with the previous decision."""
@@ -126,57 +98,57 @@ class Episode:
         record = self._maker.finish(draft, strong, weak)
         self._note(record.choice)
         delay = self.cell.delay
-        flight = _Flight(record.chunk, self._noise.offsets(record.choice.actions), self._step + delay, delay)
+        flight = _Flight(record.chunk, self._noise.offsets(record.choice.actions), self.steps + delay, delay)
         self._flights.append(flight)
-        self._log.decisions += 1
+        self._decisions += 1
 
     def act(self) -> None:
         """Execute one action and observe the result."""
         action = self._action()
-        self._log.commands.append(action)
+        self._commands.append(action)
         self._state = self._env.step(action)
-        self._step += 1
-        self._log.coverage = max(self._log.coverage, float(self._state.coverage))
-        if self.cell.jump and self._step == self._jump_step:
+        self.steps += 1
+        self._coverage = max(self._coverage, float(self._state.coverage))
+        if self.cell.jump and self.steps == self.jump_step:
             self._displace()
         self._see()
 
     def trace(self) -> Trace:
         """Return the path so far."""
         width = self._task.action_dim
-        commands = np.array(self._log.commands, np.float32).reshape(-1, width)
-        return Trace(commands, np.array(self._log.agents, np.float32), np.array(self._log.blocks, np.float32))
+        commands = np.array(self._commands, np.float32).reshape(-1, width)
+        return Trace(commands, np.array(self._agents, np.float32), np.array(self._blocks, np.float32))
 
     def measures(self) -> dict[str, float | int | None]:
         """Return the counts of the episode: coverage, decisions, distances of decisions, changes of strategy."""
-        distances = self._log.distances
+        distances = self._distances
         return {
-            "max_coverage": self._log.coverage,
-            "decisions": self._log.decisions,
+            "max_coverage": self._coverage,
+            "decisions": self._decisions,
             "overlaps": len(distances),
             "overlap_px": float(np.mean(distances)) if distances else None,
-            "switches": self._log.switches,
+            "switches": self._switches,
         }
 
     def _now(self) -> int:
-        return START_NS + self._step * self._task.dt_ns
+        return START_NS + self.steps * self._task.dt_ns
 
     def _note(self, choice: Choice) -> None:
         if choice.previous is None:
             return
         distance = overlap_distance(choice.actions, choice.previous, self._task.observation_steps)
         if distance is not None:
-            self._log.distances.append(distance)
-            self._log.switches += distance > self._switch
+            self._distances.append(distance)
+            self._switches += distance > self._switch
 
     def _action(self) -> Array:
-        while len(self._flights) > 1 and self._flights[1].begins <= self._step:
+        while len(self._flights) > 1 and self._flights[1].begins <= self.steps:
             self._flights.popleft()
-        if not self._flights or self._flights[0].begins > self._step:
+        if not self._flights or self._flights[0].begins > self.steps:
             # The first decision is still being computed: stay where you are.
             return np.array(self._state.agent, dtype=np.float64)
         flight = self._flights[0]
-        executed = self._step - flight.begins
+        executed = self.steps - flight.begins
         action: Array = flight.chunk.actions[flight.skipped + executed] + flight.offsets[executed]
         return action
 
@@ -191,5 +163,5 @@ class Episode:
     def _see(self) -> None:
         for name, value in self._scene.observe(self._state).items():
             self._buffer.add(name, self._now(), value)
-        self._log.agents.append(np.array(self._state.agent, dtype=np.float64))
-        self._log.blocks.append(np.array(self._state.block, dtype=np.float64))
+        self._agents.append(np.array(self._state.agent, dtype=np.float64))
+        self._blocks.append(np.array(self._state.block, dtype=np.float64))

@@ -14,32 +14,12 @@ from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.cell import Cell
 from bid_ros.bench.episode import Episode, Trace
 from bid_ros.bench.grid import Unit
-from bid_ros.bench.scene import Scene
+from bid_ros.bench.scene import Setup
 from bid_ros.bench.smoothness import SWITCH_SHARE, rms_jerk
 from bid_ros.core.errors import BidError
-from bid_ros.core.task import Task
 from bid_ros.policy.bundle import load_bundle
 
 _TICKS = 10  # lockstep steps between two reports of progress
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a process needs beside its units.
-
-    Attributes:
-        bundle: folder of the policy.
-        task: task it was made for.
-        scene: the simulated task.
-        runtime: name of the inference runtime.
-        threads: inference threads of one process.
-    """
-
-    bundle: Path
-    task: Task
-    scene: Scene
-    runtime: str = "auto"
-    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -83,7 +63,7 @@ def load_policy(setup: Setup) -> BatchPolicy:
 def check_weak(cells: Sequence[Cell], policy: BatchPolicy, bundle: Path) -> None:
     """Raise BidError if a cell needs a weak policy and the bundle has none."""
     needy = [cell for cell in cells if cell.needs_weak]
-    if needy and not policy.has_weak:
+    if needy and not policy.unbatched.has_weak:
         raise BidError(f"bundle {bundle} has no weak policy, which decoder '{needy[0].decoder}' needs; use --no-weak")
 
 
@@ -91,11 +71,8 @@ def run_unit(
     unit: Unit, setup: Setup, policy: BatchPolicy, clock: Callable[[], int] = time.monotonic_ns
 ) -> Iterator[Event]:
     """Run the episodes of a unit; yields progress and at last :class:`UnitDone`."""
-    switch = SWITCH_SHARE * float(np.linalg.norm(policy.action_spread))
-    episodes = [
-        Episode(unit.cell, unit.seed, index, unit.steps, setup.scene, setup.task, policy.unbatched, switch)
-        for index in unit.episodes
-    ]
+    switch = SWITCH_SHARE * float(np.linalg.norm(policy.bundle.action_spread))
+    episodes = [Episode(unit, index, setup, policy.unbatched, switch) for index in unit.episodes]
     watch = _Stopwatch(clock)
     reported, effort = 0, unit.cell.effort
     for tick in range(unit.steps):

@@ -4,38 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.core.task import Task
+
 Array = NDArray[np.float64]
 
 
-class SceneState(Protocol):
-    """Where everything is.
-
-    Attributes:
-        agent: ``(A,)`` what is moved by actions, px.
-        block: ``(B,)`` what is to be brought to its target: x, y in px, then whatever else describes it.
-        coverage: how well it lies there, 0 to 1.
-    """
-
-    @property
-    def agent(self) -> Array:
-        """Position of the agent."""
-
-    @property
-    def block(self) -> Array:
-        """Pose of the block."""
-
-    @property
-    def coverage(self) -> float:
-        """Share of the target that is covered."""
-
-
 class Environment(Protocol):
-    """One simulated world. The same seed and actions give the same states."""
+    """One simulated world. The same seed and actions give the same states.
+
+    A state has the attributes ``agent``, ``(A,)`` px of what is moved by actions; ``block``, ``(B,)`` of what is to be
+    brought to its target: x, y in px, then whatever else describes it; ``coverage``, 0 to 1: how well it lies there.
+    """
 
     def reset(self, seed: int) -> Any:
         """Draw a start; return its state."""
@@ -64,6 +49,25 @@ class Scene:
     observe: Callable[[Any], Mapping[str, Array]]
     score: Callable[[float], float]
     render: Callable[[Any], NDArray[np.uint8]]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a process needs beside its units.
+
+    Attributes:
+        bundle: folder of the policy.
+        task: task it was made for.
+        scene: the simulated task.
+        runtime: name of the inference runtime.
+        threads: inference threads of one process.
+    """
+
+    bundle: Path
+    task: Task
+    scene: Scene
+    runtime: str = "auto"
+    threads: int = 1
 
 
 def pusht_scene() -> Scene:

@@ -82,7 +82,34 @@ def summarise(
     groups = {cell: _rows_of(cell, rows) for cell in cells}
     groups = {cell: group for cell, group in groups.items() if group}
     shown = varying(groups)
-    return [_summary(cell, groups, shown, folder, dt, latency or {}, steps) for cell in groups]
+
+    def summary(cell: Cell) -> CellSummary:
+        group = groups[cell]
+        values = list(group.values())
+        scores = np.array([row["score"] for row in values])
+        full = sum(bool(row["success"]) for row in values)
+        overlaps = [row["overlap_px"] for row in values if row["overlap_px"] is not None]
+        reaction_s, reacted = _reaction(cell, groups, folder, dt)
+        return CellSummary(
+            cell=cell,
+            label=cell.label(shown),
+            episodes=len(values),
+            score=paired_difference(scores, np.zeros_like(scores)),
+            full=full,
+            rate=(full / len(values), *wilson_interval(full, len(values))),
+            against=_against(cell, groups),
+            overlap_px=float(np.mean(overlaps)) if overlaps else None,
+            switches_per_s=_mean(values, "switches_per_s") if overlaps else None,
+            jerk=_mean(values, "jerk"),
+            reaction_s=reaction_s,
+            reacted=reacted,
+            batch_ms=sum(_mean(values, f"{part}_ms") for part in ("encode", "sample", "choose")),
+            latency_ms=(latency or {}).get(cell.key),
+            world_ms=_mean(values, "world_ms"),
+            published=published_score(cell, steps),
+        )
+
+    return [summary(cell) for cell in groups]
 
 
 def _rows_of(cell: Cell, rows: Rows) -> dict[tuple[int, int], Mapping[str, Any]]:
@@ -91,41 +118,6 @@ def _rows_of(cell: Cell, rows: Rows) -> dict[tuple[int, int], Mapping[str, Any]]
 
 
 Groups = Mapping[Cell, Mapping[tuple[int, int], Mapping[str, Any]]]
-
-
-def _summary(
-    cell: Cell,
-    groups: Groups,
-    shown: tuple[str, ...],
-    folder: Path,
-    dt: float,
-    latency: Mapping[str, float],
-    steps: int,
-) -> CellSummary:
-    group = groups[cell]
-    values = list(group.values())
-    scores = np.array([row["score"] for row in values])
-    full = sum(bool(row["success"]) for row in values)
-    overlaps = [row["overlap_px"] for row in values if row["overlap_px"] is not None]
-    reaction_s, reacted = _reaction(cell, groups, folder, dt)
-    return CellSummary(
-        cell=cell,
-        label=cell.label(shown),
-        episodes=len(values),
-        score=paired_difference(scores, np.zeros_like(scores)),
-        full=full,
-        rate=(full / len(values), *wilson_interval(full, len(values))),
-        against=_against(cell, groups),
-        overlap_px=float(np.mean(overlaps)) if overlaps else None,
-        switches_per_s=_mean(values, "switches_per_s") if overlaps else None,
-        jerk=_mean(values, "jerk"),
-        reaction_s=reaction_s,
-        reacted=reacted,
-        batch_ms=sum(_mean(values, f"{part}_ms") for part in ("encode", "sample", "choose")),
-        latency_ms=latency.get(cell.key),
-        world_ms=_mean(values, "world_ms"),
-        published=published_score(cell, steps),
-    )
 
 
 def _mean(values: Sequence[Mapping[str, Any]], name: str) -> float:

@@ -19,7 +19,8 @@ from bid_ros.bench.latency import decision_ms
 from bid_ros.bench.progress import Progress
 from bid_ros.bench.report import write_report
 from bid_ros.bench.results import Results, write_parquet
-from bid_ros.bench.rollout import Event, Setup, UnitDone, check_weak, load_policy
+from bid_ros.bench.rollout import Event, UnitDone, check_weak, load_policy
+from bid_ros.bench.scene import Setup
 from bid_ros.bench.summary import CellSummary, summarise
 from bid_ros.bench.workers import run_here, run_in_processes, run_on_ray
 from bid_ros.policy.bundle import bundle_sha256
@@ -83,7 +84,7 @@ def run_bench(
         "scene": setup.scene.name,
         "task_signature": setup.task.signature(),
         "bundle_sha256": bundle_sha256(setup.bundle),
-        "runtime": policy.runtime,
+        "runtime": policy.unbatched.runtime,
         "steps": plan.steps,
     }
     results = Results(folder, header)

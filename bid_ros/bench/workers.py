@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.grid import Unit
-from bid_ros.bench.rollout import Event, Setup, UnitDone, load_policy, run_unit
+from bid_ros.bench.rollout import Event, UnitDone, load_policy, run_unit
+from bid_ros.bench.scene import Setup
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 

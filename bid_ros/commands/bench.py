@@ -81,8 +81,7 @@ def run_pusht(options: argparse.Namespace) -> int:
     """Run the bench."""
     from bid_ros.bench.grid import Plan, build_cells
     from bid_ros.bench.report import REPORT
-    from bid_ros.bench.rollout import Setup
-    from bid_ros.bench.scene import pusht_scene
+    from bid_ros.bench.scene import Setup, pusht_scene
     from bid_ros.bench.summary import markdown
     from bid_ros.bench.sweep import SUMMARY, Crew, run_bench
 

@@ -6,7 +6,8 @@ import pytest
 from tiny_scene import tiny_setup
 
 from bid_ros.bench.batch_policy import BatchPolicy
-from bid_ros.bench.rollout import Setup, load_policy
+from bid_ros.bench.rollout import load_policy
+from bid_ros.bench.scene import Setup
 
 
 @pytest.fixture(scope="session")

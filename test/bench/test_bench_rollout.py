@@ -87,7 +87,7 @@ def test_a_delayed_chunk_begins_with_the_row_for_its_instant(setup, batch):
     np.testing.assert_array_equal(trace.commands[:3], np.repeat(trace.agents[:1], 3, axis=0))
 
     cell = make_cell(setup.task, decoder="vanilla", horizon=4, delay=3)
-    episode = Episode(cell, 1, 0, 12, setup.scene, setup.task, load_policy(setup).unbatched, 1.0)
+    episode = Episode(Unit(cell, 1, (0,), 12), 0, setup, load_policy(setup).unbatched, 1.0)
     rows = np.arange(48.0).reshape(16, 3)
     executed = []
     for step in range(12):
