@@ -9,17 +9,16 @@ the twin.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
+from pydantic import Field
 
 from bid_ros.control.servo import ChunkServo, ServoConfig
-from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
-from bid_ros.core.errors import BidError
 from bid_ros.core.observation import ObservationBuffer
 from bid_ros.core.rotation import DOWN_QUATERNION, matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 from bid_ros.episodes.log import scene_of
 from bid_ros.episodes.summary import EpisodeResult
@@ -30,9 +29,10 @@ from bid_ros.tasks.base import STEP_NS, Stage
 
 BEGIN_NS: Final = NANOSECONDS
 DOWN: Final = np.array(DOWN_QUATERNION)
+Seconds = Annotated[float, Field(ge=0, le=0.5)]
 
 
-@dataclass(frozen=True)
+@settings
 class RehearsalConfig:
     """Delays of the imitated system, in s. The defaults were measured in the twin.
 
@@ -42,13 +42,9 @@ class RehearsalConfig:
         lookahead_s: lookahead of the servo.
     """
 
-    latency_s: float = 0.045
-    arm_lag_s: float = 0.03
-    lookahead_s: float = 0.04
-
-    def __post_init__(self) -> None:
-        for name in ("latency_s", "arm_lag_s", "lookahead_s"):
-            check_range("rehearsal", name, getattr(self, name), 0, 0.5, BidError, "s")
+    latency_s: Seconds = 0.045
+    arm_lag_s: Seconds = 0.03
+    lookahead_s: Seconds = 0.04
 
 
 class Rehearsal:

@@ -6,14 +6,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, get_args
+from typing import Annotated, Final
 
 import yaml
+from pydantic import Field
 
-from bid_ros.core.checks import check_range
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.settings import settings
 from bid_ros.core.topics import IMAGE_TYPE, Qos
 from bid_ros.recording.backlog import Backlog, Pending
 from bid_ros.recording.definitions import Definition
@@ -23,7 +23,7 @@ from bid_ros.recording.storage import CHUNK_BYTES, BagFile, Compression
 CLOSE_SECONDS: Final = 30.0
 
 
-@dataclass(frozen=True)
+@settings(error=RecordingError)
 class WriterConfig:
     """Settings of the writing of a bag.
 
@@ -37,17 +37,10 @@ class WriterConfig:
         RecordingError: a value is outside its range.
     """
 
-    flush_period_s: float = 0.2
-    metadata_period_s: float = 2.0
-    queue_bytes: int = 64 << 20
+    flush_period_s: Annotated[float, Field(ge=0.01, le=1)] = 0.2
+    metadata_period_s: Annotated[float, Field(ge=0.1, le=60)] = 2.0
+    queue_bytes: Annotated[int, Field(ge=1 << 16, le=1 << 32)] = 64 << 20
     compression: Compression = "zstd"
-
-    def __post_init__(self) -> None:
-        check_range("", "flush_period_s", self.flush_period_s, 0.01, 1, RecordingError)
-        check_range("", "metadata_period_s", self.metadata_period_s, 0.1, 60, RecordingError)
-        check_range("", "queue_bytes", self.queue_bytes, 1 << 16, 1 << 32, RecordingError)
-        if self.compression not in get_args(Compression):
-            raise RecordingError(f"compression is '{self.compression}'; valid are {', '.join(get_args(Compression))}")
 
 
 class BagWriter:

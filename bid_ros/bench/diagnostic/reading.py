@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final, Literal
 
-from bid_ros.bench.diagnostic.estimators import COUNTS, DISTANCES
-from bid_ros.core.errors import BidError
+from pydantic import Field
+
+from bid_ros.core.settings import settings
 
 
-@dataclass(frozen=True)
+@settings
 class Reading:
     """One reading.
 
@@ -24,20 +24,10 @@ class Reading:
         BidError: for a value outside its range.
     """
 
-    pauses: tuple[int, ...]
-    steps: int
-    count: str
-    distance: str
-
-    def __post_init__(self) -> None:
-        if not self.pauses or min(self.pauses) < 0:
-            raise BidError(f"pauses are {self.pauses}; valid are one or more whole numbers of at least 0")
-        if not 10 <= self.steps <= 1000:
-            raise BidError(f"steps is {self.steps}; valid is 10, the way to the goal, to 1000")
-        if self.count not in COUNTS:
-            raise BidError(f"count is '{self.count}'; valid are {', '.join(COUNTS)}")
-        if self.distance not in DISTANCES:
-            raise BidError(f"distance is '{self.distance}'; valid are {', '.join(DISTANCES)}")
+    pauses: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
+    steps: Annotated[int, Field(ge=10, le=1000)]
+    count: Literal["idle", "idle-s5", "stay", "stay-s5"]
+    distance: Literal["wasserstein", "total-variation", "summed"]
 
     def pause(self, index: int) -> int:
         """Pause at the noise level of that index; the last one given holds for all that follow."""

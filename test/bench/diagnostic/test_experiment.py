@@ -99,11 +99,11 @@ def test_impossible_experiments_are_refused(changes, message):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (((), 60, "idle", "summed"), "pauses are"),
-        (((-1,), 60, "idle", "summed"), "pauses are"),
+        (((), 60, "idle", "summed"), "pauses is"),
+        (((-1,), 60, "idle", "summed"), r"pauses\[0\] is -1; valid is a whole number, 0 or more"),
         (((4,), 9, "idle", "summed"), "steps is 9"),
-        (((4,), 60, "rest", "summed"), "count is 'rest'; valid are idle, idle-s5, stay, stay-s5"),
-        (((4,), 60, "idle", "far"), "distance is 'far'; valid are wasserstein, total-variation, summed"),
+        (((4,), 60, "rest", "summed"), "count is 'rest'; valid is one of idle, idle-s5, stay, stay-s5"),
+        (((4,), 60, "idle", "far"), "distance is 'far'; valid is one of wasserstein, total-variation, summed"),
     ],
 )
 def test_impossible_readings_are_refused(values, message):
