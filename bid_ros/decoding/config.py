@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Annotated, Final, Literal, get_args
+
+from pydantic import BeforeValidator, Field
 
 from bid_ros.core.errors import DecodingError
+from bid_ros.core.settings import Share, settings
 
 Variant = Literal["paper", "reference_v1", "reference_v2", "corrected"]
 Metric = Literal["l2", "l1", "cosine"]
@@ -19,20 +19,31 @@ METRICS: Final = get_args(Metric)
 TRIMS: Final = get_args(Trim)
 TERMS: Final = get_args(Terms)
 
+Count = Annotated[int, Field(ge=1)]
+Steps = Annotated[int, Field(ge=0)]
+Weights = Annotated[tuple[float, ...], BeforeValidator(lambda weights: tuple(map(float, weights)))]
+"""Any sequence of numbers is taken, an array too."""
 
-@dataclass(frozen=True)
+
+@settings(error=DecodingError)
 class Criterion:
     """What :class:`BidConfig` and :class:`bid_ros.decoding.DecoderConfig` have in common."""
 
     variant: Variant = "corrected"
-    decay: float = 0.5
+    decay: Share = 0.5
     metric: Metric = "l2"
     trim: Trim = "previous"
-    weights: tuple[float, ...] | None = None
+    weights: Weights | None = None
     terms: Terms = "bid"
 
+    def __post_init__(self) -> None:
+        if self.trim == "nearest" and self.variant != "paper":
+            raise DecodingError(f"trim 'nearest' is asked of variant '{self.variant}'; only variant 'paper' has it")
+        if self.weights is not None and not (any(self.weights) and min(self.weights) >= 0):
+            raise DecodingError(f"weights are {self.weights}; valid are finite numbers of at least 0, not all 0")
 
-@dataclass(frozen=True)
+
+@settings(error=DecodingError)
 class BidConfig(Criterion):
     """How :func:`bid_ros.decoding.select` scores candidates.
 
@@ -58,45 +69,7 @@ class BidConfig(Criterion):
         DecodingError: for a value outside its range.
     """
 
-    mode_size: int = 3
-    executed: int = 1
-    observation_steps: int = 1
-    delay: int | None = None
-
-    def __post_init__(self) -> None:
-        check_choice("variant", self.variant, VARIANTS)
-        check_choice("metric", self.metric, METRICS)
-        check_choice("trim", self.trim, TRIMS)
-        check_choice("terms", self.terms, TERMS)
-        check_count("mode_size", self.mode_size, 1)
-        check_count("executed", self.executed, 0)
-        check_count("observation_steps", self.observation_steps, 1)
-        if self.delay is not None:
-            check_count("delay", self.delay, 0)
-        if not 0 < self.decay <= 1:
-            raise DecodingError(f"decay is {self.decay}; valid is above 0 and up to 1")
-        if self.trim == "nearest" and self.variant != "paper":
-            raise DecodingError(f"trim 'nearest' is asked of variant '{self.variant}'; only variant 'paper' has it")
-        object.__setattr__(self, "weights", checked_weights(self.weights))
-
-
-def check_choice(name: str, value: str, valid: tuple[str, ...]) -> None:
-    """Raise DecodingError unless ``value`` is one of ``valid``."""
-    if value not in valid:
-        raise DecodingError(f"{name} is '{value}'; valid are {', '.join(valid)}")
-
-
-def check_count(name: str, value: int, least: int) -> None:
-    """Raise DecodingError unless ``value`` is a whole number of at least ``least``."""
-    if isinstance(value, bool) or int(value) != value or value < least:
-        raise DecodingError(f"{name} is {value}; valid is a whole number of at least {least}")
-
-
-def checked_weights(weights: Iterable[float] | None) -> tuple[float, ...] | None:
-    """Return feature weights as a tuple; DecodingError unless they are finite, not negative and not all zero."""
-    if weights is None:
-        return None
-    values = tuple(float(weight) for weight in weights)
-    if not all(math.isfinite(value) and value >= 0 for value in values) or not any(values):
-        raise DecodingError(f"weights are {values}; valid are finite numbers of at least 0, not all 0")
-    return values
+    mode_size: Count = 3
+    executed: Steps = 1
+    observation_steps: Count = 1
+    delay: Steps | None = None

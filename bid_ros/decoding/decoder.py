@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.bid import Selection
-from bid_ros.decoding.config import check_count
 
 StartMode = Literal["noise", "clean", "renoise"]
 
@@ -50,7 +49,8 @@ class DecodeRequest:
 
     def __post_init__(self) -> None:
         for name in ("dt_ns", "observation_steps", "action_dim"):
-            check_count(name, getattr(self, name), 1)
+            if getattr(self, name) < 1:
+                raise DecodingError(f"{name} is {getattr(self, name)}; valid is a whole number of at least 1")
         if self.horizon < self.observation_steps:
             raise DecodingError(
                 f"horizon is {self.horizon}; valid is at least the {self.observation_steps} observation steps"

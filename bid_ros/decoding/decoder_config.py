@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, get_args
+from dataclasses import fields
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.decoding.config import BidConfig, Criterion, check_choice, check_count
+from bid_ros.core.settings import Share, settings
+from bid_ros.decoding.config import BidConfig, Count, Criterion, Steps
 
 WarmStart = Literal["renoise", "clean"]
-ActionHorizon = int | Literal["all"]
-WARM_STARTS: Final = get_args(WarmStart)
+ActionHorizon = Count | Literal["all"]
 DEFAULT_MODE_SIZE: Final = 3
 # A feature that spreads less than this in its own unit (m, rad, 1) did not vary in the training data.
 SMALLEST_SPREAD: Final = 1e-6
 
 
-@dataclass(frozen=True)
+@settings(error=DecodingError)
 class DecoderConfig(Criterion):
     """Settings for :func:`bid_ros.decoding.build_decoder`. Each decoder reads the fields it needs.
 
@@ -40,30 +40,23 @@ class DecoderConfig(Criterion):
         DecodingError: a value is outside its range, or the mode size is too large for the number of samples.
     """
 
-    samples: int = 16
+    samples: Count = 16
     weak_samples: int | None = None
     action_horizon: ActionHorizon = 1
-    ema_weight: float = 0.5
+    ema_weight: Share = 0.5
     warm_start: WarmStart = "renoise"
-    mode_size: int | None = None
-    delay: int = 1
+    mode_size: Count | None = None
+    delay: Steps = 1
 
     def __post_init__(self) -> None:
-        check_count("samples", self.samples, 1)
-        if self.action_horizon != "all":
-            check_count("action_horizon", self.action_horizon, 1)
-        check_count("delay", self.delay, 0)
-        check_choice("warm_start", self.warm_start, WARM_STARTS)
+        super().__post_init__()
         if self.weak_samples not in (None, 0, self.samples):
             raise DecodingError(f"weak_samples is {self.weak_samples}; valid are 0 and samples, {self.samples}")
-        if not 0 < self.ema_weight <= 1:
-            raise DecodingError(f"ema_weight is {self.ema_weight}; valid is above 0 and up to 1")
-        bid = self.bid(executed=1, observation_steps=1)
-        if self.samples > 1 and self.variant != "paper" and self.samples < 2 * bid.mode_size:
+        size = self.bid(executed=1, observation_steps=1).mode_size
+        if self.samples > 1 and self.variant != "paper" and self.samples < 2 * size:
             raise DecodingError(
                 f"mode_size is {self.mode_size}; valid with {self.samples} samples is at most {self.samples // 2}"
             )
-        object.__setattr__(self, "weights", bid.weights)
 
     def bid(self, executed: int, observation_steps: int, delay: int | None = None) -> BidConfig:
         """Settings of one selection, ``executed`` steps after the previous decision; ``delay`` as in BidConfig."""

@@ -65,7 +65,7 @@ class DecisionMemory:
         """
         if self._actions is None:
             return None
-        executed = (2 * (stamp_ns - self._stamp_ns) + self._dt_ns) // (2 * self._dt_ns)
+        executed = int((2 * (stamp_ns - self._stamp_ns) + self._dt_ns) // (2 * self._dt_ns))
         if not 0 <= executed < self._actions.shape[0]:
             return None
         return Overlap(self._actions[executed:], executed)

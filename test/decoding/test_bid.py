@@ -311,7 +311,7 @@ def test_chunks_that_are_not_finite_are_refused(position, value):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"variant": "v3"}, "variant is 'v3'; valid are paper, reference_v1"),
+        ({"variant": "v3"}, "variant is 'v3'; valid is one of paper, reference_v1"),
         ({"metric": "linf"}, "metric is 'linf'"),
         ({"terms": "all"}, "terms is 'all'"),
         ({"trim": "none"}, "trim is 'none'"),

@@ -279,11 +279,12 @@ def test_unknown_name_lists_the_valid_ones():
         ({"delay": -1}, "delay is -1"),
         ({"ema_weight": 0.0}, "ema_weight is 0.0"),
         ({"ema_weight": 1.1}, "ema_weight is 1.1"),
-        ({"warm_start": "cold"}, "warm_start is 'cold'; valid are renoise, clean"),
+        ({"warm_start": "cold"}, "warm_start is 'cold'; valid is one of renoise, clean"),
         ({"samples": 5, "mode_size": 3}, "mode_size is 3; valid with 5 samples is at most 2"),
         ({"decay": 2.0}, "decay is 2.0"),
         ({"variant": "v3"}, "variant is 'v3'"),
-        ({"weights": (np.nan,)}, "weights are"),
+        ({"weights": (np.nan,)}, r"weights\[0\] is nan"),
+        ({"weights": (0.0,)}, "weights are"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):
