@@ -8,7 +8,7 @@ back into the base frame at once, so decoders compare all of them in that one fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from bid_ros.core.task import Task
 from bid_ros.policy.normalise import LinearNormaliser
 
 ActionReference = Literal["base", "tool"]
-ACTION_REFERENCES: Final = get_args(ActionReference)
 
 
 def check_reference(task: Task, reference: ActionReference) -> None:

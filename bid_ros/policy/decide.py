@@ -139,16 +139,8 @@ class DecisionMaker:
         weak = proposal.weak if self._weak else 0
         begin = self._clock()
         encoded = self._policy.encode(observation, weak=weak > 0)
-        return Draft(
-            request,
-            encoded,
-            proposal.strong,
-            weak,
-            self._rng,
-            proposal.start,
-            proposal.start_mode,
-            encode_ns=self._clock() - begin,
-        )
+        took_ns = self._clock() - begin
+        return Draft(request, encoded, proposal.strong, weak, self._rng, proposal.start, proposal.start_mode, took_ns)
 
     def finish(self, draft: Draft, strong: Array, weak: Array | None, sample_ns: int = 0) -> DecisionRecord:
         """Choose among the samples of a draft: the second half of :meth:`decide`. Raises as it does.

@@ -46,11 +46,6 @@ class LinearNormaliser:
         object.__setattr__(self, "_half", (high - low) / 2)
         object.__setattr__(self, "_centre", (high + low) / 2)
 
-    @property
-    def size(self) -> int:
-        """S, number of values."""
-        return int(self.minimum.shape[-1])
-
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the range as plain lists by field name, for a file."""
         return {"minimum": self.minimum.tolist(), "maximum": self.maximum.tolist()}

@@ -260,18 +260,19 @@ def _dataset(
 
 def _joined(parts: Sequence[Dataset]) -> Dataset:
     offsets = np.cumsum([0, *(part.rows for part in parts[:-1])])
+    whole: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("actions", "stamps_ns", "seeds", "truncated")
+    }
     return Dataset(
         observations={
             name: np.concatenate([part.observations[name] for part in parts]) for name in parts[0].observations
         },
-        actions=np.concatenate([part.actions for part in parts]),
-        stamps_ns=np.concatenate([part.stamps_ns for part in parts]),
         episode_ends=np.concatenate([part.episode_ends + at for part, at in zip(parts, offsets, strict=True)]),
         labels=tuple(label for part in parts for label in part.labels),
-        seeds=np.concatenate([part.seeds for part in parts]),
         task=parts[0].task,
         task_signature=parts[0].task_signature,
-        truncated=np.concatenate([part.truncated for part in parts]),
+        **whole,
     )
 
 

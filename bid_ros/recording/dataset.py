@@ -20,6 +20,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Feature, Task
 
 FORMAT: Final = 1
+ARRAYS: Final = ("actions", "stamps_ns", "episode_ends", "seeds", "truncated")
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +64,8 @@ class Dataset:
         ends = self.episode_ends
         if len(ends) == 0 or ends[0] < 1 or (np.diff(ends) < 1).any() or ends[-1] != rows:
             raise RecordingError(f"data set: episode_ends is {ends.tolist()}; valid increases from 1 or more to {rows}")
-        for name, count in (
-            ("labels", len(self.labels)),
-            ("seeds", len(self.seeds)),
-            ("truncated", len(self.truncated)),
-        ):
-            if count != len(ends):
+        for name in ("labels", "seeds", "truncated"):
+            if (count := len(getattr(self, name))) != len(ends):
                 raise RecordingError(f"data set: {count} {name}; valid is {len(ends)}, one per episode")
 
     @property
@@ -173,14 +170,9 @@ class Dataset:
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         about = {"format": FORMAT, "task": self.task, "task_signature": self.task_signature, "labels": self.labels}
-        return {f"observation.{name}": np.asarray(values) for name, values in self.observations.items()} | {
-            "actions": self.actions,
-            "stamps_ns": self.stamps_ns,
-            "episode_ends": self.episode_ends,
-            "seeds": self.seeds,
-            "truncated": self.truncated,
-            "about": np.array(json.dumps(about, sort_keys=True)),
-        }
+        observed = {f"observation.{name}": np.asarray(values) for name, values in self.observations.items()}
+        others = {name: getattr(self, name) for name in ARRAYS}
+        return observed | others | {"about": np.array(json.dumps(about, sort_keys=True))}
 
 
 def _from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Dataset:
@@ -190,14 +182,10 @@ def _from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Dataset:
     prefix = "observation."
     return Dataset(
         observations={name.removeprefix(prefix): item for name, item in arrays.items() if name.startswith(prefix)},
-        actions=arrays["actions"],
-        stamps_ns=arrays["stamps_ns"],
-        episode_ends=arrays["episode_ends"],
         labels=tuple(about["labels"]),
-        seeds=arrays["seeds"],
         task=about["task"],
         task_signature=about["task_signature"],
-        truncated=arrays["truncated"],
+        **{name: arrays[name] for name in ARRAYS},
     )
 
 

@@ -130,12 +130,21 @@ class DiffusionPolicy:
                 f"{strong} strong and {weak} weak samples were asked for; valid is 1 or more and 0 or more"
             )
         first = None if start is None else self._bundle.action.normalise(start - encoded.anchor)
-        chunks = encoded.place(self._denoise(self._strong, encoded.strong, strong, rng, first, start_mode))
+
+        def draw(networks: _Networks, condition: NDArray[np.float32], count: int) -> Array:
+            def predict(sample: Samples, step: NDArray[np.int64]) -> Samples:
+                return networks.denoiser.run({"sample": sample, "step": step, "condition": condition})
+
+            noise = rng.standard_normal((count, self._task.horizon, self._task.action_dim), dtype=np.float32)
+            result = self._sampler.run(predict, noise, first, start_mode)
+            return encoded.place(self._bundle.action.denormalise(result))
+
+        chunks = draw(self._strong, encoded.strong, strong)
         if weak == 0:
             return chunks, None
         if self._weak is None or encoded.weak is None:
             raise DecodingError(f"{weak} weak samples were asked for, but the observation has no weak encoding")
-        return chunks, encoded.place(self._denoise(self._weak, encoded.weak, weak, rng, first, start_mode))
+        return chunks, draw(self._weak, encoded.weak, weak)
 
     def warm_up(self, samples: int) -> None:
         """Run every network once, for one sample and for ``samples``, so that no decision has to wait for compiling."""
@@ -156,21 +165,6 @@ class DiffusionPolicy:
         if feature.kind == "image":
             return np.ascontiguousarray(value)
         return self._bundle.observation[feature.name].normalise(value)
-
-    def _denoise(
-        self,
-        networks: _Networks,
-        condition: NDArray[np.float32],
-        count: int,
-        rng: np.random.Generator,
-        start: Samples | None,
-        mode: StartMode,
-    ) -> Array:
-        def predict(sample: Samples, step: NDArray[np.int64]) -> Samples:
-            return networks.denoiser.run({"sample": sample, "step": step, "condition": condition})
-
-        noise = rng.standard_normal((count, self._task.horizon, self._task.action_dim), dtype=np.float32)
-        return self._bundle.action.denormalise(self._sampler.run(predict, noise, start, mode))
 
 
 class _Networks:
