@@ -76,7 +76,9 @@ class TrainingData:
         actions = dataset.actions[self._rows] - anchors[:, None]
         self.action: LinearNormaliser = action_normaliser(actions, task, each_row=reference == "tool")
         self._actions = self.action.normalise(actions)
-        goals = self._counted_goals(dataset, task, anchors)
+        goals, columns = row_goals(dataset, task), goal_columns(task)
+        if goals is not None and columns is not None:
+            goals = goals[current] - anchors[:, columns]  # of each window, relative like its actions
         self.goal: LinearNormaliser | None = None if goals is None else goal_normaliser(goals)
         self._goals = None if goals is None or self.goal is None else self.goal.normalise(goals)
 
@@ -102,15 +104,6 @@ class TrainingData:
             actions=torch.from_numpy(self._actions[windows]).to(device),
             goals=None if self._goals is None else torch.from_numpy(self._goals[windows]).to(device),
         )
-
-    def _counted_goals(self, dataset: Dataset, task: Task, anchors: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return the goal of each window, ``(W, 3)`` m, relative like its actions."""
-        goals, columns = row_goals(dataset, task), goal_columns(task)
-        if goals is None or columns is None:
-            return None
-        current = self._rows[:, task.observation_steps - 1]
-        counted: NDArray[np.float64] = goals[current] - anchors[:, columns]
-        return counted
 
 
 def _vectors(values: NDArray[np.float32], augment: AugmentConfig | None, seed: int) -> NDArray[np.float32]:

@@ -90,10 +90,15 @@ def _write(
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
     steps, differences = {}, {}
     for strength in ("strong", "weak") if weak else ("strong",):
-        checkpoint = folder.load(strength)
+        checkpoint, networks = folder.load(strength), PolicyNetworks(task, config.network)
         steps[f"steps_{strength}"] = int(checkpoint["step"])
-        networks = _networks(checkpoint, task, config, folder.path / f"{strength}.pt")
-        graphs[strength], difference = _write_graphs(networks, out, task, config, strength, half, tolerance)
+        try:
+            networks.load_state_dict(checkpoint["weights"])
+        except (KeyError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise BidError(f"{folder.path / strength}.pt does not fit the run's configuration: {reason}") from error
+        graphs[strength], difference = _write_graphs(networks.eval(), out, task, config, strength, half)
+        difference.check(tolerance, f"{strength} policy")
         differences[strength] = asdict(difference)
     provenance = {
         "commit": about.get("commit", "unknown"),
@@ -124,18 +129,8 @@ def _write(
     )
 
 
-def _networks(checkpoint: dict[str, Any], task: Task, config: TrainConfig, path: Path) -> PolicyNetworks:
-    networks = PolicyNetworks(task, config.network)
-    try:
-        networks.load_state_dict(checkpoint["weights"])
-    except (KeyError, RuntimeError) as error:
-        raise BidError(f"{path} does not fit the run's configuration: {str(error).splitlines()[0]}") from error
-    networks.eval()
-    return networks
-
-
 def _write_graphs(
-    networks: PolicyNetworks, out: Path, task: Task, config: TrainConfig, strength: str, half: bool, tolerance: float
+    networks: PolicyNetworks, out: Path, task: Task, config: TrainConfig, strength: str, half: bool
 ) -> tuple[dict[str, str], Difference]:
     names = {part: f"{strength}_{part}.onnx" for part in ("encoder", "denoiser")}
     files = (out / names["encoder"], out / names["denoiser"])
@@ -147,6 +142,4 @@ def _write_graphs(
     if half:
         for path in files:
             store_half(path)
-    difference = compare(encoder, networks.denoiser, files, build_runtime("onnx"), task, config.diffusion)
-    difference.check(tolerance, f"{strength} policy")
-    return names, difference
+    return names, compare(encoder, networks.denoiser, files, build_runtime("onnx"), task, config.diffusion)

@@ -70,14 +70,10 @@ class References:
         right = np.clip(np.searchsorted(times, stamps_ns), 1, len(times) - 1)
         before, after = stamps_ns - times[right - 1], times[right] - stamps_ns
         known = (before >= 0) & (after >= 0) & (np.maximum(before, after) <= self._tolerance_ns)
-        if known.any():
-            actions[known] = self._interpolated(times, stamps_ns[known], right[known])
-        return actions, known
+        if not known.any():
+            return actions, known
+        stamps, right, values = stamps_ns[known], right[known], np.array(self._values)
 
-    def _interpolated(
-        self, times: NDArray[np.int64], stamps: NDArray[np.int64], right: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        values = np.array(self._values)
         # Times relative to the first keep nanoseconds exact in float64.
         seconds, wanted = (times - times[0]) * 1e-9, (stamps - times[0]) * 1e-9
         parts = {
@@ -85,4 +81,5 @@ class References:
             "rotation_6d": matrix_to_6d(Slerp(seconds, Rotation.from_quat(values[:, 3:7]))(wanted).as_matrix()),
             "gripper": values[np.where(times[right] <= stamps, right, right - 1), 7:8],
         }
-        return np.concatenate([parts[feature.kind] for feature in self._task.action], axis=-1)
+        actions[known] = np.concatenate([parts[feature.kind] for feature in self._task.action], axis=-1)
+        return actions, known

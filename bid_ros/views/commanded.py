@@ -6,7 +6,6 @@ servo (:mod:`bid_ros.control.servo`) must turn that into motion inside the limit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -104,23 +103,14 @@ def read_commanded(bag: Path) -> CommandedMotion:
         raise RecordingError(f"bag {bag} holds {len(rows)} set-point(s) on {ARM_STATUS}; valid is 2 or more")
     instants = sorted(rows)
     twists, healthy, chunks = zip(*(rows[instant] for instant in instants), strict=True)
-    return _motion(bag, np.array(instants), np.array(twists, dtype=np.float64), np.array(healthy), chunks)
-
-
-def _motion(
-    bag: Path,
-    instants: NDArray[np.int64],
-    twists: Array,
-    streamed: NDArray[np.bool_],
-    chunks: Sequence[tuple[str, int]],
-) -> CommandedMotion:
-    bad = np.flatnonzero(~np.isfinite(twists).all(axis=1))
+    times, velocities, streamed = np.array(instants), np.array(twists, dtype=np.float64), np.array(healthy)
+    bad = np.flatnonzero(~np.isfinite(velocities).all(axis=1))
     if len(bad):
         raise RecordingError(f"bag {bag}: set-point {bad[0]} on {ARM_STATUS} is not finite; valid are finite numbers")
-    periods = np.diff(instants)
+    periods = np.diff(times)
     takeovers = np.array([bool(first[0] and second[0]) and first != second for first, second in pairwise(chunks)])
     unbroken = periods <= LONGEST_PERIODS * np.median(periods)
-    return CommandedMotion(instants, twists, streamed, takeovers, streamed[1:] & streamed[:-1] & unbroken)
+    return CommandedMotion(times, velocities, streamed, takeovers, streamed[1:] & streamed[:-1] & unbroken)
 
 
 def commanded_report(motion: CommandedMotion, limits: Limits) -> dict[str, Any]:

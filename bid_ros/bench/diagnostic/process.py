@@ -7,6 +7,7 @@ else the state stays. Learners see the state, not the past, and execute h planne
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,16 +33,14 @@ class Rollouts:
 
 def demonstrate(noise: float, pause: int, steps: int, episodes: int, rng: np.random.Generator) -> Rollouts:
     """Roll the demonstrator out: in s5 it is idle ``pause`` times and then moves until a move succeeds."""
-    state, visits = np.zeros(episodes, dtype=np.int8), np.zeros(episodes, dtype=np.int64)
-    states = np.empty((episodes, steps + 1), dtype=np.int8)
-    forward = np.empty((episodes, steps), dtype=np.bool_)
-    for step in range(steps):
-        states[:, step] = state
-        visits += state == PAUSE_STATE
-        forward[:, step] = (state != PAUSE_STATE) | (visits > pause)
-        state = _next(state, forward[:, step], noise, rng)
-    states[:, steps] = state
-    return Rollouts(states, forward)
+    visits = np.zeros(episodes, dtype=np.int64)
+
+    def act(step: int, state: NDArray[np.int8]) -> NDArray[np.bool_]:
+        visits[:] += state == PAUSE_STATE
+        moving: NDArray[np.bool_] = (state != PAUSE_STATE) | (visits > pause)
+        return moving
+
+    return _roll(act, noise, steps, episodes, rng)
 
 
 class Imitator:
@@ -71,21 +70,26 @@ class Imitator:
 
     def roll_out(self, noise: float, steps: int, episodes: int, rng: np.random.Generator) -> Rollouts:
         """Roll the learner out; it looks at the state at every h-th step."""
-        state = np.zeros(episodes, dtype=np.int8)
-        states = np.empty((episodes, steps + 1), dtype=np.int8)
-        forward = np.empty((episodes, steps), dtype=np.bool_)
-        for step in range(steps):
+        chunk = np.zeros((episodes, self._horizon), dtype=np.bool_)
+
+        def act(step: int, state: NDArray[np.int8]) -> NDArray[np.bool_]:
             if step % self._horizon == 0:
-                chunk = self.chunks(state, rng)
-            states[:, step] = state
-            forward[:, step] = chunk[:, step % self._horizon]
-            state = _next(state, forward[:, step], noise, rng)
-        states[:, steps] = state
-        return Rollouts(states, forward)
+                chunk[:] = self.chunks(state, rng)
+            return chunk[:, step % self._horizon]
+
+        return _roll(act, noise, steps, episodes, rng)
 
 
-def _next(
-    state: NDArray[np.int8], forward: NDArray[np.bool_], noise: float, rng: np.random.Generator
-) -> NDArray[np.int8]:
-    moves = forward & (rng.random(state.size) >= noise) & (state < GOAL)
-    return state + moves.astype(np.int8)
+Act = Callable[[int, NDArray[np.int8]], NDArray[np.bool_]]
+"""(step, states (M,)) -> whether each moves forward (M,)."""
+
+
+def _roll(act: Act, noise: float, steps: int, episodes: int, rng: np.random.Generator) -> Rollouts:
+    states = np.zeros((episodes, steps + 1), dtype=np.int8)
+    forward = np.empty((episodes, steps), dtype=np.bool_)
+    for step in range(steps):
+        state = states[:, step]
+        forward[:, step] = act(step, state)
+        moves = forward[:, step] & (rng.random(episodes) >= noise) & (state < GOAL)
+        states[:, step + 1] = state + moves
+    return Rollouts(states, forward)

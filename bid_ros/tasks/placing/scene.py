@@ -8,18 +8,7 @@ from typing import Final
 
 from bid_ros.robots.franka.model import GRIP
 from bid_ros.sim.mjcf import OBJECT_BITS, WORLD_BITS, geom
-from bid_ros.tasks.placing.geometry import (
-    CUP_BOTTOM_RADIUS,
-    CUP_HEIGHT,
-    CUP_RIM_RADIUS,
-    CUP_SIDES,
-    CUP_WALL,
-    CUP_X,
-    CUP_Y,
-    OBJECT_LENGTH,
-    OBJECT_MASS,
-    OBJECT_RADIUS,
-)
+from bid_ros.tasks.placing import geometry
 from bid_ros.tasks.world import WRIST_UP, add_camera
 
 CAMERAS: Final = ("third_person", "wrist")
@@ -45,21 +34,21 @@ def furnish(scene: ET.Element, hand: ET.Element) -> None:
 
 def _add_cup(worldbody: ET.Element) -> None:
     """Cup of thin walls that a mocap pose moves; its inner faces lie on a cone from bottom to rim radius."""
-    middle = (sum(CUP_X) / 2, sum(CUP_Y) / 2)
+    middle = (sum(geometry.CUP_X) / 2, sum(geometry.CUP_Y) / 2)
     cup = ET.SubElement(worldbody, "body", name="cup", mocap="true", pos=f"{middle[0]} {middle[1]} 0")
     # The cup's own friction, paper on wood, holds whatever it touches: priority overrides the object's.
     paper = {"friction": "0.3 0.005 0.0001", "priority": "1", **WORLD_BITS}
-    floor = f"{CUP_BOTTOM_RADIUS + CUP_WALL} {CUP_WALL / 2}"
-    geom(cup, "cylinder", size=floor, pos=f"0 0 {CUP_WALL / 2}", rgba=_CUP_FLOOR, **paper)
-    lean = math.atan2(CUP_RIM_RADIUS - CUP_BOTTOM_RADIUS, CUP_HEIGHT)
-    radius = (CUP_BOTTOM_RADIUS + CUP_RIM_RADIUS) / 2 + CUP_WALL / 2 / math.cos(lean)
-    half_width = (CUP_RIM_RADIUS + CUP_WALL) * math.tan(math.pi / CUP_SIDES)
-    half_height = CUP_HEIGHT / 2 / math.cos(lean)
-    for side in range(CUP_SIDES):
-        turn = 2 * math.pi * side / CUP_SIDES
+    floor = f"{geometry.CUP_BOTTOM_RADIUS + geometry.CUP_WALL} {geometry.CUP_WALL / 2}"
+    geom(cup, "cylinder", size=floor, pos=f"0 0 {geometry.CUP_WALL / 2}", rgba=_CUP_FLOOR, **paper)
+    lean = math.atan2(geometry.CUP_RIM_RADIUS - geometry.CUP_BOTTOM_RADIUS, geometry.CUP_HEIGHT)
+    radius = (geometry.CUP_BOTTOM_RADIUS + geometry.CUP_RIM_RADIUS) / 2 + geometry.CUP_WALL / 2 / math.cos(lean)
+    half_width = (geometry.CUP_RIM_RADIUS + geometry.CUP_WALL) * math.tan(math.pi / geometry.CUP_SIDES)
+    half_height = geometry.CUP_HEIGHT / 2 / math.cos(lean)
+    for side in range(geometry.CUP_SIDES):
+        turn = 2 * math.pi * side / geometry.CUP_SIDES
         x, y = radius * math.cos(turn), radius * math.sin(turn)
-        size = f"{CUP_WALL / 2} {half_width} {half_height}"
-        place = f"{x} {y} {CUP_HEIGHT / 2}"
+        size = f"{geometry.CUP_WALL / 2} {half_width} {half_height}"
+        place = f"{x} {y} {geometry.CUP_HEIGHT / 2}"
         geom(cup, "box", size=size, pos=place, quat=_quaternion_z_then_y(turn, lean), rgba=_CUP, **paper)
 
 
@@ -70,7 +59,7 @@ def _quaternion_z_then_y(turn: float, lean: float) -> str:
 
 
 def _add_object(worldbody: ET.Element) -> None:
-    body = ET.SubElement(worldbody, "body", name="object", pos=f"0.25 -0.4 {OBJECT_LENGTH / 2}")
+    body = ET.SubElement(worldbody, "body", name="object", pos=f"0.25 -0.4 {geometry.OBJECT_LENGTH / 2}")
     ET.SubElement(body, "freejoint", name="object_joint")
-    size = f"{OBJECT_RADIUS} {OBJECT_LENGTH / 2}"
-    geom(body, "cylinder", name="object", size=size, mass=str(OBJECT_MASS), rgba=_OBJECT, **GRIP, **OBJECT_BITS)
+    size, mass = f"{geometry.OBJECT_RADIUS} {geometry.OBJECT_LENGTH / 2}", str(geometry.OBJECT_MASS)
+    geom(body, "cylinder", name="object", size=size, mass=mass, rgba=_OBJECT, **GRIP, **OBJECT_BITS)

@@ -15,21 +15,15 @@ from bid_ros.robots.franka.config import OPEN_WIDTH
 from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.sim.twin import Array, Pose
 from bid_ros.tasks.base import STEP_NS
+from bid_ros.tasks.placing import geometry
 from bid_ros.tasks.placing.cup_path import CupPath, episode_scene
-from bid_ros.tasks.placing.geometry import (
-    CUP_HEIGHT,
-    CUP_RIM_RADIUS,
-    OBJECT_BOTTOM_BELOW_TOOL,
-    OBJECT_DIAMETER,
-    OBJECT_RADIUS,
-)
 from bid_ros.tasks.placing.kinematic import KinematicScene
 from bid_ros.tasks.placing.score import RELEASE_MARGIN
 
 DOWN: Final = np.array(DOWN_QUATERNION)
 FINGER_SPEED: Final = 0.1  # m/s of the opening
-RELEASED_M: Final = OBJECT_DIAMETER + RELEASE_MARGIN
-PLAY_M: Final = CUP_RIM_RADIUS - OBJECT_RADIUS  # by which the object may be beside the axis at the rim
+RELEASED_M: Final = geometry.OBJECT_DIAMETER + RELEASE_MARGIN
+PLAY_M: Final = geometry.CUP_RIM_RADIUS - geometry.OBJECT_RADIUS  # of the object beside the axis at the rim
 TOUCH_M: Final = 0.004  # by which it may be farther: the grip gives way
 
 
@@ -53,7 +47,7 @@ class PlacingStage:
         self._scene = KinematicScene(width, height, cameras)
         self._path: CupPath = episode_scene(0, 0.0).path
         self._pose: Pose = (np.zeros(3), DOWN)
-        self._width = OBJECT_DIAMETER
+        self._width = geometry.OBJECT_DIAMETER
         self._held = self._touched = False
         self._elapsed_s = 0.0
 
@@ -71,7 +65,7 @@ class PlacingStage:
         """Put the tool at ``start``, the object in its gripper, and the cup on the path of the seed."""
         self._path = episode_scene(seed, cup_speed).path
         self._pose = (start, DOWN)
-        self._width, self._held, self._touched = OBJECT_DIAMETER, True, False
+        self._width, self._held, self._touched = geometry.OBJECT_DIAMETER, True, False
         self._elapsed_s = 0.0
         self._scene.home()
 
@@ -83,9 +77,9 @@ class PlacingStage:
     def step(self, position: Array, quaternion: Array, gripper: float | None) -> str:
         """Go one step on. The tool is exactly at its command afterwards."""
         self._pose = (position, quaternion)
-        opening = gripper is not None and gripper > OBJECT_DIAMETER
+        opening = gripper is not None and gripper > geometry.OBJECT_DIAMETER
         change = FINGER_SPEED * STEP_NS / NANOSECONDS * (1 if opening else -1)
-        self._width = min(max(self._width + change, OBJECT_DIAMETER), OPEN_WIDTH)
+        self._width = min(max(self._width + change, geometry.OBJECT_DIAMETER), OPEN_WIDTH)
         self._elapsed_s += STEP_NS / NANOSECONDS
         return self._judge()
 
@@ -104,7 +98,7 @@ class PlacingStage:
     def _judge(self) -> str:
         position = self._pose[0]
         beside = math.hypot(*(position[:2] - self._cup))
-        depth = CUP_HEIGHT - (position[2] - OBJECT_BOTTOM_BELOW_TOOL)
+        depth = geometry.CUP_HEIGHT - (position[2] - geometry.OBJECT_BOTTOM_BELOW_TOOL)
         if depth > 0 and beside > PLAY_M + TOUCH_M:
             self._touched = True
         if self._width <= RELEASED_M:
