@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import rclpy
 import yaml
+from node_server import NodeProcess, NodeServer
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -20,7 +21,11 @@ from bid_ros.core.topics import GRANT
 from bid_ros.nodes.convert import duration_message
 from bid_ros.nodes.qos import STATE
 
-ROOT = Path(__file__).resolve().parent.parent
+
+@cache
+def node_server() -> NodeServer:
+    """The server of this process. The first node that a test starts starts it."""
+    return NodeServer()
 
 
 class Bench:
@@ -33,7 +38,7 @@ class Bench:
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._folder = folder
-        self.processes: dict[str, subprocess.Popen[str]] = {}
+        self.processes: dict[str, NodeProcess] = {}
         self._grants: Any = None
         self.granted: tuple[str, ...] | None = None
         self._robot = ""
@@ -68,18 +73,12 @@ class Bench:
             duration = duration_message(500_000_000)
             self._grants.publish(Grant(robot=self._robot, granter="bench", sources=self.granted, duration=duration))
 
-    def start(self, name: str, parameters: dict[str, Any], *ros_arguments: str) -> subprocess.Popen[str]:
+    def start(self, name: str, parameters: dict[str, Any], *ros_arguments: str) -> NodeProcess:
         """Start a node process with these parameters and arguments, such as ``-r __ns:=/left``."""
         file = self._folder / f"{name}.yaml"
         file.write_text(yaml.safe_dump({f"/**/{name}": {"ros__parameters": parameters}}))
-        command = [sys.executable, "-m", f"bid_ros.nodes.{name}_node", "--ros-args", "-r", f"__node:={name}"]
-        process = subprocess.Popen(
-            [*command, *ros_arguments, "--params-file", str(file)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=ROOT,
-        )
+        arguments = ["--ros-args", "-r", f"__node:={name}", *ros_arguments, "--params-file", str(file)]
+        process = node_server().start(f"bid_ros.nodes.{name}_node", arguments)
         self.processes[name] = process
         return process
 
@@ -91,6 +90,9 @@ class Bench:
 
     def close(self) -> None:
         """End everything; every node must end without a word of Python's own."""
+        # Some nodes wait until nobody publishes any more what they outlive.
+        self._executor.shutdown()
+        self.node.destroy_node()
         for process in self.processes.values():
             process.terminate()
         outputs = {}
@@ -100,8 +102,6 @@ class Bench:
             except subprocess.TimeoutExpired:
                 process.kill()
                 outputs[name], _ = process.communicate()
-        self._executor.shutdown()
-        self.node.destroy_node()
         rclpy.shutdown(context=self.context)
         for name, output in outputs.items():
             assert "Traceback" not in (output or ""), f"{name}: {output}"

@@ -42,9 +42,8 @@ class Harness:
         node.create_timer(0.03, self.beat)
         bench.grant("policy")
         self.reset_client = node.create_client(Trigger, "/safety/reset")
-        bench.start(
-            "safety", {"task": str(root / "config" / "franka_place" / "task.yaml"), "required": sorted(self.alive)}
-        )
+        task = str(root / "config" / "franka_place" / "task.yaml")
+        bench.start("safety", {"task": task, "required": sorted(self.alive), "settle_s": 0.1})
 
     def beat(self):
         for name in self.alive:
