@@ -21,8 +21,7 @@ def prefix_weights(delay: int, overlap: int) -> Array:
         delay: q, steps of the grid between the observation and the first step that the new decision can change.
         overlap: T, steps of the previous decision that have not passed, the current one included.
     """
-    steps = np.arange(overlap, dtype=np.float64)
-    left = np.clip((overlap - steps) / max(overlap - delay + 1, 1), 0.0, 1.0)
-    weights: Array = left * np.expm1(left) / np.expm1(1.0)
-    weights[:delay] = 1.0
+    weights: Array = np.ones(overlap)
+    left = (overlap - np.arange(delay, overlap)) / (overlap - delay + 1)
+    weights[delay:] = left * np.expm1(left) / np.expm1(1.0)
     return weights

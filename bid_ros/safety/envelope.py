@@ -132,10 +132,8 @@ class Envelope:
             tool_position: measured position (3,) of the tool in m, in the task's base frame. None: it is unknown or too
                 old. Then the chunk is refused, because the distance that the arm would jump is unknown.
         """
-        # Huge but finite values overflow in the differences. The comparisons then refuse infinity and NaN.
-        with np.errstate(over="ignore", invalid="ignore"):
-            verdicts = self._verdicts(chunk, now_ns, tool_position)
-            return next((verdict for verdict in verdicts if not verdict.ok), ACCEPTED)
+        verdicts = self._verdicts(chunk, now_ns, tool_position)
+        return next((verdict for verdict in verdicts if not verdict.ok), ACCEPTED)
 
     def _verdicts(self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None) -> Iterator[Verdict]:
         """Yield the verdict of each check. One may rely on what those before it accepted."""
@@ -182,7 +180,9 @@ class Envelope:
         if age_s > self._limits.max_chunk_age:
             return _over("time", "the chunk's age", age_s, self._limits.max_chunk_age, "s")
         if -age_s > self._limits.max_chunk_lead:
-            return _over("time", "the chunk's stamp lies ahead by", -age_s, self._limits.max_chunk_lead, "s")
+            return _over(
+                "time", "the chunk's stamp is ahead of now: its lead", -age_s, self._limits.max_chunk_lead, "s"
+            )
         length_s = (chunk.end_ns - chunk.stamp_ns) / NANOSECONDS
         if age_s >= length_s:
             return _over("time", "the chunk is over: its age", age_s, length_s, "s")
@@ -253,7 +253,9 @@ class Envelope:
             return refused("measurement", "the tool's position is not known, so the jump to the chunk is not either")
         last = len(rows.position) - 1
         action = rows.position[0] + rows.index * (rows.position[min(1, last)] - rows.position[0])
-        distance = float(np.linalg.norm(action - np.asarray(tool_position, dtype=np.float64)))
+        # A measured position that is huge but finite overflows. The comparison then refuses infinity.
+        with np.errstate(over="ignore"):
+            distance = float(np.linalg.norm(action - np.asarray(tool_position)))
         return _at_most("jump", "distance from the tool to the action", distance, self._limits.max_jump, "m")
 
 

@@ -35,6 +35,18 @@ def test_the_one_furthest_over_its_limit_is_named():
     assert "fast is 1050 ms old; the limit is 100 ms" in str(watch.expired(1050 * MS))
 
 
+def test_a_reason_names_the_silence_and_the_limit():
+    watch = Deadlines({"arm": 2.0})
+    watch.beat("arm", 0)
+    assert str(watch.expired(2500 * MS)) == "heartbeat of arm is 2500 ms old; the limit is 2000 ms"
+
+
+def test_an_age_is_never_negative_and_begins_at_0():
+    watch = Deadlines({"policy": 0.3})
+    watch.beat("policy", 500 * MS)
+    assert watch.ages(500 * MS) == watch.ages(400 * MS) == {"policy": 0.0}
+
+
 def test_a_late_message_does_not_make_a_name_older():
     watch = Deadlines({"policy": 0.3})
     watch.beat("policy", 500 * MS)
@@ -42,12 +54,18 @@ def test_a_late_message_does_not_make_a_name_older():
     assert watch.expired(700 * MS) is None
 
 
-@pytest.mark.parametrize("limits", [{}, {"policy": 0.0}, {"policy": -1.0}, {"policy": float("nan")}])
-def test_limits_are_checked(limits):
-    with pytest.raises(ValueError, match="valid is"):
-        Deadlines(limits)
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_limit_is_positive_and_finite(limit):
+    with pytest.raises(ValueError) as error:
+        Deadlines({"policy": limit})
+    assert str(error.value) == f"deadlines: the limit of 'policy' is {limit} s; valid is a positive finite number"
+
+
+def test_nobody_to_watch_is_refused():
+    with pytest.raises(ValueError, match=r"^deadlines: no name is watched; valid is one or more$"):
+        Deadlines({})
 
 
 def test_an_unwatched_name_is_refused():
-    with pytest.raises(KeyError, match="'camera' is not watched"):
-        Deadlines({"policy": 0.3}).beat("camera", 0)
+    with pytest.raises(KeyError, match="'camera' is not watched; valid are policy, arm"):
+        Deadlines({"policy": 0.3, "arm": 0.2}).beat("camera", 0)

@@ -3,58 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from envelope_chunks import DOWN, NOW, ROWS, TOOL, column, ramp, rotations
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
-from bid_ros.core.task import Feature, load_task
+from bid_ros.core.task import Feature
 from bid_ros.safety import Envelope, EnvelopeConfig
-
-NOW = 1_000_000_000_000
-DOWN = np.diag([1.0, -1.0, -1.0])
-TOOL = np.array([0.5, 0.0, 0.3])
-ROWS = 16
-
-
-@pytest.fixture
-def task(root):
-    return load_task(root / "config" / "franka_place" / "task.yaml")
-
-
-@pytest.fixture
-def envelope(task):
-    return Envelope(task)
-
-
-@pytest.fixture
-def chunk(task):
-    """A function that builds a chunk at rest and then changes its actions."""
-
-    def build(change=None, **fields):
-        actions = np.tile([*TOOL, *matrix_to_6d(DOWN), 0.04], (ROWS, 1))
-        if change is not None:
-            change(actions)
-        return ActionChunk(**{"stamp_ns": NOW, "dt_ns": task.dt_ns, "actions": actions, **fields})
-
-    return build
-
-
-def column(index, values):
-    def change(actions):
-        actions[:, index] = values
-
-    return change
-
-
-def rotations(matrices):
-    def change(actions):
-        actions[:, 3:9] = matrix_to_6d(np.stack(matrices))
-
-    return change
-
-
-def ramp(speed, dt=0.1):
-    return TOOL[0] + speed * dt * np.arange(ROWS) - 0.5 * speed * dt * (ROWS - 1)
 
 
 def test_a_slow_chunk_passes(envelope, chunk):
@@ -340,21 +295,6 @@ def test_a_task_without_limits_for_what_it_commands_is_refused(task):
 def test_a_task_of_positions_only_is_judged(task):
     envelope = Envelope(replace(task, action=task.action[:1]))
     assert envelope.check(ActionChunk(NOW, task.dt_ns, np.tile(TOOL, (4, 1))), NOW, TOOL).ok
-
-
-@pytest.mark.parametrize(
-    "field",
-    [
-        {"max_horizons": 0},
-        {"rotation_tolerance": 0.9},
-        {"gripper_tolerance": -0.1},
-        {"gripper_tolerance": float("nan")},
-    ],
-)
-def test_impossible_configurations_name_value_and_range(field):
-    with pytest.raises(ValueError, match="valid is") as error:
-        EnvelopeConfig(**field)
-    assert str(next(iter(field.values()))) in str(error.value)
 
 
 def test_a_check_is_a_small_part_of_a_decision(envelope, chunk):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from bid_ros.safety import ACCEPTED, State, Watchdog, WatchdogConfig, refused
+from bid_ros.safety import ACCEPTED, Grants, State, Watchdog, WatchdogConfig, refused
 
 MS = 1_000_000
 LIMITS = {"camera": 0.3, "policy": 0.3, "arm": 0.2}
@@ -221,16 +221,59 @@ def test_resetting_what_runs_changes_nothing(running):
     assert running.judge(ACCEPTED, 2 * MS)
 
 
+def test_a_grant_that_nobody_renewed_latches_with_who_and_how_long(running):
+    running.lapse(None)
+    assert not running.stopped
+    grants = Grants()
+    grants.renew("episode", ("policy",), 500 * MS, 0)
+    grants.use("policy")
+    lapse = grants.lapsed(501 * MS)
+    running.lapse(lapse)
+    assert (running.trigger, running.measured, running.limit) == ("grant", 0.5, 0.5)
+    assert running.reason == str(lapse)
+    assert "'policy'" in running.reason and "0.50 s" in running.reason
+    assert not running.judge(ACCEPTED, MS)
+
+
+def test_a_stop_for_late_chunks_has_the_last_one_s_values(running):
+    for age_s in (0.6, 0.7, 0.8, 0.9, 1.0):
+        running.judge(refused("time", f"the age is {age_s} s", age_s, 0.5), MS)
+    assert running.reason == "5 chunks in a row were refused, the last because the age is 1.0 s"
+    assert (running.measured, running.limit) == (1.0, 0.5)
+
+
+def test_silence_of_exactly_the_limit_still_arms():
+    watchdog = Watchdog(config())
+    watchdog.beat("camera", 0)
+    watchdog.beat("policy", 0)
+    watchdog.beat("arm", 300 * MS)
+    assert watchdog.judge(ACCEPTED, 300 * MS)
+
+
+def test_a_reset_while_nodes_are_still_awaited_needs_no_heartbeats():
+    watchdog = Watchdog(config())
+    watchdog.beat("camera", 0)
+    watchdog.judge(refused("finite", "NaN"), MS)
+    assert watchdog.stopped
+    assert watchdog.reset(1000 * MS) == ""
+    assert watchdog.state is State.WAITING and watchdog.reason == "waiting for camera, policy, arm"
+
+
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "message"),
     [
-        {"deadlines": {}},
-        {"deadlines": {"arm": 0.0}},
-        {"deadlines": {"arm": float("nan")}},
-        {"late_limit": 0},
-        {"settle_s": -1.0},
+        ({"deadlines": {}}, "deadlines: no name is watched; valid is one or more"),
+        ({"deadlines": {"arm": 0.0}}, "deadlines: the limit of 'arm' is 0.0 s; valid is a positive finite number"),
+        (
+            {"deadlines": {"arm": float("nan")}},
+            "deadlines: the limit of 'arm' is nan s; valid is a positive finite number",
+        ),
+        ({"late_limit": 0}, "late_limit is 0; valid is 1 or more"),
+        ({"settle_s": -1.0}, "settle_s is -1.0; valid is 0 to 60"),
+        ({"settle_s": 60.5}, "settle_s is 60.5; valid is 0 to 60"),
     ],
 )
-def test_impossible_configurations_are_refused(fields):
-    with pytest.raises(ValueError, match="valid is"):
+def test_impossible_configurations_are_refused(fields, message):
+    with pytest.raises(ValueError) as error:
         config(**fields)
+    assert str(error.value) == message
