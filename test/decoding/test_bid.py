@@ -255,6 +255,39 @@ def test_a_previous_decision_that_left_no_comparable_row_counts_as_none():
     )
 
 
+def test_a_previous_decision_without_rows_counts_as_none():
+    rng = np.random.default_rng(4)
+    strong, weak = rng.normal(size=(2, 8, 6, 2))
+    config = BidConfig(executed=6)
+    wanted = select(strong, weak, None, config)
+    np.testing.assert_array_equal(select(strong, weak, np.zeros((0, 2)), config).total, wanted.total)
+
+
+def test_one_row_of_the_previous_decision_is_compared():
+    rng = np.random.default_rng(4)
+    strong, previous = rng.normal(size=(8, 6, 2)), rng.normal(size=(1, 2))
+    selection = select(strong, None, previous, BidConfig(executed=5))
+    np.testing.assert_allclose(selection.backward, np.linalg.norm(strong[:, 0] - previous[0], axis=-1))
+
+
+@pytest.mark.parametrize("variant", ["reference_v1", "reference_v2", "corrected"])
+def test_of_equally_coherent_samples_the_first_are_kept(variant):
+    strong = np.zeros((200, 3, 1))
+    strong[:, 2, 0] = np.random.default_rng(7).normal(size=200)  # beyond the overlap
+    selection = select(strong, None, np.zeros((2, 1)), BidConfig(variant))
+    np.testing.assert_array_equal(np.flatnonzero(selection.kept), np.arange(66))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_samples_of_single_precision_are_compared_in_double(metric):
+    rng = np.random.default_rng(8)
+    strong, weak = rng.normal(size=(2, 8, 16, 4)).astype(np.float32)
+    previous = rng.normal(size=(15, 4)).astype(np.float32)
+    config = BidConfig(metric=metric, observation_steps=2)
+    wanted = select(strong.astype(np.float64), weak.astype(np.float64), previous.astype(np.float64), config)
+    np.testing.assert_array_equal(select(strong, weak, previous, config).total, wanted.total)
+
+
 def test_inputs_are_not_changed():
     rng = np.random.default_rng(6)
     arrays = [*rng.normal(size=(2, 8, 16, 4)), rng.normal(size=(15, 4))]
@@ -271,7 +304,7 @@ def test_inputs_are_not_changed():
 @pytest.mark.parametrize("variant", ["reference_v1", "reference_v2", "corrected"])
 def test_fewer_samples_than_two_modes_are_refused(variant, previous):
     strong = np.zeros((5, 4, 2))
-    with pytest.raises(DecodingError, match=r"5 samples .* mode size 3"):
+    with pytest.raises(DecodingError, match=r"5 samples .* mode size 3; .* a mode size of at most 2$"):
         select(strong, strong, previous, BidConfig(variant))
 
 
@@ -283,10 +316,12 @@ def test_the_paper_variant_takes_few_samples():
 @pytest.mark.parametrize(
     ("strong", "weak", "previous", "settings", "message"),
     [
-        ((8, 6), None, None, {}, r"strong has shape \(8, 6\)"),
+        ((8, 6), None, None, {}, r"^strong has shape \(8, 6\); valid is \(N, H, D\), none of them 0$"),
         ((0, 6, 2), None, None, {}, "strong has shape"),
         ((8, 6, 2), (7, 6, 2), None, {}, r"weak has shape \(7, 6, 2\)"),
         ((8, 6, 2), (8, 6, 3), None, {}, "weak has shape"),
+        ((8, 6, 2), (8, 6), None, {}, r"^weak has shape \(8, 6\); valid is \(N, H, D\)"),
+        ((8, 6, 2), None, (5,), {}, r"^previous has shape \(5,\); valid is \(H - e, D\), none of them 0$"),
         ((8, 6, 2), None, (6, 2), {}, r"previous has shape \(6, 2\); valid is \(5, 2\)"),
         ((8, 6, 2), None, (5, 3), {}, "previous has shape"),
         ((8, 6, 2), None, None, {"observation_steps": 7}, "observation_steps is 7"),
@@ -304,8 +339,14 @@ def test_shapes_that_disagree_are_refused(strong, weak, previous, settings, mess
 def test_chunks_that_are_not_finite_are_refused(position, value):
     arrays = [np.zeros((8, 6, 2)), np.zeros((8, 6, 2)), np.zeros((5, 2))]
     arrays[position][..., -1, -1] = value
-    with pytest.raises(DecodingError, match="not finite"):
+    name, count = [("strong", 8), ("weak", 8), ("previous", 1)][position]
+    with pytest.raises(DecodingError, match=f"^{name} holds {count} values that are not finite$"):
         select(*arrays, BidConfig())
+
+
+def test_every_row_of_a_chunk_may_be_an_observed_one_but_the_last():
+    strong = np.random.default_rng(9).normal(size=(8, 6, 2))
+    assert select(strong, None, None, BidConfig(observation_steps=6)).kept.all()
 
 
 @pytest.mark.parametrize(
@@ -322,6 +363,8 @@ def test_chunks_that_are_not_finite_are_refused(position, value):
         ({"observation_steps": 0}, "observation_steps is 0"),
         ({"decay": 0.0}, "decay is 0.0"),
         ({"decay": float("nan")}, "decay is nan"),
+        ({"decay": 1.01}, "decay is 1.01"),
+        ({"delay": -1}, "^delay is -1; valid is a whole number of at least 0$"),
         ({"weights": (1.0, -1.0)}, "weights are"),
         ({"weights": (0.0, 0.0)}, "weights are"),
     ],
@@ -329,3 +372,16 @@ def test_chunks_that_are_not_finite_are_refused(position, value):
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(DecodingError, match=message):
         BidConfig(**settings)
+
+
+def test_a_decay_of_1_counts_every_step_alike():
+    strong = np.random.default_rng(10).normal(size=(8, 6, 2))
+    selection = select(strong, None, np.zeros((5, 2)), BidConfig(decay=1.0))
+    np.testing.assert_allclose(selection.backward, np.linalg.norm(strong[:, :5], axis=-1).mean(axis=1))
+
+
+def test_weights_are_kept_as_they_were_given():
+    given = [1.0, 2.0]
+    config = BidConfig(weights=given)
+    given[0] = 5.0
+    assert config.weights == (1.0, 2.0)

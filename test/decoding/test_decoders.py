@@ -104,7 +104,8 @@ def test_action_horizon_is_kept_in_time(name, horizon):
     decoder = build_decoder(name, DecoderConfig(samples=8, action_horizon=horizon))
     decide(decoder, 0, 1)
     for step in range(1, horizon):
-        assert decoder.propose(request_at(step + 0.3)).strong == 0
+        proposal = decoder.propose(request_at(step + 0.3))
+        assert (proposal.strong, proposal.weak) == (0, 0)
     _, _, choice = decide(decoder, horizon + 0.3, 2)
     assert choice.executed == horizon
     assert decoder.propose(request_at(horizon + 1)).strong == 0
@@ -134,6 +135,31 @@ def test_too_long_action_horizon_is_refused(name):
 def test_samples_of_another_shape_are_refused(name, shape):
     with pytest.raises(DecodingError, match="strong samples have shape"):
         build_decoder(name, CONFIG).choose(request_at(0), np.zeros(shape), None)
+
+
+@pytest.mark.parametrize("shape", [(8, H, D + 1), (8, H - 1, D), (H, D)])
+def test_weak_samples_of_another_shape_are_refused(name, shape):
+    with pytest.raises(DecodingError, match="weak samples have shape"):
+        build_decoder(name, CONFIG).choose(request_at(0), samples(1), np.zeros(shape))
+
+
+def test_samples_of_single_precision_are_decided_in_double(name):
+    wide, narrow = build_decoder(name, CONFIG), build_decoder(name, CONFIG)
+    for step in range(3):
+        strong, weak = samples(step).astype(np.float32), samples(step + 9).astype(np.float32)
+        wanted = wide.choose(request_at(step), strong.astype(np.float64), weak.astype(np.float64))
+        choice = narrow.choose(request_at(step), strong, weak)
+        assert choice.actions.dtype == np.float64
+        np.testing.assert_array_equal(choice.actions, wanted.actions)
+
+
+def test_the_smallest_request_is_decided(name):
+    decoder = build_decoder(name, DecoderConfig(samples=8, delay=0))
+    request = DecodeRequest(START, 1, 1, 1, 1)
+    assert request.executable == 1
+    strong = np.arange(8.0).reshape(8, 1, 1)
+    assert decoder.choose(request, strong, strong).actions.shape == (1, 1)
+    assert decoder.propose(DecodeRequest(START + 1, 1, 1, 1, 1)).strong > 0
 
 
 def test_a_refused_decision_is_not_remembered(name):
@@ -192,11 +218,20 @@ def test_bid_asks_for_the_samples_it_uses(settings, wanted):
 
 
 @pytest.mark.parametrize("weak", [True, False])
-def test_bid_is_select_with_the_time_that_passed(weak):
-    decoder = build_decoder("bid", DecoderConfig(samples=8, weights=(1.0, 3.0, 0.5), decay=0.8))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"weights": (1.0, 3.0, 0.5), "decay": 0.8},
+        {"metric": "cosine", "mode_size": 2},
+        {"metric": "l1", "variant": "paper", "trim": "nearest"},
+        {"terms": "positive", "variant": "reference_v1"},
+    ],
+)
+def test_bid_is_select_with_its_settings_and_the_time_that_passed(settings, weak):
+    decoder = build_decoder("bid", DecoderConfig(samples=8, **settings))
     _, _, first = decide(decoder, 0, 1, weak)
     strong, others, choice = decide(decoder, 3, 2, weak)
-    config = BidConfig(decay=0.8, executed=3, observation_steps=TO, weights=(1.0, 3.0, 0.5))
+    config = BidConfig(executed=3, observation_steps=TO, **settings)
     wanted = select(strong, others, first.actions[3:], config)
     assert choice.index == wanted.index
     np.testing.assert_array_equal(choice.selection.total, wanted.total)
@@ -206,6 +241,18 @@ def test_bid_with_one_sample_is_vanilla():
     bid, vanilla = (build_decoder(name, DecoderConfig(samples=1)) for name in ("bid", "vanilla"))
     for step in range(3):
         np.testing.assert_array_equal(decide(bid, step, step)[2].actions, decide(vanilla, step, step)[2].actions)
+
+
+def test_an_average_with_the_weight_1_is_vanilla():
+    averaged, vanilla = (build_decoder(name, DecoderConfig(ema_weight=1.0)) for name in ("ema", "vanilla"))
+    for step in range(3):
+        np.testing.assert_array_equal(decide(averaged, step, step)[2].actions, decide(vanilla, step, step)[2].actions)
+
+
+def test_the_paper_variant_takes_fewer_samples_than_two_modes():
+    decoder = build_decoder("bid", DecoderConfig(samples=5, mode_size=3, variant="paper"))
+    decide(decoder, 0, 1)
+    assert decide(decoder, 1, 2)[2].selection.kept.all()
 
 
 @pytest.mark.parametrize(("count", "mode_size"), [(2, 1), (3, 1), (4, 2), (6, 3), (64, 3)])
@@ -245,6 +292,7 @@ def test_warm_start_is_the_shifted_decision_with_its_last_row_repeated(warm, mod
     first = decide(decoder, 0, 1)[2].actions
     proposal = decoder.propose(request_at(3))
     assert proposal.start_mode == mode
+    assert (proposal.strong, proposal.weak) == (cold.strong, cold.weak)
     np.testing.assert_array_equal(proposal.start[:13], first[3:])
     np.testing.assert_array_equal(proposal.start[13:], np.repeat(first[15:], 3, axis=0))
 
@@ -280,7 +328,8 @@ def test_unknown_name_lists_the_valid_ones():
         ({"ema_weight": 0.0}, "ema_weight is 0.0"),
         ({"ema_weight": 1.1}, "ema_weight is 1.1"),
         ({"warm_start": "cold"}, "warm_start is 'cold'; valid is one of renoise, clean"),
-        ({"samples": 5, "mode_size": 3}, "mode_size is 3; valid with 5 samples is at most 2"),
+        ({"samples": 5, "mode_size": 3}, "mode_size is 3; valid with 5 samples is at most 2$"),
+        ({"samples": 2, "mode_size": 2}, "mode_size is 2; valid with 2 samples is at most 1$"),
         ({"decay": 2.0}, "decay is 2.0"),
         ({"variant": "v3"}, "variant is 'v3'"),
         ({"weights": (np.nan,)}, r"weights\[0\] is nan"),
@@ -299,3 +348,10 @@ def test_settings_out_of_range_are_refused(settings, message):
 def test_impossible_requests_are_refused(values, message):
     with pytest.raises(DecodingError, match=message):
         DecodeRequest(START, *values)
+
+
+def test_weights_are_kept_as_they_were_given():
+    given = [1.0, 2.0, 3.0]
+    config = DecoderConfig(weights=given)
+    given[0] = 5.0
+    assert config.weights == (1.0, 2.0, 3.0)

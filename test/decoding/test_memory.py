@@ -42,6 +42,14 @@ def test_nothing_overlaps_after_the_end_or_before_the_start(memory, passed_ns):
     assert memory.previous_for(START + passed_ns) is None
 
 
+def test_whole_numbers_are_remembered_as_actions():
+    memory = DecisionMemory()
+    memory.remember(START, 1, [[1, 2], [3, 4]])
+    overlap = memory.previous_for(START + 1)
+    assert overlap.previous.dtype == np.float64
+    np.testing.assert_array_equal(overlap.previous, [[3.0, 4.0]])
+
+
 def test_reset_forgets(memory):
     memory.reset()
     assert memory.previous_for(START + DT) is None

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from bid_ros.decoding import DecoderConfig, DecodeRequest, build_decoder
+from bid_ros.decoding.decoder import Decoder
+from bid_ros.decoding.pinned import only, variant
 
 DT = 100_000_000
 OTHER = {"samples": 8, "decay": 0.7, "metric": "l1", "action_horizon": 2, "weights": (1.0, 2.0, 0.5)}
@@ -24,7 +26,11 @@ PINNED = [
 
 def totals(name: str, config: DecoderConfig, seed: int) -> np.ndarray:
     """What two decisions in a row minimise, and how many weak samples they ask for."""
-    decoder, rng, values = build_decoder(name, config), np.random.default_rng(seed), []
+    return totals_of(build_decoder(name, config), seed)
+
+
+def totals_of(decoder: Decoder, seed: int) -> np.ndarray:
+    rng, values = np.random.default_rng(seed), []
     for step in (0, 2):
         request = DecodeRequest(step * DT, DT, 2, 16, 3)
         proposal = decoder.propose(request)
@@ -49,3 +55,23 @@ def test_a_pinned_name_overrides_the_settings():
     config = DecoderConfig(**OTHER, variant="paper", trim="nearest", terms="backward")
     wanted = DecoderConfig(**OTHER, variant="reference_v1", terms="backward")
     np.testing.assert_array_equal(totals("bid-reference-v1", config, 3), totals("bid", wanted, 3))
+
+
+@pytest.mark.parametrize("terms", ["backward", "positive", "negative", "contrast"])
+def test_a_name_of_one_s_own_may_pin_the_terms(terms):
+    decoder = only(terms)("mine", DecoderConfig(**OTHER))
+    assert decoder.name == "mine"
+    np.testing.assert_array_equal(totals_of(decoder, 3), totals("bid", DecoderConfig(**OTHER, terms=terms), 3))
+
+
+@pytest.mark.parametrize("trim", ["previous", "nearest"])
+def test_a_name_of_one_s_own_may_pin_the_variant(trim):
+    decoder = variant("paper", trim)("mine", DecoderConfig(**OTHER))
+    assert decoder.name == "mine"
+    wanted = DecoderConfig(**OTHER, variant="paper", trim=trim)
+    np.testing.assert_array_equal(totals_of(decoder, 3), totals("bid", wanted, 3))
+
+
+def test_the_trim_of_a_pinned_variant_is_the_published_one():
+    decoder = variant("paper")("mine", DecoderConfig(**OTHER, variant="paper", trim="nearest"))
+    np.testing.assert_array_equal(totals_of(decoder, 3), totals("bid-paper", DecoderConfig(**OTHER), 3))

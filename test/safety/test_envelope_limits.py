@@ -145,8 +145,8 @@ def test_a_jump_is_measured_to_where_the_chunk_is_now(task, chunk, steps, row):
     moving = chunk(column(0, ramp(0.2)))
     expected = moving.actions[0, :3] + [0.02 * row, 0, 0]
     now = NOW + round(steps * task.dt_ns)
-    assert envelope.check(moving, now, expected + [0.149, 0, 0]).ok
-    verdict = envelope.check(moving, now, expected - [0.151, 0, 0])
+    assert envelope.check(moving, now, expected + np.array([0.149, 0, 0])).ok
+    verdict = envelope.check(moving, now, expected - np.array([0.151, 0, 0]))
     assert verdict.trigger == "jump" and verdict.measured == pytest.approx(0.151)
 
 
