@@ -31,13 +31,12 @@ class DecisionMemory:
     """
 
     def __init__(self) -> None:
-        self._stamp_ns = 0
-        self._dt_ns = 1
-        self._actions: NDArray[np.float64] | None = None
+        # Stamp and dt in ns, actions (H, D).
+        self._last: tuple[int, int, NDArray[np.float64]] | None = None
 
     def reset(self) -> None:
         """Forget the last decision, as at the start of an episode."""
-        self._actions = None
+        self._last = None
 
     def remember(self, stamp_ns: int, dt_ns: int, actions: ArrayLike) -> None:
         """Replace the remembered decision.
@@ -56,16 +55,17 @@ class DecisionMemory:
         if dt_ns <= 0:
             raise DecodingError(f"a decision has dt {dt_ns} ns; valid is a positive time")
         values.setflags(write=False)
-        self._stamp_ns, self._dt_ns, self._actions = stamp_ns, dt_ns, values
+        self._last = stamp_ns, dt_ns, values
 
     def previous_for(self, stamp_ns: int) -> Overlap | None:
         """Return the rest of the last decision at ``stamp_ns``, shifted to the nearest grid step.
 
         None: there is no decision, all of it has passed, or ``stamp_ns`` lies before it.
         """
-        if self._actions is None:
+        if self._last is None:
             return None
-        executed = int((2 * (stamp_ns - self._stamp_ns) + self._dt_ns) // (2 * self._dt_ns))
-        if not 0 <= executed < self._actions.shape[0]:
+        start_ns, dt_ns, actions = self._last
+        executed = int((2 * (stamp_ns - start_ns) + dt_ns) // (2 * dt_ns))
+        if not 0 <= executed < actions.shape[0]:
             return None
-        return Overlap(self._actions[executed:], executed)
+        return Overlap(actions[executed:], executed)
