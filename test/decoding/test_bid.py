@@ -271,8 +271,9 @@ def test_one_row_of_the_previous_decision_is_compared():
 
 
 @pytest.mark.parametrize("variant", ["reference_v1", "reference_v2", "corrected"])
-def test_of_equally_coherent_samples_the_first_are_kept(variant):
-    rng = np.random.default_rng(7)
+@pytest.mark.parametrize("seed", range(4))
+def test_of_equally_coherent_samples_the_first_are_kept(variant, seed):
+    rng = np.random.default_rng(seed)
     strong = rng.normal(size=(200, 3, 1))
     strong[:, :2] = rng.integers(0, 2, (200, 1, 1))  # the overlap: about half of the samples continue it exactly
     selection = select(strong, None, np.zeros((2, 1)), BidConfig(variant))
