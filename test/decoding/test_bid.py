@@ -368,7 +368,7 @@ def test_every_row_of_a_chunk_may_be_an_observed_one_but_the_last():
         ({"decay": 0.0}, "decay is 0.0"),
         ({"decay": float("nan")}, "decay is nan"),
         ({"decay": 1.01}, "decay is 1.01"),
-        ({"delay": -1}, "^delay is -1; valid is a whole number of at least 0$"),
+        ({"delay": -1}, "delay is -1; valid is a whole number, 0 or more$"),
         ({"weights": (1.0, -1.0)}, "weights are"),
         ({"weights": (0.0, 0.0)}, "weights are"),
     ],

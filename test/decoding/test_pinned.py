@@ -7,7 +7,7 @@ import pytest
 
 from bid_ros.decoding import DecoderConfig, DecodeRequest, build_decoder
 from bid_ros.decoding.decoder import Decoder
-from bid_ros.decoding.pinned import only, variant
+from bid_ros.decoding.pinned import pinned
 
 DT = 100_000_000
 OTHER = {"samples": 8, "decay": 0.7, "metric": "l1", "action_horizon": 2, "weights": (1.0, 2.0, 0.5)}
@@ -40,9 +40,9 @@ def totals_of(decoder: Decoder, seed: int) -> np.ndarray:
     return np.array(values)
 
 
-@pytest.mark.parametrize(("name", "pinned"), PINNED)
-def test_a_name_is_bid_with_that_setting(name, pinned):
-    wanted = totals("bid", DecoderConfig(**OTHER, **pinned), 3)
+@pytest.mark.parametrize(("name", "settings"), PINNED)
+def test_a_name_is_bid_with_that_setting(name, settings):
+    wanted = totals("bid", DecoderConfig(**OTHER, **settings), 3)
     np.testing.assert_array_equal(totals(name, DecoderConfig(**OTHER), 3), wanted)
 
 
@@ -57,21 +57,11 @@ def test_a_pinned_name_overrides_the_settings():
     np.testing.assert_array_equal(totals("bid-reference-v1", config, 3), totals("bid", wanted, 3))
 
 
-@pytest.mark.parametrize("terms", ["backward", "positive", "negative", "contrast"])
-def test_a_name_of_one_s_own_may_pin_the_terms(terms):
-    decoder = only(terms)("mine", DecoderConfig(**OTHER))
+@pytest.mark.parametrize(
+    "settings",
+    [{"terms": "backward"}, {"variant": "paper", "trim": "nearest"}, {"metric": "cosine", "mode_size": 2}],
+)
+def test_a_name_of_one_s_own_may_pin_any_setting(settings):
+    decoder = pinned(**settings)("mine", DecoderConfig(**OTHER))
     assert decoder.name == "mine"
-    np.testing.assert_array_equal(totals_of(decoder, 3), totals("bid", DecoderConfig(**OTHER, terms=terms), 3))
-
-
-@pytest.mark.parametrize("trim", ["previous", "nearest"])
-def test_a_name_of_one_s_own_may_pin_the_variant(trim):
-    decoder = variant("paper", trim)("mine", DecoderConfig(**OTHER))
-    assert decoder.name == "mine"
-    wanted = DecoderConfig(**OTHER, variant="paper", trim=trim)
-    np.testing.assert_array_equal(totals_of(decoder, 3), totals("bid", wanted, 3))
-
-
-def test_the_trim_of_a_pinned_variant_is_the_published_one():
-    decoder = variant("paper")("mine", DecoderConfig(**OTHER, variant="paper", trim="nearest"))
-    np.testing.assert_array_equal(totals_of(decoder, 3), totals("bid-paper", DecoderConfig(**OTHER), 3))
+    np.testing.assert_array_equal(totals_of(decoder, 3), totals("bid", DecoderConfig(**(OTHER | settings)), 3))
