@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Mutation check: change the decoders, the envelope, the watchdog and the deadlines in some two thousand small ways, run
 # their tests on each, and list the changes that no test notices. 6 to 12 minutes on one core. Resumable: run it again.
-# What survived is tried again. What was killed is not until its function changes, even if the test that killed it is gone:
-# remove .build/mutation to begin anew.
+# What survived is tried again. What was killed is not until its function changes, even if the test that killed it is
+# gone: remove .build/mutation to begin anew.
 # Usage: mutation.sh [VENV]; exit status 1 if less than 90 % were killed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 python=${1:-.venv}/bin/python
-[ -x "$python" ] || { echo "error: '$python' does not exist; valid is the environment that make test uses" >&2; exit 2; }
+[ -x "$python" ] || { echo "error: '$python' does not exist; valid is the environment of make test" >&2; exit 2; }
 site=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 work=.build/mutation
 tree=$work/tree
@@ -19,11 +19,11 @@ if [ ! -x $work/venv/bin/mutmut ]; then
   echo "$site" >"$(echo $work/venv/lib/python3.*/site-packages)/project.pth"
 fi
 
-# The working tree without its conftest.py: that imports ROS, which does not survive the forks. Here it is not needed.
+# The working tree, without what was deleted and its conftest.py: that imports ROS, which is not needed here.
 mkdir -p $tree
 rm -rf $tree/{bid_ros,test,docs} $tree/mutants/{test,mutmut-stats.json}
 git ls-files -z --cached --others --exclude-standard bid_ros bid_msgs config models test docs/reference/decoders \
-  | { xargs -0 ls -d 2>/dev/null || true; } | tar -c --verbatim-files-from -T - | tar -x -C $tree  # without deleted ones
+  | { xargs -0 ls -d 2>/dev/null || true; } | tar -c --verbatim-files-from -T - | tar -x -C $tree
 cat >$tree/test/conftest.py <<'EOF'
 from pathlib import Path
 
