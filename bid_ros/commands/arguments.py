@@ -20,7 +20,10 @@ def add_namespace_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_arguments(
-    parser: argparse.ArgumentParser, only: Collection[str] = (), defaults: Mapping[str, Any] | None = None
+    parser: argparse.ArgumentParser,
+    only: Collection[str] = (),
+    defaults: Mapping[str, Any] | None = None,
+    printed: str = "run.json",
 ) -> None:
     """Add the arguments of a run, as ``--robot-ip`` and so on, and ``--json``.
 
@@ -28,6 +31,7 @@ def add_run_arguments(
         parser: parser of the verb.
         only: names of the arguments to add; empty: all.
         defaults: values that replace the declared ones.
+        printed: what ``--json`` prints.
     """
     for item in argument_fields():
         if only and item.name not in only:
@@ -42,7 +46,7 @@ def add_run_arguments(
         else:
             options["type"] = kind
         parser.add_argument(f"--{item.name.replace('_', '-')}", **options)
-    parser.add_argument("--json", action="store_true", help="print run.json on standard output")
+    parser.add_argument("--json", action="store_true", help=f"print {printed} on standard output")
 
 
 def run_arguments(options: argparse.Namespace) -> RunArguments:

@@ -34,7 +34,7 @@ def add_parser(verbs: Any) -> None:
         "Exit status: 0 nothing failed, 1 something did, 2 bad input.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
-    add_run_arguments(parser, CHECKED)
+    add_run_arguments(parser, CHECKED, printed="the findings as JSON")
     parser.set_defaults(run=run)
 
 

@@ -53,15 +53,17 @@ def collect(runs: Sequence[str | Path]) -> list[Cell]:
     """Read ``run.json`` files into one cell per decoder, N, action horizon and speed, sorted by decoder and speed.
 
     Raises:
-        BidError: there are no files, or one is missing or not a ``run.json``.
+        BidError: there are no files, one is missing or not a ``run.json``, or they are of different tasks.
     """
     if not runs:
         raise BidError("there is no run to compare; valid is one run.json or more")
     cells: dict[tuple[str, float], Cell] = {}
+    tasks: dict[str, str | Path] = {}
     for path in runs:
         try:
             run = json.loads(Path(path).read_text())
             name, moving = _name(run), float(run["moving"])
+            tasks.setdefault(str(run["task"]), path)
             cell = cells.setdefault((name, moving), Cell(name, moving))
             for result in run["results"]:
                 if str(result.get("outcome", "")).startswith("aborted"):
@@ -71,6 +73,9 @@ def collect(runs: Sequence[str | Path]) -> list[Cell]:
             raise BidError(f"run {path} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BidError(f"run {path} is no run.json: {type(error).__name__} {error}") from error
+    if len(tasks) > 1:
+        said = " and ".join(f"'{task}' ({file})" for task, file in sorted(tasks.items()))
+        raise BidError(f"the runs are of the tasks {said}; valid are runs of one task")
     return [cells[key] for key in sorted(cells)]
 
 

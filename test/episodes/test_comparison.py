@@ -15,7 +15,8 @@ def run(tmp_path):
     def write(decoder, outcomes, moving=0.0, first_seed=0, **extra):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
         results = [{"seed": first_seed + i, "success": bool(value)} for i, value in enumerate(outcomes)]
-        path.write_text(json.dumps({"decoder": decoder, "samples": 16, "moving": moving, "results": results, **extra}))
+        about = {"task": "franka_place", "decoder": decoder, "samples": 16, "moving": moving}
+        path.write_text(json.dumps({**about, "results": results, **extra}))
         return path
 
     return write
@@ -94,3 +95,8 @@ def test_a_missing_file_and_no_file_at_all(tmp_path):
         success_table([tmp_path / "none.json"])
     with pytest.raises(BidError, match="no run to compare"):
         success_table([])
+
+
+def test_runs_of_different_tasks_are_not_added_up(run):
+    with pytest.raises(BidError, match=r"'franka_place' .* and 'ur5_pick' .*; valid are runs of one task"):
+        success_table([run("bid", [1, 1]), run("bid", [0], task="ur5_pick")])

@@ -24,7 +24,9 @@ def folder_findings(system: System, arguments: RunArguments) -> Iterator[Finding
     yield _file(system, "cameras.yaml", lambda path: _cameras(system, path, twin))
     yield _file(system, "nodes.yaml", lambda _: _parameters(system))
     yield _file(system, "view.rviz", lambda path: f"{len(read_yaml(path, 'RViz file') or {})} sections")
-    yield tried("who acts", lambda: _acts(system, arguments), f"correct {system.folder / 'system.yaml'}")
+    yield tried(
+        "who acts", lambda: _acts(system, arguments), f"correct {system.folder / 'system.yaml'}, and what failed above"
+    )
 
 
 def _file(system: System, name: str, read: Callable[[Path], str]) -> Finding:
