@@ -1,0 +1,98 @@
+"""The monitor node as a real process: what RViz gets of a decision, and the overlay on a camera image."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import Image
+from visualization_msgs.msg import Marker, MarkerArray
+
+from bid_msgs.msg import Decision
+from bid_ros.cameras import decode_image, encode_image
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.task import load_task
+from bid_ros.nodes.convert import time_message
+from bid_ros.nodes.qos import IMAGE, STATE
+
+START_S = 60.0
+SAMPLES = 3
+GREY = 120
+
+
+class Harness:
+    """Plays policy and camera, and takes what RViz would."""
+
+    def __init__(self, bench, root) -> None:
+        self.bench = bench
+        self.markers: dict[str, Marker] = {}
+        self.overlays: list[Image] = []
+        self.task = load_task(root / "config" / "franka_place" / "task.yaml")
+        node = bench.node
+        self._decisions = node.create_publisher(Decision, "/policy/decision", STATE)
+        self._images = node.create_publisher(Image, "/camera/third_person/image", IMAGE)
+        node.create_subscription(MarkerArray, "/monitor/markers", self._on_markers, STATE)
+        node.create_subscription(Image, "/monitor/overlay", self.overlays.append, IMAGE)
+        node.create_timer(0.1, self._publish)
+        folder = root / "config" / "franka_place"
+        bench.start(
+            "monitor", {"task": str(folder / "task.yaml"), "cameras": str(folder / "cameras.yaml"), "twin": True}
+        )
+
+    def _on_markers(self, message: MarkerArray) -> None:
+        self.markers |= {marker.ns: marker for marker in message.markers}
+
+    def _publish(self) -> None:
+        stamp, task = time_message(time.time_ns()), self.task
+        chunks = np.zeros((SAMPLES, task.horizon, task.action_dim), np.float32)
+        chunks[..., :3] = (0.5, 0.0, 0.2)
+        chunks[..., 0] += np.linspace(0.0, 0.1, task.horizon) * (1.0 + np.arange(SAMPLES)[:, None])
+        decision = Decision(
+            decoder="bid",
+            current_step=task.observation_steps - 1,
+            steps=task.horizon,
+            dims=task.action_dim,
+            samples=SAMPLES,
+            strong=chunks.ravel().tolist(),
+            selected=chunks[1].ravel().tolist(),
+            selected_index=1,
+            kept=[True, True, False],
+        )
+        decision.header.stamp, decision.header.frame_id = stamp, task.base_frame
+        self._decisions.publish(decision)
+        image = Image(**encode_image(np.full((*task.cameras[0].shape[:2], 3), GREY, np.uint8)))
+        image.header.stamp = stamp
+        self._images.publish(image)
+
+
+@pytest.fixture
+def harness(bench, root) -> Harness:
+    return Harness(bench, root)
+
+
+def test_the_candidates_of_a_decision_are_lines_in_the_base_frame(harness):
+    assert harness.bench.until(lambda: {"selected", "workspace"} <= harness.markers.keys(), START_S)
+    found, rows = harness.markers, harness.task.horizon - harness.task.observation_steps + 1
+    ends = 2 * (rows - 1)  # of the lines of one chunk
+    assert {name: len(found[name].points) for name in ("kept", "trimmed", "selected", "weak", "previous")} == {
+        "kept": 2 * ends,
+        "trimmed": ends,
+        "selected": ends,
+        "weak": 0,
+        "previous": 0,
+    }
+    assert {marker.header.frame_id for marker in found.values()} == {harness.task.base_frame}
+    last = found["selected"].points[-1]
+    assert (last.x, last.y, last.z) == pytest.approx((0.7, 0.0, 0.2), abs=1e-6)
+    limits = harness.task.limits
+    size = found["workspace"].scale
+    assert [size.x, size.y, size.z] == pytest.approx(np.subtract(limits.workspace_max, limits.workspace_min))
+
+
+def test_the_overlay_draws_the_decision_on_the_camera_image(harness):
+    assert harness.bench.until(lambda: len(harness.overlays) > 3, START_S)
+    picture = harness.overlays[-1]
+    pixels = decode_image(picture, "overlay")
+    assert stamp_ns(picture) > 0
+    assert (pixels != GREY).any() and (pixels == GREY).any(), "the image is empty or hidden"
