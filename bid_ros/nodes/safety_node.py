@@ -51,6 +51,7 @@ class SafetyNode(BidNode):
         self._watchdog = Watchdog(
             WatchdogConfig(deadlines, late_limit=self.value("late_limit"), settle_s=self.value("settle_s"))
         )
+        self._watchdog.granted = False
         self._tool: tuple[int, NDArray[np.float64]] | None = None
         self._forwarded = self._refused = 0
         self._last_source = ""
@@ -77,6 +78,7 @@ class SafetyNode(BidNode):
 
     def _on_grant(self) -> None:
         now = time.monotonic_ns()
+        self._watchdog.granted = self._watchdog.granted or any(self._grants.live(source, now) for source in PRIORITY)
         for source in PRIORITY:
             if not self._grants.live(source, now):
                 self._arbiter.release(source)

@@ -58,12 +58,17 @@ class Watchdog:
     It starts in WAITING and lets nothing pass until every required node has been heard and none is overdue. Then it is
     armed. Silence, a fault of the robot or a refusal latches a stop. The first cause is kept. Only :meth:`reset` leaves
     the stop.
+
+    Attributes:
+        granted: whether anybody was ever in charge of the arm. Before that nothing moves, and silence only means that
+            nodes still load: it leads back to WAITING and latches nothing.
     """
 
     def __init__(self, config: WatchdogConfig) -> None:
         self._config = config
         self._deadlines = Deadlines(config.deadlines)
         self._missing = list(config.deadlines)
+        self.granted = True
         self._armed = False
         self._complete_ns: int | None = None
         self._stop: Verdict | None = None
@@ -173,7 +178,9 @@ class Watchdog:
             self._armed = steady_ns - self._complete_ns >= self._config.settle_s * NANOSECONDS
             return
         expired = self._deadlines.expired(steady_ns)
-        if expired is not None:
+        if expired is not None and not self.granted:
+            self._armed, self._missing, self._complete_ns = False, [expired.name], None
+        elif expired is not None:
             self._latch(refused(f"heartbeat:{expired.name}", str(expired), expired.age_s, expired.limit_s))
 
     def _latch(self, cause: Verdict) -> None:

@@ -24,7 +24,7 @@ DOWN = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
 class Harness:
     """Heartbeats, chunks and what comes back."""
 
-    def __init__(self, bench, root):
+    def __init__(self, bench, root, granted=True):
         self.bench = bench
         self.task = load_task(root / "config" / "franka_place" / "task.yaml")
         self.forwarded: list[ChunkMessage] = []
@@ -40,7 +40,8 @@ class Harness:
         self.statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         node.create_subscription(SafetyState, "/safety/state", self.states.append, STATE)
         node.create_timer(0.03, self.beat)
-        bench.grant("policy")
+        if granted:
+            bench.grant("policy")
         self.reset_client = node.create_client(Trigger, "/safety/reset")
         task = str(root / "config" / "franka_place" / "task.yaml")
         bench.start("safety", {"task": task, "required": sorted(self.alive), "settle_s": 0.1})
@@ -141,6 +142,20 @@ def test_a_missing_heartbeat_latches_and_reset_waits_for_its_return(harness, sil
     harness.alive.add(silent)
     assert harness.bench.until(lambda: harness.reset().success)
     assert harness.send_until(lambda: harness.forwarded)
+
+
+def test_silence_before_the_first_grant_stops_nothing(bench, root):
+    harness = Harness(bench, root, granted=False)
+    assert bench.until(harness.running)
+    harness.alive.remove("camera")
+    waits = lambda: harness.states[-1].state == SafetyState.WAITING  # noqa: E731
+    assert bench.until(waits) and harness.states[-1].reason == "waiting for camera"
+    harness.alive.add("camera")
+    assert bench.until(harness.running)
+    bench.grant("policy")
+    assert harness.send_until(lambda: harness.forwarded)
+    harness.alive.remove("camera")
+    assert harness.send_until(harness.stopped) and harness.states[-1].trigger == "heartbeat:camera"
 
 
 def test_chunks_that_nobody_grants_are_ignored_and_latch_nothing(harness):

@@ -52,6 +52,26 @@ def test_a_node_that_died_during_the_start_is_waited_for_again_and_stops_nothing
     assert watchdog.state is State.WAITING and watchdog.reason == "waiting for camera"
 
 
+def test_before_anybody_was_in_charge_silence_leads_back_to_waiting():
+    watchdog = Watchdog(config(settle_s=0.1))
+    watchdog.granted = False
+    for step in (0, 50, 150):
+        beat_all(watchdog, step * MS)
+    watchdog.tick(150 * MS)
+    assert watchdog.state is State.RUNNING
+    watchdog.beat("policy", 900 * MS)
+    watchdog.beat("arm", 900 * MS)
+    assert not watchdog.tick(900 * MS)
+    assert watchdog.state is State.WAITING and watchdog.reason == "waiting for camera"
+    assert not watchdog.judge(ACCEPTED, 900 * MS)
+    for step in (1000, 1100, 1200):  # it settles again
+        beat_all(watchdog, step * MS)
+        watchdog.tick(step * MS)
+    assert watchdog.state is State.RUNNING
+    watchdog.granted = True
+    assert watchdog.tick(2000 * MS) and watchdog.state is State.STOPPED
+
+
 def test_it_arms_only_after_everyone_was_heard_without_a_gap():
     watchdog = Watchdog(config(settle_s=1.0))
     for step in range(0, 900, 100):
