@@ -1,24 +1,44 @@
 #!/usr/bin/env bash
-# The whole suite. Tests of running nodes, arms and twins wait for the clock most of the time, so what only computes, lint
-# and types included, runs beside them at a lower priority. Usage: test.sh VENV
+# The whole suite, in lanes that run side by side: tests of running arms, nodes and systems wait for the clock most of the
+# time, and the others compute. Where the user may raise priorities (root), the lanes with a clock go before the rest, as
+# the nodes themselves do. So other work on the computer does not look like a slow robot. Usage: test.sh VENV
 set -uo pipefail
 cd "$(dirname "$0")/.."
-bin=$1/bin
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+bin=$(realpath "$1")/bin
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 
-computing() {
-  make lint VENV="$1" && "$bin/python" -m pytest --ignore=test/robots --ignore=test/nodes --ignore=test/system
+drivers=(test/robots/ur/test_lies.py test/robots/ur/test_network.py test/robots/test_contract.py)
+arms=(test/nodes/test_arm_node.py test/nodes/test_ur_system_faults.py)
+systems=(test/nodes/test_cli.py test/nodes/test_in_charge.py test/commands/test_new.py test/commands/test_check.py test/outside)
+ignored() { printf -- '--ignore=%s ' "$@"; }
+
+declare -A lanes=()
+# lane NAME NICENESS COMMAND...: a session of its own, because Linux divides a busy computer between sessions (sched(7)).
+lane() {
+  local name=$1 niceness=$2
+  shift 2
+  setsid bash -c 'renice -n "$0" $$; echo "$0" >/proc/self/autogroup; exec "$@"' "$niceness" "$@" \
+    >"$logs/$name" 2> >(grep -v "Permission denied" >>"$logs/$name") &
+  lanes[$name]=$!
 }
+pytest=("$bin/python" -m pytest)
 
-(renice -n 10 "$BASHPID" >/dev/null; computing "$1") >"$log" 2>&1 &
-other=$!
-# What runs in the background is deaf to Ctrl-C, so it is ended here.
-trap 'pkill -TERM -P "$other"; kill "$other"; exit 130' INT TERM
-# test_in_charge.py starts and kills whole systems; on a busy computer one does not get under way in time. Run it alone.
-"$bin/python" -m pytest test/robots test/nodes test/system --ignore=test/nodes/test_in_charge.py
-waiting=$?
-wait "$other"
-computed=$?
-cat "$log"
-exit $((waiting ? waiting : computed))
+lane drivers -10 "${pytest[@]}" "${drivers[@]}"
+# shellcheck disable=SC2046  # one word for each file
+lane robots -10 "${pytest[@]}" test/robots "${arms[@]}" $(ignored "${drivers[@]}")
+lane systems -10 "${pytest[@]}" "${systems[@]}"
+# shellcheck disable=SC2046
+lane nodes -5 "${pytest[@]}" test/nodes test/system $(ignored "${arms[@]}" "${systems[@]}")
+# shellcheck disable=SC2046
+lane computing 0 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
+  "${pytest[@]}" $(ignored test/robots test/nodes test/system "${systems[@]}")
+
+trap 'for pid in "${lanes[@]}"; do kill -TERM -- "-$pid"; done; exit 130' INT TERM
+status=0
+for name in "${!lanes[@]}"; do
+  wait "${lanes[$name]}" || status=1
+  echo "== $name, ${SECONDS} s"
+  cat "$logs/$name"
+done
+exit "$status"
