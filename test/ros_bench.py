@@ -12,6 +12,7 @@ from typing import Any
 import rclpy
 import yaml
 from node_server import NodeProcess, NodeServer
+from qos import STATE
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -19,7 +20,6 @@ from rclpy.node import Node
 from bid_msgs.msg import Grant
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.convert import duration_message
-from bid_ros.nodes.qos import STATE
 
 
 @cache

@@ -79,6 +79,14 @@ class Topic:
     qos: Qos = STATE_QOS
 
 
+IMAGES: Final = Topic(IMAGE_TYPE, IMAGE_QOS)
+DRIVER_IMAGES: Final = Topic(IMAGE_TYPE, Qos(2, "best_effort"))
+"""Those of camera drivers. A best-effort subscription works with every driver."""
+CALIBRATIONS: Final = Topic(CAMERA_INFO_TYPE, IMAGE_QOS)
+BODIES: Final = Topic(POSE_TYPE)
+SCENES: Final = Topic("bid_msgs/msg/TwinScene", IMAGE_QOS)
+
+
 def body_topic(name: str) -> str:
     """Return the topic of the true pose of a body of the twin. It is for scoring, never an observation."""
     return f"ground_truth/{name}_pose"
@@ -96,7 +104,7 @@ TOPICS: Final[dict[str, Topic]] = {
     SAFETY_STATE: Topic("bid_msgs/msg/SafetyState"),
     EPISODE_EVENT: Topic("bid_msgs/msg/EpisodeEvent", EVENT_QOS),
     GRANT: Topic("bid_msgs/msg/Grant"),
-    **{body_topic(name): Topic(POSE_TYPE) for name in ("cup", "object", "saucer")},
+    **{body_topic(name): BODIES for name in ("cup", "object", "saucer")},
     HEARTBEAT: Topic("bid_msgs/msg/Heartbeat"),
     ROSOUT: Topic("rcl_interfaces/msg/Log", ROSOUT_QOS),
     DIAGNOSTICS: Topic("diagnostic_msgs/msg/DiagnosticArray"),
@@ -165,8 +173,8 @@ def recorded_topics(task: Task) -> dict[str, Topic]:
     Raises:
         TaskError: a vector names a topic that has another type, or that is also named with or without its slash.
     """
-    images = {camera_topic(camera.name): Topic(IMAGE_TYPE, IMAGE_QOS) for camera in task.cameras}
-    calibrations = {camera_info_topic(camera.name): Topic(CAMERA_INFO_TYPE, IMAGE_QOS) for camera in task.cameras}
+    images = {camera_topic(camera.name): IMAGES for camera in task.cameras}
+    calibrations = {camera_info_topic(camera.name): CALIBRATIONS for camera in task.cameras}
     topics = images | calibrations | TOPICS
     for feature in task.observation:
         if feature.kind == "vector":

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
@@ -17,23 +16,13 @@ from tf2_msgs.msg import TFMessage
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.control.servo import ChunkServo, ServoConfig, ServoMode, ServoOutput
+from bid_ros.core import topics
 from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError
 from bid_ros.core.schedule import PeriodicThread, Tick
-from bid_ros.core.topics import (
-    ARM_RESET,
-    ARM_STATUS,
-    HEARTBEAT,
-    JOINT_STATES,
-    SAFETY_CHUNK,
-    SAFETY_STATE,
-    TF,
-    TOOL_POSE,
-)
+from bid_ros.nodes import convert
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter, run_node
-from bid_ros.nodes.convert import chunk_from_message, pose_message, pose_stamped, time_message, transform_message
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.qos import COMMAND, STATE, TRANSFORMS
 from bid_ros.robots.base import ArmInfo, ArmState
 from bid_ros.robots.registry import build_arm, load_arm_config
 from bid_ros.safety import Grants
@@ -53,12 +42,6 @@ PARAMETERS = (
     Parameter("required", ["policy", "safety"], "nodes whose heartbeat the arm waits for and watches"),
     Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node; then a latched stop", 0.1, 2.0),
 )
-MODES = {
-    ServoMode.HOLDING: ArmStatus.HOLDING,
-    ServoMode.TRACKING: ArmStatus.TRACKING,
-    ServoMode.STOPPING: ArmStatus.STOPPING,
-    ServoMode.STOPPED: ArmStatus.STOPPED,
-}
 STALLED_S = 0.1  # s without a set-point, after which the arm node gives no heartbeat
 REST_S = 1.0  # s in which the servo brakes to rest from any speed that a task allows
 
@@ -85,24 +68,24 @@ class ArmNode(BidNode):
         self._last_gripper: float = float("nan")
         self._due = False
         self._told, self._told_ns = (ArmStatus.HOLDING, ""), 0
-        self._joint_states = self.create_publisher(JointState, JOINT_STATES, STATE)
-        self._tool_poses = self.create_publisher(PoseStamped, TOOL_POSE, STATE)
-        self._statuses = self.create_publisher(ArmStatus, ARM_STATUS, STATE)
-        self._transforms = self.create_publisher(TFMessage, TF, TRANSFORMS)
+        self._joint_states = self.advertise(topics.JOINT_STATES)
+        self._tool_poses = self.advertise(topics.TOOL_POSE)
+        self._statuses = self.advertise(topics.ARM_STATUS)
+        self._transforms = self.advertise(topics.TF)
         self._thread: PeriodicThread | None = None
         self._at_rest = threading.Event()
 
     def begin(self) -> None:
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
-        self.subscribe(Heartbeat, HEARTBEAT, self._on_heartbeat, STATE)
+        self.subscribe(topics.HEARTBEAT, self._on_heartbeat)
         self._wait_for_company(time.monotonic() + self.value("company_wait_s"))
         self._connect(time.monotonic() + self.value("connect_wait_s"))
         self._arm.start()
         self._begin(self._arm.state())
         subscribe_grants(self, self._grants, lock=self._lock)
-        self.subscribe(ChunkMessage, SAFETY_CHUNK, self._on_chunk, COMMAND)
-        self.subscribe(SafetyState, SAFETY_STATE, self._on_safety, STATE)
-        self.create_service(Trigger, ARM_RESET, self._on_reset)
+        self.subscribe(topics.SAFETY_CHUNK, self._on_chunk)
+        self.subscribe(topics.SAFETY_STATE, self._on_safety)
+        self.create_service(Trigger, topics.ARM_RESET, self._on_reset)
         self._thread = PeriodicThread(
             "servo", round(1e9 / self.value("rate_hz")), self._control, tolerance_ns=20_000_000, on_error=self._fail
         )
@@ -151,7 +134,7 @@ class ArmNode(BidNode):
 
     def _on_chunk(self, message: ChunkMessage) -> None:
         try:
-            chunk = chunk_from_message(message, self._task)
+            chunk = convert.chunk_from_message(message, self._task)
         except ChunkError as error:
             self.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
@@ -265,30 +248,29 @@ class ArmNode(BidNode):
 
     def _publish_measured(self, state: ArmState) -> None:
         frame, stamp = self._task.base_frame, state.stamp_ns
-        self._tool_poses.publish(pose_stamped(stamp, frame, state.tool_position, state.tool_quaternion))
-        tool = transform_message(stamp, frame, self._task.tool_frame, state.tool_position, state.tool_quaternion)
+        pose = state.tool_position, state.tool_quaternion
+        self._tool_poses.publish(convert.pose_stamped(stamp, frame, *pose))
+        tool = convert.transform_message(stamp, frame, self._task.tool_frame, *pose)
         self._transforms.publish(TFMessage(transforms=[tool]))
         self._joint_states.publish(joint_message(self._arm.info, state, frame))
 
     def _status(self, output: ServoOutput, state: ArmState, now_ns: int) -> ArmStatus:
         setpoint = output.setpoint
-        message = ArmStatus(
+        return ArmStatus(
+            header=convert.header(state.stamp_ns, self._task.base_frame),
             robot=self.robot,
-            mode=ArmStatus.FAULT if self._fault else MODES[output.mode],
+            mode=ArmStatus.FAULT if self._fault else getattr(ArmStatus, output.mode.name),
             reason=self._fault or self._servo.latched,
             source=output.source,
             sequence=output.sequence,
             command_age=output.command_age_s,
             gripper_width=state.gripper_width,
             gripper_busy=state.gripper_busy,
-            reference=pose_message(setpoint.position, setpoint.quaternion),
-            reference_stamp=time_message(now_ns),
+            reference=convert.pose_message(setpoint.position, setpoint.quaternion),
+            reference_stamp=convert.time_message(now_ns),
             reference_twist=np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity]),
             reference_gripper=self._last_gripper,
         )
-        message.header.stamp = time_message(state.stamp_ns)
-        message.header.frame_id = self._task.base_frame
-        return message
 
     def _fail(self, error: BaseException) -> None:
         """The control thread ended: stop the robot, log why, then end the node."""
@@ -302,14 +284,12 @@ def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:
     The speed of the fingers is not measured: their velocities are NaN.
     """
     fingers = [state.gripper_width / 2] * len(info.finger_names)
-    message = JointState(
+    return JointState(
+        header=convert.header(state.stamp_ns, frame),
         name=[*info.joint_names, *info.finger_names],
         position=[*state.joint_positions.tolist(), *fingers],
         velocity=[*state.joint_velocities.tolist(), *(math.nan for _ in fingers)],
     )
-    message.header.stamp = time_message(state.stamp_ns)
-    message.header.frame_id = frame
-    return message
 
 
 def main() -> None:

@@ -16,15 +16,15 @@ from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
 from bid_msgs.msg import Heartbeat
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
-from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT
+from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
+from bid_ros.nodes.convert import header
 from bid_ros.nodes.pulse import Pulse
-from bid_ros.nodes.qos import STATE
+from bid_ros.nodes.topics import message_type, profile
 from bid_ros.system.ending import Ending
 from bid_ros.system.priority import raise_priority
 
@@ -116,8 +116,8 @@ class BidNode(Node):
         if self.frame_prefix.startswith("/"):
             raise BidError(f"frame_prefix is '{self.frame_prefix}'; valid is a text that does not begin with /")
         self._beats = 0
-        self._heartbeat_publisher = self.create_publisher(Heartbeat, HEARTBEAT, STATE)
-        self._diagnostics_publisher = self.create_publisher(DiagnosticArray, DIAGNOSTICS, STATE)
+        self._heartbeat_publisher = self.advertise(HEARTBEAT)
+        self._diagnostics_publisher = self.advertise(DIAGNOSTICS)
         self.pulse = Pulse(self._send_heartbeat, WORK_LIMIT_S if work_limit_s is None else work_limit_s)
         self.worked = self.pulse.worked
         if work_limit_s is None:
@@ -141,23 +141,30 @@ class BidNode(Node):
         return int(self.get_clock().now().nanoseconds)
 
     def _send_heartbeat(self, work_age_s: float) -> None:
-        message = Heartbeat(robot=self.robot, node=self._role, sequence=self._beats, work_age=work_age_s)
-        message.header.stamp = self.get_clock().now().to_msg()
+        head, beats = header(self.now_ns()), self._beats
+        self._heartbeat_publisher.publish(
+            Heartbeat(header=head, robot=self.robot, node=self._role, sequence=beats, work_age=work_age_s)
+        )
         self._beats += 1
-        self._heartbeat_publisher.publish(message)
 
-    def subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], profile: QoSProfile) -> None:
-        """Subscribe to a topic. Messages of another robot are refused with a warning and reach no callback."""
+    def advertise(self, name: str, topic: Topic | None = None) -> Any:
+        """Return a publisher. Type and quality of service are those of ``topic``, by default the one of this name."""
+        topic = topic or TOPICS[name]
+        return self.create_publisher(message_type(topic.type_name), name, profile(topic.qos))
+
+    def subscribe(self, name: str, callback: Callable[[Any], None], topic: Topic | None = None) -> None:
+        """Subscribe as :meth:`advertise`. Messages of another robot are refused with a warning, without a callback."""
+        topic = topic or TOPICS[name]
 
         def refuse_foreign(message: Any) -> None:
             robot = getattr(message, "robot", self.robot)  # ROS's own messages name no robot
             if robot == self.robot:
                 callback(message)
                 return
-            problem = f"refused messages on {topic} of robot '{robot}'; valid is '{self.robot}', the one of this system"
+            problem = f"refused messages on {name} of robot '{robot}'; valid is '{self.robot}', the one of this system"
             self.get_logger().warning(problem, throttle_duration_sec=5.0)
 
-        self.create_subscription(kind, topic, refuse_foreign, profile)
+        self.create_subscription(message_type(topic.type_name), name, refuse_foreign, profile(topic.qos))
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return (healthy, summary, values) for ``/diagnostics``. Nodes override it."""
@@ -238,9 +245,7 @@ class BidNode(Node):
             hardware_id=self.robot,
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics_publisher.publish(message)
+        self._diagnostics_publisher.publish(DiagnosticArray(header=header(self.now_ns()), status=[status]))
 
 
 def run_node(factory: Callable[[], BidNode]) -> NoReturn:

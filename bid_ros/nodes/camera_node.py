@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sensor_msgs.msg import CameraInfo, Image
+from sensor_msgs.msg import Image
 from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import TwinScene
@@ -24,12 +24,11 @@ from bid_ros.cameras import (
     load_cameras,
     open_camera,
 )
+from bid_ros.core import topics
 from bid_ros.core.errors import CameraError
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.core.topics import TF_STATIC, TWIN_SCENE, camera_info_topic, camera_topic
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter, run_node
-from bid_ros.nodes.convert import camera_info, time_message, transform_message
-from bid_ros.nodes.qos import DRIVER_IMAGE, IMAGE, STATIC_TRANSFORMS
+from bid_ros.nodes.convert import camera_info, header, transform_message
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -54,19 +53,16 @@ class CameraNode(BidNode):
         super().__init__("camera", PARAMETERS, work_limit_s=STALLED_S)
         self._task = self.load_task()
         self._features = {feature.name: feature for feature in self._task.cameras}
-        self._cameras = load_cameras(Path(self.value("cameras")), list(self._features), self.value("twin"))
+        names = list(self._features)
+        self._cameras = load_cameras(Path(self.value("cameras")), names, self.value("twin"))
         self._fitters = {
             name: ImageFitter(name, camera.crop, self._features[name].shape) for name, camera in self._cameras.items()
         }
         rate = min(feature.rate_hz for feature in self._task.cameras)
-        self._pairing = FramePairing(list(self._features), rate, self.value("tolerance_s"))
-        self._publishers_by_name = {
-            name: self.create_publisher(Image, camera_topic(name), IMAGE) for name in self._features
-        }
-        self._calibration_publishers = {
-            name: self.create_publisher(CameraInfo, camera_info_topic(name), IMAGE) for name in self._features
-        }
-        self._transforms = self.create_publisher(TFMessage, TF_STATIC, STATIC_TRANSFORMS)
+        self._pairing = FramePairing(names, rate, self.value("tolerance_s"))
+        self._images = {name: self.advertise(topics.camera_topic(name), topics.IMAGES) for name in names}
+        self._infos = {name: self.advertise(topics.camera_info_topic(name), topics.CALIBRATIONS) for name in names}
+        self._transforms = self.advertise(topics.TF_STATIC)
         self._publish_transforms()
         self._pairs = 0
         self._started_ns = time.monotonic_ns()
@@ -111,11 +107,11 @@ class CameraNode(BidNode):
         twins = [camera for camera in self._cameras.values() if camera.source == "twin"]
         if twins:
             raise_priority(HARDWARE_PRIORITY)
-            self.subscribe(TwinScene, TWIN_SCENE, self._on_scene, IMAGE)
+            self.subscribe(topics.TWIN_SCENE, self._on_scene, topics.SCENES)
             self._threads.append(self._guarded("render", partial(self._render, twins)))
         for camera in self._cameras.values():
             if camera.source == "topic":
-                self.subscribe(Image, camera.address, partial(self._on_image, camera), DRIVER_IMAGE)
+                self.subscribe(camera.address, partial(self._on_image, camera), topics.DRIVER_IMAGES)
             elif camera.source != "twin":
                 self._threads.append(self._guarded(camera.name, partial(self._read, camera)))
         for thread in self._threads:
@@ -200,13 +196,11 @@ class CameraNode(BidNode):
 
     def _publish(self, stamp_ns: int, frames: Mapping[str, NDArray[Any]]) -> None:
         for name, frame in frames.items():
-            message = Image(**encode_image(frame))
-            message.header.stamp = time_message(stamp_ns)
-            message.header.frame_id = self.frame_prefix + name
-            self._publishers_by_name[name].publish(message)
+            message = Image(header=header(stamp_ns, self.frame_prefix + name), **encode_image(frame))
+            self._images[name].publish(message)
             calibration = camera_info(message.width, message.height, self._cameras[name].fovy)
             calibration.header = message.header
-            self._calibration_publishers[name].publish(calibration)
+            self._infos[name].publish(calibration)
         self._pairs += 1
         self._last_pair_ns = time.monotonic_ns()
         self._problem = ""

@@ -18,9 +18,8 @@ from bid_ros.cameras import CameraConfig, ImageFitter, decode_image
 from bid_ros.core.errors import BidError, CameraError, ObservationError
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import TOPICS, recorded_topics
-from bid_ros.nodes.features import message_type
-from bid_ros.nodes.qos import DRIVER_IMAGE, profile
+from bid_ros.core.topics import DRIVER_IMAGES, TOPICS, recorded_topics
+from bid_ros.nodes.topics import message_type, profile
 from bid_ros.recording.features import extract
 from bid_ros.system.check.cameras import Seen, fitter_of
 
@@ -52,7 +51,7 @@ def watch_topics(cameras: Sequence[CameraConfig], task: Task, namespace: str = "
     try:
         for camera in cameras:
             take = partial(_take, camera, seen[camera.name], fitter_of(camera, task))
-            node.create_subscription(Image, camera.address, take, DRIVER_IMAGE)
+            node.create_subscription(Image, camera.address, take, profile(DRIVER_IMAGES.qos))
         for feature in vectors:
             take = partial(_take_vector, feature, seen[feature.name])
             try:

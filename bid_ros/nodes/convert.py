@@ -9,6 +9,7 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, TransformStamped, Vector3
 from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import CameraInfo
+from std_msgs.msg import Header
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_ros.cameras.model import focal_px
@@ -23,6 +24,11 @@ def time_message(stamp_ns: int) -> Time:
     return Time(sec=stamp_ns // NANOSECONDS, nanosec=stamp_ns % NANOSECONDS)
 
 
+def header(stamp_ns: int, frame_id: str = "") -> Header:
+    """Return the header of a message."""
+    return Header(stamp=time_message(stamp_ns), frame_id=frame_id)
+
+
 def duration_message(duration_ns: int) -> Duration:
     """Return the duration message of ``duration_ns``."""
     return Duration(sec=duration_ns // NANOSECONDS, nanosec=duration_ns % NANOSECONDS)
@@ -30,7 +36,8 @@ def duration_message(duration_ns: int) -> Duration:
 
 def chunk_to_message(chunk: ActionChunk, task: Task, robot: str) -> ChunkMessage:
     """Return the message of a chunk for a robot."""
-    message = ChunkMessage(
+    return ChunkMessage(
+        header=header(chunk.stamp_ns, chunk.frame_id),
         robot=robot,
         dt=duration_message(chunk.dt_ns),
         source=chunk.source,
@@ -40,9 +47,6 @@ def chunk_to_message(chunk: ActionChunk, task: Task, robot: str) -> ChunkMessage
         dims=chunk.actions.shape[1],
         actions=array.array("d", np.ascontiguousarray(chunk.actions).tobytes()),
     )
-    message.header.stamp = time_message(chunk.stamp_ns)
-    message.header.frame_id = chunk.frame_id
-    return message
 
 
 def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
@@ -79,10 +83,7 @@ def pose_message(position: ArrayLike, quaternion: ArrayLike) -> Pose:
 
 def pose_stamped(stamp_ns: int, frame_id: str, position: ArrayLike, quaternion: ArrayLike) -> PoseStamped:
     """Return the stamped pose message, as :func:`pose_message`."""
-    message = PoseStamped(pose=pose_message(position, quaternion))
-    message.header.stamp = time_message(stamp_ns)
-    message.header.frame_id = frame_id
-    return message
+    return PoseStamped(header=header(stamp_ns, frame_id), pose=pose_message(position, quaternion))
 
 
 def transform_message(
@@ -90,11 +91,9 @@ def transform_message(
 ) -> TransformStamped:
     """Return the transform of the frame ``child``: origin (3,) m and axes (4,) xyzw in the frame ``parent``."""
     pose = pose_message(position, quaternion)
-    message = TransformStamped(child_frame_id=child)
+    message = TransformStamped(header=header(stamp_ns, parent), child_frame_id=child)
     message.transform.translation = Vector3(x=pose.position.x, y=pose.position.y, z=pose.position.z)
     message.transform.rotation = pose.orientation
-    message.header.stamp = time_message(stamp_ns)
-    message.header.frame_id = parent
     return message
 
 

@@ -11,14 +11,13 @@ from pathlib import Path
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
 from rclpy.duration import Duration
 
-from bid_msgs.msg import ArmStatus, EpisodeEvent, Heartbeat
-from bid_msgs.msg import Decision as DecisionMessage
+from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Heartbeat
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, HEARTBEAT
 from bid_ros.episodes.log import EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import EpisodeResult, format_summary, write_run
 from bid_ros.nodes.base import Parameter, run_node
+from bid_ros.nodes.convert import header
 from bid_ros.nodes.operator import RobotOperator, TwinOperator
-from bid_ros.nodes.qos import EVENT, STATE
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.system.progress import PROGRESS
 
@@ -52,10 +51,10 @@ class EpisodeNode(SequenceNode):
         self._running: RunLog | None = None
         self._log = RunLog()
         self._stopped = ""
-        self._events = self.create_publisher(EpisodeEvent, EPISODE_EVENT, EVENT)
+        self._events = self.advertise(EPISODE_EVENT)
         self._missing = {name for name in self.value("nodes") if name}
-        self.subscribe(Heartbeat, HEARTBEAT, self._on_heartbeat, STATE)
-        self.subscribe(DecisionMessage, DECISION, self._on_decision, STATE)
+        self.subscribe(HEARTBEAT, self._on_heartbeat)
+        self.subscribe(DECISION, self._on_decision)
         self._operator = TwinOperator(self, self.task) if self.value("twin") else RobotOperator(self, self.task)
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
 
@@ -77,7 +76,7 @@ class EpisodeNode(SequenceNode):
         if self._running is not None and message.mode == ArmStatus.TRACKING and message.source == "policy":
             self._running.command_age_ms.append(message.command_age * 1e3)
 
-    def _on_decision(self, message: DecisionMessage) -> None:
+    def _on_decision(self, message: Decision) -> None:
         if self._running is not None:
             self._running.add_decision(message.decision_ms, message.missed, message.decoder, message.samples)
 
@@ -163,8 +162,7 @@ class EpisodeNode(SequenceNode):
         )
 
     def _publish(self, event: EpisodeEvent, kind: int) -> None:
-        event.kind = kind
-        event.header.stamp = self.get_clock().now().to_msg()
+        event.kind, event.header = kind, header(self.now_ns())
         self._events.publish(event)
 
     def _say(self, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,21 +10,7 @@ from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.qos import profile
 from bid_ros.recording.features import extract
-
-
-def message_type(name: str) -> Any:
-    """Return the class of a message by its name, for example ``bid_msgs/msg/ArmStatus``.
-
-    Raises:
-        BidError: the type does not import.
-    """
-    package, _, short = name.split("/")
-    try:
-        return getattr(importlib.import_module(f"{package}.msg"), short)
-    except (ImportError, AttributeError) as error:
-        raise BidError(f"message type '{name}' does not import: {error}; valid is one of a sourced package") from error
 
 
 def subscribe_features(node: BidNode, task: Task, observe: Callable[[str, int, Any], None]) -> None:
@@ -36,8 +21,7 @@ def subscribe_features(node: BidNode, task: Task, observe: Callable[[str, int, A
     topics = recorded_topics(task)
     for feature in task.observation:
         name = feature_topic(feature)
-        kind, qos = message_type(topics[name].type_name), profile(topics[name].qos)
-        node.subscribe(kind, name, _handler(node, feature, observe), qos)
+        node.subscribe(name, _handler(node, feature, observe), topics[name])
 
 
 def _handler(node: BidNode, feature: Feature, observe: Callable[[str, int, Any], None]) -> Callable[[Any], None]:

@@ -11,7 +11,6 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.qos import STATE
 from bid_ros.safety import Grants
 
 
@@ -39,4 +38,4 @@ def subscribe_grants(
                 return
             changed()
 
-    node.subscribe(Grant, GRANT, take, STATE)
+    node.subscribe(GRANT, take)

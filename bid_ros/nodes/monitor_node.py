@@ -16,9 +16,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from bid_msgs.msg import Decision, SafetyState
 from bid_ros.cameras import encode_image, load_cameras
-from bid_ros.core.topics import DECISION, MARKERS, OVERLAY, SAFETY_STATE, camera_topic
+from bid_ros.core.topics import DECISION, IMAGES, MARKERS, OVERLAY, SAFETY_STATE, Topic, camera_topic
 from bid_ros.nodes.base import BidNode, Parameter, run_node
-from bid_ros.nodes.qos import IMAGE, STATE
 from bid_ros.views.frames import DecisionPainter, decision_text
 
 PARAMETERS = (
@@ -45,18 +44,18 @@ class MonitorNode(BidNode):
         self._task = self.load_task()
         names = [camera.name for camera in self._task.cameras]
         cameras = load_cameras(Path(self.value("cameras")), names, self.value("twin"))
-        self._markers = self.create_publisher(MarkerArray, MARKERS, STATE)
-        self._overlays = self.create_publisher(Image, OVERLAY, IMAGE)
+        self._markers = self.advertise(MARKERS, Topic("visualization_msgs/msg/MarkerArray"))
+        self._overlays = self.advertise(OVERLAY, IMAGES)
         self._decision: Any = None
         self._stop = ""
-        self.subscribe(Decision, DECISION, self._on_decision, STATE)
-        self.subscribe(SafetyState, SAFETY_STATE, self._on_safety, STATE)
+        self.subscribe(DECISION, self._on_decision)
+        self.subscribe(SAFETY_STATE, self._on_safety)
         drawn = next((camera for camera in cameras.values() if camera.position is not None), None)
         if drawn is None:
             self.get_logger().warning(f"no camera of {self.value('cameras')} is calibrated, so no overlay is drawn")
         else:
             painter = DecisionPainter(drawn, self._task)
-            self.subscribe(Image, camera_topic(drawn.name), partial(self._on_image, painter), IMAGE)
+            self.subscribe(camera_topic(drawn.name), partial(self._on_image, painter), IMAGES)
         self.create_timer(1.0, self._publish_workspace)
 
     def _on_safety(self, message: SafetyState) -> None:

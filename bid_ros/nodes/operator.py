@@ -16,10 +16,9 @@ from bid_msgs.srv import ResetEpisode
 from bid_ros.core.rotation import DOWN_6D
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
-from bid_ros.core.topics import EPISODE_OUTCOME, EPISODE_START, TWIN_RESET, body_topic
+from bid_ros.core.topics import BODIES, EPISODE_OUTCOME, EPISODE_START, TWIN_RESET, body_topic
 from bid_ros.episodes.log import EpisodeStopped
 from bid_ros.nodes.convert import pose_arrays
-from bid_ros.nodes.qos import STATE
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.sim.twin import Pose
 from bid_ros.tasks.base import PENDING
@@ -57,7 +56,7 @@ class TwinOperator:
         self._bodies: dict[str, Pose] = {}
         self._bodies_scored = kind.bodies
         for name in kind.bodies:
-            node.subscribe(PoseStamped, body_topic(name), partial(self._on_body, name), STATE)
+            node.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
         self._outcome = ""
         self._judging = False
 

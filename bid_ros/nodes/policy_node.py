@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Decision as DecisionMessage
 from bid_ros.core.errors import ObservationError
 from bid_ros.core.observation import ObservationBuffer
@@ -19,10 +18,9 @@ from bid_ros.core.task import load_task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import BidNode, Parameter, run_node
-from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, time_message
+from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, header
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.qos import COMMAND, STATE
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder
 from bid_ros.policy.registry import load_policy
@@ -84,8 +82,8 @@ class PolicyNode(BidNode):
         self._missed = 0
         self._waiting = ""
         self._durations: list[float] = []
-        self._chunks = self.create_publisher(ChunkMessage, POLICY_CHUNK, COMMAND)
-        self._decisions = self.create_publisher(DecisionMessage, DECISION, STATE)
+        self._chunks = self.advertise(POLICY_CHUNK)
+        self._decisions = self.advertise(DECISION)
         subscribe_features(self, self._task, self._observe)
         subscribe_grants(self, self._grants, self._on_grant, self._lock)
         self._thread = PeriodicThread(
@@ -219,6 +217,7 @@ class PolicyNode(BidNode):
     def _message(self, record: DecisionRecord, decision_ms: float, age_ms: float) -> DecisionMessage:
         choice, task = record.choice, self._task
         message = DecisionMessage(
+            header=header(record.stamp_ns, task.base_frame),
             robot=self.robot,
             sequence=self._sequence,
             decoder=self._decoder.name,
@@ -238,8 +237,6 @@ class PolicyNode(BidNode):
             choose_ms=record.choose_ns / 1e6,
             missed=self._missed,
         )
-        message.header.stamp = time_message(record.stamp_ns)
-        message.header.frame_id = task.base_frame
         if record.weak is not None:
             message.weak = float32_array(record.weak)
         if choice.previous is not None:

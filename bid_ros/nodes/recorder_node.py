@@ -11,8 +11,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, recorded_topics
 from bid_ros.nodes.base import BidNode, Parameter, run_node
-from bid_ros.nodes.features import message_type
-from bid_ros.nodes.qos import profile
+from bid_ros.nodes.topics import message_type, profile
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.writer import BagWriter
 

@@ -16,10 +16,9 @@ from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, TOOL_POSE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter, run_node
-from bid_ros.nodes.convert import chunk_from_message, pose_arrays
+from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.qos import COMMAND, STATE
-from bid_ros.safety import PRIORITY, Arbiter, Envelope, Grants, State, Verdict, Watchdog, WatchdogConfig, refused
+from bid_ros.safety import PRIORITY, Arbiter, Envelope, Grants, Verdict, Watchdog, WatchdogConfig, refused
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -30,11 +29,6 @@ PARAMETERS = (
     Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
     Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
 )
-STATES = {
-    State.WAITING: SafetyState.WAITING,
-    State.RUNNING: SafetyState.RUNNING,
-    State.STOPPED: SafetyState.STOPPED,
-}
 
 
 class SafetyNode(BidNode):
@@ -55,14 +49,14 @@ class SafetyNode(BidNode):
         self._tool: tuple[int, NDArray[np.float64]] | None = None
         self._forwarded = self._refused = 0
         self._last_source = ""
-        self._forward = self.create_publisher(ChunkMessage, SAFETY_CHUNK, COMMAND)
-        self._states = self.create_publisher(SafetyState, SAFETY_STATE, STATE)
+        self._forward = self.advertise(SAFETY_CHUNK)
+        self._states = self.advertise(SAFETY_STATE)
         for source in PRIORITY:
-            self.subscribe(ChunkMessage, chunk_topic(source), partial(self._on_chunk, source), COMMAND)
+            self.subscribe(chunk_topic(source), partial(self._on_chunk, source))
         subscribe_grants(self, self._grants, self._on_grant)
-        self.subscribe(PoseStamped, TOOL_POSE, self._on_pose, STATE)
-        self.subscribe(ArmStatus, ARM_STATUS, self._on_status, STATE)
-        self.subscribe(Heartbeat, HEARTBEAT, self._on_heartbeat, STATE)
+        self.subscribe(TOOL_POSE, self._on_pose)
+        self.subscribe(ARM_STATUS, self._on_status)
+        self.subscribe(HEARTBEAT, self._on_heartbeat)
         self.create_service(Trigger, SAFETY_RESET, self._on_reset)
         self.create_timer(0.02, self._tick)
         self.create_timer(0.1, self._publish_state)
@@ -148,8 +142,9 @@ class SafetyNode(BidNode):
     def _publish_state(self) -> None:
         watchdog = self._watchdog
         message = SafetyState(
+            header=header(self.now_ns()),
             robot=self.robot,
-            state=STATES[watchdog.state],
+            state=getattr(SafetyState, watchdog.state.name),
             trigger=watchdog.trigger,
             reason=watchdog.reason,
             measured=float(watchdog.measured),
@@ -158,7 +153,6 @@ class SafetyNode(BidNode):
             forwarded=self._forwarded,
             refused=self._refused,
         )
-        message.header.stamp = self.get_clock().now().to_msg()
         self._states.publish(message)
 
 

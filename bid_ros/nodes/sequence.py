@@ -13,15 +13,13 @@ import scipy.interpolate  # noqa: F401  # a third of a second, in which the firs
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 
-from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Grant, SafetyState
 from bid_ros.control.homing import HomingPlan, homing_within
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE, TOOL_POSE
 from bid_ros.episodes.log import EpisodeStopped
 from bid_ros.nodes.base import BidNode, Parameter
-from bid_ros.nodes.convert import chunk_to_message, duration_message, pose_arrays
-from bid_ros.nodes.qos import COMMAND, STATE
+from bid_ros.nodes.convert import chunk_to_message, duration_message, header, pose_arrays
 
 CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000
@@ -49,14 +47,14 @@ class SequenceNode(BidNode):
         self._tool: Any = None
         self._arrived = threading.Condition()
         self._closing = threading.Event()
-        self._chunks = self.create_publisher(ChunkMessage, EPISODE_CHUNK, COMMAND)
-        self._grants = self.create_publisher(Grant, GRANT, STATE)
+        self._chunks = self.advertise(EPISODE_CHUNK)
+        self._grants = self.advertise(GRANT)
         self._granted: tuple[str, ...] = ()
         self._granted_at = 0.0
         self._grants_sent = 0
-        self.subscribe(ArmStatus, ARM_STATUS, self._on_status, STATE)
-        self.subscribe(PoseStamped, TOOL_POSE, self._on_tool, STATE)
-        self.subscribe(SafetyState, SAFETY_STATE, self._on_safety, STATE)
+        self.subscribe(ARM_STATUS, self._on_status)
+        self.subscribe(TOOL_POSE, self._on_tool)
+        self.subscribe(SAFETY_STATE, self._on_safety)
 
     def on_status(self, message: ArmStatus) -> None:
         """Take one status of the arm. Subclasses override it."""
@@ -120,13 +118,13 @@ class SequenceNode(BidNode):
         """Let only these sources move the arm, until the grant ends or is replaced. No source ends it."""
         self._granted, self._granted_at = sources, time.monotonic()
         message = Grant(
+            header=header(self.now_ns()),
             robot=self.robot,
             granter="episode",
             sources=sources,
             duration=duration_message(GRANTED_NS),
             sequence=self._grants_sent,
         )
-        message.header.stamp = self.get_clock().now().to_msg()
         self._grants_sent += 1
         self._grants.publish(message)
 

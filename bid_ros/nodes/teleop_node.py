@@ -12,14 +12,12 @@ import scipy.interpolate  # noqa: F401  # a third of a second, in which the firs
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 
-from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import EpisodeEvent
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
-from bid_ros.core.topics import EPISODE_EVENT, TELEOP_CHUNK, TOOL_POSE, body_topic
+from bid_ros.core.topics import BODIES, EPISODE_EVENT, TELEOP_CHUNK, TOOL_POSE, body_topic
 from bid_ros.nodes.base import BidNode, Parameter, run_node
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.qos import COMMAND, EVENT, STATE
 from bid_ros.safety import Grants
 from bid_ros.teleop.base import Start
 from bid_ros.teleop.registry import find_device
@@ -45,11 +43,11 @@ class TeleopNode(BidNode):
         self._bodies: dict[str, NDArray[np.float64]] = {}
         self._tool: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._grants = Grants()
-        self._chunks = self.create_publisher(ChunkMessage, TELEOP_CHUNK, COMMAND)
-        self.subscribe(PoseStamped, TOOL_POSE, self._on_tool, STATE)
+        self._chunks = self.advertise(TELEOP_CHUNK)
+        self.subscribe(TOOL_POSE, self._on_tool)
         for name in self._names:
-            self.subscribe(PoseStamped, body_topic(name), partial(self._on_body, name), STATE)
-        self.subscribe(EpisodeEvent, EPISODE_EVENT, self._on_event, EVENT)
+            self.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
+        self.subscribe(EPISODE_EVENT, self._on_event)
         subscribe_grants(self, self._grants)
         self.create_timer(1.0 / self.value("rate_hz"), self._publish)
 

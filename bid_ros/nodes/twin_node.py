@@ -6,16 +6,13 @@ import array
 import gc
 from collections.abc import Mapping
 
-from geometry_msgs.msg import PoseStamped
-
 from bid_msgs.msg import EpisodeEvent, TwinScene
 from bid_msgs.srv import ResetEpisode
 from bid_ros.core.errors import BidError
 from bid_ros.core.schedule import PeriodicThread, Tick
-from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, TWIN_RESET, TWIN_SCENE, body_topic
+from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, SCENES, TWIN_RESET, TWIN_SCENE, body_topic
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter, run_node
-from bid_ros.nodes.convert import pose_stamped, time_message
-from bid_ros.nodes.qos import EVENT, IMAGE, STATE
+from bid_ros.nodes.convert import header, pose_stamped
 from bid_ros.system.priority import raise_priority
 from bid_ros.tasks.twins import build_twin
 
@@ -38,10 +35,10 @@ class TwinNode(BidNode):
         self._frame = task.base_frame
         self._twin = build_twin(task, self.value("address"))
         self._thread: PeriodicThread | None = None
-        self._scenes = self.create_publisher(TwinScene, TWIN_SCENE, IMAGE)
-        self._bodies = {name: self.create_publisher(PoseStamped, body_topic(name), STATE) for name in self._twin.bodies}
+        self._scenes = self.advertise(TWIN_SCENE, SCENES)
+        self._bodies = {name: self.advertise(body_topic(name), BODIES) for name in self._twin.bodies}
         self.create_service(ResetEpisode, TWIN_RESET, self._on_reset)
-        self.subscribe(EpisodeEvent, EPISODE_EVENT, self._on_event, EVENT)
+        self.subscribe(EPISODE_EVENT, self._on_event)
 
     def begin(self) -> None:
         """Serve the robot and run the physics."""
@@ -80,11 +77,11 @@ class TwinNode(BidNode):
     def _publish(self, _: Tick) -> None:
         state = self._twin.scene_state()
         message = TwinScene(
+            header=header(state.stamp_ns),
             qpos=array.array("d", state.qpos.tobytes()),
             mocap_pos=array.array("d", state.mocap_pos.tobytes()),
             mocap_quat=array.array("d", state.mocap_quat.tobytes()),
         )
-        message.header.stamp = time_message(state.stamp_ns)
         self._scenes.publish(message)
         for name, pose in self._twin.ground_truth().bodies.items():
             self._bodies[name].publish(pose_stamped(state.stamp_ns, self._frame, *pose))

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import WrenchStamped
+from qos import IMAGE
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from sensor_msgs.msg import Image
 
@@ -23,7 +24,6 @@ from bid_ros.cameras import encode_image
 from bid_ros.cli import main
 from bid_ros.core.errors import BidError, TaskError
 from bid_ros.nodes.convert import time_message
-from bid_ros.nodes.qos import IMAGE
 from bid_ros.system.check.folder import folder_findings
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system

@@ -12,6 +12,7 @@ import time
 import numpy as np
 import rclpy
 from geometry_msgs.msg import PoseStamped
+from qos import COMMAND, STATE
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 
@@ -21,7 +22,6 @@ from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.task import load_task
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
-from bid_ros.nodes.qos import COMMAND, STATE
 
 CENTER = np.array([0.42, -0.05])  # m, base frame; the twin's tool begins on the circle
 RADIUS = 0.06  # m

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
+from qos import COMMAND, STATE, TRANSFORMS
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -26,7 +27,7 @@ from bid_ros.core.task import load_task
 from bid_ros.core.topics import STATE_QOS
 from bid_ros.nodes.arm_node import joint_message
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
-from bid_ros.nodes.qos import COMMAND, STATE, TRANSFORMS, profile
+from bid_ros.nodes.topics import profile
 from bid_ros.robots.base import ArmState
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.registry import build_arm

@@ -12,6 +12,7 @@ import pytest
 import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
+from qos import IMAGE, STATE, STATIC_TRANSFORMS
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import CameraInfo, Image
@@ -22,7 +23,6 @@ from bid_ros.cameras import decode_image, encode_image, resize_crop
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.camera_node import CameraNode
 from bid_ros.nodes.convert import time_message
-from bid_ros.nodes.qos import IMAGE, STATE, STATIC_TRANSFORMS
 from bid_ros.robots.franka.model import scene_model
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.tasks.placing.world import SCENE

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped
+from qos import COMMAND, EVENT, STATE
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
@@ -18,7 +19,6 @@ from bid_msgs.srv import ResetEpisode
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.convert import pose_stamped
-from bid_ros.nodes.qos import COMMAND, EVENT, STATE
 from bid_ros.tasks.picking import TASK as PICKING
 
 START_S = 60.0

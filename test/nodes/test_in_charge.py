@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from qos import STATE
 from ros_bench import Bench
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.nodes.qos import STATE
 from bid_ros.recording.reader import BagReader
 from bid_ros.system.processes import KILL_S, SILENT_S
 

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from qos import IMAGE, STATE
 from sensor_msgs.msg import Image
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -14,7 +15,6 @@ from bid_ros.cameras import decode_image, encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
 from bid_ros.nodes.convert import time_message
-from bid_ros.nodes.qos import IMAGE, STATE
 
 START_S = 60.0
 SAMPLES = 3

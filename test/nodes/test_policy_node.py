@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped, WrenchStamped
+from qos import COMMAND, IMAGE, STATE
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
@@ -22,7 +23,6 @@ from bid_ros.cameras import encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Feature, load_task
 from bid_ros.nodes.convert import pose_stamped, time_message
-from bid_ros.nodes.qos import COMMAND, IMAGE, STATE
 
 START_S = 60.0
 SAMPLES = 8

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
+from qos import EVENT, IMAGE, STATE
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image, JointState
@@ -20,7 +21,6 @@ from bid_ros.cameras import encode_image
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
 from bid_ros.nodes.convert import time_message
-from bid_ros.nodes.qos import EVENT, IMAGE, STATE
 from bid_ros.recording.build_dataset import build_dataset
 from bid_ros.recording.reader import BagReader
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from qos import COMMAND, STATE
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
@@ -16,7 +17,6 @@ from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.convert import chunk_to_message, duration_message, pose_stamped
-from bid_ros.nodes.qos import COMMAND, STATE
 
 DOWN = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
 

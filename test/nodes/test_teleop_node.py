@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
+from qos import COMMAND, EVENT, STATE
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import EpisodeEvent
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.convert import pose_stamped
-from bid_ros.nodes.qos import COMMAND, EVENT, STATE
 from bid_ros.system.folder import find_system
 from bid_ros.tasks.registry import find_demonstrator
 

@@ -8,12 +8,12 @@ from functools import partial
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
+from qos import EVENT, IMAGE, STATE
 from ur_twin import free_address
 
 from bid_msgs.msg import EpisodeEvent, TwinScene
 from bid_msgs.srv import ResetEpisode
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.nodes.qos import EVENT, IMAGE, STATE
 from bid_ros.system.folder import find_system, shipped_systems
 from bid_ros.tasks.twins import build_twin, scene_model
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from qos import IMAGE, STATE
 from robots.tcp_proxy import CONNECTION_LOST, DOWN, UP, Network, drop, duplicate, reorder
 from ros_bench import Bench
 from ros_domain import enter_domain
@@ -29,7 +30,7 @@ from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState, TwinScene
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import STATE_QOS
-from bid_ros.nodes.qos import IMAGE, STATE, profile
+from bid_ros.nodes.topics import profile
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system
 from bid_ros.system.run import RunArguments

@@ -26,7 +26,7 @@ from bid_ros.core.topics import (
     feature_topic,
     recorded_topics,
 )
-from bid_ros.nodes.features import message_type
+from bid_ros.nodes.topics import message_type
 from bid_ros.recording.definitions import check_vectors
 from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader

@@ -10,9 +10,9 @@ import sys
 import time
 
 import pytest
+from qos import STATE
 
 from bid_msgs.msg import Heartbeat
-from bid_ros.nodes.qos import STATE
 
 LIMIT_S = 40.0
 HUNG_S, KILL_S = 2.0, 3.0

@@ -1,0 +1,33 @@
+"""The ROS classes and profiles of what ``core.topics`` names."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.topics import Qos
+
+
+def profile(qos: Qos, depth: int | None = None) -> QoSProfile:
+    """Return the ROS profile of a quality of service, with another ``depth`` if given."""
+    return QoSProfile(
+        depth=depth or qos.depth,
+        reliability=QoSReliabilityPolicy[qos.reliability.upper()],
+        durability=QoSDurabilityPolicy[qos.durability.upper()],
+    )
+
+
+def message_type(name: str) -> Any:
+    """Return the class of a message by its name, for example ``bid_msgs/msg/ArmStatus``.
+
+    Raises:
+        BidError: the type does not import.
+    """
+    package, _, short = name.split("/")
+    try:
+        return getattr(importlib.import_module(f"{package}.msg"), short)
+    except (ImportError, AttributeError) as error:
+        raise BidError(f"message type '{name}' does not import: {error}; valid is one of a sourced package") from error

@@ -1,0 +1,13 @@
+"""The ROS profiles of the qualities of service in ``core.topics``, for a test's own publishers and subscriptions."""
+
+from __future__ import annotations
+
+from bid_ros.core import topics
+from bid_ros.nodes.topics import profile
+
+COMMAND = profile(topics.COMMAND_QOS)
+STATE = profile(topics.STATE_QOS)
+IMAGE = profile(topics.IMAGE_QOS)
+EVENT = profile(topics.EVENT_QOS)
+TRANSFORMS = profile(topics.TF_QOS)
+STATIC_TRANSFORMS = profile(topics.TF_STATIC_QOS)
