@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -12,11 +13,15 @@ from sensor_msgs.msg import CameraInfo
 from std_msgs.msg import Header
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import Decision as DecisionMessage
 from bid_ros.cameras.model import focal_px
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.task import Task
+
+if TYPE_CHECKING:
+    from bid_ros.policy.decide import DecisionRecord
 
 
 def time_message(stamp_ns: int) -> Time:
@@ -71,6 +76,34 @@ def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
         frame_id=message.header.frame_id,
         source=message.source,
         sequence=message.sequence,
+    )
+
+
+def decision_to_message(record: DecisionRecord, task: Task, **said: Any) -> DecisionMessage:
+    """Return the message of a decision. ``said`` are those fields that the record does not determine."""
+    choice, selection = record.choice, record.choice.selection
+    weak = () if record.weak is None else record.weak
+    previous = () if choice.previous is None else choice.previous
+    criteria = () if selection is None else ("backward", "forward", "total", "kept")
+    return DecisionMessage(
+        header=header(record.stamp_ns, task.base_frame),
+        dt=duration_message(task.dt_ns),
+        current_step=task.observation_steps - 1,
+        steps=task.horizon,
+        dims=task.action_dim,
+        samples=len(record.strong),
+        weak_samples=len(weak),
+        strong=float32_array(record.strong),
+        weak=float32_array(weak),
+        selected=float32_array(choice.actions),
+        selected_index=choice.index,
+        previous=float32_array(previous),
+        previous_steps=len(previous),
+        encode_ms=record.encode_ns / 1e6,
+        sample_ms=record.sample_ns / 1e6,
+        choose_ms=record.choose_ns / 1e6,
+        **{name: getattr(selection, name).tolist() for name in criteria},
+        **said,
     )
 
 

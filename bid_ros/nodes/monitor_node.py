@@ -18,7 +18,7 @@ from bid_msgs.msg import Decision, SafetyState
 from bid_ros.cameras import encode_image, load_cameras
 from bid_ros.core.topics import DECISION, IMAGES, MARKERS, OVERLAY, SAFETY_STATE, Topic, camera_topic
 from bid_ros.nodes.base import BidNode, Parameter, run_node
-from bid_ros.views.frames import DecisionPainter, decision_text
+from bid_ros.views.frames import DecisionPainter, decision_text, positions_of
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -71,30 +71,20 @@ class MonitorNode(BidNode):
 
     def _on_decision(self, message: Decision) -> None:
         self._decision = message
-        if self._markers.get_subscription_count() == 0:
-            return
         columns = self._task.columns("position")
-        shape = (message.samples, message.steps, message.dims)
-        now = message.current_step
-        strong = np.asarray(message.strong).reshape(shape)[:, now:, columns]
-        weak = np.asarray(message.weak).reshape((message.weak_samples, *shape[1:]))[:, now:, columns]
-        selected = np.asarray(message.selected).reshape((1, *shape[1:]))[:, now:, columns]
-        previous = np.asarray(message.previous).reshape((1, message.previous_steps, message.dims))[:, now:, columns]
+        if columns is None or self._markers.get_subscription_count() == 0:
+            return
+        groups = positions_of(message, columns)
+        strong = groups.pop("strong")
         kept = np.asarray(message.kept, dtype=bool) if len(message.kept) else np.ones(message.samples, dtype=bool)
-        groups = {"trimmed": strong[~kept], "kept": strong[kept], "weak": weak, "previous": previous}
-        groups["selected"] = selected
+        groups = {"trimmed": strong[~kept], "kept": strong[kept], **groups}
         markers = [self._lines(message, name, chunks) for name, chunks in groups.items()]
         self._markers.publish(MarkerArray(markers=markers))
 
-    def _lines(self, message: Decision, name: str, chunks: NDArray[np.float32]) -> Marker:
+    def _lines(self, message: Decision, name: str, chunks: NDArray[np.float64]) -> Marker:
         marker = self._marker(name, Marker.LINE_LIST, WIDTHS.get(name, 0.0015))
         marker.header = message.header
-        marker.points = [
-            Point(x=float(p[0]), y=float(p[1]), z=float(p[2]))
-            for chunk in chunks
-            for pair in pairwise(chunk)
-            for p in pair
-        ]
+        marker.points = [_point(p) for chunk in chunks for pair in pairwise(chunk) for p in pair]
         return marker
 
     def _publish_workspace(self) -> None:
@@ -102,9 +92,9 @@ class MonitorNode(BidNode):
         marker = self._marker("workspace", Marker.CUBE, 0.0)
         marker.header.frame_id = self._task.base_frame
         low, high = np.array(limits.workspace_min), np.array(limits.workspace_max)
-        center, size = (low + high) / 2, high - low
-        marker.pose.position = Point(x=float(center[0]), y=float(center[1]), z=float(center[2]))
-        marker.scale = Vector3(x=float(size[0]), y=float(size[1]), z=float(size[2]))
+        size = _point(high - low)
+        marker.pose.position = _point((low + high) / 2)
+        marker.scale = Vector3(x=size.x, y=size.y, z=size.z)
         marker.color.a = 0.08
         self._markers.publish(MarkerArray(markers=[marker]))
 
@@ -114,6 +104,11 @@ class MonitorNode(BidNode):
         marker.scale.x = width
         marker.pose.orientation.w = 1.0
         return marker
+
+
+def _point(position: NDArray[np.floating]) -> Point:
+    x, y, z = map(float, position)
+    return Point(x=x, y=y, z=z)
 
 
 def main() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-import numpy as np
-
-from bid_msgs.msg import Decision as DecisionMessage
 from bid_ros.core.errors import ObservationError
 from bid_ros.core.observation import ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
@@ -18,11 +17,11 @@ from bid_ros.core.task import load_task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import BidNode, Parameter, run_node
-from bid_ros.nodes.convert import chunk_to_message, duration_message, float32_array, header
+from bid_ros.nodes.convert import chunk_to_message, decision_to_message
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import load_policy
 from bid_ros.safety import Grants
 
@@ -92,7 +91,7 @@ class PolicyNode(BidNode):
             self._turn,
             phase_ns=round(self.value("decision_phase_ms") * 1e6),
             tolerance_ns=round(self.value("max_late_ms") * 1e6),
-            on_error=self._fail,
+            on_error=partial(self.thread_ended, "the decision thread"),
         )
 
     def begin(self) -> None:
@@ -105,8 +104,7 @@ class PolicyNode(BidNode):
         recent = self._durations[-100:]
         values: dict[str, object] = {"decisions": self._sequence, "missed": self._missed, "decoder": self._decoder.name}
         if recent:
-            values["decision_ms_p50"] = round(float(np.percentile(recent, 50)), 1)
-            values["decision_ms_max"] = round(max(recent), 1)
+            values |= {"decision_ms_p50": round(median(recent), 1), "decision_ms_max": round(max(recent), 1)}
         if not self._granted:
             return True, "not granted", values
         return not self._waiting, self._waiting or "deciding", values
@@ -205,7 +203,9 @@ class PolicyNode(BidNode):
         decision_ms = (done_ns - complete_ns) / 1e6
         age_ms = (time.time_ns() - observation.stamp_ns) / 1e6 - decision_ms
         self._durations = [*self._durations[-200:], decision_ms]
-        self._decisions.publish(self._message(record, decision_ms, age_ms))
+        said = {"robot": self.robot, "sequence": self._sequence, "decoder": self._decoder.name, "missed": self._missed}
+        times = {"observation_age_ms": age_ms, "decision_ms": decision_ms}
+        self._decisions.publish(decision_to_message(record, self._task, **said, **times))
         self._sequence += 1
 
     def _has_fresh_news(self) -> bool:
@@ -213,44 +213,6 @@ class PolicyNode(BidNode):
         if stamp is None or stamp <= self._last_stamp:
             return False
         return is_fresh(self._complete_ns.get(stamp, 0), time.monotonic_ns(), self._task.dt_ns)
-
-    def _message(self, record: DecisionRecord, decision_ms: float, age_ms: float) -> DecisionMessage:
-        choice, task = record.choice, self._task
-        message = DecisionMessage(
-            header=header(record.stamp_ns, task.base_frame),
-            robot=self.robot,
-            sequence=self._sequence,
-            decoder=self._decoder.name,
-            dt=duration_message(task.dt_ns),
-            current_step=task.observation_steps - 1,
-            steps=task.horizon,
-            dims=task.action_dim,
-            samples=record.strong.shape[0],
-            weak_samples=0 if record.weak is None else record.weak.shape[0],
-            strong=float32_array(record.strong),
-            selected=float32_array(choice.actions),
-            selected_index=choice.index,
-            observation_age_ms=age_ms,
-            decision_ms=decision_ms,
-            encode_ms=record.encode_ns / 1e6,
-            sample_ms=record.sample_ns / 1e6,
-            choose_ms=record.choose_ns / 1e6,
-            missed=self._missed,
-        )
-        if record.weak is not None:
-            message.weak = float32_array(record.weak)
-        if choice.previous is not None:
-            message.previous = float32_array(choice.previous)
-            message.previous_steps = choice.previous.shape[0]
-        if choice.selection is not None:
-            message.backward = choice.selection.backward.tolist()
-            message.forward = choice.selection.forward.tolist()
-            message.total = choice.selection.total.tolist()
-            message.kept = choice.selection.kept.tolist()
-        return message
-
-    def _fail(self, error: BaseException) -> None:
-        self.thread_ended("the decision thread", error)
 
 
 def main() -> None:

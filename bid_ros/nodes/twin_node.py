@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import gc
 from collections.abc import Mapping
+from functools import partial
 
 from bid_msgs.msg import EpisodeEvent, TwinScene
 from bid_msgs.srv import ResetEpisode
@@ -47,7 +48,8 @@ class TwinNode(BidNode):
         gc.freeze()
         self._twin.start()
         period_ns = round(1e9 / self.value("scene_rate_hz"))
-        self._thread = PeriodicThread("scene", period_ns, self._publish, on_error=self._fail)
+        failed = partial(self.thread_ended, "the scene thread")
+        self._thread = PeriodicThread("scene", period_ns, self._publish, on_error=failed)
         self._thread.start()
         self.get_logger().info(f"twin serves {self._twin.hostname}")
 
@@ -85,9 +87,6 @@ class TwinNode(BidNode):
         self._scenes.publish(message)
         for name, pose in self._twin.ground_truth().bodies.items():
             self._bodies[name].publish(pose_stamped(state.stamp_ns, self._frame, *pose))
-
-    def _fail(self, error: BaseException) -> None:
-        self.thread_failed(f"the scene thread ended: {error!r}")
 
 
 def main() -> None:

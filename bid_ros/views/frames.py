@@ -40,28 +40,37 @@ class DecisionPainter:
         if decision is None:
             empty = np.empty((0, 1, 3))
             return draw_decision(pixels, self._model, empty, np.empty((0, 3)), text=text, height=self._height)
-        now = decision.current_step
-        chunks = (decision.samples, decision.steps, decision.dims)
-        strong = self._positions(decision.strong, chunks)[:, now:]
-        weak = self._positions(decision.weak, (decision.weak_samples, *chunks[1:]))[:, now:]
-        selected = self._positions(decision.selected, (1, *chunks[1:]))[0, now:]
-        previous = self._positions(decision.previous, (1, decision.previous_steps, decision.dims))[0, now:]
+        chunks = positions_of(decision, self._columns)
         return draw_decision(
             pixels,
             self._model,
-            strong,
-            selected,
-            previous=previous,
+            chunks["strong"],
+            chunks["selected"][0],
+            previous=chunks["previous"][0],
             kept=np.asarray(decision.kept, dtype=bool),
-            weak=weak,
+            weak=chunks["weak"],
             text=text,
             scores=np.asarray(decision.total, dtype=np.float64),
             height=self._height,
         )
 
-    def _positions(self, values: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        rows: NDArray[np.float64] = np.asarray(values, dtype=np.float64).reshape(shape)
-        return rows[..., self._columns]
+
+def positions_of(decision: Any, columns: slice) -> dict[str, NDArray[np.float64]]:
+    """Return the positions in a Decision message from its current step on, ``(number, steps, 3)`` in m, base frame.
+
+    Args:
+        decision: the message, of rclpy or read from a bag.
+        columns: those of the position in an action.
+
+    Returns:
+        The chunks ``strong``, ``weak``, ``selected`` (one) and ``previous`` (one, without steps if there is none).
+    """
+    found, counts = {}, {"strong": decision.samples, "weak": decision.weak_samples, "selected": 1, "previous": 1}
+    for name, count in counts.items():
+        steps = decision.previous_steps if name == "previous" else decision.steps
+        chunks = np.asarray(getattr(decision, name), np.float64).reshape(count, steps, decision.dims)
+        found[name] = chunks[:, decision.current_step :, columns]
+    return found
 
 
 def decision_text(decision: Any, outcome: str) -> str:
