@@ -40,29 +40,28 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.tasks.registry import build_stage
 
     chosen = decided(find_system(options.system), run_arguments(options))
-    task, log = chosen.system.task, RunLog()
-    bundle = load_bundle(Path(chosen.bundle), task)
-    decoder = bundle_decoder(chosen.decoder, bundle, task, chosen.samples, chosen.action_horizon)
+    task, policy, log = chosen.system.task, chosen.policy, RunLog()
+    bundle = load_bundle(Path(policy.bundle), task)
+    decoder = bundle_decoder(policy.decoder, bundle, task, policy.samples, policy.action_horizon)
     config = load_arm_config(chosen.system.file("robot.yaml"), "rehearsal", twin=True, name=task.robot)
     stage = build_stage(task, config.gripper_thresholds)
     rehearsal = Rehearsal(task, DecisionMaker(load_policy(bundle, task), decoder, task), stage)
     try:
         for episode in range(options.episodes):
-            result = rehearsal.run(episode, options.seed + episode, chosen.moving, chosen.decoder)
+            result = rehearsal.run(episode, options.seed + episode, chosen.moving, policy.decoder)
             log.results.append(result)
             print(f"episode {episode + 1}: {result.outcome} after {result.duration_s:.1f} s", file=sys.stderr)
     finally:
         rehearsal.close()
     summary = log.summary(
         task=task.name,
-        decoder=chosen.decoder,
-        samples=chosen.samples,
-        action_horizon=chosen.action_horizon,
+        decoder=policy.decoder,
+        samples=policy.samples,
+        action_horizon=policy.action_horizon,
         bundle=bundle.path,
         moving=chosen.moving,
         seed=options.seed,
         hardware="rehearsal",
-        safety_stop="",
     )
     if options.out:
         write_run(Path(options.out) / "run.json", summary)

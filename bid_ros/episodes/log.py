@@ -16,7 +16,7 @@ from bid_ros.policy.bundle import bundle_sha256
 class EpisodeStopped(Exception):
     """The run cannot go on. ``safety`` is True if the safety node or the arm stopped it."""
 
-    def __init__(self, reason: str, safety: bool) -> None:
+    def __init__(self, reason: str, safety: bool = False) -> None:
         super().__init__(reason)
         self.safety = safety
 

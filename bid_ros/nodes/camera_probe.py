@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import rclpy
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import Image
 
@@ -19,6 +16,7 @@ from bid_ros.core.errors import BidError, CameraError, ObservationError
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import DRIVER_IMAGES, TOPICS, recorded_topics
+from bid_ros.nodes.client import visiting
 from bid_ros.nodes.topics import message_type, profile
 from bid_ros.recording.features import extract
 from bid_ros.system.check.cameras import Seen, fitter_of
@@ -42,13 +40,9 @@ def watch_topics(cameras: Sequence[CameraConfig], task: Task, namespace: str = "
     """
     vectors, topics = vectors_of(task), recorded_topics(task)
     sources = {camera.name: camera.address for camera in cameras} | {item.name: item.topic for item in vectors}
-    context = Context()
-    rclpy.init(context=context)
-    node = Node("bid_check", context=context, namespace=namespace)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
     seen = {name: Seen() for name in sources}
-    try:
+    with visiting("bid_check", namespace) as node, SingleThreadedExecutor() as executor:
+        executor.add_node(node)
         for camera in cameras:
             take = partial(_take, camera, seen[camera.name], fitter_of(camera, task))
             node.create_subscription(Image, camera.address, take, profile(DRIVER_IMAGES.qos))
@@ -67,10 +61,6 @@ def watch_topics(cameras: Sequence[CameraConfig], task: Task, namespace: str = "
             found = node.get_publishers_info_by_topic(topic)
             types = ", ".join(sorted({item.topic_type for item in found}))
             seen[name].source = f", {len(found)} publishers{' of ' * bool(types)}{types}"
-    finally:
-        executor.shutdown()
-        node.destroy_node()
-        rclpy.shutdown(context=context)
     return seen
 
 

@@ -1,7 +1,9 @@
-"""Service calls that a person makes from a terminal."""
+"""What a person does from a terminal: calls of services, and the node for it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import rclpy
@@ -15,6 +17,18 @@ WAIT_S = 5.0
 ANSWER_S = 30.0  # a robot may take 20 s to recover
 
 
+@contextmanager
+def visiting(name: str, namespace: str) -> Iterator[Node]:
+    """Give a node of this process in a namespace, until the end of the block."""
+    rclpy.init()
+    node = rclpy.create_node(name, namespace=namespace)
+    try:
+        yield node
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
 def reset_stop(namespace: str = "") -> int:
     """Reset the arm, then safety. Return 0 when both run again.
 
@@ -24,18 +38,13 @@ def reset_stop(namespace: str = "") -> int:
     Args:
         namespace: namespace of the system.
     """
-    rclpy.init()
-    node = rclpy.create_node("bid_reset", namespace=namespace)
-    try:
+    with visiting("bid_reset", namespace) as node:
         for service in (ARM_RESET, SAFETY_RESET, ARM_RESET):
             response = _call(node, Trigger, service, Trigger.Request())
             print(f"{node.resolve_service_name(service)}: {response.message}")
             if not response.success:
                 return 1
-        return 0
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
+    return 0
 
 
 def operate(namespace: str = "") -> int:
@@ -44,20 +53,12 @@ def operate(namespace: str = "") -> int:
     Args:
         namespace: namespace of the system.
     """
-    rclpy.init()
-    node = rclpy.create_node("bid_operator", namespace=namespace)
-    try:
-        while True:
-            if input("scene set up as the run asks? [enter] starts the episode, q ends: ").strip() == "q":
-                return 0
+    with visiting("bid_operator", namespace) as node, suppress(EOFError):
+        while input("scene set up as the run asks? [enter] starts the episode, q ends: ").strip() != "q":
             _call(node, Trigger, EPISODE_START, Trigger.Request())
             answer = input("did it succeed? y = success, n = failure: ").strip().lower()
             _call(node, SetBool, EPISODE_OUTCOME, SetBool.Request(data=answer == "y"))
-    except EOFError:
-        return 0
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
+    return 0
 
 
 def _call(node: Node, service_type: Any, name: str, request: Any) -> Any:

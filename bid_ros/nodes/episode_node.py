@@ -8,10 +8,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
 from rclpy.duration import Duration
 
-from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Heartbeat
+from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, SafetyState
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, HEARTBEAT
 from bid_ros.episodes.log import EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import EpisodeResult, format_summary, write_run
@@ -53,7 +52,7 @@ class EpisodeNode(SequenceNode):
         self._stopped = ""
         self._events = self.advertise(EPISODE_EVENT)
         self._missing = {name for name in self.value("nodes") if name}
-        self.subscribe(HEARTBEAT, self._on_heartbeat)
+        self.subscribe(HEARTBEAT, lambda message: self._missing.discard(message.node))
         self.subscribe(DECISION, self._on_decision)
         self._operator = TwinOperator(self, self.task) if self.value("twin") else RobotOperator(self, self.task)
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
@@ -68,7 +67,7 @@ class EpisodeNode(SequenceNode):
 
     def close(self) -> None:
         """End the sequence. An unfinished episode counts as aborted. The run is written."""
-        self.close_sequence()
+        self.closing.set()
         self._thread.join(timeout=3.0)
 
     def on_status(self, message: ArmStatus) -> None:
@@ -79,9 +78,6 @@ class EpisodeNode(SequenceNode):
     def _on_decision(self, message: Decision) -> None:
         if self._running is not None:
             self._running.add_decision(message.decision_ms, message.missed, message.decoder, message.samples)
-
-    def _on_heartbeat(self, message: Heartbeat) -> None:
-        self._missing.discard(message.node)
 
     def _run(self) -> None:
         status = 1
@@ -106,16 +102,15 @@ class EpisodeNode(SequenceNode):
 
     def _wait_for_the_nodes(self, ready_s: float) -> None:
         self._say("waiting for the nodes")
-        self.wait(self.arm_ready, ready_s, "a sign of life of the arm")
-        try:
-            self.wait(self.safety_ready, ready_s, "a sign of life of every required node")
-        except EpisodeStopped as stop:
-            waiting = self.safety.reason if self.safety is not None else "the safety node says nothing"
-            raise EpisodeStopped(f"{stop}: {waiting}", stop.safety) from None
-        try:
-            self.wait(lambda: not self._missing, ready_s, "a sign of life of every node")
-        except EpisodeStopped as stop:
-            raise EpisodeStopped(f"{stop}: waiting for {', '.join(sorted(self._missing))}", stop.safety) from None
+        self.wait(lambda: self.status is not None and self.tool is not None, ready_s, "a sign of life of the arm")
+        self.wait(
+            lambda: self.safety is not None and self.safety.state == SafetyState.RUNNING,
+            ready_s,
+            "a sign of life of every required node",
+            lambda: self.safety.reason if self.safety is not None else "the safety node says nothing",
+        )
+        everybody, waiting = "a sign of life of every node", lambda: f"waiting for {', '.join(sorted(self._missing))}"
+        self.wait(lambda: not self._missing, ready_s, everybody, waiting)
 
     def _episode(self, episode: int) -> None:
         seed = self.value("seed") + episode
@@ -169,18 +164,15 @@ class EpisodeNode(SequenceNode):
         print(f"{PROGRESS}{text}", flush=True)
 
     def _finish(self) -> None:
-        out = self.value("out")
+        out, bundle = self.value("out"), self.value("bundle")
+        about = {name: self.value(name) for name in ("decoder", "samples", "action_horizon", "moving", "seed")}
         summary = self._log.summary(
             task=self.task.name,
-            decoder=self.value("decoder"),
-            samples=self.value("samples"),
-            action_horizon=self.value("action_horizon"),
-            bundle=Path(self.value("bundle")) if self.value("bundle") else None,
-            moving=self.value("moving"),
-            seed=self.value("seed"),
+            bundle=Path(bundle) if bundle else None,
             hardware="twin" if self.value("twin") else "robot",
             safety_stop=self._stopped,
             system=str(Path(self.value("task")).absolute().parent),
+            **about,
         )
         if out:
             write_run(Path(out) / "run.json", summary)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from abc import ABC, abstractmethod
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -34,34 +35,23 @@ SHOWING_S = 5.0
 SHOWN_NS = 300_000_000
 
 
-class Operator(Protocol):
-    """Prepares the scene of an episode, then returns its outcome."""
+class Operator(ABC):
+    """Prepares an episode: homes the arm through the safety node, and grasps. Then waits for the outcome.
+
+    Args:
+        node: moves the arm.
+        task: task of the system.
+        held: widths in m of a gripper at rest that holds what the episode begins with.
+    """
+
+    def __init__(self, node: SequenceNode, task: Task, held: tuple[float, float] | None) -> None:
+        self._node, self._held = node, held
+        self._setup = setup_of(task)
+        self._timeout = "timeout"
+        self._outcome: str | None = None  # while nobody judges
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
-        """Bring tool and scene to the start of an episode. ``label`` may be a style of demonstration. Blocks."""
-
-    def judge(self, episode: int, started: float, timeout_s: float) -> str:
-        """Block until the episode is over. Return its outcome: success, timeout or dropped."""
-
-
-class TwinOperator:
-    """Homes the arm through the safety node, lets the twin lay out the scene, and scores from ground truth."""
-
-    def __init__(self, node: SequenceNode, task: Task) -> None:
-        self._node = node
-        kind = kind_of(task)
-        self._setup, self._score, self._demonstrator = setup_of(task), build_score(task), kind.demonstrator
-        self._reset = node.create_client(ResetEpisode, TWIN_RESET)
-        self._stamps: dict[str, int] = {}
-        self._bodies: dict[str, Pose] = {}
-        self._bodies_scored = kind.bodies
-        for name in kind.bodies:
-            node.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
-        self._outcome = ""
-        self._judging = False
-
-    def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
-        """Open the gripper, go to the start, lay out the scene, grasp the object, and wait until all cameras show it.
+        """Open the gripper, go to the start, have the scene laid out, grasp the object. Blocks.
 
         Args:
             start: ``(3,)`` tool position, m, base frame.
@@ -69,23 +59,14 @@ class TwinOperator:
             moving: speed of the cup, m/s.
             label: label of the episode. A style of demonstration may begin elsewhere.
         """
-        node, setup = self._node, self._setup
-        node.move_to(start, DOWN, setup.open_width)
-        node.hold(start, DOWN, setup.open_width, self._open, OPENING_S, "the opening")
-        self._call_reset(seed, moving)
-        shown_ns, width = node.now_ns() + SHOWN_NS, setup.open_width
-        if setup.held is not None:
-            low, high = setup.held
-            width = CLOSED
-            node.hold(start, DOWN, width, lambda: low < self._settled_width() < high, GRASPING_S, "the grasp")
-        seen = "a sign of life of the twin's scene"
-        node.hold(start, DOWN, width, lambda: self._shown_ns() > shown_ns, SHOWING_S, seen)
-        self._go_on(seed, label)
+        self._node.move_to(start, DOWN, self._setup.open_width)
+        self._lay_out(start, seed, moving)
+        if self._setup.held is not None:
+            self._node.hold(start, DOWN, CLOSED, self._grasped, GRASPING_S, "the grasp")
 
     def judge(self, episode: int, started: float, timeout_s: float) -> str:
-        """Score from physics while the policy acts."""
-        self._score.reset()
-        self._outcome, self._judging = "", True
+        """Block until the episode is over. Return its outcome: success, timeout or, for example, dropped."""
+        self._outcome = ""
         try:
             while True:
                 elapsed = time.monotonic() - started
@@ -93,96 +74,104 @@ class TwinOperator:
                 if self._outcome:
                     return self._outcome
                 if elapsed > timeout_s:
-                    return self._score.timeout
-                self._node.progress(episode, elapsed, self._score.progress(self._bodies) if self._complete() else "")
+                    return self._timeout
+                self._node.progress(episode, elapsed, self._progress())
                 time.sleep(0.1)
         finally:
-            self._judging = False
+            self._outcome = None
+
+    @abstractmethod
+    def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
+        """Have the scene laid out, with the tool at the start."""
+
+    def _progress(self) -> str:
+        return ""
+
+    def _grasped(self) -> bool:
+        low, high = self._held or (-math.inf, self._setup.opened)
+        status = self._node.status
+        return bool(not status.gripper_busy and low < status.gripper_width < high)
+
+
+class TwinOperator(Operator):
+    """Lets the twin lay out the scene, and scores from ground truth."""
+
+    def __init__(self, node: SequenceNode, task: Task) -> None:
+        super().__init__(node, task, setup_of(task).held)
+        kind = kind_of(task)
+        self._score, self._demonstrator, self._bodies_scored = build_score(task), kind.demonstrator, kind.bodies
+        self._timeout = self._score.timeout
+        self._reset = node.create_client(ResetEpisode, TWIN_RESET)
+        self._laid_out_ns = 0
+        self._stamps: dict[str, int] = {}
+        self._bodies: dict[str, Pose] = {}
+        for name in kind.bodies:
+            node.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
+
+    def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
+        """Prepare. Wait until all cameras show the scene. Go to the start of a style, if the label is one."""
+        super().prepare(start, seed, moving, label)
+        node, seen = self._node, "a sign of life of the twin's scene"
+        width = self._setup.open_width if self._setup.held is None else CLOSED
+        node.hold(start, DOWN, width, lambda: self._shown_ns() > self._laid_out_ns + SHOWN_NS, SHOWING_S, seen)
+        if self._demonstrator is None or label not in self._demonstrator.styles:
+            return
+        places = {name: position for name, (position, _) in self._bodies.items()}
+        for position, opening in self._demonstrator.preparation(label, seed, places):
+            node.move_to(position, DOWN, opening)
+            node.hold(position, DOWN, opening, lambda: not node.status.gripper_busy, GRASPING_S, "the fingers' rest")
+
+    def judge(self, episode: int, started: float, timeout_s: float) -> str:
+        """Score from physics while the policy acts."""
+        self._score.reset()
+        return super().judge(episode, started, timeout_s)
+
+    def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
+        node, width, opened = self._node, self._setup.open_width, self._setup.opened
+        node.hold(start, DOWN, width, lambda: node.status.gripper_width > opened, OPENING_S, "the opening")
+        done = threading.Event()
+        node.wait(self._reset.service_is_ready, 10.0, "a sign of life of the twin's reset")
+        future = self._reset.call_async(ResetEpisode.Request(seed=seed, cup_speed=moving))
+        future.add_done_callback(lambda _: done.set())
+        node.wait(done.is_set, 10.0, "the reset of the twin")
+        response = future.result()
+        if not response.success:
+            raise EpisodeStopped(f"aborted: the twin was not reset: {response.message}")
+        self._laid_out_ns = node.now_ns()
 
     def _shown_ns(self) -> int:
         """Return the stamp of the oldest pose of a body. For a scene without bodies only time counts."""
-        if not self._bodies_scored:
-            return self._node.now_ns()
-        return min(self._stamps.values(), default=0)
+        return min(self._stamps.values(), default=0) if self._bodies_scored else self._node.now_ns()
 
-    def _go_on(self, seed: int, style: str) -> None:
-        """Bring the tool to the start of a style of demonstration, if it differs from that of the episode."""
-        if self._demonstrator is None or style not in self._demonstrator.styles:
-            return
-        node, places = self._node, {name: position for name, (position, _) in self._bodies.items()}
-        for position, width in self._demonstrator.preparation(style, seed, places):
-            node.move_to(position, DOWN, width)
-            node.hold(position, DOWN, width, lambda: not node.status().gripper_busy, GRASPING_S, "the fingers' rest")
-
-    def _open(self) -> bool:
-        return bool(self._node.status().gripper_width > self._setup.opened)
-
-    def _settled_width(self) -> float:
-        """Return the opening in m of a gripper at rest; NaN while it moves."""
-        status = self._node.status()
-        return float("nan") if status.gripper_busy else float(status.gripper_width)
-
-    def _call_reset(self, seed: int, moving: float) -> None:
-        done = threading.Event()
-        self._node.wait(self._reset.service_is_ready, 10.0, "a sign of life of the twin's reset")
-        future = self._reset.call_async(ResetEpisode.Request(seed=seed, cup_speed=moving))
-        future.add_done_callback(lambda _: done.set())
-        self._node.wait(done.is_set, 10.0, "the reset of the twin")
-        response = future.result()
-        if not response.success:
-            raise EpisodeStopped(f"aborted: the twin was not reset: {response.message}", safety=False)
+    def _progress(self) -> str:
+        return self._score.progress(self._bodies) if self._complete() else ""
 
     def _on_body(self, name: str, message: PoseStamped) -> None:
         self._stamps[name], self._bodies[name] = stamp_ns(message), pose_arrays(message.pose)
-        if not self._judging or self._outcome or not self._complete():
-            return
-        outcome = self._score.update(
-            self._stamps[name], self._bodies, self._node.tool_position(), float(self._node.status().gripper_width)
-        )
-        self._outcome = "" if outcome == PENDING else outcome
+        if self._outcome == "" and self._complete():
+            tool, width = self._node.tool[0], float(self._node.status.gripper_width)
+            outcome = self._score.update(self._stamps[name], self._bodies, tool, width)
+            if outcome != PENDING:
+                self._outcome = outcome
 
     def _complete(self) -> bool:
         """Whether the poses of all bodies have arrived, all with the same stamp."""
         return len(self._stamps) == len(self._bodies_scored) and len(set(self._stamps.values())) == 1
 
 
-class RobotOperator:
-    """Homes the arm, and asks a person for start and outcome, by services that ``bid operator`` calls."""
+class RobotOperator(Operator):
+    """Asks a person for start and outcome, by services that ``bid operator`` calls. An object's width is unknown."""
 
     def __init__(self, node: SequenceNode, task: Task) -> None:
-        self._node = node
-        self._setup = setup_of(task)
+        super().__init__(node, task, None)
         self._started = threading.Event()
-        self._outcome = ""
         node.create_service(Trigger, EPISODE_START, self._on_start)
         node.create_service(SetBool, EPISODE_OUTCOME, self._on_outcome)
 
-    def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
-        """Open the gripper, go to the start, wait until the person has set up the scene, then grasp the object."""
-        node, setup = self._node, self._setup
-        node.move_to(start, DOWN, setup.open_width)
+    def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
         self._started.clear()
-        print(f"{setup.request}, then start the episode with: bid operator", flush=True)
-        node.hold(start, DOWN, setup.open_width, self._started.is_set, PERSON_S, "the start")
-        if setup.held is not None:
-            node.hold(start, DOWN, CLOSED, self._grasped, GRASPING_S, "the grasp")
-
-    def judge(self, episode: int, started: float, timeout_s: float) -> str:
-        """Wait for the person's judgement. Without one the episode times out."""
-        self._outcome = ""
-        while not self._outcome:
-            elapsed = time.monotonic() - started
-            self._node.check()
-            if elapsed > timeout_s:
-                return "timeout"
-            self._node.progress(episode, elapsed, "")
-            time.sleep(0.1)
-        return self._outcome
-
-    def _grasped(self) -> bool:
-        # The width of the person's object is unknown.
-        status = self._node.status()
-        return status.gripper_width < self._setup.opened and not status.gripper_busy
+        print(f"{self._setup.request}, then start the episode with: bid operator", flush=True)
+        self._node.hold(start, DOWN, self._setup.open_width, self._started.is_set, PERSON_S, "the start")
 
     def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self._started.set()

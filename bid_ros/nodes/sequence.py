@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
 from geometry_msgs.msg import PoseStamped
-from numpy.typing import NDArray
 
 from bid_msgs.msg import ArmStatus, Grant, SafetyState
 from bid_ros.control.homing import HomingPlan, homing_within
@@ -32,7 +30,9 @@ class SequenceNode(BidNode):
 
     Attributes:
         task: task of the system.
-        safety: newest state of the safety node. None before the first.
+        safety, status: newest state of the safety node and of the arm. None before the first.
+        tool: newest position (3,) in m and quaternion (4,) xyzw of the tool, base frame. None before the first.
+        closing: set it, and every wait of the sequence ends with EpisodeStopped.
 
     Args:
         name, parameters: as :class:`BidNode`; ``task`` is among the parameters.
@@ -43,10 +43,10 @@ class SequenceNode(BidNode):
         self.task = self.load_task()
         self.safety: SafetyState | None = None
         self._homing = homing_within(self.task.limits)
-        self._status: ArmStatus | None = None
-        self._tool: Any = None
+        self.status: Any = None
+        self.tool: Any = None
         self._arrived = threading.Condition()
-        self._closing = threading.Event()
+        self.closing = threading.Event()
         self._chunks = self.advertise(EPISODE_CHUNK)
         self._grants = self.advertise(GRANT)
         self._granted: tuple[str, ...] = ()
@@ -62,32 +62,15 @@ class SequenceNode(BidNode):
     def progress(self, episode: int, elapsed_s: float, extra: str) -> None:
         """Show the progress of an episode. Subclasses override it."""
 
-    def close_sequence(self) -> None:
-        """Make every wait of the sequence end with EpisodeStopped."""
-        self._closing.set()
-        with self._arrived:
-            self._arrived.notify_all()
-
-    def arm_ready(self) -> bool:
-        """Whether a status of the arm has arrived."""
-        return self._status is not None and self._tool is not None
-
-    def safety_ready(self) -> bool:
-        """Whether the safety node lets chunks pass."""
-        return self.safety is not None and self.safety.state == SafetyState.RUNNING
-
-    def status(self) -> ArmStatus:
-        """Newest arm status. Use it only when the arm is ready."""
-        assert self._status is not None
-        return self._status
-
-    def tool_position(self) -> NDArray[np.float64]:
-        """Newest tool position ``(3,)`` in m, base frame. Use it only when the arm is ready."""
-        position: NDArray[np.float64] = self._tool[0]
-        return position
-
-    def wait(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+    def wait(
+        self, condition: Callable[[], bool], timeout_s: float, what: str, missing: Callable[[], str] | None = None
+    ) -> None:
         """Block the sequence until a condition holds.
+
+        Args:
+            condition: is asked at least every 50 ms.
+            timeout_s: longest wait in s.
+            what, missing: what did not happen, and what it waited for, in the sentence when the time is over.
 
         Raises:
             EpisodeStopped: safety or the arm stopped, the node is closing, or the time is over.
@@ -97,7 +80,8 @@ class SequenceNode(BidNode):
             while not condition():
                 self.check()
                 if not self._arrived.wait(timeout=0.05) and time.monotonic() > deadline:
-                    raise EpisodeStopped(f"aborted: {what} did not happen within {timeout_s:g} s", safety=False)
+                    problem = f"aborted: {what} did not happen within {timeout_s:g} s"
+                    raise EpisodeStopped(f"{problem}: {missing()}" if missing else problem)
 
     def check(self) -> None:
         """Renew the grant of the source that moves the arm now. Every wait of the sequence calls this.
@@ -105,12 +89,12 @@ class SequenceNode(BidNode):
         Raises:
             EpisodeStopped: safety or the arm stopped, or the node is closing.
         """
-        if self._closing.is_set():
-            raise EpisodeStopped("aborted: shut down", safety=False)
+        if self.closing.is_set():
+            raise EpisodeStopped("aborted: shut down")
         if self.safety is not None and self.safety.state == SafetyState.STOPPED:
             raise EpisodeStopped(f"stopped: {self.safety.reason}", safety=True)
-        if self._status is not None and self._status.mode in (ArmStatus.STOPPED, ArmStatus.FAULT):
-            raise EpisodeStopped(f"stopped: {self._status.reason}", safety=True)
+        if self.status is not None and self.status.mode in (ArmStatus.STOPPED, ArmStatus.FAULT):
+            raise EpisodeStopped(f"stopped: {self.status.reason}", safety=True)
         if self._granted and time.monotonic() - self._granted_at >= RENEW_S / 2:
             self.grant(*self._granted)
 
@@ -130,7 +114,7 @@ class SequenceNode(BidNode):
 
     def move_to(self, position: Any, rotation_6d: Any, gripper: float, settle_s: float = 0.3) -> None:
         """Move the tool to a pose through the safety node, and hold it for ``settle_s``. Blocks."""
-        tool, quaternion = self._tool
+        tool, quaternion = self.tool
         start = matrix_to_6d(matrix_from_quaternion(quaternion))
         plan = HomingPlan(tool, start, position, rotation_6d, gripper, self.now_ns(), self._homing)
         self._follow(plan, plan.duration + settle_s)
@@ -142,7 +126,7 @@ class SequenceNode(BidNode):
         plan = HomingPlan(position, rotation_6d, position, rotation_6d, gripper, self.now_ns())
         self._follow(plan, timeout_s, until)
         if not until():
-            raise EpisodeStopped(f"aborted: {what} did not happen within {timeout_s:g} s", safety=False)
+            raise EpisodeStopped(f"aborted: {what} did not happen within {timeout_s:g} s")
 
     def _follow(self, plan: HomingPlan, duration_s: float, until: Callable[[], bool] | None = None) -> None:
         end = time.monotonic() + duration_s
@@ -151,16 +135,16 @@ class SequenceNode(BidNode):
             chunk = plan.chunk_at(self.now_ns(), CHUNK_STEPS, CHUNK_DT_NS)
             chunk = replace(chunk, frame_id=self.frame_prefix + chunk.frame_id)
             self._chunks.publish(chunk_to_message(chunk, self.task, self.robot))
-            self._closing.wait(0.05)
+            self.closing.wait(0.05)
 
     def _on_status(self, message: ArmStatus) -> None:
         with self._arrived:
-            self._status = message
+            self.status = message
             self.on_status(message)
             self._arrived.notify_all()
 
     def _on_tool(self, message: PoseStamped) -> None:
-        self._tool = pose_arrays(message.pose)
+        self.tool = pose_arrays(message.pose)
 
     def _on_safety(self, message: SafetyState) -> None:
         with self._arrived:

@@ -19,7 +19,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
 from bid_ros.robots.registry import ROBOTS, twin_maker
 from bid_ros.system.ending import SUPERVISOR
-from bid_ros.system.folder import POLICY, System, load_parameters
+from bid_ros.system.folder import POLICY, PolicySettings, System, load_parameters
 from bid_ros.system.middleware import middleware_environment
 from bid_ros.system.run import RunArguments
 from bid_ros.teleop.registry import find_device
@@ -50,18 +50,15 @@ class Run:
     Attributes:
         system, arguments: what it was resolved from.
         acts: ``policy`` or the name of a teleoperation device.
-        decoder, samples, action_horizon, moving: as in :class:`bid_ros.system.run.RunArguments`.
-        bundle: folder of the policy bundle; empty if no policy acts.
+        policy: its settings, with the path of the bundle; the bundle is empty if no policy acts.
+        moving: as in :class:`bid_ros.system.run.RunArguments`.
     """
 
     system: System
     arguments: RunArguments
     acts: str
-    decoder: str
-    samples: int
-    action_horizon: int
+    policy: PolicySettings
     moving: float
-    bundle: str
 
     @property
     def twin(self) -> bool:
@@ -103,21 +100,17 @@ def describe(system: System, arguments: RunArguments) -> list[NodeSpec]:
 
 def decided(system: System, arguments: RunArguments) -> Run:
     """Return a run whose settings are resolved. Raises BidError as :func:`describe`."""
-    policy, acts = system.settings.policy, arguments.acts or system.settings.acts
+    acts = arguments.acts or system.settings.acts
     if acts != POLICY:
         find_device(acts).check(system.task, arguments.styles, twin=not arguments.robot_ip)
     elif arguments.styles:
         raise BidError(f"styles are {', '.join(arguments.styles)}, but {acts} acts; valid with acts: scripted")
-    return Run(
-        system,
-        arguments,
-        acts,
-        arguments.decoder or policy.decoder,
-        policy.samples if arguments.samples is None else arguments.samples,
-        policy.action_horizon if arguments.action_horizon is None else arguments.action_horizon,
-        system.settings.twin.moving if arguments.moving is None else arguments.moving,
-        str(system.bundle(arguments.bundle)) if acts == POLICY else "",
-    )
+    given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
+    given = {name: value for name, value in given.items() if value not in (None, "")}
+    bundle = str(system.bundle(arguments.bundle)) if acts == POLICY else ""
+    policy = replace(system.settings.policy, bundle=bundle, **given)
+    moving = system.settings.twin.moving if arguments.moving is None else arguments.moving
+    return Run(system, arguments, acts, policy, moving)
 
 
 def _nodes(run: Run) -> list[NodeSpec]:
@@ -153,24 +146,20 @@ def _nodes(run: Run) -> list[NodeSpec]:
 def _acting(run: Run) -> dict[str, Any]:
     if run.acts != POLICY:
         return {"device": run.acts}
-    choice = {"decoder": run.decoder, "samples": run.samples, "action_horizon": run.action_horizon}
-    return {"bundle": run.bundle, "seed": run.arguments.seed, **choice}
+    return {**vars(run.policy), "seed": run.arguments.seed}
 
 
 def _episode(run: Run) -> dict[str, Any]:
     policy, arguments = run.acts == POLICY, run.arguments
     return {
-        "bundle": run.bundle,
+        **(vars(run.policy) if policy else {}),
         "episodes": arguments.episodes,
         "seed": arguments.seed,
-        "labels": list(arguments.styles) or [run.decoder if policy else run.acts],
+        "labels": list(arguments.styles) or [run.policy.decoder if policy else run.acts],
         "moving": float(run.moving),
         "twin": run.twin,
         "acting": run.acting,
         "out": str(run.out),
-        "decoder": run.decoder if policy else "",
-        "samples": run.samples if policy else 0,
-        "action_horizon": run.action_horizon,
         "record_rest": 0.0 if policy else 1.0,
     }
 
