@@ -15,6 +15,7 @@ from bid_ros.core.errors import CameraError
 _QUEUE: Final = 32  # frames kept per camera while they wait for a later camera
 _SKEWS: Final = 1000  # pairs over which the percentiles are taken
 _FOLLOW: Final = 8  # each pair moves the grid by this fraction of its error
+_STOPPED_S: Final = 1.0  # a camera that is silent for longer has stopped
 _CLOCK_JUMP_NS: Final = NANOSECONDS  # a stamp this far back means that a clock was set, not that a frame is late
 
 
@@ -98,11 +99,6 @@ class FramePairing:
             self._drop(name)
         return self._complete()
 
-    def stopped(self, now_ns: int, max_age_s: float) -> tuple[str, ...]:
-        """Return the cameras whose newest frame is older than ``max_age_s`` at ``now_ns``, or that never had one."""
-        oldest = now_ns - round(max_age_s * NANOSECONDS)
-        return tuple(name for name in self._queues if name not in self._newest or self._newest[name] < oldest)
-
     def statistics(self) -> dict[str, object]:
         """Return drops per camera, thinned pairs, and skew in ms: p50, p99 of the last 1000 pairs, and the maximum."""
         values: dict[str, object] = {f"dropped {name}": count for name, count in self._dropped.items()}
@@ -163,3 +159,34 @@ class FramePairing:
     def _drop(self, name: str) -> None:
         self._queues[name].popleft()
         self._dropped[name] += 1
+
+
+class PairWatch:
+    """Tells when pairs fail to arrive, and which cameras are silent. Times are steady ones in ns.
+
+    Args:
+        names: cameras of a pair.
+        first_s: time in s that the first pair may take.
+        begun_ns: from when on pairs are awaited.
+    """
+
+    def __init__(self, names: Sequence[str], first_s: float, begun_ns: int) -> None:
+        self._heard_ns = dict.fromkeys(names, 0)
+        self._allowed_s, self._since_ns = first_s, begun_ns
+
+    def heard(self, name: str, now_ns: int) -> None:
+        """Note that a camera sent something, even if it cannot be used."""
+        self._heard_ns[name] = now_ns
+
+    def paired(self, now_ns: int) -> None:
+        """Note a pair."""
+        self._since_ns, self._allowed_s = now_ns, _STOPPED_S
+
+    def problem(self, now_ns: int) -> tuple[str, bool]:
+        """Return what is wrong, empty if nothing is, and whether it is that a camera is silent."""
+        elapsed_s = (now_ns - self._since_ns) / NANOSECONDS
+        if elapsed_s <= self._allowed_s:
+            return "", False
+        silent = [name for name, heard_ns in self._heard_ns.items() if now_ns - heard_ns > _STOPPED_S * NANOSECONDS]
+        why = f"no frame from {', '.join(silent)}" if silent else "no frames within the tolerance"
+        return f"{why} for {elapsed_s:.0f} s", bool(silent)

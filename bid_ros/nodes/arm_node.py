@@ -275,7 +275,7 @@ class ArmNode(BidNode):
     def _fail(self, error: BaseException) -> None:
         """The control thread ended: stop the robot, log why, then end the node."""
         self._arm.stop()
-        self.thread_failed(f"the control thread ended: {error!r}")
+        self.thread_ended("the control thread", error)
 
 
 def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:

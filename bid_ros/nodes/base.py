@@ -177,25 +177,19 @@ class BidNode(Node):
             self.ended = True
             self._wake.trigger()
 
-    def thread_failed(self, problem: str) -> bool:
-        """Log why this node cannot go on without one of its threads, and end it with status 1. Any thread may call it.
-
-        Returns:
-            False if the node is ending already: then the end of a thread is expected.
-        """
-        if self.ended:
-            return False
-        self.get_logger().fatal(problem)
-        self.end(1)
-        return True
-
     def thread_ended(self, thread: str, error: BaseException) -> None:
-        """Fail because of ``error`` in a thread, as :meth:`thread_failed`. Call it in that thread.
+        """Log that ``error`` ended one of this node's threads, and end the node with status 1. Call it in that thread.
+
+        While the node is ending, the end of a thread is expected.
 
         Raises:
-            BaseException: ``error`` again, unless it is a BidError or the node is shutting down.
+            BaseException: ``error`` again, unless it is a BidError or the node is ending.
         """
-        if self.thread_failed(f"{thread} ended: {error}") and not isinstance(error, BidError):
+        if self.ended:
+            return
+        self.get_logger().fatal(f"{thread} ended: {error}")
+        self.end(1)
+        if not isinstance(error, BidError):
             raise error
 
     def change(self, values: Mapping[str, Any]) -> None:

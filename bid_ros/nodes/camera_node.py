@@ -19,6 +19,7 @@ from bid_ros.cameras import (
     CameraConfig,
     FramePairing,
     ImageFitter,
+    PairWatch,
     decode_image,
     encode_image,
     load_cameras,
@@ -39,7 +40,6 @@ PARAMETERS = (
     Parameter("open_timeout_s", 10.0, "time in s within which every camera must have delivered a frame", 0.5, 120.0),
 )
 STALLED_S = 0.3  # s without a pair, after which there is no heartbeat
-STOPPED_AFTER_S = 1.0  # a camera that is silent for longer has stopped
 WAITING = "waiting for "
 
 
@@ -65,9 +65,7 @@ class CameraNode(BidNode):
         self._transforms = self.advertise(topics.TF_STATIC)
         self._publish_transforms()
         self._pairs = 0
-        self._started_ns = time.monotonic_ns()
-        self._last_pair_ns: int | None = None
-        self._heard_ns: dict[str, int] = {}
+        self._arrivals = PairWatch(names, self.value("open_timeout_s"), time.monotonic_ns())
         self._problem = WAITING + ", ".join(self._features)
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -108,30 +106,31 @@ class CameraNode(BidNode):
         if twins:
             raise_priority(HARDWARE_PRIORITY)
             self.subscribe(topics.TWIN_SCENE, self._on_scene, topics.SCENES)
-            self._threads.append(self._guarded("render", partial(self._render, twins)))
+            self._start("render", partial(self._render, twins))
         for camera in self._cameras.values():
             if camera.source == "topic":
                 self.subscribe(camera.address, partial(self._on_image, camera), topics.DRIVER_IMAGES)
             elif camera.source != "twin":
-                self._threads.append(self._guarded(camera.name, partial(self._read, camera)))
-        for thread in self._threads:
-            thread.start()
+                self._start(camera.name, partial(self._read, camera))
 
-    def _guarded(self, name: str, work: Callable[[], None]) -> threading.Thread:
-        """Return a thread that ends this node with a sentence if its work fails, except during a shutdown."""
+    def _start(self, name: str, work: Callable[[], None]) -> None:
+        """Start a thread. A camera that fails is reported. Another failure ends this node, except during a shutdown."""
 
         def run() -> None:
             try:
                 work()
+            except CameraError as error:
+                self._report(str(error))
             except Exception as error:
                 if not self._stop.is_set():
                     self.thread_ended(f"the thread of {name}", error)
 
-        return threading.Thread(target=run, name=name, daemon=True)
+        self._threads.append(threading.Thread(target=run, name=name, daemon=True))
+        self._threads[-1].start()
 
     def _on_image(self, camera: CameraConfig, message: Image) -> None:
         # An image that cannot be decoded is an error, not silence.
-        self._heard_ns[camera.name] = time.monotonic_ns()
+        self._arrivals.heard(camera.name, time.monotonic_ns())
         try:
             self._deliver(camera, stamp_ns(message), decode_image(message, camera.address))
         except CameraError as error:
@@ -151,12 +150,7 @@ class CameraNode(BidNode):
         from bid_ros.tasks.twins import scene_model
 
         height, width, _ = self._features[cameras[0].name].shape
-        try:
-            names = [camera.name for camera in cameras]
-            renderer = SceneRenderer(scene_model(self._task), width, height, names)
-        except CameraError as error:
-            self._report(str(error))
-            return
+        renderer = SceneRenderer(scene_model(self._task), width, height, [camera.name for camera in cameras])
         while not self._stop.is_set():  # the context is freed with the process
             with self._scene_ready:
                 self._scene_ready.wait_for(lambda: self._newest_scene is not None or self._stop.is_set())
@@ -170,24 +164,18 @@ class CameraNode(BidNode):
                 self._deliver(camera, stamp_ns(scene), images[camera.name])
 
     def _read(self, camera: CameraConfig) -> None:
-        try:
-            device = open_camera(camera, Path(self.value("cameras")).parent)
-            device.open()
-        except CameraError as error:
-            self._report(str(error))
-            return
+        device = open_camera(camera, Path(self.value("cameras")).parent)
+        device.open()
         try:
             while not self._stop.is_set():
                 frame = device.read()
                 if frame is not None:
                     self._deliver(camera, frame.stamp_ns, frame.image)
-        except CameraError as error:
-            self._report(str(error))
         finally:
             device.close()
 
     def _deliver(self, camera: CameraConfig, stamp_ns: int, image: NDArray[np.uint8]) -> None:
-        self._heard_ns[camera.name] = time.monotonic_ns()
+        self._arrivals.heard(camera.name, time.monotonic_ns())
         fitted = self._fitters[camera.name].fit(image)
         with self._lock:
             pairs = self._pairing.add(camera.name, stamp_ns, fitted)
@@ -202,20 +190,14 @@ class CameraNode(BidNode):
             calibration.header = message.header
             self._infos[name].publish(calibration)
         self._pairs += 1
-        self._last_pair_ns = time.monotonic_ns()
+        self._arrivals.paired(time.monotonic_ns())
         self._problem = ""
         self.worked()
 
     def _watch(self) -> None:
-        now = time.monotonic_ns()
-        since = self._started_ns if self._last_pair_ns is None else self._last_pair_ns
-        allowed_s = self.value("open_timeout_s") if self._last_pair_ns is None else STOPPED_AFTER_S
-        if now - since <= allowed_s * 1e9:
-            return
-        silent = [name for name in self._features if now - self._heard_ns.get(name, 0) > STOPPED_AFTER_S * 1e9]
-        if silent or not self._problem or self._problem.startswith(WAITING):
-            why = f"no frame from {', '.join(silent)}" if silent else "no frames within the tolerance"
-            self._report(f"{why} for {(now - since) / 1e9:.0f} s; check its source in {self.value('cameras')}")
+        problem, silent = self._arrivals.problem(time.monotonic_ns())
+        if problem and (silent or not self._problem or self._problem.startswith(WAITING)):
+            self._report(f"{problem}; check its source in {self.value('cameras')}")
 
     def _report(self, problem: str) -> None:
         if self._stop.is_set():

@@ -51,27 +51,20 @@ class LogPrinter:
     def show(self, line: str) -> None:
         """Show a line on the terminal; one that is gone, as after its window was closed, is no error."""
         with contextlib.suppress(OSError):
-            self._show(line)
+            if not line.startswith(PROGRESS):
+                end, self._open_line = "\n" * self._open_line, False
+                print(f"{end}{line}", file=self._output, flush=True)
+            elif self._output.isatty():
+                self._open_line = True
+                print(f"\r\x1b[K{line[1:]}", end="", file=self._output, flush=True)
+            elif time.monotonic() - self._progress_at >= PLAIN_PROGRESS_S:
+                self._progress_at = time.monotonic()
+                print(line[1:], file=self._output, flush=True)
 
     def close(self) -> None:
         """Close the files."""
         for file in self._files.values():
             file.close()
-
-    def _show(self, line: str) -> None:
-        if line.startswith(PROGRESS):
-            if not self._output.isatty():
-                if time.monotonic() - self._progress_at >= PLAIN_PROGRESS_S:
-                    self._progress_at = time.monotonic()
-                    print(line[1:], file=self._output, flush=True)
-            else:
-                self._output.write(f"\r\x1b[K{line[1:]}")
-                self._output.flush()
-                self._open_line = True
-            return
-        end = "\n" if self._open_line else ""
-        self._open_line = False
-        print(f"{end}{line}", file=self._output, flush=True)
 
 
 @dataclass
@@ -93,6 +86,7 @@ class _Child:
                 os.killpg(self.process.pid, kind)
 
 
+@dataclass
 class Supervisor:
     """Runs processes until the first one ends, one of them hangs, or a signal comes; then ends them all.
 
@@ -103,12 +97,12 @@ class Supervisor:
         kill_s: s to end in, then a process is killed.
     """
 
-    def __init__(self, printer: LogPrinter, foreground: str, hung_s: float, kill_s: float) -> None:
-        self._printer = printer
-        self._foreground = foreground
-        self._hung_s, self._kill_s = hung_s, kill_s
-        self._children: list[_Child] = []
-        self._signal: asyncio.Future[int] | None = None
+    printer: LogPrinter
+    foreground: str
+    hung_s: float
+    kill_s: float
+    _children: list[_Child] = field(default_factory=list, init=False)
+    _signal: asyncio.Future[int] | None = field(default=None, init=False)
 
     async def run(self, commands: Mapping[str, str], env: Mapping[str, str]) -> int:
         """Run the shell lines ``commands``, by name, with ``env`` added; return the exit status of the run."""
@@ -127,7 +121,7 @@ class Supervisor:
         return status
 
     async def _start(self, name: str, command: str, env: Mapping[str, str]) -> _Child:
-        self._printer.open(name)
+        self.printer.open(name)
         (output, their_output), (alive, their_alive) = os.pipe(), os.pipe()
         for descriptor in (output, alive):
             os.set_blocking(descriptor, False)
@@ -160,7 +154,7 @@ class Supervisor:
         while self._on_output(child):
             pass
         if child.line:
-            self._printer.write(child.name, child.line.decode("utf-8", "replace"))
+            self.printer.write(child.name, child.line.decode("utf-8", "replace"))
         for descriptor in (child.output, child.alive):
             loop.remove_reader(descriptor)
             os.close(descriptor)
@@ -171,7 +165,7 @@ class Supervisor:
         data = _read(child.output)
         *lines, child.line = (child.line + data).split(b"\n")
         for line in lines:
-            self._printer.write(child.name, line.decode("utf-8", "replace").rstrip("\r"))
+            self.printer.write(child.name, line.decode("utf-8", "replace").rstrip("\r"))
         return bool(data)
 
     def _on_alive(self, child: _Child) -> None:
@@ -182,7 +176,7 @@ class Supervisor:
         assert self._signal is not None
         if not self._signal.done():
             self._signal.set_result(kind)
-        self._printer.show(f"ending: waiting for {', '.join(child.name for child in self._running()) or 'nobody'}")
+        self.printer.show(f"ending: waiting for {', '.join(child.name for child in self._running()) or 'nobody'}")
 
     def _running(self) -> list[_Child]:
         return [child for child in self._children if not child.ended.done()]
@@ -199,17 +193,17 @@ class Supervisor:
                     return self._status(child.name, child.ended.result())
             hung = [child.name for child in self._children if self._is_hung(child)]
             if hung:
-                self._printer.show(f"error: {', '.join(hung)} hung: no sign of life for {self._hung_s:g} s")
+                self.printer.show(f"error: {', '.join(hung)} hung: no sign of life for {self.hung_s:g} s")
                 return 1
 
     def _is_hung(self, child: _Child) -> bool:
-        return child.alive_at is not None and time.monotonic() - child.alive_at > self._hung_s
+        return child.alive_at is not None and time.monotonic() - child.alive_at > self.hung_s
 
     def _status(self, first: str, status: int) -> int:
         """Return the status of a run that this process ended; only the foreground can make it a success."""
-        if first == self._foreground or status == 2:
+        if first == self.foreground or status == 2:
             return status if status >= 0 else 1  # with status 2 a process has said itself what was wrong
-        self._printer.show(f"error: {first} ended first (status {status}); see {self._printer.folder / first}.log")
+        self.printer.show(f"error: {first} ended first (status {status}); see {self.printer.folder / first}.log")
         return status if status > 0 else 1
 
     async def _end_all(self) -> None:
@@ -217,10 +211,10 @@ class Supervisor:
             child.send(signal.SIGTERM)
             child.send(signal.SIGCONT)  # one that is frozen hears nothing before
         if running := [child.ended for child in self._running()]:
-            await asyncio.wait(running, timeout=self._kill_s)
+            await asyncio.wait(running, timeout=self.kill_s)
         if hung := self._running():
             names = ", ".join(child.name for child in hung)
-            self._printer.show(f"error: {names} did not end within {self._kill_s:g} s and had to be killed")
+            self.printer.show(f"error: {names} did not end within {self.kill_s:g} s and had to be killed")
             for child in hung:
                 child.send(signal.SIGKILL)
             await asyncio.wait([child.ended for child in hung])

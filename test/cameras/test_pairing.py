@@ -1,6 +1,6 @@
 import pytest
 
-from bid_ros.cameras import FramePairing
+from bid_ros.cameras import FramePairing, PairWatch
 from bid_ros.core.errors import CameraError
 
 MS = 1_000_000
@@ -111,11 +111,17 @@ def test_skew_statistics():
     assert 2.0 < values["skew p99 ms"] < 40.0
 
 
-def test_names_cameras_that_stopped_or_never_came():
-    pairing = FramePairing(NAMES, 10, 0.02)
-    pairing.add("wrist", 1000 * MS, None)
-    assert pairing.stopped(1300 * MS, 0.3) == ("third_person",)
-    assert pairing.stopped(1301 * MS, 0.3) == NAMES
+def test_the_first_pair_may_take_longer_and_silent_cameras_are_named():
+    watch = PairWatch(NAMES, 5.0, 10_000 * MS)
+    watch.heard("wrist", 14_500 * MS)
+    assert watch.problem(15_000 * MS) == ("", False)
+    assert watch.problem(15_001 * MS) == ("no frame from third_person for 5 s", True)
+    watch.paired(16_000 * MS)
+    assert watch.problem(17_000 * MS) == ("", False)
+    for name in NAMES:
+        watch.heard(name, 17_000 * MS)
+    assert watch.problem(17_900 * MS) == ("no frames within the tolerance for 2 s", False)
+    assert watch.problem(18_001 * MS) == ("no frame from third_person, wrist for 2 s", True)
 
 
 @pytest.mark.parametrize(
