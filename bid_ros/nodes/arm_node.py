@@ -21,7 +21,7 @@ from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError
 from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.nodes import convert
-from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter, run_node
+from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.robots.base import ArmInfo, ArmState
 from bid_ros.robots.registry import build_arm, load_arm_config
@@ -292,9 +292,7 @@ def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:
     )
 
 
-def main() -> None:
-    """Run the arm node."""
-    run_node(ArmNode)
+main = ArmNode.main
 
 
 if __name__ == "__main__":

@@ -51,16 +51,16 @@ class Parameter:
 
     def descriptor(self) -> ParameterDescriptor:
         """Return the descriptor that ``ros2 param describe`` shows."""
-        descriptor = ParameterDescriptor(description=self.description, read_only=not self.changeable)
-        if self.minimum is None or self.maximum is None:
-            return descriptor
-        if isinstance(self.default, int):
-            descriptor.integer_range = [IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum), step=0)]
-        else:
-            descriptor.floating_point_range = [
-                FloatingPointRange(from_value=float(self.minimum), to_value=float(self.maximum), step=0.0)
-            ]
-        return descriptor
+        given: dict[str, Any] = {"description": self.description, "read_only": not self.changeable}
+        if self.minimum is not None and self.maximum is not None:
+            number = type(self.default)
+            ends = {"from_value": number(self.minimum), "to_value": number(self.maximum)}
+            given |= (
+                {"integer_range": [IntegerRange(**ends)]}
+                if number is int
+                else {"floating_point_range": [FloatingPointRange(**ends)]}
+            )
+        return ParameterDescriptor(**given)
 
 
 class BidNode(Node):
@@ -202,6 +202,11 @@ class BidNode(Node):
             why = "it compares stamps with this computer's clock"
             raise BidError(f"use_sim_time is true; valid for node '{self._role}' is false: {why}")
 
+    @classmethod
+    def main(cls) -> NoReturn:
+        """Run a node of this class, as :func:`run_node`."""
+        run_node(cls)
+
     def begin(self) -> None:
         """Open devices and files, and start threads. :meth:`close` follows, even if this raises. Nodes override it."""
 
@@ -242,7 +247,7 @@ class BidNode(Node):
         self._diagnostics_publisher.publish(DiagnosticArray(header=header(self.now_ns()), status=[status]))
 
 
-def run_node(factory: Callable[[], BidNode]) -> NoReturn:
+def run_node(factory: Callable[..., BidNode]) -> NoReturn:
     """Run one node and end the process: status 0, the node's own, 2 for bad input, or 1 for a defect."""
     ending = Ending()
     status = 1
@@ -258,7 +263,7 @@ def run_node(factory: Callable[[], BidNode]) -> NoReturn:
     ending.finish(status)
 
 
-def _run(factory: Callable[[], BidNode], ending: Ending) -> int:
+def _run(factory: Callable[..., BidNode], ending: Ending) -> int:
     raise_priority(0)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = SingleThreadedExecutor()

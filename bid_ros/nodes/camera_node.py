@@ -28,7 +28,7 @@ from bid_ros.cameras import (
 from bid_ros.core import topics
 from bid_ros.core.errors import CameraError
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter, run_node
+from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.convert import camera_info, header, transform_message
 from bid_ros.system.priority import raise_priority
 
@@ -206,9 +206,7 @@ class CameraNode(BidNode):
         self.get_logger().error(problem, throttle_duration_sec=2.0)
 
 
-def main() -> None:
-    """Run the camera node."""
-    run_node(CameraNode)
+main = CameraNode.main
 
 
 if __name__ == "__main__":

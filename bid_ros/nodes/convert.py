@@ -39,10 +39,10 @@ def duration_message(duration_ns: int) -> Duration:
     return Duration(sec=duration_ns // NANOSECONDS, nanosec=duration_ns % NANOSECONDS)
 
 
-def chunk_to_message(chunk: ActionChunk, task: Task, robot: str) -> ChunkMessage:
-    """Return the message of a chunk for a robot."""
+def chunk_to_message(chunk: ActionChunk, task: Task, robot: str, frame_prefix: str = "") -> ChunkMessage:
+    """Return the message of a chunk for a robot, with ``frame_prefix`` before the name of the chunk's frame."""
     return ChunkMessage(
-        header=header(chunk.stamp_ns, chunk.frame_id),
+        header=header(chunk.stamp_ns, frame_prefix + chunk.frame_id),
         robot=robot,
         dt=duration_message(chunk.dt_ns),
         source=chunk.source,

@@ -14,7 +14,7 @@ from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, SafetyState
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, HEARTBEAT
 from bid_ros.episodes.log import EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import EpisodeResult, format_summary, write_run
-from bid_ros.nodes.base import Parameter, run_node
+from bid_ros.nodes.base import Parameter
 from bid_ros.nodes.convert import header
 from bid_ros.nodes.operator import RobotOperator, TwinOperator
 from bid_ros.nodes.sequence import SequenceNode
@@ -179,9 +179,7 @@ class EpisodeNode(SequenceNode):
         print(format_summary(summary), flush=True)
 
 
-def main() -> None:
-    """Run the episode node."""
-    run_node(EpisodeNode)
+main = EpisodeNode.main
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bid_ros.core.errors import BidError
@@ -21,16 +22,13 @@ def subscribe_features(node: BidNode, task: Task, observe: Callable[[str, int, A
     topics = recorded_topics(task)
     for feature in task.observation:
         name = feature_topic(feature)
-        node.subscribe(name, _handler(node, feature, observe), topics[name])
+        node.subscribe(name, partial(_take, node, feature, observe), topics[name])
 
 
-def _handler(node: BidNode, feature: Feature, observe: Callable[[str, int, Any], None]) -> Callable[[Any], None]:
-    def handle(message: Any) -> None:
-        try:
-            value = extract(feature, message)
-        except BidError as error:
-            node.get_logger().warning(str(error), throttle_duration_sec=1.0)
-            return
-        observe(feature.name, sample_ns(message, node.now_ns()), value)
-
-    return handle
+def _take(node: BidNode, feature: Feature, observe: Callable[[str, int, Any], None], message: Any) -> None:
+    try:
+        value = extract(feature, message)
+    except BidError as error:
+        node.get_logger().warning(str(error), throttle_duration_sec=1.0)
+        return
+    observe(feature.name, sample_ns(message, node.now_ns()), value)

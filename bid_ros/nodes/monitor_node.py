@@ -17,7 +17,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from bid_msgs.msg import Decision, SafetyState
 from bid_ros.cameras import encode_image, load_cameras
 from bid_ros.core.topics import DECISION, IMAGES, MARKERS, OVERLAY, SAFETY_STATE, Topic, camera_topic
-from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.views.frames import DecisionPainter, decision_text, positions_of
 
 PARAMETERS = (
@@ -111,9 +111,7 @@ def _point(position: NDArray[np.floating]) -> Point:
     return Point(x=x, y=y, z=z)
 
 
-def main() -> None:
-    """Run the monitor node."""
-    run_node(MonitorNode)
+main = MonitorNode.main
 
 
 if __name__ == "__main__":

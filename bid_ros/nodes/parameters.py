@@ -8,7 +8,6 @@ from typing import Any
 
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
-from bid_ros.nodes.base import Parameter
 from bid_ros.system.description import NodeSpec
 
 
@@ -18,15 +17,12 @@ def check_parameters(specs: Iterable[NodeSpec]) -> int:
     Raises:
         BidError: a node has no such parameter, or its value is of another type or outside its range.
     """
-    return sum(_check(spec.name, spec.parameters, _declared(spec)) for spec in specs)
+    return sum(_check(spec.name, spec.executable, spec.parameters) for spec in specs)
 
 
-def _declared(spec: NodeSpec) -> Mapping[str, Parameter]:
-    module = importlib.import_module(f"bid_ros.nodes.{spec.executable}")
-    return {parameter.name: parameter for parameter in module.PARAMETERS}
-
-
-def _check(node: str, given: Mapping[str, Any], declared: Mapping[str, Parameter]) -> int:
+def _check(node: str, executable: str, given: Mapping[str, Any]) -> int:
+    module = importlib.import_module(f"bid_ros.nodes.{executable}")
+    declared = {parameter.name: parameter for parameter in module.PARAMETERS}
     for name, value in given.items():
         if name not in declared:
             raise BidError(f"node '{node}' has no parameter '{name}'; valid are {', '.join(declared)}")

@@ -16,7 +16,7 @@ from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.decoding import Decoder
-from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.nodes.convert import chunk_to_message, decision_to_message
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
@@ -215,9 +215,7 @@ class PolicyNode(BidNode):
         return is_fresh(self._complete_ns.get(stamp, 0), time.monotonic_ns(), self._task.dt_ns)
 
 
-def main() -> None:
-    """Run the policy node."""
-    run_node(PolicyNode)
+main = PolicyNode.main
 
 
 if __name__ == "__main__":

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, recorded_topics
-from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.nodes.topics import message_type, profile
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.writer import BagWriter
@@ -48,8 +48,8 @@ class RecorderNode(BidNode):
         for name, topic in self._topics.items():
             # A longer queue than the publisher's: the recorder may fall behind for a moment, and no node waits for it.
             qos = profile(topic.qos, max(DEPTH, topic.qos.depth))
-            handler = self._handler(self._writer, self.resolve_topic_name(name))
-            self.create_subscription(self._types[name], name, handler, qos, raw=True)
+            take = partial(self._take, self._writer, self.resolve_topic_name(name))
+            self.create_subscription(self._types[name], name, take, qos, raw=True)
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return the messages written and dropped."""
@@ -71,24 +71,19 @@ class RecorderNode(BidNode):
         about = {"namespace": namespace, "frame_prefix": self.frame_prefix}
         return {**about, **({"remapped": json.dumps(remapped)} if remapped else {})}
 
-    def _handler(self, writer: BagWriter, topic: str) -> Callable[[Any], None]:
-        def handle(data: bytes) -> None:
-            now = self.now_ns()
-            self._problem = "" if now else NO_TIME
-            if not now:
-                return
-            try:
-                writer.write(topic, now, data)
-            except RecordingError as error:
-                self._problem = str(error)
-                self.get_logger().error(self._problem, throttle_duration_sec=5.0)
-
-        return handle
+    def _take(self, writer: BagWriter, topic: str, data: bytes) -> None:
+        now = self.now_ns()
+        self._problem = "" if now else NO_TIME
+        if not now:
+            return
+        try:
+            writer.write(topic, now, data)
+        except RecordingError as error:
+            self._problem = str(error)
+            self.get_logger().error(self._problem, throttle_duration_sec=5.0)
 
 
-def main() -> None:
-    """Run the recorder node."""
-    run_node(RecorderNode)
+main = RecorderNode.main
 
 
 if __name__ == "__main__":

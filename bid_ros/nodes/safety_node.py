@@ -15,7 +15,7 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, TOOL_POSE, chunk_topic
-from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter, run_node
+from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.safety import PRIORITY, Arbiter, Envelope, Grants, Verdict, Watchdog, WatchdogConfig, refused
@@ -156,9 +156,7 @@ class SafetyNode(BidNode):
         self._states.publish(message)
 
 
-def main() -> None:
-    """Run the safety node."""
-    run_node(SafetyNode)
+main = SafetyNode.main
 
 
 if __name__ == "__main__":

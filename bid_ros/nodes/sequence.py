@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
@@ -133,8 +132,7 @@ class SequenceNode(BidNode):
         while time.monotonic() < end and not (until is not None and until()):
             self.check()
             chunk = plan.chunk_at(self.now_ns(), CHUNK_STEPS, CHUNK_DT_NS)
-            chunk = replace(chunk, frame_id=self.frame_prefix + chunk.frame_id)
-            self._chunks.publish(chunk_to_message(chunk, self.task, self.robot))
+            self._chunks.publish(chunk_to_message(chunk, self.task, self.robot, self.frame_prefix))
             self.closing.wait(0.05)
 
     def _on_status(self, message: ArmStatus) -> None:

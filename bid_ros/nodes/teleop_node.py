@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from bid_msgs.msg import EpisodeEvent
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import BODIES, EPISODE_EVENT, TELEOP_CHUNK, TOOL_POSE, body_topic
-from bid_ros.nodes.base import BidNode, Parameter, run_node
+from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.safety import Grants
@@ -86,13 +85,10 @@ class TeleopNode(BidNode):
             return
         chunk = self._device.chunk_at(self.now_ns(), self.value("steps"), round(self.value("dt_s") * 1e9))
         if chunk is not None:
-            chunk = replace(chunk, frame_id=self.frame_prefix + chunk.frame_id)
-            self._chunks.publish(chunk_to_message(chunk, self._task, self.robot))
+            self._chunks.publish(chunk_to_message(chunk, self._task, self.robot, self.frame_prefix))
 
 
-def main() -> None:
-    """Run the teleoperation node."""
-    run_node(TeleopNode)
+main = TeleopNode.main
 
 
 if __name__ == "__main__":

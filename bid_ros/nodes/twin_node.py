@@ -12,7 +12,7 @@ from bid_msgs.srv import ResetEpisode
 from bid_ros.core.errors import BidError
 from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, SCENES, TWIN_RESET, TWIN_SCENE, body_topic
-from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter, run_node
+from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.convert import header, pose_stamped
 from bid_ros.system.priority import raise_priority
 from bid_ros.tasks.twins import build_twin
@@ -89,9 +89,7 @@ class TwinNode(BidNode):
             self._bodies[name].publish(pose_stamped(state.stamp_ns, self._frame, *pose))
 
 
-def main() -> None:
-    """Run the twin node."""
-    run_node(TwinNode)
+main = TwinNode.main
 
 
 if __name__ == "__main__":
