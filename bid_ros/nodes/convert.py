@@ -107,11 +107,16 @@ def decision_to_message(record: DecisionRecord, task: Task, **said: Any) -> Deci
     )
 
 
+def point(position: ArrayLike) -> Point:
+    """Return the point message of a position (3,) in m."""
+    x, y, z = map(float, np.asarray(position))
+    return Point(x=x, y=y, z=z)
+
+
 def pose_message(position: ArrayLike, quaternion: ArrayLike) -> Pose:
     """Return the pose message of a position (3,) in m and a quaternion (4,) xyzw."""
-    px, py, pz = (float(value) for value in np.asarray(position))
-    qx, qy, qz, qw = (float(value) for value in np.asarray(quaternion))
-    return Pose(position=Point(x=px, y=py, z=pz), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+    x, y, z, w = map(float, np.asarray(quaternion))
+    return Pose(position=point(position), orientation=Quaternion(x=x, y=y, z=z, w=w))
 
 
 def pose_stamped(stamp_ns: int, frame_id: str, position: ArrayLike, quaternion: ArrayLike) -> PoseStamped:

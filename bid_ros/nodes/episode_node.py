@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from rclpy.duration import Duration
@@ -72,6 +73,7 @@ class EpisodeNode(SequenceNode):
 
     def on_status(self, message: ArmStatus) -> None:
         """Note the age of the command that the arm follows."""
+        super().on_status(message)
         if self._running is not None and message.mode == ArmStatus.TRACKING and message.source == "policy":
             self._running.command_age_ms.append(message.command_age * 1e3)
 
@@ -126,7 +128,7 @@ class EpisodeNode(SequenceNode):
         self._running = self._log
         self._log.start_episode()
         try:
-            outcome = self._operator.judge(episode, started, self.task.episode_timeout)
+            outcome = self._operator.judge(started, self.task.episode_timeout, partial(self._progress, episode))
             if outcome == "success":
                 rested = time.monotonic() + self.value("record_rest")
                 self.wait(lambda: time.monotonic() >= rested, 2 * self.value("record_rest"), "the rest")
@@ -147,8 +149,7 @@ class EpisodeNode(SequenceNode):
         self._events.wait_for_all_acked(Duration(seconds=ACKNOWLEDGED_S))
         print(f"episode {event.episode + 1}: {outcome} after {duration_s:.1f} s", flush=True)
 
-    def progress(self, episode: int, elapsed_s: float, extra: str) -> None:
-        """Print the live progress line of an episode."""
+    def _progress(self, episode: int, elapsed_s: float, extra: str) -> None:
         log = self._log
         self._say(
             f"episode {episode + 1}/{self.value('episodes')}  {elapsed_s:4.1f} s  {extra}  decisions {log.decisions}  "

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point, Vector3
+from geometry_msgs.msg import Vector3
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 from std_msgs.msg import ColorRGBA
@@ -18,6 +18,7 @@ from bid_msgs.msg import Decision, SafetyState
 from bid_ros.cameras import encode_image, load_cameras
 from bid_ros.core.topics import DECISION, IMAGES, MARKERS, OVERLAY, SAFETY_STATE, Topic, camera_topic
 from bid_ros.nodes.base import BidNode, Parameter
+from bid_ros.nodes.convert import point
 from bid_ros.views.frames import DecisionPainter, decision_text, positions_of
 
 PARAMETERS = (
@@ -84,7 +85,7 @@ class MonitorNode(BidNode):
     def _lines(self, message: Decision, name: str, chunks: NDArray[np.float64]) -> Marker:
         marker = self._marker(name, Marker.LINE_LIST, WIDTHS.get(name, 0.0015))
         marker.header = message.header
-        marker.points = [_point(p) for chunk in chunks for pair in pairwise(chunk) for p in pair]
+        marker.points = [point(p) for chunk in chunks for pair in pairwise(chunk) for p in pair]
         return marker
 
     def _publish_workspace(self) -> None:
@@ -92,8 +93,8 @@ class MonitorNode(BidNode):
         marker = self._marker("workspace", Marker.CUBE, 0.0)
         marker.header.frame_id = self._task.base_frame
         low, high = np.array(limits.workspace_min), np.array(limits.workspace_max)
-        size = _point(high - low)
-        marker.pose.position = _point((low + high) / 2)
+        size = point(high - low)
+        marker.pose.position = point((low + high) / 2)
         marker.scale = Vector3(x=size.x, y=size.y, z=size.z)
         marker.color.a = 0.08
         self._markers.publish(MarkerArray(markers=[marker]))
@@ -104,11 +105,6 @@ class MonitorNode(BidNode):
         marker.scale.x = width
         marker.pose.orientation.w = 1.0
         return marker
-
-
-def _point(position: NDArray[np.floating]) -> Point:
-    x, y, z = map(float, position)
-    return Point(x=x, y=y, z=z)
 
 
 main = MonitorNode.main

@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -64,8 +65,14 @@ class Operator(ABC):
         if self._setup.held is not None:
             self._node.hold(start, DOWN, CLOSED, self._grasped, GRASPING_S, "the grasp")
 
-    def judge(self, episode: int, started: float, timeout_s: float) -> str:
-        """Block until the episode is over. Return its outcome: success, timeout or, for example, dropped."""
+    def judge(self, started: float, timeout_s: float, show: Callable[[float, str], None]) -> str:
+        """Block until the episode is over. Return its outcome: success, timeout or, for example, dropped.
+
+        Args:
+            started: steady time of the start in s.
+            timeout_s: longest duration in s.
+            show: takes the time since the start in s, and a word about the scene, ten times a second.
+        """
         self._outcome = ""
         try:
             while True:
@@ -75,7 +82,7 @@ class Operator(ABC):
                     return self._outcome
                 if elapsed > timeout_s:
                     return self._timeout
-                self._node.progress(episode, elapsed, self._progress())
+                show(elapsed, self._progress())
                 time.sleep(0.1)
         finally:
             self._outcome = None
@@ -121,10 +128,10 @@ class TwinOperator(Operator):
             node.move_to(position, DOWN, opening)
             node.hold(position, DOWN, opening, lambda: not node.status.gripper_busy, GRASPING_S, "the fingers' rest")
 
-    def judge(self, episode: int, started: float, timeout_s: float) -> str:
+    def judge(self, started: float, timeout_s: float, show: Callable[[float, str], None]) -> str:
         """Score from physics while the policy acts."""
         self._score.reset()
-        return super().judge(episode, started, timeout_s)
+        return super().judge(started, timeout_s, show)
 
     def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
         node, width, opened = self._node, self._setup.open_width, self._setup.opened

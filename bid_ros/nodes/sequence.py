@@ -51,15 +51,9 @@ class SequenceNode(BidNode):
         self._granted: tuple[str, ...] = ()
         self._granted_at = 0.0
         self._grants_sent = 0
-        self.subscribe(ARM_STATUS, self._on_status)
+        self.subscribe(ARM_STATUS, self.on_status)
         self.subscribe(TOOL_POSE, self._on_tool)
         self.subscribe(SAFETY_STATE, self._on_safety)
-
-    def on_status(self, message: ArmStatus) -> None:
-        """Take one status of the arm. Subclasses override it."""
-
-    def progress(self, episode: int, elapsed_s: float, extra: str) -> None:
-        """Show the progress of an episode. Subclasses override it."""
 
     def wait(
         self, condition: Callable[[], bool], timeout_s: float, what: str, missing: Callable[[], str] | None = None
@@ -135,10 +129,10 @@ class SequenceNode(BidNode):
             self._chunks.publish(chunk_to_message(chunk, self.task, self.robot, self.frame_prefix))
             self.closing.wait(0.05)
 
-    def _on_status(self, message: ArmStatus) -> None:
+    def on_status(self, message: ArmStatus) -> None:
+        """Take one status of the arm. A subclass may do more with it."""
         with self._arrived:
             self.status = message
-            self.on_status(message)
             self._arrived.notify_all()
 
     def _on_tool(self, message: PoseStamped) -> None:

@@ -64,6 +64,8 @@ def _write(path: Path, robot: str) -> None:
     found = ROBOTS.find(robot).template
     template = Path(found) if Path(found).is_absolute() else share("config", found)
     own, name = share("config", "new", "table"), path.resolve().name
+    # The template's, where it has one.
+    shared = ((template if (template / file).is_file() else own) / file for file in ("nodes.yaml", "view.rviz"))
     files = {
         "task.yaml": _task((own / "task.yaml").read_text(), (template / "task.yaml").read_text(), name),
         "robot.yaml": (template / "robot.yaml").read_text(),
@@ -71,7 +73,7 @@ def _write(path: Path, robot: str) -> None:
         "cameras.yaml": (own / "cameras.yaml").read_text()
         + "".join(map(_camera, load_task(template / "task.yaml").cameras)),
         "README.md": (own / "README.md").read_text().replace("NAME", name).replace("ROBOT", robot),
-        **{file: _first(file, template, own).read_text() for file in ("nodes.yaml", "view.rviz")},
+        **{file.name: file.read_text() for file in shared},
     }
     _write_files(path, files)
 
@@ -81,11 +83,6 @@ def _write_files(path: Path, files: Mapping[str, str]) -> None:
     path.mkdir(parents=True, exist_ok=True)
     for file, text in files.items():
         (path / file).write_text(re.sub(r"(?<=\$schema=)(\.\./)+schemas", str(share("config", "schemas")), text))
-
-
-def _first(file: str, *folders: Path) -> Path:
-    """Return the file in the first folder that has it."""
-    return next(folder / file for folder in folders if (folder / file).is_file())
 
 
 def _task(head: str, template: str, name: str) -> str:

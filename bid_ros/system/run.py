@@ -11,18 +11,12 @@ from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
 
-_RANGES = {
-    "samples": (1, 256),
-    "action_horizon": (1, 64),
-    "episodes": (1, 100_000),
-    "moving": (0.0, 0.1),
-    "seed": (0, 2**31 - 1),
-}
 LOG_LEVELS: Final = ("debug", "info", "warn", "error", "fatal")
 
 
-def _argument(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"help": text})
+def _argument(default: Any, text: str, *ends: float) -> Any:
+    """Return the field of an argument; ``ends`` are those of the valid range of a number."""
+    return field(default=default, metadata={"help": text, "ends": ends})
 
 
 @dataclass(frozen=True)
@@ -37,12 +31,14 @@ class RunArguments:
     acts: str | None = _argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
     styles: tuple[str, ...] = _argument((), "styles of scripted demonstrations, the episodes in them in turn")
     decoder: str | None = _argument(None, "how chunks are chosen (default: system.yaml's)")
-    samples: int | None = _argument(None, "N, strong samples a decision (default: system.yaml's)")
-    action_horizon: int | None = _argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)")
+    samples: int | None = _argument(None, "N, strong samples a decision (default: system.yaml's)", 1, 256)
+    action_horizon: int | None = _argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)", 1, 64)
     bundle: str = _argument("", "folder of the policy bundle (default: system.yaml's)")
-    moving: float | None = _argument(None, "m/s of what moves in the twin's scene, 0 = static (default: system.yaml's)")
-    episodes: int = _argument(3, "how many episodes")
-    seed: int = _argument(0, "seed of the first episode")
+    moving: float | None = _argument(
+        None, "m/s of what moves in the twin's scene, 0 = static (default: system.yaml's)", 0.0, 0.1
+    )
+    episodes: int = _argument(3, "how many episodes", 1, 100_000)
+    seed: int = _argument(0, "seed of the first episode", 0, 2**31 - 1)
     rviz: bool = _argument(False, "start RViz, and the monitor that draws into it")
     record: bool = _argument(True, "write a bag")
     out: str = _argument("out", "folder for everything the run writes")
@@ -51,9 +47,10 @@ class RunArguments:
     log_level: str = _argument("info", f"of every node: {', '.join(LOG_LEVELS)}")
 
     def __post_init__(self) -> None:
-        for name, (low, high) in _RANGES.items():
-            if getattr(self, name) is not None:
-                check_range("", name, getattr(self, name), low, high, BidError)
+        for item in fields(self):
+            if item.metadata["ends"] and getattr(self, item.name) is not None:
+                low, high = item.metadata["ends"]
+                check_range("", item.name, getattr(self, item.name), low, high, BidError)
         check_namespace(self.namespace)
         if self.log_level not in LOG_LEVELS:
             raise BidError(f"log_level is '{self.log_level}'; valid are {', '.join(LOG_LEVELS)}")

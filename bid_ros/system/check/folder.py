@@ -9,8 +9,8 @@ from bid_ros.cameras import load_cameras
 from bid_ros.core.settings import read_yaml
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.check.finding import Finding, tried
-from bid_ros.system.description import describe
-from bid_ros.system.folder import System
+from bid_ros.system.description import decided, describe
+from bid_ros.system.folder import POLICY, System
 from bid_ros.system.preparation import check_policy
 from bid_ros.system.run import RunArguments
 from bid_ros.tasks.registry import kind_of
@@ -62,10 +62,8 @@ def _parameters(system: System) -> str:
 
 def _acts(system: System, arguments: RunArguments) -> str:
     """Hold bundle, decoder, device and parameters against the task, as ``bid up`` does before it starts anything."""
-    specs = describe(system, arguments)
-    check_policy(specs)
-    for spec in specs:
-        if spec.executable == "policy_node":
-            chosen = spec.parameters
-            return f"policy {Path(chosen['bundle']).name}, decoder {chosen['decoder']}, N = {chosen['samples']}"
-    return next(f"device {spec.parameters['device']}" for spec in specs if spec.executable == "teleop_node")
+    check_policy(describe(system, arguments))
+    run = decided(system, arguments)
+    if run.acts != POLICY:
+        return f"device {run.acts}"
+    return f"policy {Path(run.policy.bundle).name}, decoder {run.policy.decoder}, N = {run.policy.samples}"
