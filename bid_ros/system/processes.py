@@ -191,13 +191,10 @@ class Supervisor:
             for child in self._children:
                 if child.ended.done():
                     return self._status(child.name, child.ended.result())
-            hung = [child.name for child in self._children if self._is_hung(child)]
-            if hung:
+            latest = time.monotonic() - self.hung_s
+            if hung := [child.name for child in self._children if child.alive_at and child.alive_at < latest]:
                 self.printer.show(f"error: {', '.join(hung)} hung: no sign of life for {self.hung_s:g} s")
                 return 1
-
-    def _is_hung(self, child: _Child) -> bool:
-        return child.alive_at is not None and time.monotonic() - child.alive_at > self.hung_s
 
     def _status(self, first: str, status: int) -> int:
         """Return the status of a run that this process ended; only the foreground can make it a success."""
