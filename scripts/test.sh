@@ -8,9 +8,7 @@ bin=$(realpath "$1")/bin
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-drivers=(test/robots/ur/test_lies.py test/robots/ur/test_network.py test/robots/test_contract.py)
-arms=(test/nodes/test_arm_node.py test/nodes/test_ur_system_faults.py)
-systems=(test/nodes/test_cli.py test/nodes/test_in_charge.py test/commands/test_new.py test/commands/test_check.py test/outside)
+systems=(test/commands/test_new.py test/commands/test_check.py test/outside)
 ignored() { printf -- '--ignore=%s ' "$@"; }
 
 declare -A lanes=()
@@ -24,14 +22,11 @@ lane() {
 }
 pytest=("$bin/python" -m pytest)
 
-lane drivers -10 "${pytest[@]}" "${drivers[@]}"
+lane arms -10 "${pytest[@]}" test/robots test/nodes/test_arm_node.py
 # shellcheck disable=SC2046  # one word for each file
-lane robots -10 "${pytest[@]}" test/robots "${arms[@]}" $(ignored "${drivers[@]}")
-lane systems -10 "${pytest[@]}" "${systems[@]}"
+lane nodes -5 "${pytest[@]}" test/nodes test/system "${systems[@]}" $(ignored test/nodes/test_arm_node.py)
 # shellcheck disable=SC2046
-lane nodes -5 "${pytest[@]}" test/nodes test/system $(ignored "${arms[@]}" "${systems[@]}")
-# shellcheck disable=SC2046
-lane computing 0 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
+lane computing 5 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
   "${pytest[@]}" $(ignored test/robots test/nodes test/system "${systems[@]}")
 
 trap 'for pid in "${lanes[@]}"; do kill -TERM -- "-$pid"; done; exit 130' INT TERM
