@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+import yaml
 from std_srvs.srv import SetBool, Trigger
 from tiny_bundle import make_tiny_bundle
 
@@ -197,16 +198,21 @@ def assert_moved_inside_the_limits(bag, task):
     assert json.loads(done.stdout)["changes_of_chunk"] > 0
 
 
+@pytest.fixture
+def patient(tmp_path) -> str:
+    """A parameter file with longer deadlines: a computer that tests share stutters, which is no fault of a node."""
+    file = tmp_path / "patient.yaml"
+    nodes = {name: {"ros__parameters": {"heartbeat_deadline_s": 2.0}} for name in ("arm", "safety")}
+    file.write_text(yaml.safe_dump(nodes))
+    return str(file)
+
+
 @pytest.mark.timeout(300)
-def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_domain):
+def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_domain, patient):
     out = tmp_path / "out"
     command = f"up ur5_pick --acts scripted --styles clean --episodes 1 --moving 0 --seed 3 --json --out {out}".split()
     command += ["--namespace", "cell/right"]
-    for _ in range(3):
-        done = bid(*command, limit_s=90)
-        # A stutter of a busy computer is silence to safety and to the robot, and rightly stops the run.
-        if done.returncode != 3:
-            break
+    done = bid(*command, "--parameters", patient, limit_s=90)
     assert done.returncode == 0, done.stderr
     run = json.loads(done.stdout)
     assert (run["task"], run["episodes"], run["successes"]) == ("ur5_pick", 1, 1)
@@ -226,16 +232,13 @@ def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_
 
 
 @pytest.mark.timeout(240)
-def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain):
+def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain, patient):
     shipped = root / "models" / "franka_place"
     task = load_task(root / "config" / "franka_place" / "task.yaml")
     bundle = shipped if shipped.is_dir() else make_tiny_bundle(tmp_path / "bundle", task)
     out = tmp_path / "out"
     command = f"up franka_place --episodes 1 --moving 0 --decoder bid --samples 4 --json --bundle {bundle} --out {out}"
-    done = bid(*command.split(), limit_s=100)
-    if done.returncode == 3 and not json.loads((out / "run.json").read_text())["results"]:
-        # A stutter of a busy computer while everything starts is a silent camera to safety, and rightly stops the run.
-        done = bid(*command.split(), limit_s=100)
+    done = bid(*command.split(), "--parameters", patient, limit_s=100)
     # What an untrained policy asks for is noise around its pose, which safety may have to stop.
     assert done.returncode in (0, 3), done.stderr
     assert "Traceback" not in done.stderr
