@@ -79,6 +79,8 @@ class ArmNode(BidNode):
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
         self.subscribe(topics.HEARTBEAT, self._on_heartbeat)
         self._wait_for_company(time.monotonic() + self.value("company_wait_s"))
+        if self.ended:  # nothing is connected for a run that ends
+            return
         self._connect(time.monotonic() + self.value("connect_wait_s"))
         self._arm.start()
         self._begin(self._arm.state())

@@ -28,7 +28,7 @@ from bid_ros.nodes.topics import message_type, profile
 from bid_ros.system.ending import Ending
 from bid_ros.system.priority import raise_priority
 
-WORK_PERIOD_S, WORK_LIMIT_S = 0.1, 0.3  # of the executor, which is the work of most nodes
+WORK_PERIOD_S, WORK_LIMIT_S = 0.05, 0.2  # of the executor, which is the work of most nodes
 LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
 # Steps of niceness. Nodes on the way of a set-point to the robot must not wait for nodes that compute, and must not
 # mistake their own delay for the silence of others. A twin stands for hardware, which no load slows down.
@@ -233,6 +233,8 @@ class BidNode(Node):
             self.change({parameter.name: parameter.value for parameter in parameters})
         except BidError as error:
             return SetParametersResult(successful=False, reason=str(error))
+        except Exception as error:  # of another package's decoder, say: it must not end a node that moves an arm
+            return SetParametersResult(successful=False, reason=f"{type(error).__name__}: {error}")
         return SetParametersResult(successful=True)
 
     def _publish_diagnostics(self) -> None:
@@ -268,12 +270,13 @@ def _run(factory: Callable[..., BidNode], ending: Ending) -> int:
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = SingleThreadedExecutor()
     node = factory()
-    node.create_timer(1.0, ending.alive)
     ending.commit(node.end)
     node.pulse.start()
     try:
         executor.add_node(node)
         node.begin()
+        # From here on: to connect to a robot may take long, and has a limit of its own.
+        node.create_timer(1.0, ending.alive)
         _spin(executor, node)
     finally:
         node.close()

@@ -39,7 +39,7 @@ PARAMETERS = (
     Parameter("tolerance_s", 0.02, "largest difference in s between the stamps of one pair", 0.0, 1.0),
     Parameter("open_timeout_s", 10.0, "time in s within which every camera must have delivered a frame", 0.5, 120.0),
 )
-STALLED_S = 0.3  # s without a pair, after which there is no heartbeat
+STALLED_PERIODS = 1.5  # without a pair, after which there is no heartbeat
 WAITING = "waiting for "
 
 
@@ -50,7 +50,7 @@ class CameraNode(BidNode):
     """
 
     def __init__(self) -> None:
-        super().__init__("camera", PARAMETERS, work_limit_s=STALLED_S)
+        super().__init__("camera", PARAMETERS, work_limit_s=STALLED_PERIODS)
         self._task = self.load_task()
         self._features = {feature.name: feature for feature in self._task.cameras}
         names = list(self._features)
@@ -59,6 +59,7 @@ class CameraNode(BidNode):
             name: ImageFitter(name, camera.crop, self._features[name].shape) for name, camera in self._cameras.items()
         }
         rate = min(feature.rate_hz for feature in self._task.cameras)
+        self.pulse.limit_s = STALLED_PERIODS / rate
         self._pairing = FramePairing(names, rate, self.value("tolerance_s"))
         self._images = {name: self.advertise(topics.camera_topic(name), topics.IMAGES) for name in names}
         self._infos = {name: self.advertise(topics.camera_info_topic(name), topics.CALIBRATIONS) for name in names}

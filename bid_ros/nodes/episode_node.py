@@ -105,14 +105,15 @@ class EpisodeNode(SequenceNode):
     def _wait_for_the_nodes(self, ready_s: float) -> None:
         self._say("waiting for the nodes")
         self.wait(lambda: self.status is not None and self.tool is not None, ready_s, "a sign of life of the arm")
+        everybody, waiting = "a sign of life of every node", lambda: f"waiting for {', '.join(sorted(self._missing))}"
+        self.wait(lambda: not self._missing, ready_s, everybody, waiting)
+        # Last: until the first grant the safety node goes back to waiting whenever a node is silent.
         self.wait(
             lambda: self.safety is not None and self.safety.state == SafetyState.RUNNING,
             ready_s,
             "a sign of life of every required node",
             lambda: self.safety.reason if self.safety is not None else "the safety node says nothing",
         )
-        everybody, waiting = "a sign of life of every node", lambda: f"waiting for {', '.join(sorted(self._missing))}"
-        self.wait(lambda: not self._missing, ready_s, everybody, waiting)
 
     def _episode(self, episode: int) -> None:
         seed = self.value("seed") + episode

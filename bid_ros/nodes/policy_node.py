@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ObservationError
 from bid_ros.core.observation import ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
@@ -39,9 +40,7 @@ PARAMETERS = (
         256,
         changeable=True,
     ),
-    Parameter(
-        "action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64, changeable=True
-    ),
+    Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
     Parameter("runtime", "auto", "network runtime: auto, openvino or onnx"),
     Parameter("threads", 1, "inference threads", 1, 64),
     Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
@@ -52,8 +51,8 @@ PARAMETERS = (
     ),
 )
 SOURCE = "policy"
-CHOICE = ("decoder", "samples", "action_horizon")
-STALLED_S = 0.5  # s in one decision, or without one, after which there is no heartbeat
+CHOICE = ("decoder", "samples")
+STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then there is no heartbeat
 
 
 class PolicyNode(BidNode):
@@ -62,6 +61,7 @@ class PolicyNode(BidNode):
     def __init__(self) -> None:
         super().__init__("policy", PARAMETERS, work_limit_s=STALLED_S)
         self._task = self.load_task()
+        self.pulse.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
         self._bundle = load_bundle(Path(self.value("bundle")), load_task(self.value("task")))
         self._policy = load_policy(self._bundle, self._task, self.value("runtime"), self.value("threads"))
         self._choice = {name: self.value(name) for name in CHOICE}
@@ -114,7 +114,7 @@ class PolicyNode(BidNode):
         self._thread.stop()
 
     def change(self, values: Mapping[str, Any]) -> None:
-        """Take another decoder, N or action horizon from the next decision on. The decision memory begins anew.
+        """Take another decoder or N when nobody grants the policy, so at the latest before the next episode.
 
         Raises:
             BidError: a value is not possible. Then no parameter changes.
@@ -129,17 +129,25 @@ class PolicyNode(BidNode):
             self._next_decoder = decoder, choice["samples"]
 
     def _build_decoder(self, choice: Mapping[str, Any]) -> Decoder:
-        return bundle_decoder(choice["decoder"], self._bundle, self._task, choice["samples"], choice["action_horizon"])
+        return bundle_decoder(
+            choice["decoder"], self._bundle, self._task, choice["samples"], self.value("action_horizon")
+        )
 
     def _take_next_decoder(self) -> None:
-        """Change the decoder between two decisions. Only the decision thread uses policy and decision memory."""
+        """Change the decoder between two episodes: what it warms up takes too long for an arm in motion.
+
+        Only the decision thread uses policy and decision memory.
+        """
+        if self._may_move():
+            return
         with self._lock:
             found, self._next_decoder = self._next_decoder, None
         if found is None:
             return
         self._decoder, samples = found
-        self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"))
+        self._maker.use(self._decoder)
         self._policy.warm_up(samples)
+        self.worked()
         self.get_logger().info(f"decides from now on: {self._decoder.name}, N = {samples}")
 
     def _observe(self, name: str, stamp_ns: int, value: Any) -> None:

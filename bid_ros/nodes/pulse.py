@@ -23,12 +23,12 @@ class Pulse:
 
     Args:
         send: publishes one heartbeat; takes the age of the work in s.
-        limit_s: the heartbeat pauses while the last step of the work is older than this, s.
+        limit_s: the heartbeat pauses while the last step of the work is older than this, s. It may be changed.
     """
 
     def __init__(self, send: Callable[[float], None], limit_s: float) -> None:
         self._send = send
-        self._limit_s = limit_s
+        self.limit_s = limit_s
         self._worked_ns: int | None = None
         self._raised = False
         self._thread = PeriodicThread("pulse", round(PERIOD_S * NANOSECONDS), self._tick)
@@ -52,5 +52,5 @@ class Pulse:
         if self._worked_ns is None:
             return
         age_s = (time.monotonic_ns() - self._worked_ns) / NANOSECONDS
-        if age_s <= self._limit_s:
+        if age_s <= self.limit_s:
             self._send(max(0.0, age_s))

@@ -31,11 +31,14 @@ PARAMETERS = (
 )
 
 
+STALLED_S = 0.1  # s without a check of all deadlines, after which the safety node gives no heartbeat
+
+
 class SafetyNode(BidNode):
     """Forwards whole chunks that keep every limit. Refuses the others, latches a stop, and publishes why."""
 
     def __init__(self) -> None:
-        super().__init__("safety", PARAMETERS)
+        super().__init__("safety", PARAMETERS, work_limit_s=STALLED_S)
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
         self._envelope = Envelope(self._task)
@@ -107,6 +110,9 @@ class SafetyNode(BidNode):
             self._forward.publish(message)
             self._forwarded += 1
             self._last_source = source
+        elif verdict.ok:
+            why = self._watchdog.reason
+            self.get_logger().info(f"held back a chunk of '{source}': {why}", throttle_duration_sec=2.0)
 
     def _judge(self, source: str, verdict: Verdict, steady: int) -> bool:
         allowed = self._watchdog.judge(verdict, steady)
@@ -122,6 +128,7 @@ class SafetyNode(BidNode):
         return self._tool[1]
 
     def _tick(self) -> None:
+        self.worked()
         now = time.monotonic_ns()
         self._watchdog.lapse(self._grants.lapsed(now))
         self._act(self._watchdog.tick(now))

@@ -72,7 +72,8 @@ class SequenceNode(BidNode):
         with self._arrived:
             while not condition():
                 self.check()
-                if not self._arrived.wait(timeout=0.05) and time.monotonic() > deadline:
+                self._arrived.wait(timeout=0.05)
+                if time.monotonic() > deadline:
                     problem = f"aborted: {what} did not happen within {timeout_s:g} s"
                     raise EpisodeStopped(f"{problem}: {missing()}" if missing else problem)
 
@@ -88,6 +89,9 @@ class SequenceNode(BidNode):
             raise EpisodeStopped(f"stopped: {self.safety.reason}", safety=True)
         if self.status is not None and self.status.mode in (ArmStatus.STOPPED, ArmStatus.FAULT):
             raise EpisodeStopped(f"stopped: {self.status.reason}", safety=True)
+        if self._granted and self.safety is not None and self.safety.state == SafetyState.WAITING:
+            # It lets nothing pass, so the motion would begin late, and far behind its plan.
+            raise EpisodeStopped(f"stopped: the safety node is {self.safety.reason}", safety=True)
         if self._granted and time.monotonic() - self._granted_at >= RENEW_S / 2:
             self.grant(*self._granted)
 

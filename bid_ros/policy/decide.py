@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Task
@@ -113,6 +114,10 @@ class DecisionMaker:
         self._rng = np.random.default_rng((*self._seed, self._episode))
         self._decoder.reset()
 
+    def use(self, decoder: Decoder) -> None:
+        """Decide with another decoder from now on. The sequence numbers of the chunks continue."""
+        self._decoder = decoder
+
     def decide(self, observation: Observation) -> DecisionRecord | None:
         """Decide on ``observation``. None: the decoder keeps executing its previous decision.
 
@@ -176,6 +181,9 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
     Raises:
         DecodingError: there is no such decoder, or a value is outside its range.
     """
+    rows = task.horizon - task.observation_steps + 1
+    if not 1 <= action_horizon <= rows:
+        raise DecodingError(f"action_horizon is {action_horizon}; valid is 1 to {rows}, the actions of a chunk")
     config = DecoderConfig(
         samples=samples,
         weak_samples=0 if bundle.weak is None else samples,

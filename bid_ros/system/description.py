@@ -139,7 +139,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
         *([NodeSpec("recorder", "recorder_node", {**task, "bag": str(run.out / "bag")})] if arguments.record else []),
         *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
     ]
-    company = [node.name for node in nodes]
+    company = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
     return [*nodes, NodeSpec("episode", "episode_node", {**task, **_episode(run), "nodes": company})]
 
 

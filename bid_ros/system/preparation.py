@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 from bid_ros.system.description import NodeSpec
 
@@ -39,11 +38,6 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
             wanted = spec.parameters
             task = load_task(wanted["task"])
             bundle = load_bundle(Path(wanted["bundle"]), task)
-            rows = task.horizon - task.observation_steps + 1
-            if not 1 <= wanted["action_horizon"] <= rows:
-                raise BidError(
-                    f"action_horizon is {wanted['action_horizon']}; valid is 1 to {rows}, the actions of a chunk"
-                )
             bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
 
 

@@ -288,18 +288,31 @@ def set_parameters(bench, **values):
     return future.result().results
 
 
-def test_decoder_and_samples_change_while_the_policy_decides(bench, root, tmp_path, task):
+def test_decoder_and_samples_change_between_two_episodes(bench, root, tmp_path, task):
     harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
     assert harness.ready()
     bench.grant("policy")
     assert harness.until_decisions(3)
     assert {item.decoder for item in harness.decisions} == {"bid"}
     assert set_parameters(bench, decoder="vanilla")[0].successful and set_parameters(bench, samples=3)[0].successful
-    assert bench.until(lambda: (harness.decisions[-1].decoder, harness.decisions[-1].samples) == ("vanilla", 1))
+    before = len(harness.decisions)
+    assert harness.until_decisions(before + 3)
+    assert harness.decisions[-1].decoder == "bid", "the decoder changed while the arm moved"
+
+    def next_episode() -> Decision:
+        bench.grant()
+        harness.frames_without_decision()
+        bench.grant("policy")
+        assert bench.until(lambda: harness.decisions)
+        return harness.decisions[0]
+
+    first = next_episode()
+    assert (first.decoder, first.samples) == ("vanilla", 1)
     assert set_parameters(bench, decoder="bid")[0].successful
-    assert bench.until(lambda: (harness.decisions[-1].decoder, harness.decisions[-1].samples) == ("bid", 3))
-    first = next(item for item in reversed(harness.decisions) if item.previous_steps == 0)
-    assert first.samples == 3, "the decision memory of the decoder before was used"
+    first = next_episode()
+    assert (first.decoder, first.samples, first.previous_steps) == ("bid", 3, 0)
+    sequences = [chunk.sequence for chunk in harness.chunks]
+    assert sequences == sorted(set(sequences)), "the numbers of the chunks began anew"
 
 
 def test_parameters_that_cannot_change_say_so(bench, root, tmp_path, task):
@@ -311,6 +324,9 @@ def test_parameters_that_cannot_change_say_so(bench, root, tmp_path, task):
     assert not unknown.successful and "'best'" in unknown.reason and "valid are" in unknown.reason
     (many,) = set_parameters(bench, samples=1000)
     assert not many.successful and many.reason
+    for name in ("seed", "action_horizon"):
+        (fixed,) = set_parameters(bench, **{name: 3})
+        assert not fixed.successful and "read-only" in fixed.reason
     (fixed,) = set_parameters(bench, seed=3)
     assert not fixed.successful and "read-only" in fixed.reason
     before = len(harness.decisions)

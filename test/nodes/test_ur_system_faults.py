@@ -142,6 +142,7 @@ class System:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
+                env={**os.environ, "PYTHONPATH": str(POLICY.parent.parent)},
             )
         else:
             self.bench.start(name, self._parameters[name])
