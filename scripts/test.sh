@@ -8,6 +8,7 @@ bin=$(realpath "$1")/bin
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
+arms=(test/nodes/test_arm_node.py test/tasks/placing/test_world.py test/tasks/picking/test_world.py)
 systems=(test/commands/test_new.py test/commands/test_check.py test/outside)
 ignored() { printf -- '--ignore=%s ' "$@"; }
 
@@ -22,12 +23,12 @@ lane() {
 }
 pytest=("$bin/python" -m pytest)
 
-lane arms -10 "${pytest[@]}" test/robots test/nodes/test_arm_node.py
+lane arms -10 "${pytest[@]}" test/robots "${arms[@]}"
 # shellcheck disable=SC2046  # one word for each file
-lane nodes -5 "${pytest[@]}" test/nodes test/system "${systems[@]}" $(ignored test/nodes/test_arm_node.py)
+lane nodes -5 "${pytest[@]}" test/nodes test/system "${systems[@]}" $(ignored "${arms[@]}")
 # shellcheck disable=SC2046
 lane computing 5 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
-  "${pytest[@]}" $(ignored test/robots test/nodes test/system "${systems[@]}")
+  "${pytest[@]}" $(ignored test/robots test/nodes test/system "${arms[@]}" "${systems[@]}")
 
 trap 'for pid in "${lanes[@]}"; do kill -TERM -- "-$pid"; done; exit 130' INT TERM
 status=0
