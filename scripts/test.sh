@@ -13,7 +13,9 @@ arms=(test/nodes/test_arm_node.py test/tasks/placing/test_world.py test/tasks/pi
 systems=(test/commands/test_new.py test/commands/test_check.py test/outside)
 ignored() { printf -- '--ignore=%s ' "$@"; }
 
+status=0
 declare -A lanes=()
+trap 'for pid in "${lanes[@]}"; do kill -TERM -- "-$pid"; done; exit 130' INT TERM
 # lane NAME NICENESS COMMAND...: a session of its own, because Linux divides a busy computer between sessions (sched(7)).
 lane() {
   local name=$1 niceness=$2
@@ -21,7 +23,14 @@ lane() {
   setsid bash -c 'renice -n "$0" $$; echo "$0" >/proc/self/autogroup; exec "$@"' "$niceness" "$@" \
     >"$logs/$name" 2> >(grep -v "Permission denied" >>"$logs/$name") &
   lanes[$name]=$!
-  [ -z "${SERIAL:-}" ] || wait "$!"
+  if [ -n "${SERIAL:-}" ]; then finish "$name"; fi
+}
+# finish NAME: wait for a lane and show what it said.
+finish() {
+  wait "${lanes[$1]}" || status=1
+  unset "lanes[$1]"
+  echo "== $1, after ${SECONDS} s"
+  cat "$logs/$1"
 }
 pytest=("$bin/python" -m pytest)
 
@@ -32,11 +41,5 @@ lane nodes -5 "${pytest[@]}" test/nodes test/system "${systems[@]}" $(ignored "$
 lane computing 5 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
   "${pytest[@]}" $(ignored test/robots test/nodes test/system "${arms[@]}" "${systems[@]}")
 
-trap 'for pid in "${lanes[@]}"; do kill -TERM -- "-$pid"; done; exit 130' INT TERM
-status=0
-for name in "${!lanes[@]}"; do
-  wait "${lanes[$name]}" || status=1
-  echo "== $name, ${SECONDS} s"
-  cat "$logs/$name"
-done
+for name in "${!lanes[@]}"; do finish "$name"; done
 exit "$status"
