@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from ros_bench import Bench
 from ros_domain import enter_domain
 
@@ -22,6 +23,15 @@ def root() -> Path:
 def ros_domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A ROS domain of its own for the test and the processes it starts, on this host only."""
     yield enter_domain(monkeypatch)
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> str:
+    """A parameter file with longer deadlines: a computer that tests share stutters, which is no fault of a node."""
+    file = tmp_path / "patient.yaml"
+    nodes = {name: {"ros__parameters": {"heartbeat_deadline_s": 2.0}} for name in ("arm", "safety")}
+    file.write_text(yaml.safe_dump(nodes))
+    return str(file)
 
 
 @pytest.fixture

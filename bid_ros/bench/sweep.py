@@ -89,18 +89,8 @@ def run_bench(
     }
     results = Results(folder, header)
     try:
-        began = clock()
         units = plan.units(cells, set(results.rows))
-        work = sum(len(unit.episodes) * unit.steps * unit.cell.effort for unit in units)
-        progress = Progress(work, began, log)
-        for event in (crew or Crew()).run(units, setup, policy):
-            if isinstance(event, UnitDone):
-                results.add(event)
-                progress.add(0, len(event.rows), clock())
-            else:
-                progress.add(event.work, 0, clock())
-        if units:
-            progress.show(clock(), last=True)
+        _run_units(units, (crew or Crew()).run(units, setup, policy), results, log, clock)
         header |= {**machine(), "batched": policy.batched}
         keys = {(cell.key, seed, index) for cell in cells for seed in plan.seeds for index in range(plan.episodes)}
         rows = {key: results.rows[key] for key in sorted(keys & set(results.rows))}
@@ -113,6 +103,22 @@ def run_bench(
         return summaries
     finally:
         results.close()
+
+
+def _run_units(
+    units: Sequence[Unit], events: Iterator[Event], results: Results, log: TextIO, clock: Callable[[], float]
+) -> None:
+    """Add the rows of finished units to the results, and show the progress."""
+    work = sum(len(unit.episodes) * unit.steps * unit.cell.effort for unit in units)
+    progress = Progress(work, clock(), log)
+    for event in events:
+        if isinstance(event, UnitDone):
+            results.add(event)
+            progress.add(0, len(event.rows), clock())
+        else:
+            progress.add(event.work, 0, clock())
+    if units:
+        progress.show(clock(), last=True)
 
 
 def _process_s(rows: Collection[Mapping[str, Any]]) -> float:

@@ -138,8 +138,6 @@ class PolicyNode(BidNode):
 
         Only the decision thread uses policy and decision memory.
         """
-        if self._may_move():
-            return
         with self._lock:
             found, self._next_decoder = self._next_decoder, None
         if found is None:
@@ -175,13 +173,13 @@ class PolicyNode(BidNode):
 
     def _turn(self, tick: Tick) -> None:
         self.worked()
-        self._take_next_decoder()
-        self._decide(tick)
+        if self._may_move():
+            self._decide(tick)
+        else:
+            self._take_next_decoder()
         self.worked()
 
     def _decide(self, tick: Tick) -> None:
-        if not self._may_move():
-            return
         self._missed += tick.skipped
         with self._lock:
             self._lock.wait_for(self._has_fresh_news, timeout=self.value("frame_wait_ms") / 1e3)

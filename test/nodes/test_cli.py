@@ -8,7 +8,6 @@ import sys
 import threading
 
 import pytest
-import yaml
 from std_srvs.srv import SetBool, Trigger
 from tiny_bundle import make_tiny_bundle
 
@@ -196,15 +195,6 @@ def assert_moved_inside_the_limits(bag, task):
     done = bid("motion", str(bag), "--task", task, "--json")
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert json.loads(done.stdout)["changes_of_chunk"] > 0
-
-
-@pytest.fixture
-def patient(tmp_path) -> str:
-    """A parameter file with longer deadlines: a computer that tests share stutters, which is no fault of a node."""
-    file = tmp_path / "patient.yaml"
-    nodes = {name: {"ros__parameters": {"heartbeat_deadline_s": 2.0}} for name in ("arm", "safety")}
-    file.write_text(yaml.safe_dump(nodes))
-    return str(file)
 
 
 @pytest.mark.timeout(300)

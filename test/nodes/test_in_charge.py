@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from qos import STATE
 from ros_bench import Bench
 
@@ -25,22 +24,18 @@ from bid_ros.system.processes import KILL_S, SILENT_S
 START_S = 90.0  # everything starts beside whatever else this computer does
 REST_S = 1.0
 END_S = 20.0  # for everything to end beside whatever else this computer does
-DEADLINE = {"heartbeat_deadline_s": 2.0}
 MOVES = 0.01  # m/s of the tool
 
 
 class System:
     """``bid up`` in a process, and what its arm and its safety node say."""
 
-    def __init__(self, bench: Bench, out: Path) -> None:
+    def __init__(self, bench: Bench, out: Path, patient: str) -> None:
         self.bench, self.out = bench, out
         self.statuses: list[ArmStatus] = []
         self.safety = SafetyState()
         bench.node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, STATE)
         bench.node.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
-        # A computer that tests share stutters. What these tests are about is the grant, which keeps its time.
-        patient = out.parent / "patient.yaml"
-        patient.write_text(yaml.safe_dump({name: {"ros__parameters": DEADLINE} for name in ("arm", "safety")}))
         up = f"up franka_place --episodes 100 --seed 5 --decoder vanilla --samples 1 --out {out} --parameters {patient}"
         with (out.parent / "front_end.txt").open("w") as output:
             self.front_end = subprocess.Popen(
@@ -88,8 +83,8 @@ class System:
 
 
 @pytest.fixture
-def system(bench, tmp_path) -> Iterator[System]:
-    system = System(bench, tmp_path / "out")
+def system(bench, tmp_path, patient) -> Iterator[System]:
+    system = System(bench, tmp_path / "out", patient)  # what is tested is the grant, which keeps its time
     try:
         bench.until(lambda: system.tracks_the_policy() or system.front_end.poll() is not None, START_S)
         assert system.tracks_the_policy(), (tmp_path / "front_end.txt").read_text()
