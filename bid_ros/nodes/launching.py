@@ -6,6 +6,8 @@ Only launch files import this module. ROS's launch is not on PyPI, so ``bid up``
 from __future__ import annotations
 
 import posixpath
+import sys
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,19 @@ from launch.actions import (
     Shutdown,
 )
 from launch.event_handlers import OnProcessExit
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from bid_ros.core.errors import BidError
 from bid_ros.system.description import NO_RVIZ, describe, environment, rviz_command
 from bid_ros.system.ending import END_S
 from bid_ros.system.folder import find_system
 from bid_ros.system.preparation import prepare
 from bid_ros.system.run import argument_fields, parse_arguments
 from launch import LaunchContext, LaunchDescription
+
+OF_LAUNCH = frozenset({"launch-prefix", "launch-prefix-filter"})
 
 
 def launch_description(system: str = "") -> LaunchDescription:
@@ -56,7 +62,7 @@ def launch_actions(context: LaunchContext, system: str = "") -> list[object]:
     # Where another launch file includes this one inside a PushRosNamespace, that comes first.
     pushed = context.launch_configurations.get("ros_namespace", "")
     text["namespace"] = posixpath.join(pushed, text["namespace"]).rstrip("/")
-    arguments = parse_arguments(text)
+    arguments = parse_arguments(_given(context, OF_LAUNCH if system else {*OF_LAUNCH, "system"}) | text)
     specs = describe(found, arguments)
     prepare(specs, Path(arguments.out))
     nodes: list[object] = [
@@ -77,12 +83,40 @@ def launch_actions(context: LaunchContext, system: str = "") -> list[object]:
     ]
     if arguments.rviz:
         command = rviz_command(found, arguments)
-        nodes.append(ExecuteProcess(cmd=command) if command else LogInfo(msg=NO_RVIZ))
-    # The episode runner ends the run. If any other node ends, the system is incomplete, so it ends too.
+        nodes.append(ExecuteProcess(cmd=command, name="rviz") if command else LogInfo(msg=NO_RVIZ))
     processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
-    actions = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[Shutdown()])) for node in processes]
+    actions = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=_on_exit)) for node in processes]
     variables = environment(twin=not arguments.robot_ip).items()
     return [*(SetEnvironmentVariable(name, value) for name, value in variables), *actions, *nodes]
+
+
+def _given(context: LaunchContext, own: Collection[str]) -> dict[str, str]:
+    """Return what the terminal gave this launch file, so that an unknown argument is found, which ROS would ignore.
+
+    Empty where another launch file includes this one: an argument may belong to that one.
+
+    Args:
+        context: context of the launch.
+        own: further names that are valid.
+    """
+    file = context.get_locals_as_dict().get("current_launch_file_path", "")
+    if Path(file).name not in {Path(word).name for word in sys.argv}:
+        return {}
+    given = dict(word.split(":=", 1) for word in context.argv)
+    return {name: value for name, value in given.items() if name not in own}
+
+
+def _on_exit(event: ProcessExited, context: LaunchContext) -> list[object]:
+    """End the run with its first process: the episode runner ends it, and without any other one it is incomplete.
+
+    An error is how a launch file makes the status of ``ros2 launch`` differ from 0.
+    """
+    if context.is_shutdown:
+        return []
+    name = event.process_name.rpartition("-")[0]
+    if name == "episode" and not event.returncode:
+        return [Shutdown(reason="the run is complete")]
+    raise BidError(f"{name} ended first (status {event.returncode}), so the run ends")
 
 
 def _text(default: Any) -> str:

@@ -390,8 +390,9 @@ def launched(root, name, tmp_path):
     spec.loader.exec_module(module)
     bundle = str(make_tiny_bundle(tmp_path / "tiny", load_task(root / "config" / name / "task.yaml")))
 
-    def start(**arguments):
-        context = LaunchContext()
+    def start(argv=(), **arguments):
+        context = LaunchContext(argv=argv)
+        context.extend_locals({"current_launch_file_path": spec.origin})
         *declared_first, start_nodes = module.generate_launch_description().entities
         for argument in declared_first:
             argument.execute(context)
@@ -417,6 +418,37 @@ def test_the_launch_file_tells_its_nodes_who_supervises_them(launched):
     set_here = [action for action in launched() if isinstance(action, SetEnvironmentVariable)]
     words = lambda text: perform_substitutions(LaunchContext(), text)  # noqa: E731
     assert {words(action.name): words(action.value) for action in set_here}["BID_SUPERVISOR"] == str(os.getpid())
+
+
+def test_only_the_end_of_a_whole_run_is_a_success_of_the_launch(launched):
+    from launch.actions import RegisterEventHandler, Shutdown
+    from launch.events.process import ProcessExited
+
+    from launch import LaunchContext
+
+    def ends(name, status, context):
+        handler = next(action for action in launched() if isinstance(action, RegisterEventHandler)).event_handler
+        process = {"action": None, "cmd": [], "cwd": None, "env": None, "pid": 1}
+        return handler.handle(ProcessExited(name=name, returncode=status, **process), context)
+
+    context = LaunchContext()
+    assert [type(action) for action in ends("episode-7", 0, context)] == [Shutdown]
+    for name, status in (("episode-7", 3), ("arm-4", 2), ("policy-5", 0)):
+        with pytest.raises(BidError, match=f"{name[:-2]} ended first .status {status}.*, so the run ends"):
+            ends(name, status, context)
+    context._set_is_shutdown(True)
+    assert ends("arm-4", 2, context) == []
+
+
+def test_an_argument_that_ros_would_ignore_is_refused_where_the_launch_file_itself_was_started(
+    launched, name, monkeypatch
+):
+    monkeypatch.setattr("sys.argv", ["ros2", "launch", "bid_ros", f"{name}.launch.py"])
+    with pytest.raises(BidError, match="argument 'typo' does not exist; valid are robot_ip"):
+        launched(argv=["episodes:=1", "typo:=3"])
+    assert launched(argv=["episodes:=1", "launch-prefix:=gdb"])
+    monkeypatch.setattr("sys.argv", ["ros2", "launch", "two_robots.launch.py"])
+    assert launched(argv=["typo:=3"])
 
 
 @pytest.mark.parametrize("installed", [True, False])
