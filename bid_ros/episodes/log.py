@@ -43,6 +43,7 @@ class RunLog:
         self.command_age_ms: list[float] = []
         self.missed = 0
         self.decoders: dict[str, None] = {}
+        self.decoder = ""  # of the episode, once it has decided
         self.samples = 0
         self._missed_before: int | None = None
 
@@ -58,12 +59,12 @@ class RunLog:
 
     def start_episode(self) -> None:
         """Begin an episode. Missed decisions count from its first decision on."""
-        self._missed_before = None
+        self._missed_before, self.decoder = None, ""
 
     def add_decision(self, decision_ms: float, missed: int, decoder: str, samples: int) -> None:
         """Add one decision. ``missed`` is the counter of the policy node."""
         self.decoders[decoder] = None
-        self.samples = samples
+        self.decoder, self.samples = decoder, samples
         self.decision_ms.append(decision_ms)
         if self._missed_before is not None:
             self.missed += missed - self._missed_before

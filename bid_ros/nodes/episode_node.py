@@ -141,6 +141,8 @@ class EpisodeNode(SequenceNode):
     def _end(self, event: EpisodeEvent, outcome: str, duration_s: float) -> None:
         self._running = None
         event.success, event.outcome, event.duration = outcome == "success", outcome, duration_s
+        if event.label == self.value("decoder"):  # a person may have changed it since the run began
+            event.label = self._log.decoder or event.label
         self._log.results.append(
             EpisodeResult(int(event.episode), int(event.seed), event.success, outcome, duration_s, event.label)
         )

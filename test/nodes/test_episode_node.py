@@ -73,7 +73,7 @@ class Harness:
             self._states.publish(state)
         if self.kinds()[-1:] == [EpisodeEvent.START]:
             self.decisions += 1
-            self._decisions.publish(Decision(decision_ms=20.0, missed=self.missed))
+            self._decisions.publish(Decision(decision_ms=20.0, missed=self.missed, decoder="ema"))
 
     def kinds(self) -> list[int]:
         return [event.kind for event in self.events]
@@ -190,7 +190,7 @@ def test_a_task_of_an_unknown_kind_is_refused_in_one_sentence(bench, root, tmp_p
 )
 @pytest.mark.parametrize("success", [True, False])
 def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, task, width, asked, success):
-    harness = Harness(bench, root, tmp_path, task=task, decoder="bid", samples=16)
+    harness = Harness(bench, root, tmp_path, task=task, decoder="bid", samples=16, labels=["bid"])
     harness.begin()
     assert harness.width == pytest.approx(width, abs=1e-6), "the gripper does not begin the episode as the task needs"
     assert 0.40 <= harness.position[0] <= 0.55 and 0.24 <= harness.position[2] <= 0.36, "not at a start of the task"
@@ -202,6 +202,8 @@ def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, task, widt
     assert run["decisions"] > 3 and run["decision_ms"]["p50"] == 20.0 and run["missed"] == 0
     assert harness.kinds() == [EpisodeEvent.PREPARE, EpisodeEvent.START, EpisodeEvent.END]
     assert harness.events[-1].success is success
+    # Somebody has changed the decoder since the run began.
+    assert [event.label for event in harness.events] == ["bid", "bid", "ema"]
     assert "episode 1: " in output and asked in output
 
 
