@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import CameraError
 
 BACKENDS: Final = ("egl", "osmesa")
+UNDECIDED: Final = ("", "disable")  # with the second one MuJoCo itself looks for none
 MAX_SIZE: Final = 640  # pixels, the offscreen buffer of the scene
 
 _FLAGS_OFF: Final = ("SHADOW", "REFLECTION", "SKYBOX", "FOG", "HAZE")
@@ -107,7 +108,8 @@ def _open_context(width: int, height: int) -> Any:
     """Open an offscreen OpenGL that works here. ``MUJOCO_GL`` (egl or osmesa) forces one."""
     # One thread per context: at these image sizes more threads are slower.
     os.environ.setdefault("LP_NUM_THREADS", "1")
-    backend = os.environ.get("MUJOCO_GL", "").strip().lower() or _first_working_backend()
+    asked = os.environ.get("MUJOCO_GL", "").strip().lower()
+    backend = _first_working_backend() if asked in UNDECIDED else asked
     if backend not in BACKENDS:
         raise CameraError(f"MUJOCO_GL is '{backend}'; valid are {', '.join(BACKENDS)}")
     try:

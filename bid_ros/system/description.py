@@ -26,6 +26,7 @@ from bid_ros.teleop.registry import find_device
 
 COMPANY_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
 LARGEST_DOMAIN: Final = 232  # ROS 2's
+UNDECIDED: Final = "disable"  # MuJoCo's word for no OpenGL yet: the cameras of a twin look for one that works
 NO_RVIZ: Final = "RViz is not installed, so only the monitor starts"
 
 
@@ -235,5 +236,8 @@ def command_line(spec: NodeSpec, parameter_folder: Path) -> str:
 
 def environment(twin: bool) -> dict[str, str]:
     """Return the environment of the nodes. A twin never sends beyond this host."""
-    values = {SUPERVISOR: str(os.getpid()), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
-    return {**values, "OPENBLAS_NUM_THREADS": "1", **middleware_environment(twin)}
+    values = {SUPERVISOR: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
+    values |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    # Otherwise an import of MuJoCo looks for GLFW, in a process that prints a traceback when a signal comes.
+    values["MUJOCO_GL"] = os.environ.get("MUJOCO_GL", UNDECIDED)
+    return values | middleware_environment(twin)

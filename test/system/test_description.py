@@ -378,6 +378,14 @@ def test_texts_that_are_no_value_are_refused(texts, sentence):
         parse_arguments(texts)
 
 
+@pytest.mark.parametrize("asked", [None, "osmesa"])
+def test_mujoco_looks_for_no_opengl_of_its_own_unless_asked(monkeypatch, asked):
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    if asked:
+        monkeypatch.setenv("MUJOCO_GL", asked)
+    assert environment(twin=True)["MUJOCO_GL"] == (asked or "disable")
+
+
 @pytest.fixture
 def launched(root, name, tmp_path):
     """Start a launch file's actions with these arguments, without running them."""
