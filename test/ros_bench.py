@@ -14,12 +14,12 @@ import yaml
 from node_server import NodeProcess, NodeServer
 from qos import STATE
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from bid_msgs.msg import Grant
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.convert import duration_message
+from bid_ros.nodes.executor import LeanExecutor
 
 
 @cache
@@ -35,7 +35,7 @@ class Bench:
         self.context = Context()
         rclpy.init(context=self.context)
         self.node = Node("bench", context=self.context)
-        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor = LeanExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._folder = folder
         self.processes: dict[str, NodeProcess] = {}

@@ -14,7 +14,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -23,6 +22,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
 from bid_ros.nodes.convert import header
+from bid_ros.nodes.executor import LeanExecutor
 from bid_ros.nodes.pulse import Pulse
 from bid_ros.nodes.topics import message_type, profile
 from bid_ros.system.ending import Ending
@@ -268,7 +268,7 @@ def run_node(factory: Callable[..., BidNode]) -> NoReturn:
 def _run(factory: Callable[..., BidNode], ending: Ending) -> int:
     raise_priority(0)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    executor = SingleThreadedExecutor()
+    executor = LeanExecutor()
     node = factory()
     ending.commit(node.end)
     node.pulse.start()
@@ -286,7 +286,7 @@ def _run(factory: Callable[..., BidNode], ending: Ending) -> int:
     return node.exit_status
 
 
-def _spin(executor: SingleThreadedExecutor, node: BidNode) -> None:
+def _spin(executor: LeanExecutor, node: BidNode) -> None:
     while not node.ended:
         executor.spin_once()
     until = time.monotonic() + LINGER_S

@@ -1,0 +1,123 @@
+"""The executor of a node: what rclpy's own does, at a lower price."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, QoSReliabilityPolicy
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from bid_ros.nodes.executor import LeanExecutor
+
+LIMIT_S = 10.0
+
+
+class Pair:
+    """Two nodes of one context: one that is spun by the executor under test, and one that speaks to it."""
+
+    def __init__(self) -> None:
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.node, self.other = Node("spun", context=self.context), Node("other", context=self.context)
+        self.executor = LeanExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.heard: list[str] = []
+
+    def listen(self, topic: str, **options: object) -> object:
+        return self.node.create_subscription(String, topic, lambda message: self.heard.append(message.data), 10)
+
+    def until(self, condition: Callable[[], object], each: Callable[[], None] = lambda: None) -> bool:
+        end = time.monotonic() + LIMIT_S
+        while not condition() and time.monotonic() < end:
+            each()
+            self.executor.spin_once(timeout_sec=0.02)
+        return bool(condition())
+
+
+@pytest.fixture
+def pair(ros_domain: int) -> Iterator[Pair]:
+    pair = Pair()
+    yield pair
+    pair.executor.shutdown()
+    rclpy.shutdown(context=pair.context)
+
+
+def test_messages_and_timers_are_called_back(pair):
+    ticks = []
+    pair.listen("words")
+    pair.node.create_timer(0.01, lambda: ticks.append(time.monotonic()))
+    speaker = pair.other.create_publisher(String, "words", 10)
+    assert pair.until(lambda: len(pair.heard) > 5 and len(ticks) > 20, lambda: speaker.publish(String(data="word")))
+    assert set(pair.heard) == {"word"}
+    assert min(after - before for before, after in pairwise(ticks)) > 0.001
+
+
+def test_raw_messages_stay_raw(pair):
+    raw = []
+    pair.node.create_subscription(String, "words", raw.append, 10, raw=True)
+    speaker = pair.other.create_publisher(String, "words", 10)
+    assert pair.until(lambda: raw, lambda: speaker.publish(String(data="word")))
+    assert b"word" in raw[0]
+
+
+def test_a_wait_without_a_message_ends_in_time(pair):
+    pair.listen("words")
+    pair.executor.spin_once(timeout_sec=0)
+    begun = time.monotonic()
+    pair.executor.spin_once(timeout_sec=0.05)
+    assert 0.04 < time.monotonic() - begun < 1.0
+
+
+def test_a_failure_of_a_callback_reaches_whoever_spins(pair):
+    def fail() -> None:
+        raise RuntimeError("of the callback")
+
+    timer = pair.node.create_timer(0.01, fail)
+    with pytest.raises(RuntimeError, match="of the callback"):
+        pair.until(lambda: False)
+    timer.cancel()
+    pair.listen("words")
+    speaker = pair.other.create_publisher(String, "words", 10)
+    assert pair.until(lambda: pair.heard, lambda: speaker.publish(String(data="goes on")))
+
+
+def test_what_another_thread_adds_or_removes_meanwhile_counts_from_then_on(pair):
+    first = pair.listen("first")
+    speakers = [pair.other.create_publisher(String, name, 10) for name in ("first", "second")]
+
+    def speak() -> None:
+        for speaker in speakers:
+            speaker.publish(String(data=speaker.topic_name))
+
+    assert pair.until(lambda: pair.heard, speak)
+    thread = threading.Thread(target=lambda: (pair.listen("second"), pair.node.destroy_subscription(first)))
+    thread.start()
+    assert pair.until(lambda: pair.heard[-3:] == ["/second"] * 3, speak)
+    thread.join()
+
+
+def test_services_answer_and_clients_get_their_answers(pair):
+    def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success, response.message = True, "done"
+        return response
+
+    pair.node.create_service(Trigger, "asked", answer)
+    client = pair.node.create_client(Trigger, "asked")
+    assert pair.until(client.service_is_ready)
+    future = client.call_async(Trigger.Request())
+    assert pair.until(future.done) and future.result().message == "done"
+
+
+def test_a_publisher_whose_quality_does_not_fit_is_still_told_of(pair, capfd):
+    pair.listen("words")
+    pair.other.create_publisher(String, "words", QoSProfile(depth=1, reliability=QoSReliabilityPolicy.BEST_EFFORT))
+    said = []
+    assert pair.until(lambda: said.append(capfd.readouterr().err) or "incompatible QoS" in "".join(said))
