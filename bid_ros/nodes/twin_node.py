@@ -18,7 +18,7 @@ from bid_ros.system.priority import raise_priority
 from bid_ros.tasks.twins import build_twin
 
 PARAMETERS = (
-    Parameter("task", "", "path of the task file, whose name says which twin"),
+    Parameter("task", "", "path of the task file, which names robot and kind of task"),
     Parameter("address", "127.0.0.1", "loopback address the twin serves"),
     Parameter("scene_rate_hz", 10, "scene states a second, which is the rate of the twin's cameras", 1, 60),
 )

@@ -36,7 +36,7 @@ def write_bundle_manifest(
     action_reference: ActionReference = "base",
     family: str = DIFFUSION,
 ) -> Bundle:
-    """Write ``bundle.yaml`` beside the files already in ``folder``, with the hash of each, and load it back.
+    """Write ``bundle.yaml`` beside the files in ``folder``, with the hash of each. Return the bundle as a user loads it.
 
     Args:
         folder: folder with the graphs. It holds nothing else.
@@ -49,9 +49,6 @@ def write_bundle_manifest(
         provenance: plain values: commit, data_sha256, seeds, steps_strong, steps_weak, command, created.
         action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
         family: of policies.
-
-    Returns:
-        The bundle as a user will load it.
 
     Raises:
         BundleError: a file is over 10 MB, the files together are over 20 MB, or the bundle is not valid. No
