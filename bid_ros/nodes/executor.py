@@ -18,15 +18,17 @@ class LeanExecutor(SingleThreadedExecutor):
     """Calls back subscriptions and timers at a third of the cost, and leaves everything else to its base class.
 
     For every message, the base class collects all entities of its nodes, with two event handlers for each publisher and
-    subscription. That costs more than most callbacks. This class keeps the collection until an entity is added or
-    removed, which rclpy announces by :meth:`wake`. Services, clients and tasks are rare: the base class handles them as
-    soon as they are ready, and event handlers once a second.
+    subscription. That costs more than most callbacks. This class keeps the collection until rclpy wakes it, as it does
+    when an entity is added or removed. Services, clients and tasks are rare: the base class handles them as soon as
+    they are ready, and event handlers once a second.
 
-    It serves nodes whose callbacks are plain functions in one callback group. It uses internals of Jazzy's rclpy (7.1).
+    It serves nodes whose callbacks are plain functions in one callback group. A guard condition only ends the wait. It
+    uses internals of Jazzy's rclpy (7.1).
     """
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
+        self._tasks: list[Any] = []
         self._changed = True
         self._everything_at = 0.0
         self._in_use = ExitStack()
@@ -34,11 +36,6 @@ class LeanExecutor(SingleThreadedExecutor):
         self._subscriptions: dict[int, Any] = {}
         self._timers: dict[int, Any] = {}
         self._others: list[tuple[str, Any]] = []
-
-    def wake(self) -> None:
-        """End the wait; the entities may have changed. Any thread may call it."""
-        self._changed = True
-        super().wake()
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
         """Stop, and let go of the entities; return whether everything had ended in time."""
@@ -68,12 +65,17 @@ class LeanExecutor(SingleThreadedExecutor):
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
             if taken is not None:
                 subscription.callback(taken[0])
-        if self._wait_set.get_ready_entities("service") or self._wait_set.get_ready_entities("client"):
+        if any(self._wait_set.get_ready_entities(kind) for kind in ("service", "client")):
             self._serve_rare()
+        # Whoever wakes an executor may have changed something.
+        self._changed = self._changed or bool(self._wait_set.get_ready_entities("guard_condition"))
 
     def _serve_rare(self) -> None:
         super().spin_once(timeout_sec=0)
         self._cb_iter = None  # it would go on with what was ready now
+        self._changed = True  # it may have taken the news of a change
+        with self._tasks_lock:
+            self._tasks = [item for item in self._tasks if not item[0].done()]
 
     def _collect(self) -> None:
         """Collect all entities. While they are in use, another thread that destroys one waits for the next time."""
@@ -83,7 +85,7 @@ class LeanExecutor(SingleThreadedExecutor):
         self._timers = {item.handle.pointer: item for node in nodes for item in node.timers}
         services = [item for node in nodes for item in node.services]
         clients = [item for node in nodes for item in node.clients]
-        guards = [self._guard, self._sigint_gc]
+        guards = [self._guard, self._sigint_gc, *(item for node in nodes for item in node.guards)]
         self._others = [
             *(("service", item) for item in services),
             *(("client", item) for item in clients),

@@ -36,7 +36,7 @@ def write_bundle_manifest(
     action_reference: ActionReference = "base",
     family: str = DIFFUSION,
 ) -> Bundle:
-    """Write ``bundle.yaml`` beside the files in ``folder``, with the hash of each. Return the bundle as a user loads it.
+    """Write ``bundle.yaml`` beside the files in ``folder``, with the hash of each. Return the bundle as loaded.
 
     Args:
         folder: folder with the graphs. It holds nothing else.
