@@ -1,9 +1,12 @@
-"""Fingers for a Robotiq twin that needs no physics."""
+"""Fingers for a Robotiq twin that needs no physics, and a server of such a twin without an arm."""
 
 import time
 from collections.abc import Callable
 
-from bid_ros.robots.robotiq.registers import MAX_OPENING, SPEED_RANGE
+from bid_ros.robots.robotiq.registers import MAX_OPENING, PORT, SPEED_RANGE
+from bid_ros.robots.robotiq.twin import GripperSession, RobotiqTwin
+from bid_ros.sim.loop import StepLoop
+from bid_ros.sim.net import Switchboard
 
 MOVING, BLOCKED_CLOSING, AT_TARGET = 0, 2, 3
 
@@ -50,3 +53,27 @@ class KinematicFingers:
     def stop(self) -> None:
         """Stop where the fingers are."""
         self._from = self._target = self.opening
+
+
+class GripperServer:
+    """Serves a gripper on a thread of its own.
+
+    Args:
+        address: loopback address.
+        fingers: what it moves.
+    """
+
+    def __init__(self, address: str, fingers: KinematicFingers) -> None:
+        self._twin, self._board = RobotiqTwin(fingers), Switchboard(address)
+        self._board.listen(PORT, "gripper", lambda: GripperSession(self._twin))
+        self._loop = StepLoop("the gripper", 2_000_000, self._step, 10_000_000)
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Close the port and end the thread."""
+        self._loop.stop()
+        self._board.close()
+
+    def _step(self) -> None:
+        self._board.poll()
+        self._twin.carry_out()

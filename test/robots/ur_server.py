@@ -15,7 +15,8 @@ from kinematic_fingers import KinematicFingers
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.robotiq.twin import RobotiqTwin
-from bid_ros.robots.ur.twin.controller import ARMS, UrController, UrControllerConfig
+from bid_ros.robots.ur.twin.config import ARMS, UrControllerConfig
+from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q, operate
 from bid_ros.robots.ur.twin.plant import KinematicPlant
 
@@ -41,13 +42,11 @@ def served(generation, version=()):
     for address in CANDIDATES:
         plant = WatchedPlant()
         config = UrControllerConfig(address, generation, version, unlock_delay_s=0.5)
-        twin = UrController(config, plant, ARMS[generation])
+        twin = UrController(config, plant, ARMS[generation], RobotiqTwin(KinematicFingers()))
         try:
             twin.start()
         except ArmError:
             continue
-        gripper = RobotiqTwin(address, KinematicFingers())
-        gripper.start()
         return twin, plant
     raise SystemExit("no free address")
 

@@ -19,7 +19,7 @@ def _driver(config: UrConfig) -> Arm:
 
 
 def _twin(scene: TwinScene, address: str) -> Twin:
-    from bid_ros.robots.ur.twin.controller import UrControllerConfig
+    from bid_ros.robots.ur.twin.config import UrControllerConfig
     from bid_ros.robots.ur.twin.twin import UrTwin
 
     return UrTwin(scene, UrControllerConfig(address))

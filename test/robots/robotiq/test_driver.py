@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from robots.kinematic_fingers import KinematicFingers
+from robots.kinematic_fingers import GripperServer, KinematicFingers
 from robots.tcp_proxy import DOWN, Network, corrupt
 from ur_twin import free_address
 
@@ -16,14 +16,16 @@ from bid_ros.robots.gripper import GripperThread, GripperThresholds
 from bid_ros.robots.robotiq.driver import RobotiqConfig, RobotiqGripper
 from bid_ros.robots.robotiq.registers import CLOSED_REGISTER, MAX_OPENING, OPEN_REGISTER, PORT
 from bid_ros.robots.robotiq.twin import RobotiqTwin
+from bid_ros.robots.ur.twin.config import UrControllerConfig
+from bid_ros.robots.ur.twin.controller import UrController
+from bid_ros.robots.ur.twin.plant import KinematicPlant
 
 
 @pytest.fixture
 def rig():
     """A gripper that was never activated, with fingers that the test may block."""
     address, fingers = free_address(), KinematicFingers()
-    twin = RobotiqTwin(address, fingers)
-    twin.start()
+    twin = GripperServer(address, fingers)
     gripper = RobotiqGripper(RobotiqConfig(), address)
     yield gripper, fingers, twin, address
     gripper.close()
@@ -245,12 +247,12 @@ def test_impossible_configurations_are_refused(parts, said):
     ],
 )
 def test_the_twin_answers_as_the_gripper_words_it(request_line, answer):
-    assert RobotiqTwin("127.0.0.1", KinematicFingers()).answer(request_line) == answer
+    assert RobotiqTwin(KinematicFingers()).answer(request_line) == answer
 
 
 def test_the_twin_moves_only_when_it_is_active_and_told_to_go():
     fingers = KinematicFingers()
-    twin = RobotiqTwin("127.0.0.1", fingers)
+    twin = RobotiqTwin(fingers)
     twin.answer(f"SET POS {CLOSED_REGISTER} GTO 1")
     assert fingers.status == 3
     twin.answer("SET ACT 1")
@@ -305,21 +307,27 @@ def test_answers_of_any_bytes_are_an_opening_or_one_sentence(seed):
 
 def test_a_port_that_is_taken_is_one_sentence(rig):
     _, _, _, address = rig
-    with pytest.raises(ArmError, match=f"the gripper's twin cannot serve {address}:{PORT}"):
-        RobotiqTwin(address, KinematicFingers()).start()
+    with pytest.raises(ArmError, match=f"the twin cannot serve gripper on {address}:{PORT}"):
+        GripperServer(address, KinematicFingers())
 
 
-def test_a_gripper_whose_controller_stopped_ends_its_connections_quietly(capsys):
-    def gone(work):
-        raise ArmError("the UR twin does not run; start it first")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_gripper_whose_controller_stopped_ends_its_connections():
+    class Broken(KinematicPlant):
+        broken = False
 
-    address = free_address()
-    twin = RobotiqTwin(address, KinematicFingers(), gone)
+        def step(self, target_q, target_qd, dt):
+            if self.broken:
+                raise FloatingPointError("the physics has exploded")
+
+    address, plant = free_address(), Broken([0.0] * 6)
+    twin = UrController(UrControllerConfig(address), plant, gripper=RobotiqTwin(KinematicFingers()))
     twin.start()
     try:
         with socket.create_connection((address, PORT), timeout=3.0) as client:
             client.sendall(b"GET POS\n")
+            assert client.recv(64) == f"POS {OPEN_REGISTER}\n".encode()
+            plant.broken = True
             assert client.recv(64) == b""
     finally:
         twin.stop()
-    assert "Traceback" not in capsys.readouterr().err

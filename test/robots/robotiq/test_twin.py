@@ -4,12 +4,13 @@ import socket
 import time
 
 import pytest
-from robots.kinematic_fingers import KinematicFingers
+from robots.kinematic_fingers import GripperServer, KinematicFingers
 from ur_twin import free_address
 
 from bid_ros.robots.robotiq import twin as robotiq_twin
 from bid_ros.robots.robotiq.registers import CLOSED_REGISTER, MAX_OPENING, OPEN_REGISTER, PORT
-from bid_ros.robots.robotiq.twin import MAX_CLIENTS, MOVING, RobotiqTwin
+from bid_ros.robots.robotiq.twin import MOVING, RobotiqTwin
+from bid_ros.sim.net import MAX_CLIENTS
 
 ACTIVATING, ACTIVE = 1, 3
 
@@ -19,7 +20,7 @@ class Gripper:
 
     def __init__(self, object_width=0.0):
         self.fingers = KinematicFingers(object_width=object_width)
-        self.twin = RobotiqTwin("127.0.0.1", self.fingers)
+        self.twin = RobotiqTwin(self.fingers)
 
     def get(self, name):
         answer = self.twin.answer(f"GET {name}")
@@ -64,8 +65,7 @@ def test_a_request_during_the_activation_is_carried_out_after_it(gripper):
 
 def test_a_request_during_the_activation_needs_no_second_request_to_begin():
     fingers, address = KinematicFingers(), free_address()
-    twin = RobotiqTwin(address, fingers)
-    twin.start()
+    twin = GripperServer(address, fingers)
     try:
         with socket.create_connection((address, PORT), 3.0) as client:
             client.sendall(f"SET ACT 1\nSET POS {CLOSED_REGISTER} SPE 255 GTO 1\n".encode())
@@ -144,8 +144,7 @@ def test_a_reset_as_the_urcap_does_it_is_understood(gripper):
 
 def test_no_more_clients_are_let_in_than_there_are_places(gripper):
     address = free_address()
-    twin = RobotiqTwin(address, gripper.fingers)
-    twin.start()
+    twin = GripperServer(address, gripper.fingers)
 
     def ask(client):
         client.sendall(b"GET ACT\n")

@@ -1,18 +1,33 @@
-"""The controller without sockets and clocks: status, arm and program, one cycle at a time."""
+"""The controller without sockets: modes, arm and program, one cycle at a time."""
 
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from bid_ros.core.errors import ArmError
+from bid_ros.robots.ur.kinematics import Kinematics
 from bid_ros.robots.ur.twin.commands import COMMANDS
+from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.inputs import Inputs
+from bid_ros.robots.ur.twin.plant import Plant
 from bid_ros.robots.ur.twin.program import DONE, ControlProgram, ProtectiveStop
-from bid_ros.robots.ur.twin.recipes import FieldTable
+from bid_ros.robots.ur.twin.recipes import E_SERIES_OUTPUTS, OUTPUT_TYPES, FieldTable
 from bid_ros.robots.ur.twin.robot import Robot
 from bid_ros.robots.ur.twin.script_port import ControlScript
-from bid_ros.robots.ur.twin.status import POWER_ON_BIT, PROGRAM_RUNNING_BIT, RobotMode, RuntimeState, Status
+from bid_ros.robots.ur.twin.status import (
+    IDLE,
+    POWER_OFF,
+    POWER_ON_BIT,
+    PROGRAM_RUNNING_BIT,
+    RUNNING,
+    RobotMode,
+    RuntimeState,
+    SafetyMode,
+)
 
+POWER_ON_S: Final = 0.4  # a real arm takes some seconds; the order of modes is the same
+BRAKE_RELEASE_S: Final = 0.4
 LOG = logging.getLogger(__name__)
 
 
@@ -20,47 +35,82 @@ class Machine:
     """What dashboard, pendant, script port and registers act on.
 
     Args:
-        status: the modes.
-        robot: the arm.
-        inputs, outputs: what RTDE clients write and read.
-        period_s: length of a cycle, s.
+        config: which controller it is.
+        plant: the arm.
+        kinematics: of the arm.
 
     Attributes:
+        inputs, outputs: what RTDE clients write and read.
+        robot: the commanded arm.
         clock_s: controller time since the start, s.
-        runtime: state of the program.
+        remote_control: whether remote control is switched on at the pendant.
+        robot_mode, safety_mode: what power and safety system do; runtime: state of the program.
+        stop_reason: of the stop that is latched; empty without one.
     """
 
-    def __init__(self, status: Status, robot: Robot, inputs: Inputs, outputs: FieldTable, period_s: float) -> None:
-        self.status = status
-        self.robot = robot
-        self.inputs = inputs
-        self.outputs = outputs
-        self.period_s = period_s
+    def __init__(self, config: UrControllerConfig, plant: Plant, kinematics: Kinematics) -> None:
+        self.config = config
+        types = {name: kind for name, kind in OUTPUT_TYPES.items() if config.e_series or name not in E_SERIES_OUTPUTS}
+        self.inputs, self.outputs = Inputs(), FieldTable(types)
+        self.robot = Robot(plant, kinematics)
         self.clock_s = 0.0
+        self.remote_control = config.remote_control
+        self.robot_mode, self.safety_mode = RobotMode.RUNNING, SafetyMode.NORMAL
         self.runtime = RuntimeState.STOPPED
+        self.stop_reason = ""
+        self._stopped_at_s = 0.0
+        self._next: list[tuple[float, RobotMode]] = []
         self._program: ControlProgram | None = None
         self._offset = 0  # of the registers of the last program
+
+    @property
+    def powered(self) -> bool:
+        """Whether the motors have power."""
+        return self.robot_mode >= RobotMode.POWER_ON
+
+    @property
+    def ready(self) -> bool:
+        """Whether a program may move the arm."""
+        return self.robot_mode is RobotMode.RUNNING and self.safety_mode is SafetyMode.NORMAL
+
+    @property
+    def paused(self) -> bool:
+        """Whether the program is halted, or about to be."""
+        return self.runtime in (RuntimeState.PAUSING, RuntimeState.PAUSED)
+
+    @property
+    def joint_mode(self) -> int:
+        """``joint_mode`` of RTDE, the same for every joint."""
+        if self.robot_mode is RobotMode.RUNNING:
+            return RUNNING
+        return IDLE if self.powered else POWER_OFF
+
+    @property
+    def tool_mode(self) -> int:
+        """``tool_mode`` of RTDE."""
+        return RUNNING if self.powered else IDLE
 
     @property
     def status_bits(self) -> int:
         """``robot_status_bits`` of RTDE."""
         running = PROGRAM_RUNNING_BIT if self._program is not None else 0
-        return running | (POWER_ON_BIT if self.status.powered else 0)
+        return running | (POWER_ON_BIT if self.powered else 0)
 
     def run(self, script: ControlScript) -> None:
         """Run an uploaded control script in place of what runs now; refused if the robot cannot move."""
-        if not self.status.ready:
-            mode, safety = self.status.robot_mode.name, self.status.safety_mode.name
-            self.refuse(f"the robot mode is {mode} and the safety mode {safety}; needed are RUNNING and NORMAL")
+        refusal = ""
+        if self.config.e_series and not self.remote_control:
+            refusal = "the robot is in local control"
+        elif not self.ready:
+            mode, safety = self.robot_mode.name, self.safety_mode.name
+            refusal = f"the robot mode is {mode} and the safety mode {safety}; needed are RUNNING and NORMAL"
+        if refusal:
+            LOG.warning("UR twin: an uploaded program does not run: %s", refusal)
             return
         self.end_program("another program was started")
-        self._program = ControlProgram(script, COMMANDS, self.robot, self.inputs, self.outputs, self.period_s)
+        self._program = ControlProgram(script, COMMANDS, self.robot, self.inputs, self.outputs, 1.0 / self.config.rate)
         self._offset = script.offset
         self.runtime = RuntimeState.PLAYING
-
-    def refuse(self, reason: str) -> None:
-        """Say why an uploaded program does not run."""
-        LOG.warning("UR twin: an uploaded program does not run: %s", reason)
 
     def release_uploader(self) -> None:
         """End ur_rtde's wait for a program of the user's own, which is refused.
@@ -89,66 +139,97 @@ class Machine:
 
     def play(self) -> bool:
         """Resume a paused program; return whether there was one."""
-        if self.runtime not in (RuntimeState.PAUSED, RuntimeState.PAUSING) or not self.status.ready:
+        if not self.paused or not self.ready:
             return False
         self.runtime = RuntimeState.PLAYING
         return True
 
-    def protective_stop(self, reason: str) -> None:
-        """Stop the arm, end the program and latch the stop until it is unlocked."""
-        if self.status.powered:
-            self.status.protective_stop(reason, self.clock_s)
-            self.end_program("protective stop")
-            self.robot.stop()
+    def power_on(self) -> None:
+        """Switch the motors on; the brakes stay closed."""
+        if self.robot_mode is RobotMode.POWER_OFF and self.safety_mode is not SafetyMode.ROBOT_EMERGENCY_STOP:
+            self.robot_mode = RobotMode.BOOTING
+            middle_s, end_s = self.clock_s + POWER_ON_S / 2, self.clock_s + POWER_ON_S
+            self._next = [(middle_s, RobotMode.POWER_ON), (end_s, RobotMode.IDLE)]
 
-    def power_off(self) -> None:
+    def brake_release(self) -> None:
+        """Open the brakes, switching the motors on first if they are off, as the robot does."""
+        self.power_on()
+        if self.robot_mode in (RobotMode.BOOTING, RobotMode.POWER_ON, RobotMode.IDLE):
+            start_s = self._next[-1][0] if self._next else self.clock_s
+            self._next.append((start_s + BRAKE_RELEASE_S, RobotMode.RUNNING))
+
+    def power_off(self, reason: str = "the power is off") -> None:
         """Close the brakes and switch the motors off; the program ends."""
-        self.status.power_off()
-        self.end_program("the power is off")
+        self._next.clear()
+        self.robot_mode = RobotMode.POWER_OFF
+        self.end_program(reason)
+
+    def protective_stop(self, reason: str) -> None:
+        """Stop the arm, end the program and latch the stop until it is unlocked; the first reason and time are kept."""
+        if not self.powered:
+            return
+        if self.safety_mode is SafetyMode.NORMAL:
+            self.safety_mode, self.stop_reason = SafetyMode.PROTECTIVE_STOP, reason
+            self._stopped_at_s = self.clock_s
+            LOG.warning("UR twin: protective stop: %s", reason)
+        self.end_program("protective stop")
+        self.robot.stop()
+
+    def unlock(self) -> bool:
+        """Release a protective stop; return False while it is too fresh. Without one there is nothing to refuse."""
+        if self.safety_mode is SafetyMode.PROTECTIVE_STOP:
+            if self.clock_s - self._stopped_at_s < self.config.unlock_delay_s:
+                return False
+            self._normal()
+        return True
 
     def emergency_stop(self) -> None:
-        """Press the emergency stop."""
-        self.status.emergency_stop()
-        self.end_program("emergency stop")
+        """Press the emergency stop: the power goes off and stays off."""
+        self.safety_mode, self.stop_reason = SafetyMode.ROBOT_EMERGENCY_STOP, "emergency stop"
+        self.power_off("emergency stop")
 
-    def pass_by(self, seconds: float) -> None:
+    def release_emergency_stop(self) -> None:
+        """Turn the emergency stop's button back; the power stays off until it is switched on."""
+        if self.safety_mode is SafetyMode.ROBOT_EMERGENCY_STOP:
+            self._normal()
+
+    def pass_by(self, late_ns: int) -> None:
         """Let the controller's clock run on where nothing else does: cycles that this computer was too slow for."""
-        self.clock_s += seconds
+        self.clock_s += late_ns / 1e9
 
     def cycle(self) -> None:
         """Pass one controller cycle: program, motion, arm."""
-        dt = self.period_s
+        dt = 1.0 / self.config.rate
         self.clock_s += dt
-        self.status.advance(self.clock_s)
+        while self._next and self.clock_s >= self._next[0][0]:
+            self.robot_mode = self._next.pop(0)[1]
         if self._program is not None and self.runtime is RuntimeState.PLAYING:
             self._step_program(self._program)
         self._move(dt)
-        self._settle()
+        if self.runtime is RuntimeState.PAUSING and self.robot.scale == 0.0:
+            self.runtime = RuntimeState.PAUSED
+        elif self.runtime is RuntimeState.STOPPING and not self.robot.qd.any():
+            self.runtime = RuntimeState.STOPPED
 
     def _step_program(self, program: ControlProgram) -> None:
         try:
             ended = program.step()
         except ProtectiveStop as error:
             self.protective_stop(str(error))
-            return
         except ArmError as error:
             self.end_program(str(error), logging.WARNING)
-            return
-        if ended:
-            self.end_program(ended)
+        else:
+            if ended:
+                self.end_program(ended)
 
     def _move(self, dt: float) -> None:
-        if self.status.robot_mode is not RobotMode.RUNNING:
+        if self.robot_mode is not RobotMode.RUNNING:
             self.robot.brake(dt)
             return
         try:
-            paused = self.runtime in (RuntimeState.PAUSING, RuntimeState.PAUSED)
-            self.robot.cycle(dt, self.inputs.speed_slider, paused)
+            self.robot.cycle(dt, self.inputs.speed_slider, self.paused)
         except ArmError as error:
             self.protective_stop(str(error))
 
-    def _settle(self) -> None:
-        if self.runtime is RuntimeState.PAUSING and self.robot.scale == 0.0:
-            self.runtime = RuntimeState.PAUSED
-        elif self.runtime is RuntimeState.STOPPING and not self.robot.qd.any():
-            self.runtime = RuntimeState.STOPPED
+    def _normal(self) -> None:
+        self.safety_mode, self.stop_reason = SafetyMode.NORMAL, ""

@@ -11,6 +11,7 @@ from typing import Final
 
 from bid_ros.robots.ur.twin.machine import Machine
 from bid_ros.robots.ur.twin.recipes import INPUT_REGISTERS, FieldTable
+from bid_ros.robots.ur.twin.status import SAFETY_BITS
 
 ECHOED: Final = tuple(INPUT_REGISTERS)
 TEMPERATURE: Final = 25.0  # degrees C
@@ -28,8 +29,9 @@ def write_constants(outputs: FieldTable) -> None:
     outputs.set("tool_analog_input_types", VOLTAGES)
 
 
-def write_outputs(outputs: FieldTable, machine: Machine, execution_s: float) -> None:
+def write_outputs(machine: Machine, execution_s: float) -> None:
     """Write the state after a cycle that took ``execution_s`` s."""
+    outputs = machine.outputs
     _write_arm(outputs, machine)
     _write_modes(outputs, machine)
     _write_settings(outputs, machine)
@@ -58,15 +60,14 @@ def _write_arm(outputs: FieldTable, machine: Machine) -> None:
 
 
 def _write_modes(outputs: FieldTable, machine: Machine) -> None:
-    status = machine.status
-    outputs.set("robot_mode", status.robot_mode)
-    outputs.set("joint_mode", *[status.joint_mode] * 6)
-    outputs.set("safety_mode", status.safety_mode)
-    outputs.set("safety_status", status.safety_mode)
-    outputs.set("tool_mode", status.tool_mode)
+    outputs.set("robot_mode", machine.robot_mode)
+    outputs.set("joint_mode", *[machine.joint_mode] * 6)
+    outputs.set("safety_mode", machine.safety_mode)
+    outputs.set("safety_status", machine.safety_mode)
+    outputs.set("tool_mode", machine.tool_mode)
     outputs.set("runtime_state", machine.runtime)
     outputs.set("robot_status_bits", machine.status_bits)
-    outputs.set("safety_status_bits", status.safety_bits)
+    outputs.set("safety_status_bits", SAFETY_BITS[machine.safety_mode])
 
 
 def _write_settings(outputs: FieldTable, machine: Machine) -> None:

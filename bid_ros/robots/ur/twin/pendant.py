@@ -6,18 +6,20 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, TextIO
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import Kinematics
-from bid_ros.robots.ur.twin.controller import ARMS, RATES, UrController, UrControllerConfig
+from bid_ros.robots.ur.twin.config import ARMS, RATES, UrControllerConfig
+from bid_ros.robots.ur.twin.controller import UrController
+from bid_ros.robots.ur.twin.machine import Machine
 from bid_ros.robots.ur.twin.plant import KinematicPlant, Plant
 
 # Upright over the table in front, tool down: rad, base to wrist 3.
 INITIAL_Q: Final = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
 READY: Final = "ready"
-
-Lines = dict[str, Callable[[str], object]]
+STATISTICS: Final = "statistics"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,29 +51,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def operate(twin: UrController, lines: TextIO, answers: TextIO) -> None:
     """Obey one pendant command a line until ``lines`` ends, with one answer each: ``ok`` or what is wrong."""
-    commands: Lines = {
-        "protective stop": lambda reason: twin.protective_stop(reason or "the pendant asked for it"),
-        "emergency stop": lambda _: twin.emergency_stop(pressed=True),
-        "release emergency stop": lambda _: twin.emergency_stop(pressed=False),
-        "power off": lambda _: twin.power_off(),
-        "stop program": lambda _: twin.stop_program(),
-        "local": lambda _: twin.set_local_mode(True),
-        "remote": lambda _: twin.set_local_mode(False),
-        "statistics": lambda _: twin.statistics(),
-    }
     for line in lines:
-        print(_obey(commands, line.strip()), file=answers, flush=True)
+        print(_obey(twin, line.strip()), file=answers, flush=True)
 
 
-def _obey(commands: Lines, line: str) -> str:
-    for name, command in commands.items():
+def _obey(twin: UrController, line: str) -> str:
+    if line == STATISTICS:
+        return str(twin.statistics())
+    for name, command in COMMANDS.items():
         if line == name or line.startswith(name + " "):
             try:
-                answer = command(line[len(name) :].strip())
+                twin.loop.call(partial(command, twin.machine, line[len(name) :].strip()))
             except ArmError as error:
                 return str(error)
-            return "ok" if answer is None else str(answer)
-    return f"unknown command '{line}'; valid are {', '.join(commands)}"
+            return "ok"
+    return f"unknown command '{line}'; valid are {', '.join([*COMMANDS, STATISTICS])}"
+
+
+def _switch(remote: bool, machine: Machine, _: str) -> None:
+    """Switch to remote or local control. A program that runs goes on.
+
+    In local mode the e-Series takes no scripts and no dashboard commands that act.
+    """
+    machine.remote_control = remote
+
+
+COMMANDS: Final[dict[str, Callable[[Machine, str], None]]] = {
+    "protective stop": lambda machine, reason: machine.protective_stop(reason or "the pendant asked for it"),
+    "emergency stop": lambda machine, _: machine.emergency_stop(),
+    "release emergency stop": lambda machine, _: machine.release_emergency_stop(),
+    "power off": lambda machine, _: machine.power_off(),
+    "stop program": lambda machine, _: machine.end_program("the pendant stopped it"),
+    "local": partial(_switch, False),
+    "remote": partial(_switch, True),
+}
 
 
 def _plant(physics: bool, initial_q: Sequence[float], kinematics: Kinematics) -> Plant:

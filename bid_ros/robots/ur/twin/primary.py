@@ -9,18 +9,18 @@ kinematics are nominal, as of a robot that was never calibrated.
 from __future__ import annotations
 
 import math
+import socket
 import struct
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Final
 
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT
 from bid_ros.robots.ur.twin.joint_motions import MAX_ACCELERATION, MAX_SPEED
 from bid_ros.robots.ur.twin.machine import Machine
-from bid_ros.robots.ur.twin.net import Connection, Switchboard
 from bid_ros.robots.ur.twin.outputs import TEMPERATURE, VOLTAGE
-from bid_ros.robots.ur.twin.script_port import ControlScript, ScriptSession
+from bid_ros.robots.ur.twin.script_port import cut_program, parse_script
 from bid_ros.robots.ur.twin.status import RuntimeState, SafetyMode
+from bid_ros.sim.net import Misbehaviour, Session
 
 PRIMARY_PORT: Final = 30001
 SECONDARY_PORT: Final = 30002  # state and version, but no other message
@@ -40,50 +40,60 @@ Fields = tuple[Any, ...]  # layout of a part in the notation of struct, and its 
 MOVE_DEFAULTS: Final = (math.radians(60.0), math.radians(80.0), 0.25, 1.2, 0.25)
 
 
-class PrimaryServer:
-    """Every client of both interfaces.
+class ScriptSession(Session):
+    """A client that uploads programs; ``machine`` is the controller."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._text = bytearray()
+
+    def received(self, data: bytes) -> None:
+        """Collect programs, and run each once it is complete.
+
+        Raises:
+            Misbehaviour: if one is too long or not a program the twin knows.
+        """
+        self._text += data
+        try:
+            while text := cut_program(self._text):
+                self.machine.run(parse_script(text))
+        except Misbehaviour as error:
+            self.refuse(str(error))
+            raise Misbehaviour(f"{self.name} sent {error}") from error
+
+    def refuse(self, reason: str) -> None:
+        """Let the connection be reset so that the client's next write fails, instead of vanishing."""
+        linger = struct.pack("ii", True, 0)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.machine.release_uploader()
+
+
+class PrimarySession(ScriptSession):
+    """A client of one of the two interfaces, which is told the version first and may upload programs.
 
     Args:
-        version: of the controller software: major, minor, bugfix, build.
         machine: the controller.
-        rate: Hz of the control cycle.
-        run: called with each control script.
+        told: whether the client is told why a program is refused.
     """
 
-    def __init__(
-        self, version: Sequence[int], machine: Machine, rate: int, run: Callable[[ControlScript], None]
-    ) -> None:
-        self._version = version
-        self._machine = machine
-        self._run = run
-        self._cycles, self._cycle = rate // RATE, 0
-        self._connections: list[Connection] = []
+    def __init__(self, machine: Machine, told: bool) -> None:
+        super().__init__(machine)
+        self._told, self._cycle = told, 0
 
-    def open_session(self, connection: Connection, messages: bool) -> ScriptSession:
-        """Return the session of a new connection, which is told the version first and may upload programs.
+    def opened(self) -> None:
+        """Say who the controller is."""
+        self.send(version_message(self.machine.config.version, self.machine.clock_s))
 
-        Args:
-            connection: its socket.
-            messages: whether it is told why a program is refused.
-        """
-        connection.send(version_message(self._version, self._machine.clock_s))
-        self._connections.append(connection)
+    def publish(self) -> None:
+        """Send the state, if it is due and the client has read the one before."""
+        self._cycle = (self._cycle + 1) % (self.machine.config.rate // RATE)
+        if not self._cycle:
+            self.offer(robot_state(self.machine))
 
-        def refuse(reason: str) -> None:
-            if messages:
-                connection.send(exception_message(reason, self._machine.clock_s))
-
-        return ScriptSession(connection, self._run, refuse)
-
-    def publish(self, switchboard: Switchboard) -> None:
-        """Send the state, if it is due, to every client that has read the one before."""
-        self._cycle = (self._cycle + 1) % self._cycles
-        self._connections = [connection for connection in self._connections if connection.open]
-        if self._cycle or not self._connections:
-            return
-        state = robot_state(self._machine)
-        for connection in self._connections:
-            switchboard.guard(connection, partial(connection.offer, state))
+    def refuse(self, reason: str) -> None:
+        """Say why a program is refused."""
+        if self._told:
+            self.send(exception_message(reason, self.machine.clock_s))
 
 
 def version_message(version: Sequence[int], clock_s: float) -> bytes:
@@ -119,16 +129,15 @@ def _framed(kind: int, form: str, *values: float | bytes) -> bytes:
 
 
 def _robot_mode(machine: Machine) -> Fields:
-    status, slider = machine.status, machine.inputs.speed_slider
-    safety, runtime = status.safety_mode, machine.runtime
+    slider, safety = machine.inputs.speed_slider, machine.safety_mode
     stopped = safety is SafetyMode.ROBOT_EMERGENCY_STOP, safety is SafetyMode.PROTECTIVE_STOP
-    program = runtime is RuntimeState.PLAYING, runtime in (RuntimeState.PAUSING, RuntimeState.PAUSED)
-    flags = (True, True, status.powered, *stopped, *program)  # connected and enabled
+    program = machine.runtime is RuntimeState.PLAYING, machine.paused
+    flags = (True, True, machine.powered, *stopped, *program)  # connected and enabled
     speeds = slider, machine.robot.limiter(slider), 1.0
     position_control = 0
     form = "Q7?BB3dB"
     time_us = int(machine.clock_s * 1e6)
-    return form, time_us, *flags, status.robot_mode, position_control, *speeds, 0
+    return form, time_us, *flags, machine.robot_mode, position_control, *speeds, 0
 
 
 def _joints(machine: Machine) -> Fields:
@@ -136,13 +145,13 @@ def _joints(machine: Machine) -> Fields:
     columns = (plant.joint_positions, robot.q, plant.joint_velocities, plant.joint_currents)
     values: list[float] = []
     for joint in zip(*(column.tolist() for column in columns), strict=True):
-        values += (*joint, VOLTAGE, TEMPERATURE, 0.0, machine.status.joint_mode)
+        values += (*joint, VOLTAGE, TEMPERATURE, 0.0, machine.joint_mode)
     return "3d4fB" * 6, *values
 
 
 def _tool(machine: Machine) -> Fields:
     inputs, output = (VOLTS, VOLTS, 0.0, 0.0), (0, 0.0)
-    return "BBddfBffB", *inputs, VOLTAGE, *output, TEMPERATURE, machine.status.tool_mode
+    return "BBddfBffB", *inputs, VOLTAGE, *output, TEMPERATURE, machine.tool_mode
 
 
 def _masterboard(machine: Machine) -> Fields:
@@ -150,7 +159,7 @@ def _masterboard(machine: Machine) -> Fields:
     kinds = inputs.analog_output_types & 1, inputs.analog_output_types >> 1
     board = (TEMPERATURE, VOLTAGE, 0.0, 0.0)
     values = (0, inputs.digital_outputs, VOLTS, VOLTS, 0.0, 0.0, *kinds, *inputs.analog_outputs, *board)
-    return "IIBBddBBdd4fBBBIBBB", *values, machine.status.safety_mode, *(0,) * 6
+    return "IIBBddBBdd4fBBBIBBB", *values, machine.safety_mode, *(0,) * 6
 
 
 def _cartesian(machine: Machine) -> Fields:

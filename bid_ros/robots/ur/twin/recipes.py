@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Final
 
-from bid_ros.robots.ur.twin.net import Misbehaviour
+from bid_ros.sim.net import Misbehaviour
 
 REGISTERS: Final = 48  # of integers and of doubles, each direction; 0-23 lower range, 24-47 upper range
 NOT_FOUND: Final = "NOT_FOUND"

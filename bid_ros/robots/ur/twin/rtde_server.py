@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from bid_ros.robots.ur.rtde import PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
-from bid_ros.robots.ur.twin.inputs import Inputs
-from bid_ros.robots.ur.twin.net import Connection, Misbehaviour, Switchboard
-from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND, FieldTable, InputRecipe
+from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND, InputRecipe
+from bid_ros.sim.net import Misbehaviour, Session
 
 STALL_LIMIT_S: Final = 5.0  # a client that takes nothing for this long is dropped, and its inputs are free again
 OUTPUT_RECIPE_ID: Final = 1
@@ -19,48 +19,12 @@ ERROR: Final = 1  # severity of a text message, of 0 exception, 1 error, 2 warni
 MAX_NAMES: Final = 2048
 
 
-class RtdeServer:
-    """Every RTDE client of one controller.
+class RtdeSession(Session):
+    """One RTDE client: protocol version first, then recipes, then data. ``machine`` is the controller."""
 
-    Args:
-        version: of the controller software: major, minor, bugfix, build.
-        rate: Hz of the control cycle, the highest rate of outputs.
-        inputs, outputs: the values that clients write and read.
-    """
-
-    def __init__(self, version: Sequence[int], rate: int, inputs: Inputs, outputs: FieldTable) -> None:
-        self.version = struct.pack(">4I", *version)
-        self.rate = rate
-        self.inputs = inputs
-        self.outputs = outputs
-        self.sessions: list[RtdeSession] = []
-        self.left_out = 0
-
-    def open_session(self, connection: Connection) -> RtdeSession:
-        """Return the session of a new connection."""
-        session = RtdeSession(self, connection)
-        self.sessions.append(session)
-        return session
-
-    def publish(self, switchboard: Switchboard) -> None:
-        """Send every client that is due its outputs; one that does not read misses packages, then its connection."""
-        for session in tuple(self.sessions):
-            if session.started:
-                switchboard.guard(session.connection, session.publish)
-
-
-class RtdeSession:
-    """One RTDE client: protocol version first, then recipes, then data.
-
-    Args:
-        server: what it belongs to.
-        connection: its socket.
-    """
-
-    def __init__(self, server: RtdeServer, connection: Connection) -> None:
-        self.connection = connection
-        self.started = False
-        self._server = server
+    def __init__(self, machine: Machine) -> None:
+        self._machine, self._rate = machine, machine.config.rate
+        self._started = False
         self._reader = PackageReader()
         self._negotiated = False
         self._output: Callable[[], bytes] | None = None
@@ -70,7 +34,7 @@ class RtdeSession:
         self._stalled = 0
         self._answers = {
             PackageType.REQUEST_PROTOCOL_VERSION: self._negotiate,
-            PackageType.GET_URCONTROL_VERSION: lambda _: self._reply(PackageType.GET_URCONTROL_VERSION, server.version),
+            PackageType.GET_URCONTROL_VERSION: self._tell_version,
             PackageType.SETUP_OUTPUTS: self._set_up_outputs,
             PackageType.SETUP_INPUTS: self._set_up_inputs,
             PackageType.START: self._start,
@@ -89,36 +53,37 @@ class RtdeSession:
             for kind, payload in self._reader.feed(data):
                 self._answers[kind](payload)
         except (Misbehaviour, PackageError) as error:
-            self.connection.send(text_message(str(error), "RTDE", ERROR))
-            raise Misbehaviour(f"{self.connection.name} sent {error}") from error
+            self.send(text_message(str(error), "RTDE", ERROR))
+            raise Misbehaviour(f"{self.name} sent {error}") from error
 
     def lost(self) -> None:
         """Let go of the input fields."""
-        self.started = False
-        self._server.inputs.release(self)
-        self._server.sessions.remove(self)
+        self._machine.inputs.release(self)
 
     def publish(self) -> None:
-        """Send a data package if one is due.
+        """Send a data package if one is due; one that does not read misses packages, then its connection.
 
         Raises:
             Misbehaviour: if the client has taken nothing for too long.
         """
+        if not self._started or self._output is None:
+            return
         self._due += self._share
         if self._due < 1.0:
             return
         self._due -= 1.0
-        assert self._output is not None
-        if self.connection.offer(package(PackageType.DATA_PACKAGE, self._output())):
+        if self.offer(package(PackageType.DATA_PACKAGE, self._output())):
             self._stalled = 0
             return
-        self._server.left_out += 1
         self._stalled += 1
-        if self._stalled > STALL_LIMIT_S * self._server.rate * self._share:
-            raise Misbehaviour(f"{self.connection.name} has not read for {STALL_LIMIT_S:.0f} s")
+        if self._stalled > STALL_LIMIT_S * self._rate * self._share:
+            raise Misbehaviour(f"{self.name} has not read for {STALL_LIMIT_S:.0f} s")
 
     def _reply(self, kind: PackageType, payload: bytes) -> None:
-        self.connection.send(package(kind, payload))
+        self.send(package(kind, payload))
+
+    def _tell_version(self, payload: bytes) -> None:
+        self._reply(PackageType.GET_URCONTROL_VERSION, struct.pack(">4I", *self._machine.config.version))
 
     def _negotiate(self, payload: bytes) -> None:
         if len(payload) != 2:
@@ -132,14 +97,14 @@ class RtdeSession:
             raise Misbehaviour(f"an output setup of {len(payload)} bytes; valid is 8 bytes of frequency and names")
         (frequency,) = struct.unpack_from(">d", payload)
         if not (math.isfinite(frequency) and frequency > 0):
-            raise Misbehaviour(f"an output frequency of {frequency} Hz; valid is above 0 to {self._server.rate}")
+            raise Misbehaviour(f"an output frequency of {frequency} Hz; valid is above 0 to {self._rate}")
         names = field_names(payload[8:])
-        types = self._server.outputs.reply(names)
+        types = self._machine.outputs.reply(names)
         self._output = None
-        self.started = False
+        self._started = False
         if NOT_FOUND not in types:
-            self._output = self._server.outputs.packer(names, OUTPUT_RECIPE_ID)
-            self._share = min(1.0, frequency / self._server.rate)
+            self._output = self._machine.outputs.packer(names, OUTPUT_RECIPE_ID)
+            self._share = min(1.0, frequency / self._rate)
             self._due = 1.0 - self._share
         number = OUTPUT_RECIPE_ID if self._output else 0
         self._reply(PackageType.SETUP_OUTPUTS, bytes([number]) + ",".join(types).encode())
@@ -147,7 +112,7 @@ class RtdeSession:
     def _set_up_inputs(self, payload: bytes) -> None:
         self._need_version()
         names = field_names(payload)
-        inputs = self._server.inputs
+        inputs = self._machine.inputs
         types = inputs.reply(names)
         types = [IN_USE if inputs.taken(name, self) else kind for name, kind in zip(names, types, strict=True)]
         number = 0
@@ -160,11 +125,11 @@ class RtdeSession:
         self._reply(PackageType.SETUP_INPUTS, bytes([number]) + ",".join(types).encode())
 
     def _start(self, payload: bytes) -> None:
-        self.started = self._output is not None
-        self._reply(PackageType.START, bytes([self.started]))
+        self._started = self._output is not None
+        self._reply(PackageType.START, bytes([self._started]))
 
     def _pause(self, payload: bytes) -> None:
-        self.started = False
+        self._started = False
         self._reply(PackageType.PAUSE, b"\x01")
 
     def _take(self, payload: bytes) -> None:
@@ -173,7 +138,7 @@ class RtdeSession:
             raise Misbehaviour(f"a data package for input recipe {number}; valid are 1 to {len(self._inputs)}")
         recipe = self._inputs[payload[0] - 1]
         recipe.unpack(payload)
-        self._server.inputs.written(recipe.names)
+        self._machine.inputs.written(recipe.names)
 
     def _need_version(self) -> None:
         if not self._negotiated:

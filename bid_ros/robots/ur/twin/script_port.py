@@ -7,11 +7,10 @@ only the offset of its registers and the path that ``movePath`` writes into it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from bid_ros.robots.ur.twin.net import Connection, Misbehaviour
+from bid_ros.sim.net import Misbehaviour
 
 # The real-time interface, to which ur_rtde uploads. Primary and secondary interface take programs, too.
 SCRIPT_PORT: Final = 30003
@@ -94,52 +93,18 @@ def _parse_waypoint(line: str) -> Waypoint:
     return Waypoint(kind == "movel", bool(pose), tuple(values[:6]), *values[6:])
 
 
-class ScriptSession:
-    """A connection that uploads programs.
+def cut_program(text: bytearray) -> str:
+    """Cut the first complete program off and return it, empty if there is none: a single line, or from def to its end.
 
-    Args:
-        connection: its socket.
-        run: called with each control script.
-        refuse: called with the reason before a connection ends for a program that the twin does not know.
+    Raises:
+        Misbehaviour: if the text is too long for a program.
     """
-
-    def __init__(
-        self, connection: Connection, run: Callable[[ControlScript], None], refuse: Callable[[str], None]
-    ) -> None:
-        self._connection = connection
-        self._run = run
-        self._refuse = refuse
-        self._text = bytearray()
-
-    def received(self, data: bytes) -> None:
-        """Collect a program and run it once it is complete.
-
-        Raises:
-            Misbehaviour: if it is too long or not a program the twin knows.
-        """
-        self._text += data
-        if len(self._text) > MAX_SCRIPT:
-            raise Misbehaviour(f"{self._connection.name} sent a script of over {MAX_SCRIPT} bytes")
-        while (end := _end_of_program(self._text)) > 0:
-            text = self._text[:end].decode("utf-8", "replace")
-            del self._text[:end]
-            try:
-                script = parse_script(text)
-            except Misbehaviour as error:
-                self._refuse(str(error))
-                raise Misbehaviour(f"{self._connection.name} sent {error}") from error
-            self._run(script)
-
-    def lost(self) -> None:
-        """Forget a program that never became complete."""
-        self._text.clear()
-
-
-def _end_of_program(text: bytearray) -> int:
-    """Return where the first complete program ends, 0 if there is none: a single line, or from def to its end."""
-    program = text.lstrip()
-    start = len(text) - len(program)
-    if not program.startswith((b"def ", b"sec ")):
-        return text.find(b"\n", start) + 1
-    found = text.find(b"\nend\n", start)
-    return found + len(b"\nend\n") if found >= 0 else 0
+    if len(text) > MAX_SCRIPT:
+        raise Misbehaviour(f"a script of over {MAX_SCRIPT} bytes")
+    start = len(text) - len(text.lstrip())
+    last = b"\nend\n" if text.startswith((b"def ", b"sec "), start) else b"\n"
+    found = text.find(last, start)
+    end = found + len(last) if found >= 0 else 0
+    program = text[:end].decode("utf-8", "replace")
+    del text[:end]
+    return program

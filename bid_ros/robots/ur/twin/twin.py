@@ -8,7 +8,8 @@ import mujoco
 
 from bid_ros.robots.robotiq.model import FingerDrive
 from bid_ros.robots.robotiq.twin import RobotiqTwin
-from bid_ros.robots.ur.twin.controller import UrController, UrControllerConfig
+from bid_ros.robots.ur.twin.config import UrControllerConfig
+from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
 from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
@@ -40,8 +41,8 @@ class UrTwin(SceneTwin):
         self._data = mujoco.MjData(self._model)
         self._fingers = FingerDrive(self._model, self._data)
         plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
-        self.controller = UrController(config or UrControllerConfig(), plant)
-        self._gripper = RobotiqTwin(self.hostname, self._fingers, self.controller.loop.call)
+        gripper = RobotiqTwin(self._fingers)
+        self.controller = UrController(config or UrControllerConfig(), plant, gripper=gripper)
         super().__init__(scene, self.controller.loop)
         self._world = scene.world(self._model, self._data)
 
@@ -57,15 +58,9 @@ class UrTwin(SceneTwin):
             ArmError: if a port is taken or the address is not one of this computer.
         """
         self.controller.start()
-        try:
-            self._gripper.start()
-        except Exception:
-            self.controller.stop()
-            raise
 
     def stop(self) -> None:
         """End the physics and close every connection; calling it again does nothing."""
-        self._gripper.stop()
         self.controller.stop()
 
     def scene_state(self) -> SceneState:

@@ -12,16 +12,15 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 from bid_ros.robots.ur.twin.commands import COMMANDS
-from bid_ros.robots.ur.twin.controller import UrController, UrControllerConfig
-from bid_ros.robots.ur.twin.inputs import Inputs
+from bid_ros.robots.ur.twin.config import UrControllerConfig
+from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.machine import Machine
 from bid_ros.robots.ur.twin.mujoco_plant import standing_arm
 from bid_ros.robots.ur.twin.outputs import write_outputs
 from bid_ros.robots.ur.twin.plant import KinematicPlant
-from bid_ros.robots.ur.twin.recipes import OUTPUT_TYPES, FieldTable
-from bid_ros.robots.ur.twin.robot import DEVIATION_LIMIT, STOP_DECELERATION, Robot
+from bid_ros.robots.ur.twin.robot import DEVIATION_LIMIT, STOP_DECELERATION
 from bid_ros.robots.ur.twin.script_port import ControlScript, Waypoint
-from bid_ros.robots.ur.twin.status import RobotMode, RuntimeState, SafetyMode, Status
+from bid_ros.robots.ur.twin.status import SAFETY_BITS, RobotMode, RuntimeState, SafetyMode
 
 HOME = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
 PERIOD = 0.002
@@ -35,9 +34,8 @@ class Hand:
 
     def __init__(self, plant=None, offset=0, path=(), unlock_delay_s=5.0):
         self.plant = plant or KinematicPlant(HOME)
-        self.outputs = FieldTable(OUTPUT_TYPES)
-        status = Status(remote_control=True, unlock_delay_s=unlock_delay_s)
-        self.machine = Machine(status, Robot(self.plant, UR5E), Inputs(), self.outputs, PERIOD)
+        self.machine = Machine(UrControllerConfig(unlock_delay_s=unlock_delay_s), self.plant, UR5E)
+        self.outputs = self.machine.outputs
         self.offset = offset
         self.script = ControlScript(offset, path)
         self.machine.run(self.script)
@@ -218,7 +216,7 @@ def test_registers_that_hold_no_or_a_huge_number_never_end_the_controller(comman
     hand.cycles(3)
     hand.write(0)
     hand.until(lambda: hand.still)
-    write_outputs(hand.outputs, hand.machine, 0.0)
+    write_outputs(hand.machine, 0.0)
     assert np.isfinite(hand.q).all() and np.allclose(hand.q, HOME, atol=1e-9)
 
 
@@ -231,11 +229,12 @@ def test_numbers_of_any_size_never_end_the_controller(seed):
         few = generator.random(20) < 0.9
         hand.write(int(generator.choice(list(COMMANDS))), *np.where(few, generator.normal(0.0, 1.0, 20), numbers))
         hand.cycles(int(generator.integers(1, 5)))
-        write_outputs(hand.outputs, hand.machine, 0.0)
+        write_outputs(hand.machine, 0.0)
         hand.write(0)
         hand.cycles(1)
         if hand.machine.runtime is RuntimeState.STOPPED:
-            hand.machine.status.unlock(hand.machine.clock_s + 10.0)
+            hand.machine.clock_s += 10.0
+            hand.machine.unlock()
             hand.machine.run(hand.script)
     assert np.isfinite(hand.q).all() and np.abs(hand.q).max() <= 2 * np.pi
 
@@ -249,7 +248,8 @@ def test_random_registers_never_end_the_controller(seed):
         hand.write(command, *generator.normal(0.0, 2.0, 20), ints=generator.integers(-1, 3, 7).tolist())
         hand.cycles(int(generator.integers(1, 10)))
         if hand.machine.runtime is RuntimeState.STOPPED:
-            hand.machine.status.unlock(hand.machine.clock_s + 10.0)
+            hand.machine.clock_s += 10.0
+            hand.machine.unlock()
             hand.machine.run(hand.script)
     assert np.isfinite(hand.q).all() and np.abs(hand.q).max() <= 2 * np.pi
     assert np.abs(hand.speeds).max() <= np.pi + 1e-9
@@ -321,17 +321,17 @@ def test_watchdog_needs_a_frequency(frequency):
 
 def test_protective_stop_latches_until_it_is_unlocked_and_a_new_program_runs():
     hand = Hand(unlock_delay_s=0.5)
-    machine, status = hand.machine, hand.machine.status
+    machine = hand.machine
     machine.protective_stop("the first reason")
     machine.protective_stop("another")
-    assert status.safety_mode is SafetyMode.PROTECTIVE_STOP and status.stop_reason == "the first reason"
+    assert machine.safety_mode is SafetyMode.PROTECTIVE_STOP and machine.stop_reason == "the first reason"
     hand.cycles(200)
-    assert not status.unlock(machine.clock_s)
+    assert not machine.unlock()
     machine.run(hand.script)
     assert machine.runtime is RuntimeState.STOPPED
     hand.cycles(60)
-    assert status.unlock(machine.clock_s)
-    assert status.safety_bits == 1 and machine.runtime is RuntimeState.STOPPED
+    assert machine.unlock()
+    assert SAFETY_BITS[machine.safety_mode] == 1 and machine.runtime is RuntimeState.STOPPED
     machine.run(hand.script)
     hand.write(0)
     assert hand.call(MOVE_J, *HOME, 1.0, 5.0, ints=(0,))
@@ -340,19 +340,19 @@ def test_protective_stop_latches_until_it_is_unlocked_and_a_new_program_runs():
 def test_protective_stop_command_is_never_done():
     hand = Hand()
     assert not hand.call(PROTECTIVE_STOP)
-    assert hand.state == READY and hand.machine.status.safety_mode is SafetyMode.PROTECTIVE_STOP
+    assert hand.state == READY and hand.machine.safety_mode is SafetyMode.PROTECTIVE_STOP
 
 
 def test_power_goes_off_and_comes_back_in_order():
     hand = moving(Hand())
-    machine, status = hand.machine, hand.machine.status
+    machine = hand.machine
     machine.power_off()
     hand.cycles(1)
     assert hand.still and machine.runtime is RuntimeState.STOPPED
-    assert (status.robot_mode, machine.status_bits) == (RobotMode.POWER_OFF, 0)
-    status.brake_release(machine.clock_s)
+    assert (machine.robot_mode, machine.status_bits) == (RobotMode.POWER_OFF, 0)
+    machine.brake_release()
     seen = []
-    hand.until(lambda: seen.append(status.robot_mode) or status.robot_mode is RobotMode.RUNNING)
+    hand.until(lambda: seen.append(machine.robot_mode) or machine.robot_mode is RobotMode.RUNNING)
     order = [RobotMode.BOOTING, RobotMode.POWER_ON, RobotMode.IDLE, RobotMode.RUNNING]
     assert sorted(set(seen), key=seen.index) == order
     machine.run(hand.script)
@@ -361,16 +361,16 @@ def test_power_goes_off_and_comes_back_in_order():
 
 def test_emergency_stop_cuts_the_power_until_it_is_released():
     hand = moving(Hand())
-    machine, status = hand.machine, hand.machine.status
+    machine = hand.machine
     machine.emergency_stop()
     hand.cycles(1)
-    assert hand.still and status.safety_bits == 1 << 6 | 1 << 7 | 1 << 10
-    status.power_on(machine.clock_s)
+    assert hand.still and SAFETY_BITS[machine.safety_mode] == 1 << 6 | 1 << 7 | 1 << 10
+    machine.power_on()
     hand.cycles(500)
-    assert status.robot_mode is RobotMode.POWER_OFF
-    status.release_emergency_stop()
-    status.brake_release(machine.clock_s)
-    hand.until(lambda: status.ready)
+    assert machine.robot_mode is RobotMode.POWER_OFF
+    machine.release_emergency_stop()
+    machine.brake_release()
+    hand.until(lambda: machine.ready)
 
 
 def test_pause_stops_on_the_path_and_play_goes_on():
@@ -394,7 +394,7 @@ def test_pause_stops_on_the_path_and_play_goes_on():
 
 
 def reported(hand, name):
-    write_outputs(hand.outputs, hand.machine, 0.0)
+    write_outputs(hand.machine, 0.0)
     return hand.outputs.get(name)
 
 
@@ -421,8 +421,8 @@ class Blocked(KinematicPlant):
 def test_arm_that_leaves_its_path_is_stopped():
     hand = Hand(plant=Blocked(HOME))
     hand.write(SPEED_J, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 20.0, 0.0)
-    hand.until(lambda: hand.machine.status.safety_mode is SafetyMode.PROTECTIVE_STOP, 5.0)
-    assert "joint 1 is 0.3" in hand.machine.status.stop_reason and "off its path" in hand.machine.status.stop_reason
+    hand.until(lambda: hand.machine.safety_mode is SafetyMode.PROTECTIVE_STOP, 5.0)
+    assert "joint 1 is 0.3" in hand.machine.stop_reason and "off its path" in hand.machine.stop_reason
     np.testing.assert_allclose(hand.machine.robot.q, hand.q, atol=0.01)
     assert DEVIATION_LIMIT == 0.3
 
@@ -446,16 +446,16 @@ def test_arm_with_mass_follows_and_is_stopped_where_its_motors_are_too_weak():
     np.testing.assert_allclose(hand.q, target, atol=1e-6)
     assert np.abs(hand.plant.joint_currents).max() > 0.5  # it carries its weight
     hand.plant._limits[:] = 1.0  # N m
-    hand.until(lambda: hand.machine.status.safety_mode is SafetyMode.PROTECTIVE_STOP, 5.0)
-    assert "off its path" in hand.machine.status.stop_reason
+    hand.until(lambda: hand.machine.safety_mode is SafetyMode.PROTECTIVE_STOP, 5.0)
+    assert "off its path" in hand.machine.stop_reason
 
 
 def test_joint_limit_is_a_protective_stop():
     hand = Hand()
     hand.write(SPEED_J, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 20.0, 0.0)
-    hand.until(lambda: hand.machine.status.safety_mode is SafetyMode.PROTECTIVE_STOP, 5.0)
+    hand.until(lambda: hand.machine.safety_mode is SafetyMode.PROTECTIVE_STOP, 5.0)
     hand.until(lambda: hand.still)
-    assert "joint position limit" in hand.machine.status.stop_reason
+    assert "joint position limit" in hand.machine.stop_reason
 
 
 def test_outputs_agree_with_each_other():
@@ -464,7 +464,7 @@ def test_outputs_agree_with_each_other():
     poses = []
     for _ in range(2):
         hand.cycles(1)
-        write_outputs(hand.outputs, hand.machine, 0.0)
+        write_outputs(hand.machine, 0.0)
         poses.append(np.array(hand.outputs.values[hand.outputs.places["actual_TCP_pose"]]))
     speed = hand.outputs.values[hand.outputs.places["actual_TCP_speed"]]
     np.testing.assert_allclose((poses[1] - poses[0])[:3] / PERIOD, speed[:3], atol=1e-3)
@@ -499,7 +499,7 @@ def test_rate_and_version_follow_the_generation():
 def test_twin_that_does_not_run_says_so():
     twin = UrController(UrControllerConfig(free_address()), KinematicPlant(HOME))
     with pytest.raises(ArmError, match="does not run; start it first"):
-        twin.protective_stop("a test")
+        twin.loop.call(lambda: twin.machine.protective_stop("a test"))
     twin.start()
     assert twin.loop.call(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
@@ -507,7 +507,7 @@ def test_twin_that_does_not_run_says_so():
     twin.stop()
     twin.stop()
     with pytest.raises(ArmError, match="does not run"):
-        twin.set_local_mode(True)
+        twin.loop.call(twin.machine.power_off)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -520,7 +520,7 @@ def test_failing_plant_ends_the_twin_with_its_reason_and_closes_its_connections(
     twin.start()
     with pytest.raises(ArmError, match="the UR twin has ended: the physics has exploded"):
         while True:
-            twin.power_off()
+            twin.loop.call(twin.machine.power_off)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((twin.hostname, RTDE_PORT), timeout=3.0)
     twin.stop()

@@ -9,15 +9,12 @@ import pytest
 from ur_twin import free_address, wait_until
 
 from bid_ros.robots.ur.kinematics import UR5, UR5E
-from bid_ros.robots.ur.twin.controller import UrController, UrControllerConfig
-from bid_ros.robots.ur.twin.inputs import Inputs
+from bid_ros.robots.ur.twin.config import UrControllerConfig
+from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.machine import Machine
-from bid_ros.robots.ur.twin.net import Switchboard
 from bid_ros.robots.ur.twin.plant import KinematicPlant
-from bid_ros.robots.ur.twin.primary import PrimaryServer
-from bid_ros.robots.ur.twin.recipes import OUTPUT_TYPES, FieldTable
-from bid_ros.robots.ur.twin.robot import Robot
-from bid_ros.robots.ur.twin.status import Status
+from bid_ros.robots.ur.twin.primary import PrimarySession
+from bid_ros.sim.net import Switchboard
 
 HOME = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
 PRIMARY, SECONDARY = 30001, 30002
@@ -145,10 +142,10 @@ def test_kinematics_and_configuration_are_those_of_the_arm(arm):
 
 def test_the_state_follows_the_modes(twin):
     with Client(twin.hostname) as client:
-        twin.protective_stop("a test")
+        twin.loop.call(lambda: twin.machine.protective_stop("a test"))
         wait_until(lambda: mode_of(client.state())[0][4])
         assert client.state()[MASTERBOARD][60] == 3
-        twin.emergency_stop(pressed=True)
+        twin.loop.call(twin.machine.emergency_stop)
         wait_until(lambda: mode_of(client.state())[1] == 3)
         flags = mode_of(client.state())[0]
     assert flags == [True, True, False, True, False, False, False]
@@ -173,28 +170,22 @@ def test_a_refused_program_is_an_exception_at_the_primary_interface_alone(twin):
 
 def test_a_client_that_stops_reading_misses_states_and_none_is_cut():
     """Cycle by cycle, without a clock: until the sockets are full, and on."""
-    connections = []
-    inputs, outputs = Inputs(), FieldTable(OUTPUT_TYPES)
-    machine = Machine(Status(True, 5.0), Robot(KinematicPlant(HOME), UR5E), inputs, outputs, 0.002)
-    server = PrimaryServer((5, 11, 0, 0), machine, 500, lambda script: None)
+    machine = Machine(UrControllerConfig(), KinematicPlant(HOME), UR5E)
     board = Switchboard(address := free_address())
-
-    def open_session(connection):
-        connections.append(connection)
-        return server.open_session(connection, messages=True)
 
     def cycles(count):
         for _ in range(count):
             machine.clock_s += 0.002
-            server.publish(board)
+            board.poll()
+            board.publish()
 
-    board.listen(PRIMARY, "test", open_session)
+    board.listen(PRIMARY, "test", lambda: PrimarySession(machine, told=True))
     with Client(address) as sleeper:
-        wait_until(lambda: board.poll() or connections)
-        while not connections[0].blocked:
+        wait_until(lambda: board.poll() or board.sessions)
+        while not board.sessions[0].blocked:
             cycles(50)
         cycles(5000)
-        assert board.clients == 1
+        assert len(board.sessions) == 1
         stamps = []
         while not stamps or stamps[-1] < machine.clock_s * 1e6 - 200_000:
             cycles(50)

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from bid_ros.robots.ur.twin.inputs import Inputs
-from bid_ros.robots.ur.twin.net import Misbehaviour
+from bid_ros.robots.ur.twin.primary import ScriptSession
 from bid_ros.robots.ur.twin.recipes import (
     COUNTS,
     FORMATS,
@@ -17,7 +17,8 @@ from bid_ros.robots.ur.twin.recipes import (
     InputRecipe,
 )
 from bid_ros.robots.ur.twin.rtde_server import ERROR, field_names, text_message
-from bid_ros.robots.ur.twin.script_port import MAX_SCRIPT, ScriptSession, Waypoint, parse_script
+from bid_ros.robots.ur.twin.script_port import MAX_SCRIPT, Waypoint, parse_script
+from bid_ros.sim.net import Misbehaviour
 
 SCRIPT = """def rtde_control():
     global reg_offset_float = # float register offset
@@ -140,13 +141,27 @@ def test_other_programs_are_refused(text, message):
         parse_script(text)
 
 
-class Named:
+class Runner:
+    """Notes what it is to run."""
+
+    def __init__(self, run):
+        self.run = run
+
+
+class Uploads(ScriptSession):
     name = "a client"
+
+    def __init__(self, run):
+        super().__init__(Runner(run))
+        self.refused = []
+
+    def refuse(self, reason):
+        self.refused.append(reason)
 
 
 def session(run=lambda script: None):
-    refused = []
-    return ScriptSession(Named(), run, refused.append), refused
+    uploads = Uploads(run)
+    return uploads, uploads.refused
 
 
 def test_script_runs_once_it_is_complete():

@@ -13,10 +13,11 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 from bid_ros.robots.ur.rtde import PackageType, package
 from bid_ros.robots.ur.twin import rtde_server
-from bid_ros.robots.ur.twin.controller import UrController, UrControllerConfig
+from bid_ros.robots.ur.twin.config import UrControllerConfig
+from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT
-from bid_ros.robots.ur.twin.net import Misbehaviour, Switchboard
 from bid_ros.robots.ur.twin.plant import KinematicPlant
+from bid_ros.sim.net import Misbehaviour, Session, Switchboard
 
 HOME = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
 
@@ -318,25 +319,24 @@ def test_a_dashboard_client_that_quits_and_leaves_at_once_ends_nothing_but_its_c
 
 
 def test_a_connection_that_fails_while_it_says_goodbye_is_dropped_once():
-    class Leaver:
-        def __init__(self, connection):
-            self.connection, self.times = connection, 0
+    class Leaver(Session):
+        times = 0
 
         def received(self, data):
-            self.connection.close_after_sending()
+            self.transport.close()
             raise Misbehaviour("it says nonsense and quits")
 
         def lost(self):
             self.times += 1
 
-    sessions = []
+    session = Leaver()
     board = Switchboard(address := free_address())
-    board.listen(DASHBOARD_PORT, "test", lambda connection: sessions.append(Leaver(connection)) or sessions[-1])
+    board.listen(DASHBOARD_PORT, "test", lambda: session)
     with socket.create_connection((address, DASHBOARD_PORT)) as link:
         link.sendall(b"quit\n")
-        wait_until(lambda: board.poll() or board.dropped == 1)
+        wait_until(lambda: board.poll() or session.times == 1)
     board.poll()
-    assert (sessions[0].times, board.clients, board.dropped) == (1, 0, 1)
+    assert (session.times, board.sessions, board.dropped) == (1, [], 1)
     board.close()
 
 

@@ -15,7 +15,7 @@ from bid_ros.robots.robotiq.model import TOOL_FROM_FLANGE
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.driver import UrArm
-from bid_ros.robots.ur.twin.controller import UrControllerConfig
+from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.model import HOME_Q
 from bid_ros.robots.ur.twin.twin import UrTwin
 from bid_ros.tasks.picking.demonstration import ScriptedPicker
