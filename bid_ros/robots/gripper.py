@@ -16,14 +16,8 @@ POLL_S = 0.02
 RETRY_S = 1.0
 
 
-class Running(Protocol):
-    """A gripper command in progress."""
-
-    def wait(self, timeout: float) -> bool:
-        """Wait at most ``timeout`` s. Return whether the command has ended."""
-
-    def get(self) -> bool:
-        """Return whether the ended command succeeded, or raise its error."""
+Running = Callable[[float], bool]
+"""Waits at most so many s for a gripper command. Returns whether it has ended, or raises its error."""
 
 
 class GripperDevice(Protocol):
@@ -147,11 +141,10 @@ class GripperThread:
         self.busy = True
         try:
             command = self._device.begin_open() if wanted else self._device.begin_close()
-            while not command.wait(POLL_S):
+            while not command(POLL_S):
                 if self._stop.is_set():
                     return
                 self.width = self._device.width()
-            command.get()
             self.width = self._device.width()
         finally:
             self.busy = False

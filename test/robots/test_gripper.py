@@ -9,19 +9,6 @@ from bid_ros.robots.gripper import RETRY_S, GripperThread, GripperThresholds
 THRESHOLDS = GripperThresholds(0.045, 0.06)
 
 
-class Command:
-    def __init__(self, hand):
-        self.hand, self.done = hand, hand.release
-
-    def wait(self, timeout):
-        return self.done.wait(timeout)
-
-    def get(self):
-        if not self.hand.refuses:
-            self.hand.position = self.hand.goal
-        return not self.hand.refuses
-
-
 class Hand:
     """A hand whose commands end when the test says so, which may refuse them or be lost."""
 
@@ -40,7 +27,14 @@ class Hand:
     def begin(self, name, goal):
         self.begun.append(name)
         self.goal = goal
-        return Command(self)
+        return self.ended
+
+    def ended(self, timeout):
+        if not self.release.wait(timeout):
+            return False
+        if not self.refuses:
+            self.position = self.goal
+        return True
 
     def begin_open(self):
         return self.begin("open", 0.08)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
+
 import franky
 
 from bid_ros.robots.franka.config import FrankaConfig
@@ -32,7 +35,7 @@ class FrankaHand:
 
     def begin_open(self) -> Running:
         """Begin to open to the configured width."""
-        return _Command(self._hand.move_async(self._config.gripper_open_width, self._config.gripper_speed))
+        return partial(_ended, self._hand.move_async(self._config.gripper_open_width, self._config.gripper_speed))
 
     def begin_close(self) -> Running:
         """Begin to close with force. Width 0 with the widest tolerance squeezes an object of any size."""
@@ -43,20 +46,13 @@ class FrankaHand:
             epsilon_inner=MAX_WIDTH,
             epsilon_outer=MAX_WIDTH,
         )
-        return _Command(command)
+        return partial(_ended, command)
 
 
-class _Command:
-    """A command. Its refusal is an answer, not an error: the thread looks at the fingers and asks again."""
-
-    def __init__(self, future: franky.BoolFuture) -> None:
-        self._future = future
-
-    def wait(self, timeout: float) -> bool:
-        return bool(self._future.wait(timeout))
-
-    def get(self) -> bool:
-        try:
-            return bool(self._future.get())
-        except franky.CommandException:
-            return False
+def _ended(command: franky.BoolFuture, timeout: float) -> bool:
+    """See :data:`Running`. A refusal is an answer, not an error: the thread looks at the fingers and asks again."""
+    if not command.wait(timeout):
+        return False
+    with suppress(franky.CommandException):
+        command.get()
+    return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import socket
 import time
+from functools import partial
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -154,7 +155,21 @@ class RobotiqGripper:
         config, position = self._config, self._config.register(width)
         speed, force = _register(config.speed, SPEED_RANGE), _register(config.force, FORCE_RANGE)
         self.set(POS=position, SPE=speed, FOR=force, GTO=1)
-        return _Command(self, position, time.monotonic() + config.move_timeout_s)
+        return partial(self._ended, position, time.monotonic() + config.move_timeout_s)
+
+    def _ended(self, position: int, deadline: float, timeout: float) -> bool:
+        """See :data:`Running`. A motion ends when the fingers arrived, met something, or took too long."""
+        end = min(time.monotonic() + timeout, deadline)
+        # OBJ still speaks of the motion before until PRE, the position asked for, is the new one.
+        while self.get("PRE") != position or self.get("OBJ") == MOVING:
+            now = time.monotonic()
+            if deadline <= now:
+                break
+            if end <= now:
+                return False
+            time.sleep(min(POLL_S, end - now))
+        self.check()
+        return True
 
     def _activate(self) -> None:
         self.set(ACT=0)
@@ -216,31 +231,6 @@ class RobotiqGripper:
             # An end of line may come late, behind the answer before.
             received = (received + part).lstrip()
         return received.decode("ascii", "replace").split("\n")[0].strip()
-
-
-class _Command:
-    """A motion of the fingers, ended when they arrived, met something, or took too long."""
-
-    def __init__(self, gripper: RobotiqGripper, position: int, deadline: float) -> None:
-        self._gripper = gripper
-        self._position = position
-        self._deadline = deadline
-        self._ended = False
-
-    def wait(self, timeout: float) -> bool:
-        end = min(time.monotonic() + timeout, self._deadline)
-        while True:
-            # OBJ still speaks of the motion before until PRE, the position asked for, is the new one.
-            if self._gripper.get("PRE") == self._position and self._gripper.get("OBJ") != MOVING:
-                self._ended = True
-                return True
-            if time.monotonic() >= end:
-                return time.monotonic() >= self._deadline
-            time.sleep(min(POLL_S, max(0.0, end - time.monotonic())))
-
-    def get(self) -> bool:
-        self._gripper.check()
-        return self._ended
 
 
 def _register(value: float, span: tuple[float, float]) -> int:

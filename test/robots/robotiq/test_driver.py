@@ -15,7 +15,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.gripper import GripperThread, GripperThresholds
 from bid_ros.robots.robotiq.driver import RobotiqConfig, RobotiqGripper
 from bid_ros.robots.robotiq.registers import CLOSED_REGISTER, MAX_OPENING, OPEN_REGISTER, PORT
-from bid_ros.robots.robotiq.twin import RobotiqTwin
+from bid_ros.robots.robotiq.twin import MOVING, RobotiqTwin
 from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.plant import KinematicPlant
@@ -40,8 +40,7 @@ def wait_until(condition, limit_s=3.0):
 
 
 def done(command, limit_s=5.0):
-    assert command.wait(limit_s)
-    return command.get()
+    return command(limit_s)
 
 
 def test_connecting_moves_nothing_and_the_first_command_activates(rig):
@@ -79,11 +78,11 @@ def test_a_command_that_takes_too_long_ends_without_success(rig):
     _, _, _, address = rig
     gripper = RobotiqGripper(RobotiqConfig(speed=0.02, move_timeout_s=1.0), address)
     command = gripper.begin_close()
-    assert not command.wait(0.05)
+    assert not command(0.05)
     begin = time.monotonic()
-    while not command.wait(0.02):
+    while not command(0.02):
         assert time.monotonic() - begin < 2.0
-    assert not command.get()
+    assert gripper.get("OBJ") == MOVING
     gripper.close()
 
 

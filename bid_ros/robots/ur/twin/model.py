@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import mujoco
@@ -42,85 +41,38 @@ _GREY: Final = "0.72 0.74 0.76 1"
 _BLUE: Final = "0.35 0.55 0.72 1"
 
 
-@dataclass(frozen=True)
-class _Link:
-    """One moving link.
-
-    Attributes:
-        body: name; mass: kg.
-        centre: of mass, m; inertia: about it, kg m2, as xx yy zz xy xz yz. Both in the frame at the link's far end.
-        armature: rotor inertia behind the gear, kg m2; damping: N m s/rad.
-        capsules: from, to (m, the link's own joint frame), radius.
-    """
-
-    body: str
-    mass: float
-    centre: tuple[float, float, float]
-    inertia: tuple[float, float, float, float, float, float]
-    armature: float
-    damping: float
-    capsules: tuple[tuple[str, float, str], ...]
-
-
-_LINKS: Final = (
-    _Link(
-        "shoulder_link",
-        3.761,
-        (0.0, -0.02561, 0.00193),
-        (0.00700210, 0.00648091, 0.00657286, 0.00000073, -0.00001053, 0.00049994),
-        0.5,
-        6.0,
-        (("0 0 0.09  0 0 0.1625", 0.058, _GREY),),
-    ),
-    _Link(
-        "upper_arm_link",
-        8.058,
-        (0.2125, 0.0, 0.11336),
-        (0.01505885, 0.33388086, 0.33247207, -0.00005400, 0.00000563, -0.00000181),
-        0.5,
-        6.0,
-        (
-            ("0 0 0.05  0 0 0.138", 0.058, _BLUE),
-            ("0 0 0.138  -0.425 0 0.138", 0.05, _GREY),
-            ("-0.425 0 0.138  -0.425 0 0.06", 0.053, _BLUE),
-        ),
-    ),
-    _Link(
-        "forearm_link",
-        2.846,
-        (0.15, 0.0, 0.0265),
-        (0.00399632, 0.07879254, 0.07848510, -0.00001365, 0.00137272, -0.00000660),
-        0.3,
-        4.0,
-        (("0 0 0.02  -0.3922 0 0.01", 0.04, _GREY),),
-    ),
-    _Link(
-        "wrist_1_link",
-        1.37,
-        (0.0, -0.0018, 0.01634),
-        (0.00165491, 0.00135962, 0.00126279, -0.00000282, -0.00000438, 0.00010157),
-        0.1,
-        1.0,
-        (("0 0 0.04  0 0 0.1333", 0.038, _BLUE),),
-    ),
-    _Link(
-        "wrist_2_link",
-        1.3,
-        (0.0, 0.0018, 0.01634),
-        (0.00135617, 0.00127827, 0.00096614, -0.00000274, 0.00000444, -0.00005048),
-        0.1,
-        1.0,
-        (("0 0 0.02  0 0 0.0997", 0.038, _BLUE),),
-    ),
-    _Link(
-        "wrist_3_link",
-        0.365,
-        (0.0, 0.0, -0.001159),
-        (0.00018694, 0.00018908, 0.00025756, 0.00000006, -0.00000017, -0.00000092),
-        0.1,
-        1.0,
-        (("0 0 0.055  0 0 0.065", 0.034, _GREY),),
-    ),
+# Of each moving link, base to flange: mass in kg, centre of mass in m, and inertia about that in kg m2 as xx yy zz xy
+# xz yz. The last two are in the frame at the link's far end.
+_BODIES: Final = ("shoulder_link", "upper_arm_link", "forearm_link", "wrist_1_link", "wrist_2_link", "wrist_3_link")
+_MASSES: Final = (3.761, 8.058, 2.846, 1.37, 1.3, 0.365)
+_CENTRES: Final = (
+    (0.0, -0.02561, 0.00193),
+    (0.2125, 0.0, 0.11336),
+    (0.15, 0.0, 0.0265),
+    (0.0, -0.0018, 0.01634),
+    (0.0, 0.0018, 0.01634),
+    (0.0, 0.0, -0.001159),
+)
+_INERTIAS: Final = (
+    (0.00700210, 0.00648091, 0.00657286, 0.00000073, -0.00001053, 0.00049994),
+    (0.01505885, 0.33388086, 0.33247207, -0.00005400, 0.00000563, -0.00000181),
+    (0.00399632, 0.07879254, 0.07848510, -0.00001365, 0.00137272, -0.00000660),
+    (0.00165491, 0.00135962, 0.00126279, -0.00000282, -0.00000438, 0.00010157),
+    (0.00135617, 0.00127827, 0.00096614, -0.00000274, 0.00000444, -0.00005048),
+    (0.00018694, 0.00018908, 0.00025756, 0.00000006, -0.00000017, -0.00000092),
+)
+_ARMATURES: Final = (0.5, 0.5, 0.3, 0.1, 0.1, 0.1)  # rotor inertia behind the gear, kg m2
+_DAMPINGS: Final = (6.0, 6.0, 4.0, 1.0, 1.0, 1.0)  # N m s/rad
+# Body, from and to (m, the link's own joint frame), radius, colour.
+_CAPSULES: Final = (
+    ("shoulder_link", "0 0 0.09  0 0 0.1625", 0.058, _GREY),
+    ("upper_arm_link", "0 0 0.05  0 0 0.138", 0.058, _BLUE),
+    ("upper_arm_link", "0 0 0.138  -0.425 0 0.138", 0.05, _GREY),
+    ("upper_arm_link", "-0.425 0 0.138  -0.425 0 0.06", 0.053, _BLUE),
+    ("forearm_link", "0 0 0.02  -0.3922 0 0.01", 0.04, _GREY),
+    ("wrist_1_link", "0 0 0.04  0 0 0.1333", 0.038, _BLUE),
+    ("wrist_2_link", "0 0 0.02  0 0 0.0997", 0.038, _BLUE),
+    ("wrist_3_link", "0 0 0.055  0 0 0.065", 0.034, _GREY),
 )
 
 
@@ -154,21 +106,22 @@ def add_ur5e(
     base = ET.SubElement(worldbody, "body", name="base", pos=text(base_pos))
     _capsule(base, "0 0 0.02  0 0 0.05", 0.07, _GREY)
     parent, place, turn = base, np.zeros(3), 0.0
-    for name, link, (a, d, alpha) in zip(MODEL_JOINTS, _LINKS, kinematics.table, strict=True):
-        parent = _frame(parent, link.body, place, turn)
+    for number, (a, d, alpha) in enumerate(kinematics.table):
+        parent = _frame(parent, _BODIES[number], place, turn)
         ET.SubElement(
             parent,
             "joint",
-            name=name,
+            name=MODEL_JOINTS[number],
             axis="0 0 1",
             range=f"{-_JOINT_RANGE} {_JOINT_RANGE}",
-            armature=str(link.armature),
-            damping=str(link.damping),
+            armature=str(_ARMATURES[number]),
+            damping=str(_DAMPINGS[number]),
         )
         place, turn = np.array([a, 0.0, d]), alpha
-        _inertial(parent, link, place, turn)
-        for ends, radius, colour in link.capsules:
-            _capsule(parent, ends, radius, colour)
+        _inertial(parent, number, place, turn)
+        for body, ends, radius, colour in _CAPSULES:
+            if body == _BODIES[number]:
+                _capsule(parent, ends, radius, colour)
     return _frame(parent, FLANGE, place, turn)
 
 
@@ -193,15 +146,15 @@ def _frame(parent: ET.Element, name: str, place: NDArray[np.float64], turn: floa
     return ET.SubElement(parent, "body", name=name, pos=text(place.tolist()), quat=quat)
 
 
-def _inertial(body: ET.Element, link: _Link, place: NDArray[np.float64], turn: float) -> None:
+def _inertial(body: ET.Element, link: int, place: NDArray[np.float64], turn: float) -> None:
     """Carry mass and inertia from the frame at the link's far end (at ``place``, turned about x) to its joint frame."""
     cosine, sine = math.cos(turn), math.sin(turn)
     rotation = np.array([[1.0, 0.0, 0.0], [0.0, cosine, -sine], [0.0, sine, cosine]])
-    xx, yy, zz, xy, xz, yz = link.inertia
+    xx, yy, zz, xy, xz, yz = _INERTIAS[link]
     tensor = rotation @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ rotation.T
     six = [tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2]]
-    centre = place + rotation @ np.array(link.centre)
-    ET.SubElement(body, "inertial", pos=text(centre.tolist()), mass=str(link.mass), fullinertia=text(six))
+    centre = place + rotation @ np.array(_CENTRES[link])
+    ET.SubElement(body, "inertial", pos=text(centre.tolist()), mass=str(_MASSES[link]), fullinertia=text(six))
 
 
 def _capsule(body: ET.Element, ends: str, radius: float, colour: str) -> None:
