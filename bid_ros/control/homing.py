@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.control.trajectory import Array, ChunkSource, MotionLimits, Move, Trajectory, end_of, turn_to
-from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import BidError
 from bid_ros.core.limits import Limits
 
@@ -46,8 +45,8 @@ def homing_within(limits: Limits, config: HomingConfig | None = None) -> HomingC
     )
 
 
-class HomingPlan:
-    """A slow motion from the present tool pose to a start pose, as chunks of source ``episode``.
+class HomingPlan(ChunkSource):
+    """A slow motion from the present tool pose to a start pose, as chunks of source ``episode``. Then the tool holds.
 
     Args:
         position, rotation_6d: ``(3,)`` m and ``(6,)``: present tool pose, base frame.
@@ -93,11 +92,7 @@ class HomingPlan:
             duration_s=end_of(moves, turns),
         )
         self.duration = trajectory.duration_s
-        self._source = ChunkSource(trajectory, now_ns, "episode")
-
-    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
-        """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart. After the motion the tool holds."""
-        return self._source.chunk_at(now_ns, steps, dt_ns)
+        super().__init__(trajectory, now_ns, "episode")
 
 
 def _raised(point: Array, height: float) -> Array:

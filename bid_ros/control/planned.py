@@ -19,14 +19,13 @@ class PlannedTeleoperator:
     """Holds one planned trajectory, divided into named phases, or none."""
 
     def __init__(self) -> None:
-        self._trajectory: Trajectory | None = None
         self._source: ChunkSource | None = None
         self._phases: list[tuple[float, str]] = []
 
     @property
     def duration(self) -> float:
         """Duration of the plan in s, the final hold included. Raises BidError without a plan."""
-        return self._planned().duration_s
+        return self._planned().trajectory.duration_s
 
     def begin_of(self, phase: str) -> float:
         """Return the begin of a phase, in s after the start of the plan.
@@ -46,7 +45,7 @@ class PlannedTeleoperator:
         Returns:
             position (3,) in m, rotation_6d (6,), gripper width in m, and the phase.
         """
-        row = self._planned().actions_at([t_s])[0]
+        row = self._planned().trajectory.actions_at([t_s])[0]
         index = bisect_right([begin for begin, _ in self._phases], t_s) - 1
         return row[:3], row[3:9], float(row[9]), self._phases[max(index, 0)][1]
 
@@ -56,16 +55,13 @@ class PlannedTeleoperator:
         Raises:
             BidError: there is no plan.
         """
-        self._planned()
-        assert self._source is not None
-        return self._source.chunk_at(now_ns, steps, dt_ns)
+        return self._planned().chunk_at(now_ns, steps, dt_ns)
 
     def _follow(self, trajectory: Trajectory, phases: Sequence[tuple[float, str]], now_ns: int, frame_id: str) -> None:
         """Take a plan that begins at ``now_ns``. Phases are (begin in s, name), in order of time."""
-        self._trajectory, self._phases = trajectory, list(phases)
-        self._source = ChunkSource(trajectory, now_ns, "teleop", frame_id)
+        self._phases, self._source = list(phases), ChunkSource(trajectory, now_ns, "teleop", frame_id)
 
-    def _planned(self) -> Trajectory:
-        if self._trajectory is None:
+    def _planned(self) -> ChunkSource:
+        if self._source is None:
             raise BidError("the teleoperator has no plan; call plan() first")
-        return self._trajectory
+        return self._source

@@ -5,17 +5,19 @@ from __future__ import annotations
 import enum
 from collections import deque
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from bid_ros.control.follower import Motion, brake, inside, pursue, stopping_point
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, times, turn_between, turned
 from bid_ros.control.track import ChunkTrack, Columns, Target
-from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ArmError
+from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 
 # Chunks that begin later than now wait. More than this many come only from a source whose clock is far ahead.
@@ -31,7 +33,7 @@ class ServoMode(enum.Enum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True)
+@settings(error=ArmError)
 class ServoConfig:
     """Settings of the servo.
 
@@ -44,19 +46,10 @@ class ServoConfig:
         max_step_s: a longer pause between two steps counts as this much, so a late step makes no jump; 0.001 to 0.1.
     """
 
-    time_constant_s: float = 0.05
-    silence_grace_s: float = 0.12
-    max_step_s: float = 0.03
-    lookahead_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name, low, high in (
-            ("time_constant_s", 0.01, 1.0),
-            ("silence_grace_s", 0.0, 0.2),
-            ("max_step_s", 0.001, 0.1),
-            ("lookahead_s", 0.0, 0.3),
-        ):
-            check_range("servo", name, getattr(self, name), low, high, ArmError)
+    time_constant_s: Annotated[float, Field(ge=0.01, le=1)] = 0.05
+    silence_grace_s: Annotated[float, Field(ge=0, le=0.2)] = 0.12
+    max_step_s: Annotated[float, Field(ge=0.001, le=0.1)] = 0.03
+    lookahead_s: Annotated[float, Field(ge=0, le=0.3)] = 0.0
 
 
 @dataclass(frozen=True)
@@ -93,6 +86,9 @@ class ChunkServo:
         task: action features and limits.
         config: how to follow.
 
+    Attributes:
+        latched: reason of the latched stop, empty if there is none.
+
     Raises:
         TaskError: the task's actions are not a tool pose.
     """
@@ -106,7 +102,7 @@ class ChunkServo:
         self._angular = Motion(limits.max_turn_rate, limits.max_turn_acceleration)
         self._low: Vector = limits.workspace_min
         self._high: Vector = limits.workspace_max
-        self._latched = ""
+        self.latched = ""
         self._position: Vector = ZERO
         self._quaternion: Quaternion = (0.0, 0.0, 0.0, 1.0)
         self._velocity: Vector = ZERO
@@ -117,11 +113,6 @@ class ChunkServo:
         self._waiting: deque[ChunkTrack] = deque(maxlen=WAITING)
         self._silence_s = 0.0
         self._last_ns: int | None = None
-
-    @property
-    def latched(self) -> str:
-        """Reason of the latched stop, empty if there is none."""
-        return self._latched
 
     @property
     def source(self) -> str:
@@ -137,7 +128,7 @@ class ChunkServo:
         self._quaternion = (qx, qy, qz, qw)
         self._last_ns = now_ns
         self._velocity = self._turn_rate = ZERO
-        self._forget()
+        self.release()
 
     def accept(self, chunk: ActionChunk) -> bool:
         """Take a chunk that the safety node let pass. Return False if it is ignored.
@@ -146,7 +137,7 @@ class ChunkServo:
         may reorder), or if it is not finite or not of the task's width. The safety node refuses the last two with a
         reason; here it is safe to ignore them.
         """
-        if self._latched or chunk.actions.shape[1] != self._width or not np.isfinite(chunk.actions).all():
+        if self.latched or chunk.actions.shape[1] != self._width or not np.isfinite(chunk.actions).all():
             return False
         last = self._newest
         if last is not None and last.source == chunk.source:
@@ -160,18 +151,20 @@ class ChunkServo:
 
     def latch(self, reason: str) -> None:
         """Stop in a controlled way and stay stopped until :meth:`reset`. The first reason is kept."""
-        if not self._latched:
-            self._latched = reason
-            self._forget()
+        if not self.latched:
+            self.latched = reason
+            self.release()
 
     def reset(self) -> None:
         """Clear a latched stop and forget all chunks. The next chunk is followed again."""
-        self._latched = ""
-        self._forget()
+        self.latched = ""
+        self.release()
 
     def release(self) -> None:
         """Forget all chunks and come to rest; the next chunk is followed again, unless a stop is latched."""
-        self._forget()
+        self._track = self._target = self._newest = None
+        self._waiting.clear()
+        self._silence_s = 0.0
 
     def step(self, now_ns: int) -> ServoOutput:
         """Return the set-point for ``now_ns``. Call it at a steady rate, with the clock of the chunks' stamps.
@@ -258,14 +251,9 @@ class ChunkServo:
         track = self._track
         if self._target is None or track is None:
             resting = self._velocity == ZERO and self._turn_rate == ZERO
-            rest = ServoMode.STOPPED if self._latched else ServoMode.HOLDING
+            rest = ServoMode.STOPPED if self.latched else ServoMode.HOLDING
             return ServoOutput(setpoint, None, rest if resting else ServoMode.STOPPING, "", 0, float("nan"))
         chunk = track.chunk
         age = (now_ns - chunk.stamp_ns) / NANOSECONDS
         width = self._target.gripper_width if covered else None
         return ServoOutput(setpoint, width, ServoMode.TRACKING, chunk.source, chunk.sequence, age)
-
-    def _forget(self) -> None:
-        self._track = self._target = self._newest = None
-        self._waiting.clear()
-        self._silence_s = 0.0

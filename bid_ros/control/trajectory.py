@@ -173,13 +173,13 @@ class ChunkSource:
     """
 
     def __init__(self, trajectory: Trajectory, start_ns: int, source: str, frame_id: str = "base") -> None:
-        self._trajectory, self._start_ns, self._source, self._frame_id = trajectory, start_ns, source, frame_id
+        self.trajectory, self._start_ns, self._source, self._frame_id = trajectory, start_ns, source, frame_id
         self._sequence = 0
 
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
         """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart."""
         first = (now_ns - self._start_ns) / NANOSECONDS
-        actions = self._trajectory.actions_at(first + np.arange(steps) * (dt_ns / NANOSECONDS))
+        actions = self.trajectory.actions_at(first + np.arange(steps) * (dt_ns / NANOSECONDS))
         chunk = ActionChunk(now_ns, dt_ns, actions, self._frame_id, self._source, self._sequence)
         self._sequence += 1
         return chunk

@@ -332,7 +332,7 @@ def test_a_task_without_rotation_and_gripper_keeps_the_orientation():
 def test_bad_use_is_one_sentence():
     with pytest.raises(ArmError, match="call start first"):
         ChunkServo(TASK).step(0)
-    with pytest.raises(ArmError, match=r"silence_grace_s is 0\.5; valid is 0\.0 to 0\.2"):
+    with pytest.raises(ArmError, match=r"silence_grace_s is 0\.5; valid is a number from 0 to 0\.2"):
         ServoConfig(silence_grace_s=0.5)
 
 

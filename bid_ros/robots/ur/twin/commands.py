@@ -14,7 +14,7 @@ import numpy as np
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT
 from bid_ros.robots.ur.pose import pose_trans
-from bid_ros.robots.ur.twin.joint_motions import Motion, ServoJ, ServoL, SpeedJ, StopJ
+from bid_ros.robots.ur.twin.joint_motions import Motion, ServoJ, SpeedJ, StopJ
 from bid_ros.robots.ur.twin.moves import MoveJ, MoveL, SpeedL, StopL
 from bid_ros.robots.ur.twin.program import JOG, MOVE, SERVO, SPEED, STOP, Command, ControlProgram, ProtectiveStop
 from bid_ros.robots.ur.twin.script_port import Waypoint
@@ -28,28 +28,19 @@ BASE_FEATURE, TOOL_FEATURE = 0, 1
 # Motions. The last command that streams is kept until its thread ends.
 
 
-def _servo_j(program: ControlProgram) -> None:
-    lookahead, gain = program.doubles_in(9, 2)
-    program.stream(SERVO, ServoJ(program.doubles_in(0, 6), lookahead, gain))
+def _servo(is_pose: bool, program: ControlProgram) -> None:
+    """Follow joint angles or tool poses; the inverse kinematics starts from where the arm is."""
+    target, (lookahead, gain) = program.doubles_in(0, 6), program.doubles_in(9, 2)
+    joints = program.robot.inverse(target) if is_pose else target
+    program.stream(SERVO, ServoJ(joints, lookahead, gain))
 
 
-def _servo_l(program: ControlProgram) -> None:
-    """Follow tool poses; the inverse kinematics starts from where the arm is."""
-    robot, (lookahead, gain) = program.robot, program.doubles_in(9, 2)
-    pose, near = program.doubles_in(0, 6), robot.plant.joint_positions
-    program.stream(SERVO, ServoL(pose, near, lookahead, gain, robot.tool))
-
-
-def _speed_j(program: ControlProgram) -> None:
+def _speed(linear: bool, program: ControlProgram) -> None:
+    """Keep speeds of the joints, or a tool velocity in the base frame."""
     # The script's thread repeats its command, so the time of a single one does not end anything.
-    program.stream(SPEED, SpeedJ(program.doubles_in(0, 6), program.doubles_in(6, 1)[0]))
-    program.speeds_are_linear = False
-
-
-def _speed_l(program: ControlProgram) -> None:
-    """Keep a tool velocity in the base frame."""
-    program.stream(SPEED, SpeedL(program.doubles_in(0, 6), program.doubles_in(6, 1)[0], program.robot.tool))
-    program.speeds_are_linear = True
+    speed, (acceleration,) = program.doubles_in(0, 6), program.doubles_in(6, 1)
+    program.stream(SPEED, SpeedL(speed, acceleration, program.robot.tool) if linear else SpeedJ(speed, acceleration))
+    program.speeds_are_linear = linear
 
 
 def _jog(program: ControlProgram) -> None:
@@ -156,9 +147,8 @@ def _inverse(has_near: bool, program: ControlProgram) -> Iterable[float]:
 
 
 def _reachable(has_near: bool, program: ControlProgram) -> bool:
-    pose, near = program.doubles_in(0, 6), program.doubles_in(6, 6) if has_near else None
     try:
-        program.robot.inverse(pose, near)
+        _inverse(has_near, program)
     except ArmError:
         return False
     return True
@@ -241,14 +231,14 @@ COMMANDS: Final[Mapping[int, Command]] = {
     3: partial(_move, True, True),
     4: partial(_move, True, False),
     7: partial(_end, FORCE, FORCE_STOP_DECELERATION),
-    9: _speed_j,
-    10: _speed_l,
-    11: _servo_j,
+    9: partial(_speed, False),
+    10: partial(_speed, True),
+    11: partial(_servo, False),
     15: partial(_end, SPEED, None),
     16: partial(_end, SERVO, None),
     17: _set_payload,
     19: _nothing,  # end_teach_mode
-    24: _servo_l,
+    24: partial(_servo, True),
     29: _set_tcp,
     31: _protective_stop,
     33: _stop,

@@ -65,7 +65,7 @@ class UrController:
             left_out=self.machine.pass_by,
             failed=self._switchboard.close,  # nobody shall wait for a controller that is gone
         )
-        self._cycles = self._busy_ns = self._longest_ns = 0
+        self._busy_ns = self._longest_ns = 0
         write_constants(self.machine.outputs)
         write_outputs(self.machine, 0.0)
 
@@ -103,9 +103,10 @@ class UrController:
         packages that clients were too slow for.
         """
         kept = self.loop.statistics()
+        cycles = kept.pop("steps")
         values = {
-            "cycles": kept.pop("steps"),
-            "cycle_ms": self._busy_ns / 1e6 / max(1, self._cycles),
+            "cycles": cycles,
+            "cycle_ms": self._busy_ns / 1e6 / max(1.0, cycles),
             "longest_cycle_ms": self._longest_ns / 1e6,
             "clients": len(self._switchboard.sessions),
             "dropped": self._switchboard.dropped,
@@ -121,7 +122,6 @@ class UrController:
         self.machine.cycle()
         write_outputs(self.machine, (time.monotonic_ns() - begin) / 1e9)
         self._switchboard.publish()
-        self._cycles += 1
         busy = time.monotonic_ns() - begin
         self._busy_ns += busy
         self._longest_ns = max(self._longest_ns, busy)

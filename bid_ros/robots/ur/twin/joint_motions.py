@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
 
 from bid_ros.core.checks import check_positive, check_range
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.kinematics import BARE, JOINT_LIMIT, ToolKinematics
+from bid_ros.robots.ur.kinematics import JOINT_LIMIT
 from bid_ros.robots.ur.pose import Array, Numbers, floats
 
 JOINTS: Final = ("base", "shoulder", "elbow", "wrist 1", "wrist 2", "wrist 3")
@@ -95,25 +96,6 @@ class ServoJ:
         return np.array(position), np.array(speed)
 
 
-class ServoL(ServoJ):
-    """servol as URScript does it: the inverse kinematics of a pose, then :class:`ServoJ`.
-
-    Args:
-        pose: ``(6,)`` of the tool.
-        q_near: ``(6,)`` rad, which of the postures is wanted.
-        lookahead, gain: as for :class:`ServoJ`.
-        tool: kinematics of the arm and its tool.
-
-    Raises:
-        ArmError: if no posture reaches the pose, or a value is outside its range.
-    """
-
-    def __init__(
-        self, pose: Numbers, q_near: Numbers, lookahead: float = 0.1, gain: float = 300.0, tool: ToolKinematics = BARE
-    ) -> None:
-        super().__init__(tool.inverse(pose, q_near), lookahead, gain)
-
-
 class SpeedJ:
     """speedj: bring the joints to given speeds and keep them; the joint that changes most does so with ``acc``.
 
@@ -158,12 +140,8 @@ class StopJ:
         return q + after * dt, after
 
 
-class Hold(StopJ):
-    """No command: the arm stays where it is, and is brought to rest at the joints' limit if it moves. Nobody waits."""
-
-    def __init__(self) -> None:
-        super().__init__(MAX_ACCELERATION)
-
+Hold: Final = partial(StopJ, MAX_ACCELERATION)
+"""No command: the arm stays where it is, and is brought to rest at the joints' limit if it moves. Nobody waits."""
 
 REST: Final = [0.0] * 6
 

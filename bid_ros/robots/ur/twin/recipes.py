@@ -147,30 +147,23 @@ class FieldTable:
         pick = itemgetter(*places, places[0])
         return lambda: form.pack(number, *pick(self.values)[:-1])
 
+    def unpacker(self, names: Sequence[str]) -> Callable[[bytes], None]:
+        """Return what takes the values of known ``names`` from a data package.
 
-class InputRecipe:
-    """Takes the values of some input fields from data packages.
-
-    Args:
-        table: the input fields.
-        names: those a package holds, all known.
-    """
-
-    def __init__(self, table: FieldTable, names: Sequence[str]) -> None:
-        self.names = tuple(names)
-        self._values = table.values
-        self._form, self._places = table.layout(names)
-
-    def unpack(self, payload: bytes) -> None:
-        """Write the payload of a data package into the table.
-
-        Raises:
-            Misbehaviour: if the size is not the recipe's; nothing is written then.
+        It raises Misbehaviour if the size is not the recipe's, and writes nothing then.
         """
-        if len(payload) != self._form.size:
-            raise Misbehaviour(
-                f"a data package of {len(payload)} bytes for input recipe {payload[0]}; valid is {self._form.size}"
-            )
-        _, *numbers = self._form.unpack(payload)
-        for place, number in zip(self._places, numbers, strict=True):
-            self._values[place] = number
+        form, places = self.layout(names)
+
+        def unpack(payload: bytes) -> None:
+            if len(payload) != form.size:
+                raise Misbehaviour(
+                    f"a data package of {len(payload)} bytes for input recipe {payload[0]}; valid is {form.size}"
+                )
+            for place, number in zip(places, form.unpack(payload)[1:], strict=True):
+                self.values[place] = number
+            self.written(names)
+
+        return unpack
+
+    def written(self, names: Sequence[str]) -> None:
+        """Obey what a client has written. Nothing here."""

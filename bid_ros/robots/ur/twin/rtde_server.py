@@ -9,7 +9,7 @@ from typing import Final
 
 from bid_ros.robots.ur.rtde import PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
 from bid_ros.robots.ur.twin.machine import Machine
-from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND, InputRecipe
+from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND
 from bid_ros.sim.net import Misbehaviour, Session
 
 STALL_LIMIT_S: Final = 5.0  # a client that takes nothing for this long is dropped, and its inputs are free again
@@ -28,7 +28,7 @@ class RtdeSession(Session):
         self._reader = PackageReader()
         self._negotiated = False
         self._output: Callable[[], bytes] | None = None
-        self._inputs: list[InputRecipe] = []
+        self._inputs: list[Callable[[bytes], None]] = []
         self._share = 1.0  # packages per cycle
         self._due = 0.0
         self._stalled = 0
@@ -120,7 +120,7 @@ class RtdeSession(Session):
             if len(self._inputs) == MAX_RECIPES:
                 raise Misbehaviour(f"one more than {MAX_RECIPES} input recipes")
             inputs.claim(names, self)
-            self._inputs.append(InputRecipe(inputs, names))
+            self._inputs.append(inputs.unpacker(names))
             number = len(self._inputs)
         self._reply(PackageType.SETUP_INPUTS, bytes([number]) + ",".join(types).encode())
 
@@ -136,9 +136,7 @@ class RtdeSession(Session):
         if not payload or not 1 <= payload[0] <= len(self._inputs):
             number = payload[0] if payload else "none"
             raise Misbehaviour(f"a data package for input recipe {number}; valid are 1 to {len(self._inputs)}")
-        recipe = self._inputs[payload[0] - 1]
-        recipe.unpack(payload)
-        self._machine.inputs.written(recipe.names)
+        self._inputs[payload[0] - 1](payload)
 
     def _need_version(self) -> None:
         if not self._negotiated:

@@ -13,7 +13,6 @@ from bid_ros.robots.ur.twin.joint_motions import (
     Hold,
     Motion,
     ServoJ,
-    ServoL,
     SpeedJ,
     StopJ,
 )
@@ -110,15 +109,15 @@ class TestServoJ:
             ServoJ([0.0] * 5)
 
 
-class TestServoL:
+class TestServoJToAPose:
     def test_goes_to_the_pose(self) -> None:
         pose = TOOL.forward(HOME) + np.array([0.02, -0.03, 0.01, 0.0, 0.0, 0.0])
-        angles, _ = run(ServoL(pose, HOME, 0.1, 500.0, TOOL), HOME, REST, 1500)
+        angles, _ = run(ServoJ(TOOL.inverse(pose, HOME), 0.1, 500.0), HOME, REST, 1500)
         np.testing.assert_allclose(tool(angles[-1:])[0], pose, atol=1e-6)
 
     def test_pose_out_of_reach_is_refused_before_anything_moves(self) -> None:
         with pytest.raises(ArmError, match="no inverse kinematics solution"):
-            ServoL([2.0, 0, 0, 0, math.pi, 0], HOME)
+            ServoJ(TOOL.inverse([2.0, 0, 0, 0, math.pi, 0], HOME))
 
 
 class TestSpeedJ:
@@ -329,7 +328,7 @@ def random_motion(rng: np.random.Generator, q: np.ndarray) -> Motion:
     if kind == 0:
         return ServoJ(near, rng.uniform(0.03, 0.2), rng.uniform(100, 2000))
     if kind == 1:
-        return ServoL(pose, q, rng.uniform(0.03, 0.2), rng.uniform(100, 2000), TOOL)
+        return ServoJ(TOOL.inverse(pose, q), rng.uniform(0.03, 0.2), rng.uniform(100, 2000))
     if kind == 2:
         return SpeedJ(rng.normal(0, 2, 6), rng.uniform(0.5, 60))
     if kind == 3:

@@ -14,7 +14,6 @@ from bid_ros.robots.ur.twin.recipes import (
     NOT_FOUND,
     OUTPUT_TYPES,
     FieldTable,
-    InputRecipe,
 )
 from bid_ros.robots.ur.twin.rtde_server import ERROR, field_names, text_message
 from bid_ros.robots.ur.twin.script_port import MAX_SCRIPT, Waypoint, parse_script
@@ -73,40 +72,37 @@ def test_field_takes_as_many_numbers_as_it_holds():
 
 def test_input_recipe_writes_all_or_nothing():
     inputs = Inputs()
-    recipe = InputRecipe(inputs, ["input_int_register_0", "input_double_register_24"])
-    recipe.unpack(struct.pack(">Bid", 1, -7, 0.5))
+    recipe = inputs.unpacker(["input_int_register_0", "input_double_register_24"])
+    recipe(struct.pack(">Bid", 1, -7, 0.5))
     assert (inputs.get("input_int_register_0"), inputs.get("input_double_register_24")) == (-7, 0.5)
     with pytest.raises(Misbehaviour, match="a data package of 12 bytes for input recipe 1; valid is 13"):
-        recipe.unpack(struct.pack(">Bid", 1, 9, 9.0)[:-1])
+        recipe(struct.pack(">Bid", 1, 9, 9.0)[:-1])
     assert inputs.get("input_int_register_0") == -7
 
 
 def test_masks_switch_single_outputs():
     inputs = Inputs()
-    standard = InputRecipe(inputs, ["standard_digital_output_mask", "standard_digital_output"])
-    tool = InputRecipe(inputs, ["tool_digital_output_mask", "tool_digital_output"])
+    standard = inputs.unpacker(["standard_digital_output_mask", "standard_digital_output"])
+    tool = inputs.unpacker(["tool_digital_output_mask", "tool_digital_output"])
     for recipe, mask, value in ((standard, 0b101, 0b111), (tool, 0b10, 0b10), (standard, 0b001, 0b000)):
-        recipe.unpack(bytes([1, mask, value]))
-        inputs.written(recipe.names)
+        recipe(bytes([1, mask, value]))
     assert inputs.digital_outputs == 0b100 | 0b10 << 16
 
 
 def test_types_of_analog_outputs_are_set_where_the_mask_is():
     inputs = Inputs()
     names = ["mask", "type", "0", "1"]
-    recipe = InputRecipe(inputs, [f"standard_analog_output_{name}" for name in names])
+    recipe = inputs.unpacker([f"standard_analog_output_{name}" for name in names])
     for mask, types, expected in ((0b01, 0b11, 0b01), (0b10, 0b10, 0b11), (0b01, 0b00, 0b10)):
-        recipe.unpack(struct.pack(">BBBdd", 1, mask, types, 0.5, 0.5))
-        inputs.written(recipe.names)
+        recipe(struct.pack(">BBBdd", 1, mask, types, 0.5, 0.5))
         assert inputs.analog_output_types == expected
 
 
 @pytest.mark.parametrize(("fraction", "expected"), [(0.3, 0.3), (7.0, 1.0), (-1.0, 0.0), (float("nan"), 0.0)])
 def test_speed_slider_stays_between_0_and_1(fraction, expected):
     inputs = Inputs()
-    recipe = InputRecipe(inputs, ["speed_slider_mask", "speed_slider_fraction"])
-    recipe.unpack(struct.pack(">BId", 1, 1, fraction))
-    inputs.written(recipe.names)
+    recipe = inputs.unpacker(["speed_slider_mask", "speed_slider_fraction"])
+    recipe(struct.pack(">BId", 1, 1, fraction))
     assert inputs.speed_slider == expected
 
 
