@@ -10,11 +10,6 @@ import numpy as np
 from bid_ros.robots.ur.protocol import PeriodStatistics
 
 WINDOW_S: Final = 60
-# Percentiles come from a histogram: they are needed in the servo loop, and sorting the periods of a minute takes half a
-# millisecond.
-BIN_NS: Final = 10_000
-BINS: Final = 5000
-LONGEST: Final = BINS - 1  # holds whatever is longer
 
 
 class Periods:
@@ -27,7 +22,6 @@ class Periods:
     def __init__(self, rate_hz: int) -> None:
         self._nominal_ms = 1000.0 / rate_hz
         self._periods_ns = np.zeros(WINDOW_S * rate_hz, dtype=np.int64)
-        self._bins = np.zeros(BINS, dtype=np.int64)
         self._count = 0
         self._last_ns: int | None = None
         self.skipped = 0
@@ -35,7 +29,8 @@ class Periods:
     def sent(self, now_ns: int) -> None:
         """Note a set-point sent at ``now_ns`` of a steady clock."""
         if self._last_ns is not None:
-            self._keep(now_ns - self._last_ns)
+            self._periods_ns[self._count % self._periods_ns.size] = now_ns - self._last_ns
+            self._count += 1
         self._last_ns = now_ns
 
     def pause(self) -> None:
@@ -43,27 +38,9 @@ class Periods:
         self._last_ns = None
 
     def statistics(self) -> PeriodStatistics:
-        """Return the statistics. Takes some microseconds."""
-        count = min(self._count, self._periods_ns.size)
-        if count == 0:
-            return PeriodStatistics(0, self.skipped, self._nominal_ms, math.nan, math.nan, math.nan)
-        longest = float(self._periods_ns[:count].max()) / 1e6
-        p50, p99 = (self._percentile(share, count, longest) for share in (0.5, 0.99))
-        return PeriodStatistics(count, self.skipped, self._nominal_ms, p50, p99, longest)
-
-    def _keep(self, period_ns: int) -> None:
-        place = self._count % self._periods_ns.size
-        if self._count >= self._periods_ns.size:
-            self._bins[_bin(int(self._periods_ns[place]))] -= 1
-        self._periods_ns[place] = period_ns
-        self._bins[_bin(period_ns)] += 1
-        self._count += 1
-
-    def _percentile(self, share: float, count: int, longest_ms: float) -> float:
-        """Return the smallest period in ms that ``share`` of all do not exceed."""
-        found = int(np.searchsorted(np.cumsum(self._bins), math.ceil(share * count)))
-        return longest_ms if found == LONGEST else min(found * BIN_NS / 1e6, longest_ms)
-
-
-def _bin(period_ns: int) -> int:
-    return min(round(period_ns / BIN_NS), LONGEST)
+        """Return the statistics. Takes half a millisecond."""
+        kept_ms = self._periods_ns[: self._count] / 1e6
+        found = (math.nan,) * 3
+        if kept_ms.size:
+            found = np.percentile(kept_ms, (50, 99, 100), method="inverted_cdf").tolist()
+        return PeriodStatistics(kept_ms.size, self.skipped, self._nominal_ms, *found)

@@ -82,8 +82,7 @@ class PeriodStatistics:
 
     Attributes:
         count: measured periods; skipped: set-points that were skipped because their time had passed.
-        nominal_ms, p50_ms, p99_ms, max_ms: nominal and measured periods; NaN without any. The percentiles are rounded
-            to 0.01 ms.
+        nominal_ms, p50_ms, p99_ms, max_ms: nominal and measured periods; NaN without any.
         longest_echo_ms: longest time until the robot reported a set-point back, since it was connected.
         margins: largest share of each limit on contradictions, since it was connected. 1 is the limit.
     """

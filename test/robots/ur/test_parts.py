@@ -379,7 +379,7 @@ def test_periods_are_measured_within_a_following_only():
     assert (statistics.count, statistics.p50_ms, statistics.max_ms) == (100, 8.0, 20.0)
 
 
-def test_periods_of_the_last_minute_are_measured_without_sorting_them():
+def test_periods_of_the_last_minute_are_measured():
     random = np.random.default_rng(5)
     periods = Periods(500)
     now, measured = 0, []
@@ -397,7 +397,7 @@ def test_periods_of_the_last_minute_are_measured_without_sorting_them():
     assert statistics.max_ms == kept.max()
 
 
-def test_a_period_that_is_too_long_for_the_counts_is_still_told():
+def test_a_very_long_period_is_told():
     periods = Periods(125)
     for now in (0, 8, 16, 400):
         periods.sent(now * MS)
