@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from bid_ros.robots.base import Arm
 from bid_ros.sim.twin import Twin, TwinScene
+
+
+def later(name: str) -> Callable[..., Any]:
+    """Return a function that passes its call on to ``package.module:function``, whose module is imported only then."""
+
+    def call(*arguments: Any) -> Any:
+        return resolve_name(name)(*arguments)
+
+    return call
 
 
 @dataclass(frozen=True)

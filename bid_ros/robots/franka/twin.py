@@ -28,13 +28,11 @@ class FrankaTwin(SceneTwin):
         bodies: names of what the ground truth has the pose of.
     """
 
-    def __init__(
-        self, scene: TwinScene, hostnames: Sequence[str] = ("127.0.0.1",), initial_q: Sequence[float] = HOME_Q
-    ) -> None:
+    def __init__(self, scene: TwinScene, *hostnames: str, initial_q: Sequence[float] = HOME_Q) -> None:
         super().__init__(scene, StepLoop("the twin", STEP_NS, self._step, CATCH_UP_NS))
-        self._hostnames = list(hostnames)
+        self._hostnames = hostnames
         self._simulator = build_simulator(scene, initial_q)
-        self._server = SimulationServer(self._simulator, self._hostnames)
+        self._server = SimulationServer(self._simulator, list(hostnames))
         self._state: SceneState | None = None
 
     @property

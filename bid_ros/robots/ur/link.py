@@ -69,11 +69,11 @@ class UrLink:
 
     def send(self, setpoint: TimedSetpoint) -> None:
         """Pass on the newest set-point without waiting."""
-        self._memory.write_setpoint(setpoint)
+        self._memory.setpoint.write(setpoint)
 
     def brake(self) -> None:
         """Let the arm brake to rest, without waiting for it."""
-        self._memory.write_setpoint(None)
+        self._memory.setpoint.write(None)
 
     def trouble(self, state: UrState) -> str:
         """Return one sentence if the process is gone or hangs; otherwise an empty text."""

@@ -120,7 +120,7 @@ class UrLoop:
             self._watch_motion(self._motion, now_ns)
 
     def _follow(self, now_ns: int) -> None:
-        record = self._memory.read_setpoint()
+        record = self._memory.setpoint.read()
         if record is not None and record[0] != self._taken:
             self._taken = record[0]
             if record[1] is None:
@@ -260,7 +260,7 @@ class UrLoop:
                 f"{self._where} says that it stands elsewhere than it was sent to: check what holds it or damages its "
                 "data on the network, then reset"
             )
-        record = self._memory.read_setpoint()
+        record = self._memory.setpoint.read()
         self._taken = 0 if record is None else record[0]
         # The commanded pose: the arm hangs a little below it, so from the measured pose it would sink at every start.
         self._follower.start(self._watch.reading.target_pose, now_ns)

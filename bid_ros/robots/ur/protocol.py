@@ -15,7 +15,6 @@ from typing import Final
 
 from bid_ros.control.spatial import Quaternion, Vector
 from bid_ros.robots.ur.channel import Channel
-from bid_ros.robots.ur.follower import TimedSetpoint
 
 LONGEST_FAULT: Final = 400  # bytes
 MEMORY_SIZE: Final = 4096  # half of it for each record, of which none is longer than 1100 bytes
@@ -98,21 +97,17 @@ class PeriodStatistics:
 
 
 class UrMemory:
-    """The two records in the memory behind a descriptor, of ``MEMORY_SIZE`` bytes."""
+    """The two records in the memory behind a descriptor, of ``MEMORY_SIZE`` bytes.
+
+    Attributes:
+        setpoint: the newest :class:`~bid_ros.robots.ur.follower.TimedSetpoint`; None in it asks for a stop.
+    """
 
     def __init__(self, descriptor: int) -> None:
         memory = mmap.mmap(descriptor, MEMORY_SIZE)
         os.close(descriptor)
-        self._setpoint = Channel(memory, 0)
+        self.setpoint = Channel(memory, 0)
         self._state = Channel(memory, MEMORY_SIZE // 2)
-
-    def write_setpoint(self, setpoint: TimedSetpoint | None) -> None:
-        """Replace the set-point; None asks for a stop."""
-        self._setpoint.write(setpoint)
-
-    def read_setpoint(self) -> tuple[int, TimedSetpoint | None] | None:
-        """Return number and content of the newest set-point; None if there was none."""
-        return self._setpoint.read()
 
     def write_state(self, state: UrState) -> None:
         """Replace the state. A fault that is too long is cut."""

@@ -16,7 +16,7 @@ HOST = "127.0.41.1"
 
 @pytest.fixture(scope="module")
 def twin():
-    made = FrankaTwin(SCENE, [HOST])
+    made = FrankaTwin(SCENE, HOST)
     made.start()
     yield made
     made.stop()
@@ -94,21 +94,21 @@ def test_calls_from_many_threads_are_answered(twin: FrankaTwin) -> None:
 
 
 def test_taken_address_is_one_clear_error(twin: FrankaTwin) -> None:
-    second = FrankaTwin(SCENE, [twin.hostname])
+    second = FrankaTwin(SCENE, twin.hostname)
     with pytest.raises(ArmError, match=rf"cannot serve {HOST}"):
         second.start()
     second.stop()
 
 
 def test_next_free_address_is_taken(twin: FrankaTwin) -> None:
-    second = FrankaTwin(SCENE, [twin.hostname, "127.0.41.2"])
+    second = FrankaTwin(SCENE, twin.hostname, "127.0.41.2")
     second.start()
     assert second.hostname == "127.0.41.2"
     second.stop()
 
 
 def test_twin_that_does_not_run_says_so() -> None:
-    idle = FrankaTwin(SCENE, ["127.0.41.3"])
+    idle = FrankaTwin(SCENE, "127.0.41.3")
     assert idle.hostname == ""
     with pytest.raises(ArmError, match="does not run"):
         idle.ground_truth()

@@ -141,7 +141,7 @@ def test_a_robot_that_contradicts_itself_is_braked_by_set_points_and_then_sent_n
         now = time.monotonic()
         assert now - begin < 3.0
         place = (0.4, speed * (now - begin), 0.3)
-        memory.write_setpoint(TimedSetpoint(round(1e9 * now), place, POSE.quaternion, (0.0, speed, 0.0), ZERO))
+        memory.setpoint.write(TimedSetpoint(round(1e9 * now), place, POSE.quaternion, (0.0, speed, 0.0), ZERO))
         loop._guarded(time.monotonic_ns())
         times += [now] * (len(robot.sent) - len(times))
         sent_at_fault = sent_at_fault or (len(robot.sent) if memory.read_state().fault else 0)

@@ -289,13 +289,13 @@ def test_records_are_whole_while_both_sides_are_busy():
 def test_set_points_and_states_pass_through_memory_unchanged():
     descriptor = shared_memory(MEMORY_SIZE)
     ours, theirs = UrMemory(os.dup(descriptor)), UrMemory(descriptor)
-    assert theirs.read_setpoint() is None
+    assert theirs.setpoint.read() is None
     assert ours.read_state() is None
     setpoint = TimedSetpoint(7, (1.0, 2.0, 3.0), (0.0, 0.6, 0.0, 0.8), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0))
-    ours.write_setpoint(setpoint)
-    assert theirs.read_setpoint() == (1, setpoint)
-    ours.write_setpoint(None)
-    assert theirs.read_setpoint() == (2, None)
+    ours.setpoint.write(setpoint)
+    assert theirs.setpoint.read() == (1, setpoint)
+    ours.setpoint.write(None)
+    assert theirs.setpoint.read() == (2, None)
     joints = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
     state = UrState(1, 2, Mode.MOVING, Outcome.MISSED, joints, joints, (1.0, 2.0, 3.0), NO_TURN, "größer")
     theirs.write_state(state)

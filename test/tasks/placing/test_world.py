@@ -171,7 +171,7 @@ class Placer:
 
 @pytest.fixture(scope="module")
 def placer():
-    twin = FrankaTwin(SCENE, ["127.0.42.1"])
+    twin = FrankaTwin(SCENE, "127.0.42.1")
     twin.start()
     yield Placer(twin)
     twin.stop()

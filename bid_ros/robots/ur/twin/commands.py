@@ -58,7 +58,7 @@ def _jog(program: ControlProgram) -> None:
 def _move(linear: bool, is_pose: bool, program: ControlProgram) -> None:
     """Go to a pose or to joint angles, straight in space or in joint angles."""
     speed, acceleration = program.doubles_in(6, 2)
-    waypoint = Waypoint(linear, is_pose, program.doubles_in(0, 6), acceleration, speed, 0.0)
+    waypoint = Waypoint(linear, is_pose, program.doubles_in(0, 6), acceleration, speed)
     program.kill(MOVE)
     program.begin(MOVE, iter([_motion_to(program, waypoint)]), asynchronous=program.int_in(1) == 1)
 

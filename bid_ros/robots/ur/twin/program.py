@@ -57,13 +57,16 @@ class Task:
         name: of the script's thread, or of the command the main loop waits for.
         motions: what is left of it, one after the other.
         waited_for: the main loop takes no command before it is over.
-        reports: its end is written into the progress register.
     """
 
     name: str
     motions: Iterator[Motion]
     waited_for: bool
-    reports: bool = False
+
+    @property
+    def reports(self) -> bool:
+        """Whether its end is written into the progress register."""
+        return not self.waited_for and self.name not in STREAMS
 
 
 @dataclass
@@ -95,7 +98,7 @@ class ControlProgram:
     _register_writes: int = 0
 
     def __post_init__(self) -> None:
-        self.finish_async()
+        self._write_progress(0)
         self.forget_answers()
         self.write_int(0, READY)
 
@@ -164,7 +167,7 @@ class ControlProgram:
             ArmError: if another thread of the script moves the arm.
         """
         self._need_arm(name)
-        self.task = Task(name, motions, waited_for=not asynchronous, reports=asynchronous)
+        self.task = Task(name, motions, waited_for=not asynchronous)
         if asynchronous:
             self.report(0)
         self._next_motion(self.task)
@@ -183,7 +186,7 @@ class ControlProgram:
         reports = self.task.reports
         self.task = None
         if reports:
-            self.finish_async()
+            self._write_progress(0)
         return True
 
     def report(self, progress: int) -> None:
@@ -191,10 +194,6 @@ class ControlProgram:
         if progress == 0:
             self._operation = (self._operation + 1) % COUNTER_LIMIT
         self._write_progress(RUNNING_BIT + min(progress, MAX_PROGRESS))
-
-    def finish_async(self) -> None:
-        """Write that the last asynchronous command has ended."""
-        self._write_progress(0)
 
     def watch(self, min_frequency: float) -> None:
         """Start the watchdog of the command register.
@@ -229,4 +228,4 @@ class ControlProgram:
         if task.waited_for:
             self.write_int(0, DONE)
         if task.reports:
-            self.finish_async()
+            self._write_progress(0)

@@ -28,14 +28,13 @@ _WAYPOINT: Final = re.compile(
 
 @dataclass(frozen=True)
 class Waypoint:
-    """One move of a path.
+    """One move of a path. Its blend radius is not used: the twin stops at each waypoint.
 
     Attributes:
         linear: straight in space (movel) instead of in joint angles (movej).
         is_pose: the target is a pose instead of joint angles.
         target: ``(6,)``.
         acceleration, speed: of the tool in m if linear, of the joints in rad otherwise.
-        blend: m of radius within which a robot leaves the path; the twin stops at each waypoint.
     """
 
     linear: bool
@@ -43,7 +42,6 @@ class Waypoint:
     target: tuple[float, ...]
     acceleration: float
     speed: float
-    blend: float
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def _parse_waypoint(line: str) -> Waypoint:
     values = [float(number) for number in numbers]
     if max(map(abs, values)) > LARGEST:
         raise Misbehaviour(f"a path with '{line[:60]}'; valid are numbers up to {LARGEST:.0e}")
-    return Waypoint(kind == "movel", bool(pose), tuple(values[:6]), *values[6:])
+    return Waypoint(kind == "movel", bool(pose), tuple(values[:6]), *values[6:8])
 
 
 def cut_program(text: bytearray) -> str:

@@ -23,7 +23,7 @@ class UrTwin(SceneTwin):
 
     Args:
         scene: what stands around the robot.
-        config: which controller it is and the address to serve; default is an e-Series on 127.0.0.1.
+        address: IPv4 address of this computer to serve an e-Series on.
         initial_q: ``(6,)`` joint angles at the start, rad.
 
     Attributes:
@@ -31,18 +31,16 @@ class UrTwin(SceneTwin):
         controller: of the robot, to press its emergency stop or to switch it to local mode.
 
     Raises:
-        ArmError: if the angles are not six finite ones.
+        ArmError: if the address is none, or the angles are not six finite ones.
     """
 
-    def __init__(
-        self, scene: TwinScene, config: UrControllerConfig | None = None, initial_q: Sequence[float] = HOME_Q
-    ) -> None:
+    def __init__(self, scene: TwinScene, address: str = "127.0.0.1", initial_q: Sequence[float] = HOME_Q) -> None:
         self._model = scene_model(scene)
         self._data = mujoco.MjData(self._model)
         self._fingers = FingerDrive(self._model, self._data)
         plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
         gripper = RobotiqTwin(self._fingers)
-        self.controller = UrController(config or UrControllerConfig(), plant, gripper=gripper)
+        self.controller = UrController(UrControllerConfig(address), plant, gripper=gripper)
         super().__init__(scene, self.controller.loop)
         self._world = scene.world(self._model, self._data)
 

@@ -172,7 +172,7 @@ def test_new_move_replaces_an_asynchronous_one():
 
 def test_path_reports_its_waypoints():
     goals = [np.array(HOME) + shift for shift in (0.1, 0.2, 0.3)]
-    hand = Hand(path=tuple(Waypoint(False, False, tuple(goal), 5.0, 1.0, 0.0) for goal in goals))
+    hand = Hand(path=tuple(Waypoint(False, False, tuple(goal), 5.0, 1.0) for goal in goals))
     assert hand.call(PATH, ints=(1,))
     seen = set()
     hand.until(lambda: seen.add(hand.progress & 0x7FFF) or not hand.progress & 0x8000)

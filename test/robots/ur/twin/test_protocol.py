@@ -112,8 +112,8 @@ def test_control_script_is_recognised_with_its_offset_and_path():
     script = parse_script(SCRIPT.format(offset=24, path=path))
     assert script.offset == 24
     assert script.path == (
-        Waypoint(False, False, (0.0, -1.57, 1e-05, -1.57, 0.0, 3.0), 1.4, 1.05, 0.0),
-        Waypoint(True, True, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), 1.0, 2.0, 0.5),
+        Waypoint(False, False, (0.0, -1.57, 1e-05, -1.57, 0.0, 3.0), 1.4, 1.05),
+        Waypoint(True, True, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), 1.0, 2.0),
     )
     assert parse_script(SCRIPT.format(offset=0, path="")).path == ()
 

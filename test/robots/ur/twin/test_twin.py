@@ -15,7 +15,6 @@ from bid_ros.robots.robotiq.model import TOOL_FROM_FLANGE
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.driver import UrArm
-from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.model import HOME_Q
 from bid_ros.robots.ur.twin.twin import UrTwin
 from bid_ros.tasks.picking.demonstration import ScriptedPicker
@@ -32,7 +31,7 @@ PERIOD_S = 0.02
 
 @pytest.fixture(scope="module")
 def twin():
-    made = UrTwin(SCENE, UrControllerConfig(free_address()))
+    made = UrTwin(SCENE, free_address())
     made.start()
     yield made
     made.stop()
@@ -183,14 +182,14 @@ def test_a_gripper_that_holds_is_not_laid_out(twin, arm) -> None:
 
 
 def test_a_taken_address_is_one_clear_error_and_frees_what_it_took(twin) -> None:
-    second = UrTwin(SCENE, UrControllerConfig(twin.hostname))
+    second = UrTwin(SCENE, twin.hostname)
     with pytest.raises(ArmError, match=twin.hostname):
         second.start()
     second.stop()
 
 
 def test_a_twin_that_does_not_run_says_so() -> None:
-    idle = UrTwin(SCENE, UrControllerConfig(free_address()))
+    idle = UrTwin(SCENE, free_address())
     with pytest.raises(ArmError, match="does not run"):
         idle.ground_truth()
     idle.start()
