@@ -40,10 +40,7 @@ class RecorderNode(BidNode):
         """Create the bag and record."""
         self._writer = BagWriter(Path(self.value("bag")), custom_data=self._about(self._topics))
         for name, topic in self._topics.items():
-            found = self._definitions[name]
-            self._writer.add_topic(
-                self.resolve_topic_name(name), found.type_name, found.text, found.type_hash, topic.qos
-            )
+            self._writer.add_topic(self.resolve_topic_name(name), self._definitions[name], topic.qos)
         # Only now, and all at once: until this node spins, the queues hold the messages.
         for name, topic in self._topics.items():
             # A longer queue than the publisher's: the recorder may fall behind for a moment, and no node waits for it.

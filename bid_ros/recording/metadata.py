@@ -3,80 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from bid_ros.core.topics import Qos
+from bid_ros.recording.definitions import Definition
 
 VERSION: Final = 9
 FOREVER: Final = {"sec": 9223372036, "nsec": 854775807}
 METADATA_NAME: Final = "metadata.yaml"
 
 
-@dataclass
-class RecordedTopic:
-    """One topic of a bag: the number of its channel, its type, the YAML text of its offered profiles, its messages."""
+def qos_text(qos: Qos) -> str:
+    """Return the offered profile in rosbag2's form, as YAML without deadline and lifespan."""
+    profile = {
+        "history": qos.history,
+        "depth": qos.depth,
+        "reliability": qos.reliability,
+        "durability": qos.durability,
+        "deadline": dict(FOREVER),
+        "lifespan": dict(FOREVER),
+        "liveliness": "automatic",
+        "liveliness_lease_duration": dict(FOREVER),
+        "avoid_ros_namespace_conventions": False,
+    }
+    return yaml.safe_dump([profile], sort_keys=False).strip()
 
-    channel: int
-    name: str
-    type_name: str
-    type_hash: str
-    qos: str
-    count: int = 0
 
-
-def qos_profiles(qos: Qos) -> list[dict[str, Any]]:
-    """Return the offered profile in rosbag2's form, without deadline and lifespan."""
-    return [
-        {
-            "history": qos.history,
-            "depth": qos.depth,
-            "reliability": qos.reliability,
-            "durability": qos.durability,
-            "deadline": dict(FOREVER),
-            "lifespan": dict(FOREVER),
-            "liveliness": "automatic",
-            "liveliness_lease_duration": dict(FOREVER),
-            "avoid_ros_namespace_conventions": False,
-        }
-    ]
+def topic_entry(name: str, definition: Definition, qos: str) -> dict[str, Any]:
+    """Return the entry of a topic without messages; ``qos`` is the YAML text of its offered profiles."""
+    profiles = yaml.safe_load(qos) if qos else None
+    about = {
+        "name": name,
+        "type": definition.type_name,
+        "serialization_format": "cdr",
+        "offered_qos_profiles": profiles if isinstance(profiles, list) else [],
+        "type_description_hash": definition.type_hash,
+    }
+    return {"topic_metadata": about, "message_count": 0}
 
 
 def write_metadata(
-    folder: Path,
-    file_name: str,
-    start_ns: int,
-    end_ns: int,
-    topics: Sequence[RecordedTopic],
-    custom: Mapping[str, str],
+    file: Path, start_ns: int, end_ns: int, topics: Sequence[dict[str, Any]], custom: Mapping[str, str]
 ) -> None:
-    """Write ``metadata.yaml`` into ``folder``, atomically: a reader sees the old file or the new one."""
-    count = sum(topic.count for topic in topics)
-    duration = {"nanoseconds": end_ns - start_ns}
-    start = {"nanoseconds_since_epoch": start_ns}
+    """Write ``metadata.yaml`` beside the bag's ``file``, atomically: a reader sees the old one or the new one."""
+    about = {
+        "starting_time": {"nanoseconds_since_epoch": start_ns},
+        "duration": {"nanoseconds": end_ns - start_ns},
+        "message_count": sum(topic["message_count"] for topic in topics),
+    }
     information = {
         "version": VERSION,
         "storage_identifier": "mcap",
-        "duration": duration,
-        "starting_time": start,
-        "message_count": count,
-        "topics_with_message_count": [_topic(topic) for topic in topics],
+        **about,
+        "topics_with_message_count": topics,
         "compression_format": "",
         "compression_mode": "",
-        "relative_file_paths": [file_name],
-        "files": [
-            {"path": file_name, "starting_time": dict(start), "duration": dict(duration), "message_count": count}
-        ],
+        "relative_file_paths": [file.name],
+        "files": [{"path": file.name, **deepcopy(about)}],
         "custom_data": dict(custom) or None,
         "ros_distro": "jazzy",
     }
     # Two writers never share a bag, so a fixed temporary name is enough.
-    temporary = folder / f".{METADATA_NAME}.tmp"
+    temporary = file.with_name(f".{METADATA_NAME}.tmp")
     temporary.write_text(yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False))
-    temporary.replace(folder / METADATA_NAME)
+    temporary.replace(file.with_name(METADATA_NAME))
 
 
 def custom_data(folder: Path) -> dict[str, str]:
@@ -86,17 +80,3 @@ def custom_data(folder: Path) -> dict[str, str]:
     except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
         return {}
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
-
-
-def _topic(topic: RecordedTopic) -> dict[str, Any]:
-    profiles = yaml.safe_load(topic.qos) if topic.qos else None
-    return {
-        "topic_metadata": {
-            "name": topic.name,
-            "type": topic.type_name,
-            "serialization_format": "cdr",
-            "offered_qos_profiles": profiles if isinstance(profiles, list) else [],
-            "type_description_hash": topic.type_hash,
-        },
-        "message_count": topic.count,
-    }

@@ -115,13 +115,13 @@ def _copy(source: Path, target: Path) -> tuple[BagFile, RepairReport]:
     topics: dict[int, str] = {}
     try:
         with source.open("rb") as stream:
-            whole = _WholeReads(stream)
-            for records in _groups(whole, source):
+            good = 0
+            for records in _groups(_WholeReads(stream), source):
                 damaged += records is None
                 for record in records or ():
                     _add(bag, record, schemas, topics)
-                whole.mark()
-            cut = max(0, whole.unread - len(MCAP0_MAGIC))
+                good = stream.tell()
+            cut = max(0, source.stat().st_size - good - len(MCAP0_MAGIC))
         bag.finish()
     finally:
         bag.abandon()
@@ -170,21 +170,12 @@ def _unpacked(record: Any) -> list[Any] | None:
 
 
 class _WholeReads:
-    """A file whose reads return all requested bytes or raise ``EndOfFile``, so that a cut record is noticed.
-
-    ``unread`` is the number of bytes after the last good record.
-    """
+    """A file whose reads return all requested bytes or raise ``EndOfFile``, so that a cut record is noticed."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._size = os.fstat(stream.fileno()).st_size
-        self.unread = self._size
+        self._stream, self._size = stream, os.fstat(stream.fileno()).st_size
 
     def read(self, length: int) -> bytes:
         if length > self._size - self._stream.tell():
             raise EndOfFile
         return self._stream.read(length)
-
-    def mark(self) -> None:
-        """Note that everything read so far was good."""
-        self.unread = self._size - self._stream.tell()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from mcap.data_stream import RecordBuilder
 from mcap.records import DataEnd, Footer
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 
 from bid_ros.recording.definitions import Definition
-from bid_ros.recording.metadata import RecordedTopic, write_metadata
+from bid_ros.recording.metadata import topic_entry, write_metadata
 
 Compression = Literal["none", "lz4", "zstd"]
 CHUNK_BYTES: Final = 1 << 20
+BUFFER_BYTES: Final = 4 * CHUNK_BYTES  # so a commit is one system call, but where the disk fell behind
 
 
 def _end_without_index() -> bytes:
@@ -29,57 +31,21 @@ PROVISIONAL_END: Final = _end_without_index()
 """The 50 bytes that end a valid MCAP file which has no index."""
 
 
-class _Stream:
-    """Output of the mcap writer: collects bytes and writes them with one system call per flush.
+class _Stream(io.BufferedWriter):
+    """Output of the mcap writer. It passes its bytes on only at a commit, so with one system call."""
 
-    Each flush ends the file provisionally; the next flush overwrites that end. So the file is complete at every time
-    except inside that call. A torn call loses the chunk it wrote, and nothing before it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        self._committed = 0
-        self._pending = bytearray()
-
-    def write(self, data: bytes) -> int:
-        self._pending += data
-        return len(data)
-
-    def tell(self) -> int:
-        return self._committed + len(self._pending)
+    commit = io.BufferedWriter.flush
 
     def flush(self) -> None:
-        self._commit(PROVISIONAL_END)
-
-    def finish(self) -> None:
-        self._commit(b"")
-        os.ftruncate(self._file, self._committed)
-        self.sync()
-        self.close()
-
-    def sync(self) -> None:
-        os.fsync(self._file)
-
-    def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-    def _commit(self, end: bytes) -> None:
-        data = memoryview(bytes(self._pending) + end)
-        offset = self._committed
-        while data:
-            written = os.pwrite(self._file, data, offset)
-            data, offset = data[written:], offset + written
-        self._committed += len(self._pending)
-        self._pending.clear()
+        """Wait for the commit."""
 
 
 class BagFile:
     """The MCAP file of a bag, and the content of its ``metadata.yaml``. Not thread-safe.
 
-    The ``mcap`` package writes the file. Unlike the writer of ``rosbags`` it can end a chunk on demand. So a recording
-    survives the death of its recorder.
+    The ``mcap`` package writes the file. Unlike the writer of ``rosbags`` it can end a chunk on demand. Each commit
+    also ends the file provisionally, and the next commit overwrites that end. So a recording survives the death of its
+    recorder. A commit that is torn loses the chunk it wrote, and nothing before it.
 
     Args:
         path: file to create; its folder must exist.
@@ -91,11 +57,12 @@ class BagFile:
 
     def __init__(self, path: Path, compression: Compression = "zstd") -> None:
         self.path = path
-        self._stream = _Stream(path)
+        self._stream = _Stream(io.FileIO(path, "x"), BUFFER_BYTES)
         kinds = {"none": CompressionType.NONE, "lz4": CompressionType.LZ4, "zstd": CompressionType.ZSTD}
         self._writer = Writer(self._stream, chunk_size=CHUNK_BYTES, compression=kinds[compression])
         self._schemas: dict[str, int] = {}
-        self._channels: dict[str, RecordedTopic] = {}
+        self._channels: dict[str, int] = {}
+        self._topics: dict[str, dict[str, Any]] = {}
         self._start_ns: int | None = None
         self._end_ns = 0
         self._writer.start(profile="ros2", library="bid_ros")
@@ -104,7 +71,7 @@ class BagFile:
     @property
     def counts(self) -> dict[str, int]:
         """Messages added by topic."""
-        return {name: channel.count for name, channel in self._channels.items()}
+        return {name: topic["message_count"] for name, topic in self._topics.items()}
 
     def add_topic(self, name: str, definition: Definition, qos: str) -> None:
         """Register a topic; ``qos`` is the YAML text of its offered profiles."""
@@ -114,29 +81,35 @@ class BagFile:
             )
         metadata = {"offered_qos_profiles": qos, "topic_type_hash": definition.type_hash}
         schema = self._schemas[definition.type_name]
-        number = self._writer.register_channel(name, "cdr", schema, metadata)
-        self._channels[name] = RecordedTopic(number, name, definition.type_name, definition.type_hash, qos)
+        self._channels[name] = self._writer.register_channel(name, "cdr", schema, metadata)
+        self._topics[name] = topic_entry(name, definition, qos)
 
     def add_message(self, topic: str, stamp_ns: int, data: bytes) -> None:
         """Append a serialized message (CDR) of a registered topic. It is safe after the next :meth:`commit`."""
-        channel = self._channels[topic]
-        self._writer.add_message(channel.channel, stamp_ns, data, stamp_ns, sequence=channel.count)
-        channel.count += 1
+        entry = self._topics[topic]
+        self._writer.add_message(self._channels[topic], stamp_ns, data, stamp_ns, sequence=entry["message_count"])
+        entry["message_count"] += 1
         self._start_ns = stamp_ns if self._start_ns is None else min(self._start_ns, stamp_ns)
         self._end_ns = max(self._end_ns, stamp_ns)
 
     def commit(self) -> None:
         """Pass everything added so far to the operating system, and leave a valid file."""
         self._writer.flush()
+        self._stream.write(PROVISIONAL_END)
+        self._stream.commit()
+        self._stream.seek(-len(PROVISIONAL_END), os.SEEK_CUR)
 
     def sync(self) -> None:
         """Wait until everything committed is on the disk, so that it survives a loss of power too."""
-        self._stream.sync()
+        os.fsync(self._stream.fileno())
 
     def finish(self) -> None:
         """Write index and footer and close the file."""
         self._writer.finish()
-        self._stream.finish()
+        self._stream.commit()
+        self._stream.truncate()
+        self.sync()
+        self._stream.close()
 
     def abandon(self) -> None:
         """Close the file as the last commit left it."""
@@ -144,6 +117,4 @@ class BagFile:
 
     def write_metadata(self, custom: Mapping[str, str], path: Path | None = None) -> None:
         """Write the ``metadata.yaml`` beside the file, which is or will be at ``path`` (default: where it is)."""
-        topics = list(self._channels.values())
-        path = path or self.path
-        write_metadata(path.parent, path.name, self._start_ns or 0, self._end_ns, topics, custom)
+        write_metadata(path or self.path, self._start_ns or 0, self._end_ns, list(self._topics.values()), custom)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Final
 
-import yaml
 from pydantic import Field
 
 from bid_ros.core.errors import RecordingError
@@ -17,7 +17,7 @@ from bid_ros.core.settings import settings
 from bid_ros.core.topics import IMAGE_TYPE, Qos
 from bid_ros.recording.backlog import Backlog, Pending
 from bid_ros.recording.definitions import Definition
-from bid_ros.recording.metadata import qos_profiles
+from bid_ros.recording.metadata import qos_text
 from bid_ros.recording.storage import CHUNK_BYTES, BagFile, Compression
 
 CLOSE_SECONDS: Final = 30.0
@@ -76,16 +76,12 @@ class BagWriter:
             raise RecordingError(f"bag {self.directory} exists already; valid is a new folder") from error
         except OSError as error:
             raise RecordingError(f"bag {self.directory} cannot be created: {error.strerror}") from error
-        self._file_lock = threading.Lock()
-        self._changed = threading.Condition()
+        self._file_lock, self._queue_lock = threading.Lock(), threading.Lock()
         self._backlog = Backlog(self._config.queue_bytes)
         self._expendable: dict[str, bool] = {}
-        self._taken_count = 0
-        self._drained_count = 0
-        self._flush_asked = False
+        self._wake = threading.Event()
         self._closing = False
         self._error: Exception | None = None
-        self._refresh_at = 0.0
         self._thread = threading.Thread(target=self._run, name="bag-writer", daemon=True)
         self._thread.start()
 
@@ -98,39 +94,26 @@ class BagWriter:
     @property
     def dropped(self) -> Counter[str]:
         """Messages lost by topic because the file could not be written fast enough."""
-        with self._changed:
+        with self._queue_lock:
             return Counter(self._backlog.dropped)
 
-    def add_topic(
-        self,
-        name: str,
-        type_name: str,
-        message_definition: str,
-        type_hash: str = "",
-        qos: Qos | None = None,
-        expendable: bool | None = None,
-    ) -> None:
-        """Register a topic before its first message.
+    def add_topic(self, name: str, definition: Definition, qos: Qos | None = None) -> None:
+        """Register a topic before its first message. Images are dropped first when the disk is slow.
 
         Args:
             name: topic.
-            type_name: ``package/msg/Name``.
-            message_definition: ros2msg text with all dependencies (``find_definition(type_name).text``).
-            type_hash: RIHS01 hash of the type, empty if unknown.
+            definition: of its type, from :func:`bid_ros.recording.definitions.find_definition`.
             qos: what the publisher offers.
-            expendable: whether its messages are dropped first when the disk is slow; default: images.
 
         Raises:
             RecordingError: the topic is registered already, or the bag can no longer be written.
         """
-        profile = yaml.safe_dump(qos_profiles(qos or Qos()), sort_keys=False).strip()
-        with self._file_lock:
-            self._raise_failure()
-            if name in self._expendable:
-                raise RecordingError(f"topic {name} is recorded already; valid is to add it once")
-            self._file.add_topic(name, Definition(type_name, message_definition, type_hash), profile)
+        if name in self._expendable:
+            raise RecordingError(f"topic {name} is recorded already; valid is to add it once")
+        with self._file_lock, self._kept_errors():
+            self._file.add_topic(name, definition, qos_text(qos or Qos()))
             self._file.write_metadata(self._custom)
-            self._expendable[name] = type_name == IMAGE_TYPE if expendable is None else expendable
+        self._expendable[name] = definition.type_name == IMAGE_TYPE
 
     def write(self, topic: str, stamp_ns: int, data: bytes) -> bool:
         """Queue one serialized message (CDR) and return at once.
@@ -150,30 +133,19 @@ class BagWriter:
             raise RecordingError(f"topic {topic} was not added to the bag; valid are {', '.join(self._expendable)}")
         if stamp_ns < 0:
             raise RecordingError(f"a message on {topic} has stamp {stamp_ns} ns; valid is 0 or later")
-        with self._changed:
+        with self._queue_lock:
             self._raise_failure()
             if self._closing:
                 raise RecordingError(f"bag {self.directory} is closed")
             taken = self._backlog.offer(Pending(topic, stamp_ns, bytes(data)), self._expendable[topic])
-            self._taken_count += 1
             if self._backlog.size_bytes >= CHUNK_BYTES:
-                self._changed.notify_all()
+                self._wake.set()
             return taken
 
-    def flush(self, timeout_s: float = 10.0) -> None:
-        """Wait until every message that was queued before this call is in the file.
-
-        Raises:
-            RecordingError: it took longer than ``timeout_s``, or the disk failed.
-        """
-        with self._changed:
-            target = self._taken_count
-            self._flush_asked = True
-            self._changed.notify_all()
-            done = self._changed.wait_for(lambda: self._drained_count >= target or self._error, timeout_s)
-            self._raise_failure()
-            if not done:
-                raise RecordingError(f"bag {self.directory} was not flushed within {timeout_s} s")
+    def flush(self) -> None:
+        """Write every message that was queued before this call. Raises RecordingError if the disk failed."""
+        with self._file_lock, self._kept_errors():
+            self._write_queue()
 
     def close(self) -> None:
         """Write what is queued, the index and the metadata. A second call does nothing.
@@ -181,11 +153,11 @@ class BagWriter:
         Raises:
             RecordingError: the disk failed; the bag holds everything up to the last successful flush.
         """
-        with self._changed:
+        with self._queue_lock:
             if self._closing:
                 return
             self._closing = True
-            self._changed.notify_all()
+        self._wake.set()
         self._thread.join(CLOSE_SECONDS)
         if self._thread.is_alive():
             raise RecordingError(f"bag {self.directory} could not be finished within {CLOSE_SECONDS:.0f} s")
@@ -201,45 +173,40 @@ class BagWriter:
         if self._error is not None:
             raise RecordingError(f"bag {self.directory} can no longer be written: {self._error}") from self._error
 
-    def _run(self) -> None:
+    @contextmanager
+    def _kept_errors(self) -> Iterator[None]:
+        """Keep an error, so that this call and every later one raises it. After one, the file is not written again."""
+        self._raise_failure()
         try:
-            while self._write_batch():
-                self._refresh()
-            with self._file_lock:
+            yield
+        except Exception as error:
+            self._error = self._error or error
+            self._file.abandon()
+            self._raise_failure()
+
+    def _run(self) -> None:
+        refresh_at, closing = 0.0, False
+        with suppress(RecordingError):  # the callers raise it: an exception in a thread would be lost
+            while not closing:
+                self._wake.wait(self._config.flush_period_s)
+                self._wake.clear()
+                closing = self._closing
+                self.flush()
+                if time.monotonic() >= refresh_at:
+                    refresh_at = time.monotonic() + self._config.metadata_period_s
+                    with self._file_lock, self._kept_errors():
+                        self._file.write_metadata(self._custom)
+                    # Outside the lock: a slow disk must block only this thread.
+                    with self._kept_errors():
+                        self._file.sync()
+            with self._file_lock, self._kept_errors():
                 self._file.finish()
                 self._file.write_metadata(self._custom)
-        # Pass every error to the callers: an exception in a thread would be lost.
-        except Exception as error:
-            with self._changed:
-                self._error = error
-                self._changed.notify_all()
-            self._file.abandon()
 
-    def _write_batch(self) -> bool:
-        """Wait for work or the end of the period, then write the queue. Return False when the bag is to be closed."""
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._closing or self._flush_asked or self._backlog.size_bytes >= CHUNK_BYTES,
-                self._config.flush_period_s,
-            )
-            closing = self._closing
-            self._flush_asked = False
-            batch, taken = self._backlog.drain(), self._taken_count
+    def _write_queue(self) -> None:
+        with self._queue_lock:
+            batch = self._backlog.drain()
+        for item in batch:
+            self._file.add_message(item.topic, item.stamp_ns, item.data)
         if batch:
-            with self._file_lock:
-                for item in batch:
-                    self._file.add_message(item.topic, item.stamp_ns, item.data)
-                self._file.commit()
-        with self._changed:
-            self._drained_count = taken
-            self._changed.notify_all()
-        return not closing
-
-    def _refresh(self) -> None:
-        now = time.monotonic()
-        if self._drained_count and now >= self._refresh_at:
-            self._refresh_at = now + self._config.metadata_period_s
-            with self._file_lock:
-                self._file.write_metadata(self._custom)
-            # Outside the lock: a slow disk must block only this thread.
-            self._file.sync()
+            self._file.commit()

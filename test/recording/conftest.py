@@ -124,7 +124,7 @@ def add_topic(writer: BagWriter, topic: str, namespace: str = "", like: Mapping[
     name = (like or {}).get(topic, topic)
     known = TOPICS.get(name.lstrip("/"))
     found = definition(known.type_name if known else name if "/msg/" in name else IMAGE_TYPE)
-    writer.add_topic(full_name(topic, namespace), found.type_name, found.text, found.type_hash)
+    writer.add_topic(full_name(topic, namespace), found)
 
 
 @pytest.fixture(scope="session")

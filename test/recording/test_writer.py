@@ -35,9 +35,9 @@ if sys.argv[2] != "0":
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 writer = BagWriter(sys.argv[1], WriterConfig(flush_period_s=0.02, compression="none"))
 found = find_definition("builtin_interfaces/msg/Time")
-writer.add_topic("/time", found.type_name, found.text, found.type_hash)
+writer.add_topic("/time", found)
 image = find_definition(IMAGE_TYPE)
-writer.add_topic("/image", image.type_name, image.text, image.type_hash)
+writer.add_topic("/image", image)
 # CDR by hand: an Image of zeros with 20 kB of data.
 pixels = bytes([0, 1, 0, 0]) + bytes(8) + bytes([1, 0, 0, 0, 0]) + bytes(3) + bytes(8)
 pixels += bytes([1, 0, 0, 0, 0, 0, 0, 0]) + bytes(4) + (20_000).to_bytes(4, "little") + bytes(20_000)
@@ -123,7 +123,7 @@ def test_bag_opens_with_rosbags_and_keeps_types_counts_and_qos(tmp_path, kit):
         kit.add_topic(writer, ARM_STATUS)
         found = kit.definition("bid_msgs/msg/EpisodeEvent")
         latched = Qos(durability="transient_local", depth=1)
-        writer.add_topic(EPISODE_EVENT, found.type_name, found.text, found.type_hash, latched)
+        writer.add_topic(EPISODE_EVENT, found, latched)
         for number in range(4):
             writer.write(ARM_STATUS, 1000 + number, serialize_message(ArmStatus(sequence=number, reason="née")))
     with Reader(bag) as reader:

@@ -30,7 +30,7 @@ def status(k, velocity, sequence, turn=0.0, mode=ArmStatus.TRACKING):
 def recorded(path, messages):
     found = find_definition(TOPICS[ARM_STATUS].type_name)
     with BagWriter(path) as writer:
-        writer.add_topic(f"/{ARM_STATUS}", found.type_name, found.text, found.type_hash)
+        writer.add_topic(f"/{ARM_STATUS}", found)
         for k, message in enumerate(messages):
             # Received in bursts, as a busy computer does it: nothing may be concluded from the time of receipt.
             assert writer.write(f"/{ARM_STATUS}", 5 * SECOND + k // 3 * 3 * PERIOD + k, serialize_message(message))
@@ -114,7 +114,7 @@ def test_a_bag_from_before_set_points_had_an_instant_is_refused(tmp_path):
     """Its own definition of the message is read, as every bag is; the field is missing there."""
     found = find_definition("bid_msgs/msg/Heartbeat")
     with BagWriter(tmp_path / "bag") as writer:
-        writer.add_topic(f"/{ARM_STATUS}", found.type_name, found.text, found.type_hash)
+        writer.add_topic(f"/{ARM_STATUS}", found)
         assert writer.write(f"/{ARM_STATUS}", SECOND, serialize_message(Heartbeat(node="arm")))
     with pytest.raises(RecordingError, match="before set-points carried their instants; record anew"):
         read_commanded(tmp_path / "bag")
@@ -123,7 +123,7 @@ def test_a_bag_from_before_set_points_had_an_instant_is_refused(tmp_path):
 def test_a_bag_without_arm_status_is_refused(tmp_path):
     found = find_definition("bid_msgs/msg/Heartbeat")
     with BagWriter(tmp_path / "bag") as writer:
-        writer.add_topic("/heartbeat", found.type_name, found.text, found.type_hash)
+        writer.add_topic("/heartbeat", found)
         assert writer.write("/heartbeat", SECOND, serialize_message(Heartbeat(node="arm")))
     with pytest.raises(RecordingError, match=r"holds 0 set-point\(s\)"):
         read_commanded(tmp_path / "bag")
