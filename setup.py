@@ -71,7 +71,7 @@ setup(
         "train": ["torch>=2.13", "onnx", "onnxscript", "tqdm"],
         "realsense": ["pyrealsense2"],
         "ur": ["ur-rtde>=1.6.5"],
-        "bench": ["gym-pusht>=0.1.8", "onnx", "pyarrow"],
+        "bench": ["gym-pusht>=0.1.8", "onnx", "pyarrow", "tqdm"],
         "ray": ["ray"],
     },
     cmdclass={

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,6 @@ from bid_ros.bench.smoothness import SWITCH_SHARE, rms_jerk
 from bid_ros.core.errors import BidError
 from bid_ros.policy.bundle import load_bundle
 
-_TICKS = 10  # lockstep steps between two reports of progress
-
-
-@dataclass(frozen=True)
-class Advanced:
-    """Work that has been done, or need not be, since the last report: steps, each with its cell's effort."""
-
-    work: float
-
 
 @dataclass(frozen=True, eq=False)
 class UnitDone:
@@ -38,19 +29,16 @@ class UnitDone:
     traces: list[Trace]
 
 
-Event = Advanced | UnitDone
-
-
 class _Stopwatch:
     """Adds up the time of named parts, ns."""
 
-    def __init__(self, clock: Callable[[], int]) -> None:
-        self._clock, self._last = clock, clock()
+    def __init__(self) -> None:
+        self._last = time.monotonic_ns()
         self.total: dict[str, int] = {"encode": 0, "sample": 0, "choose": 0, "world": 0}
 
     def lap(self, part: str) -> None:
         """Count the time since the last lap to ``part``."""
-        now = self._clock()
+        now = time.monotonic_ns()
         self.total[part] += now - self._last
         self._last = now
 
@@ -68,29 +56,31 @@ def check_weak(cells: Sequence[Cell], policy: BatchPolicy, bundle: Path) -> None
 
 
 def run_unit(
-    unit: Unit, setup: Setup, policy: BatchPolicy, clock: Callable[[], int] = time.monotonic_ns
-) -> Iterator[Event]:
-    """Run the episodes of a unit; yields progress and at last :class:`UnitDone`."""
+    unit: Unit,
+    setup: Setup,
+    policy: BatchPolicy,
+    advance: Callable[[float], object] = lambda work: None,
+) -> UnitDone:
+    """Run the episodes of a unit.
+
+    Args:
+        unit: what to run.
+        setup: task and scene.
+        policy: draws the samples.
+        advance: called with the work that was done, or need not be: steps, each with its cell's effort.
+    """
     switch = SWITCH_SHARE * float(np.linalg.norm(policy.bundle.action_spread))
     episodes = [Episode(unit, index, setup, policy.unbatched, switch) for index in unit.episodes]
-    watch = _Stopwatch(clock)
-    reported, effort = 0, unit.cell.effort
-    for tick in range(unit.steps):
-        live = [episode for episode in episodes if not episode.over]
-        if not live:
-            break
+    watch = _Stopwatch()
+    while live := [episode for episode in episodes if not episode.over]:
         _decide(live, policy, watch)
         for episode in live:
             episode.act()
         watch.lap("world")
-        if tick % _TICKS == _TICKS - 1:
-            done = _steps_done(episodes, unit.steps)
-            yield Advanced((done - reported) * effort)
-            reported = done
-    yield Advanced((len(episodes) * unit.steps - reported) * effort)
-    yield UnitDone(
-        unit, [_row(episode, episodes, watch, setup) for episode in episodes], [item.trace() for item in episodes]
-    )
+        # An episode that ends early leaves the rest of its steps undone.
+        advance(unit.cell.effort * sum(1 + (unit.steps - item.steps if item.over else 0) for item in live))
+    rows = [_row(episode, episodes, watch, setup) for episode in episodes]
+    return UnitDone(unit, rows, [item.trace() for item in episodes])
 
 
 def _decide(live: Sequence[Episode], policy: BatchPolicy, watch: _Stopwatch) -> None:
@@ -103,10 +93,6 @@ def _decide(live: Sequence[Episode], policy: BatchPolicy, watch: _Stopwatch) -> 
     for (episode, draft), (strong, weak) in zip(asked, samples, strict=True):
         episode.accept(draft, strong, weak)
     watch.lap("choose")
-
-
-def _steps_done(episodes: Sequence[Episode], steps: int) -> int:
-    return sum(steps if episode.over else episode.steps for episode in episodes)
 
 
 def _row(episode: Episode, together: Sequence[Episode], watch: _Stopwatch, setup: Setup) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import platform
 import sys
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -16,39 +15,19 @@ from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.cell import Cell
 from bid_ros.bench.grid import Plan, Unit
 from bid_ros.bench.latency import decision_ms
-from bid_ros.bench.progress import Progress
 from bid_ros.bench.report import write_report
 from bid_ros.bench.results import Results, write_parquet
-from bid_ros.bench.rollout import Event, UnitDone, check_weak, load_policy
+from bid_ros.bench.rollout import check_weak, load_policy
 from bid_ros.bench.scene import Setup
 from bid_ros.bench.summary import CellSummary, summarise
-from bid_ros.bench.workers import run_here, run_in_processes, run_on_ray
+from bid_ros.bench.workers import Crew
+from bid_ros.core.extras import extra
 from bid_ros.policy.bundle import bundle_sha256
 
 SUMMARY: Final = "summary.json"
 FORMAT: Final = 1
+_LINE: Final = "{percentage:3.0f}%{postfix}, {elapsed} spent, {remaining} left"
 _PACKAGES: Final = ("numpy", "onnxruntime", "openvino", "gym-pusht", "pymunk")
-
-
-@dataclass(frozen=True)
-class Crew:
-    """Who runs the units.
-
-    Attributes:
-        workers: processes on this machine; 1 runs everything in this one.
-        ray: address of a Ray cluster that runs them instead, empty for none.
-    """
-
-    workers: int = 1
-    ray: str = ""
-
-    def run(self, units: Sequence[Unit], setup: Setup, policy: BatchPolicy) -> Iterator[Event]:
-        """Run the units."""
-        if self.ray and units:
-            return run_on_ray(units, setup, self.ray)
-        if self.workers == 1 or len(units) < 2:
-            return run_here(units, setup, policy)
-        return run_in_processes(units, setup, min(self.workers, len(units)))
 
 
 def run_bench(
@@ -58,7 +37,6 @@ def run_bench(
     folder: Path,
     crew: Crew | None = None,
     log: TextIO = sys.stderr,
-    clock: Callable[[], float] = time.monotonic,
 ) -> list[CellSummary]:
     """Run what the folder lacks; write rows, Parquet, summary and report.
 
@@ -69,7 +47,6 @@ def run_bench(
         folder: of the results; episodes already in it are not run again.
         crew: who runs them; None means this process.
         log: where the progress goes.
-        clock: s, for progress only.
 
     Returns:
         A summary of each cell.
@@ -90,7 +67,7 @@ def run_bench(
     results = Results(folder, header)
     try:
         units = plan.units(cells, set(results.rows))
-        _run_units(units, (crew or Crew()).run(units, setup, policy), results, log, clock)
+        _run_units(units, crew or Crew(), setup, policy, results, log)
         header |= {**machine(), "batched": policy.batched}
         keys = {(cell.key, seed, index) for cell in cells for seed in plan.seeds for index in range(plan.episodes)}
         rows = {key: results.rows[key] for key in sorted(keys & set(results.rows))}
@@ -106,19 +83,18 @@ def run_bench(
 
 
 def _run_units(
-    units: Sequence[Unit], events: Iterator[Event], results: Results, log: TextIO, clock: Callable[[], float]
+    units: Sequence[Unit], crew: Crew, setup: Setup, policy: BatchPolicy, results: Results, log: TextIO
 ) -> None:
     """Add the rows of finished units to the results, and show the progress."""
-    work = sum(len(unit.episodes) * unit.steps * unit.cell.effort for unit in units)
-    progress = Progress(work, clock(), log)
-    for event in events:
-        if isinstance(event, UnitDone):
-            results.add(event)
-            progress.add(0, len(event.rows), clock())
-        else:
-            progress.add(event.work, 0, clock())
-    if units:
-        progress.show(clock(), last=True)
+    with extra("bench", "the bench"):
+        from tqdm import tqdm
+    work, episodes = sum(len(unit.episodes) * unit.steps * unit.cell.effort for unit in units), 0
+    period_s = 0.5 if log.isatty() else 15.0
+    with tqdm(total=work, file=log, mininterval=period_s, smoothing=0, bar_format=_LINE, disable=not units) as bar:
+        for done in crew.run(units, setup, policy, bar.update):
+            results.add(done)
+            episodes += len(done.rows)
+            bar.set_postfix_str(f"{episodes} episodes done", refresh=False)
 
 
 def _process_s(rows: Collection[Mapping[str, Any]]) -> float:

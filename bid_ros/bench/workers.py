@@ -5,49 +5,82 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
-import queue
 import signal
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.grid import Unit
-from bid_ros.bench.rollout import Event, UnitDone, load_policy, run_unit
+from bid_ros.bench.rollout import UnitDone, load_policy, run_unit
 from bid_ros.bench.scene import Setup
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 
 _POLL_S: Final = 0.5
+Advance = Callable[[float], object]
+"""Called with the work that has been done, or need not be, since the last call."""
 
 
-def run_here(units: Sequence[Unit], setup: Setup, policy: BatchPolicy) -> Iterator[Event]:
-    """Run the units one after the other in this process."""
-    for unit in units:
-        yield from run_unit(unit, setup, policy)
+@dataclass(frozen=True)
+class Crew:
+    """Who runs the units.
+
+    Attributes:
+        workers: processes on this machine; 1 runs everything in this one.
+        ray: address of a Ray cluster that runs them instead, empty for none; ``local`` starts one here. An actor takes
+            one CPU. Every node needs this package, the bundle and the scene.
+    """
+
+    workers: int = 1
+    ray: str = ""
+
+    def run(self, units: Sequence[Unit], setup: Setup, policy: BatchPolicy, advance: Advance) -> Iterator[UnitDone]:
+        """Run the units; they come in the order in which they are done.
+
+        Raises:
+            BidError: a process died, a unit failed with such an error, the package ray is not installed, or the
+                cluster cannot be reached.
+        """
+        if self.ray and units:
+            yield from _run_on_ray(units, setup, self.ray, advance)
+        elif self.workers == 1 or len(units) < 2:
+            for unit in units:
+                yield run_unit(unit, setup, policy, advance)
+        else:
+            yield from _run_in_processes(units, setup, min(self.workers, len(units)), advance)
 
 
-class _Process:
-    """What a process of the pool keeps between units."""
+class _Worker:
+    """What a process or an actor keeps between units."""
 
-    setup: Setup
-    policy: BatchPolicy
-    events: Any
+    current: _Worker  # of a process of the pool
 
-    @classmethod
-    def begin(cls, setup: Setup, events: Any) -> None:
-        """Load the policy once, and end with the process that asked for it, however that ends."""
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        threading.Thread(target=_end_with_parent, daemon=True).start()
-        cls.setup, cls.events, cls.policy = setup, events, load_policy(setup)
+    def __init__(self, setup: Setup, advance: Advance) -> None:
+        self._setup, self._policy, self._advance = setup, load_policy(setup), advance
 
-    @classmethod
-    def run(cls, unit: Unit) -> None:
-        """Run a unit and send what happens."""
-        for event in run_unit(unit, cls.setup, cls.policy):
-            cls.events.put(event)
+    def run(self, unit: Unit) -> UnitDone:
+        return run_unit(unit, self._setup, self._policy, self._advance)
+
+
+def _begin(setup: Setup, total: Any) -> None:
+    """Load the policy once, and end with the process that asked for it, however that ends."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+    def advance(work: float) -> None:
+        with total.get_lock():
+            total.value += work
+
+    _Worker.current = _Worker(setup, advance)
+
+
+def _run_current(unit: Unit) -> UnitDone:
+    return _Worker.current.run(unit)
 
 
 def _end_with_parent() -> None:
@@ -57,54 +90,30 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def run_in_processes(units: Sequence[Unit], setup: Setup, workers: int) -> Iterator[Event]:
-    """Run the units in ``workers`` processes; events come in the order they happen.
-
-    Raises:
-        BidError: a process died, or a unit failed with such an error.
-    """
+def _run_in_processes(units: Sequence[Unit], setup: Setup, workers: int, advance: Advance) -> Iterator[UnitDone]:
     # Started afresh: a process that was forked from one with inference threads may hang.
     context = multiprocessing.get_context("spawn")
-    events: Any = context.Queue()
-    pool = ProcessPoolExecutor(workers, context, _Process.begin, (setup, events))
-    futures = [pool.submit(_Process.run, unit) for unit in units]
-    left = len(units)
+    total, seen = context.Value("d", 0.0), 0.0
+    pool = ProcessPoolExecutor(workers, context, _begin, (setup, total))
+    waiting = {pool.submit(_run_current, unit) for unit in units}
     try:
-        while left:
-            try:
-                event: Event = events.get(timeout=_POLL_S)
-            except queue.Empty:
-                _raise_failure(futures)
-                continue
-            left -= isinstance(event, UnitDone)
-            yield event
+        while waiting:
+            done, waiting = wait(waiting, _POLL_S, FIRST_COMPLETED)
+            now = total.value
+            advance(now - seen)
+            seen = now
+            for future in done:
+                yield future.result()
+    except BrokenProcessPool as error:
+        raise BidError("a worker process of the bench ended unexpectedly; run the same command to go on") from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _raise_failure(futures: Sequence[Future[None]]) -> None:
-    for future in futures:
-        if future.done() and not future.cancelled():
-            error = future.exception()
-            if isinstance(error, BrokenProcessPool):
-                raise BidError("a worker process of the bench ended unexpectedly; run the same command to go on")
-            if error is not None:
-                raise error
-
-
-def run_on_ray(units: Sequence[Unit], setup: Setup, address: str) -> Iterator[Event]:
-    """Run the units on a Ray cluster, an actor per CPU; every node needs this package, the bundle and the scene.
-
-    Args:
-        units: what to run.
-        setup: where from.
-        address: of the cluster's head, ``auto``, or ``local`` to start one here.
-
-    Raises:
-        BidError: the package ray is not installed, or the cluster cannot be reached.
-    """
+def _run_on_ray(units: Sequence[Unit], setup: Setup, address: str, advance: Advance) -> Iterator[UnitDone]:
     with extra("ray", "--ray"):
         ray: Any = importlib.import_module("ray")
+        queues: Any = importlib.import_module("ray.util.queue")
 
     local: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -114,45 +123,20 @@ def run_on_ray(units: Sequence[Unit], setup: Setup, address: str) -> Iterator[Ev
     except Exception as error:  # of no class of its own where its processes start too slowly
         raise BidError(f"no Ray cluster answers at {address}: {' '.join(str(error).split())}") from error
     try:
-        yield from _from_actors(ray, units, setup)
+        count = max(1, min(len(units), int(ray.cluster_resources().get("CPU", 1))))
+        advanced, remote = queues.Queue(actor_options={"num_cpus": 0}), ray.remote(num_cpus=1)(_Worker)
+        pool = ray.util.ActorPool([remote.remote(setup, advanced.put) for _ in range(count)])
+        for unit in units:
+            pool.submit(lambda actor, unit: actor.run.remote(unit), unit)
+        while pool.has_next():
+            with suppress(TimeoutError):
+                yield pool.get_next_unordered(timeout=_POLL_S)
+            while not advanced.empty():
+                advance(advanced.get())
+    except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, BidError):
+            raise cause from error
+        raise BidError(f"a unit failed on Ray: {' '.join(str(error).split())[:300]}") from error
     finally:
         ray.shutdown()
-
-
-class _Actor:
-    """Runs units on a node of the cluster."""
-
-    def __init__(self, setup: Setup) -> None:
-        self._setup, self._policy = setup, load_policy(setup)
-
-    def run(self, unit: Unit) -> Iterator[Event]:
-        """Run a unit."""
-        yield from run_unit(unit, self._setup, self._policy)
-
-
-def _from_actors(ray: Any, units: Sequence[Unit], setup: Setup) -> Iterator[Event]:
-    """Keep every actor busy with one unit; its events stream back."""
-    count = max(1, min(len(units), int(ray.cluster_resources().get("CPU", 1))))
-    remote = ray.remote(num_cpus=1)(_Actor)
-    waiting = list(reversed(units))
-    busy: dict[Any, Any] = {}
-
-    def start(actor: Any) -> None:
-        if waiting:
-            busy[actor.run.options(num_returns="streaming").remote(waiting.pop())] = actor
-
-    for _ in range(count):
-        start(remote.remote(setup))
-    while busy:
-        ready, _ = ray.wait(list(busy), num_returns=1)
-        try:
-            event: Event = ray.get(next(ready[0]))
-        except StopIteration:
-            start(busy.pop(ready[0]))
-            continue
-        except ray.exceptions.RayError as error:
-            cause = getattr(error, "cause", None)
-            if isinstance(cause, BidError):
-                raise cause from error
-            raise BidError(f"a unit failed on Ray: {' '.join(str(error).split())[:300]}") from error
-        yield event

@@ -83,7 +83,8 @@ def run_pusht(options: argparse.Namespace) -> int:
     from bid_ros.bench.report import REPORT
     from bid_ros.bench.scene import Setup, pusht_scene
     from bid_ros.bench.summary import markdown
-    from bid_ros.bench.sweep import SUMMARY, Crew, run_bench
+    from bid_ros.bench.sweep import SUMMARY, run_bench
+    from bid_ros.bench.workers import Crew
 
     if options.workers < 1:
         raise BidError(f"workers is {options.workers}; valid is 1 or more")

@@ -72,7 +72,7 @@ def run_repair(options: argparse.Namespace) -> int:
 
 def run_table(options: argparse.Namespace) -> int:
     """Compare runs."""
-    from bid_ros.episodes.summary import success_table
+    from bid_ros.episodes.comparison import success_table
 
     files = [path / "run.json" if path.is_dir() else path for path in map(Path, options.runs)]
     print(success_table(files, Path(options.plot) if options.plot else None))

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.episodes.log import RunLog
     from bid_ros.episodes.rehearsal import Rehearsal
     from bid_ros.episodes.summary import format_summary, write_run
-    from bid_ros.policy.bundle import load_bundle
+    from bid_ros.policy.bundle import bundle_sha256, load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
     from bid_ros.policy.registry import load_policy
     from bid_ros.robots.registry import load_arm_config
@@ -40,8 +40,18 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.tasks.registry import build_stage
 
     chosen = decided(find_system(options.system), run_arguments(options))
-    task, policy, log = chosen.system.task, chosen.policy, RunLog()
+    task, policy = chosen.system.task, chosen.policy
     bundle = load_bundle(Path(policy.bundle), task)
+    log = RunLog(
+        task=task.name,
+        decoder=policy.decoder,
+        samples=policy.samples,
+        action_horizon=policy.action_horizon,
+        bundle_sha256=bundle_sha256(bundle.path),
+        moving=chosen.moving,
+        seed=options.seed,
+        hardware="rehearsal",
+    )
     decoder = bundle_decoder(policy.decoder, bundle, task, policy.samples, policy.action_horizon)
     config = load_arm_config(chosen.system.file("robot.yaml"), "rehearsal", twin=True, name=task.robot)
     stage = build_stage(task, config.gripper_thresholds)
@@ -53,17 +63,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"episode {episode + 1}: {result.outcome} after {result.duration_s:.1f} s", file=sys.stderr)
     finally:
         rehearsal.close()
-    summary = log.summary(
-        task=task.name,
-        decoder=policy.decoder,
-        samples=policy.samples,
-        action_horizon=policy.action_horizon,
-        bundle=bundle.path,
-        moving=chosen.moving,
-        seed=options.seed,
-        hardware="rehearsal",
-    )
     if options.out:
-        write_run(Path(options.out) / "run.json", summary)
-    print(json.dumps(summary.to_dict()) if options.json else format_summary(summary))
+        write_run(Path(options.out) / "run.json", log)
+    print(json.dumps(log.to_dict()) if options.json else format_summary(log))
     return 0

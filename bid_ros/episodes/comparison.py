@@ -49,6 +49,25 @@ class Cell:
         self.outcomes[repetition, seed] = success
 
 
+def success_table(runs: Sequence[str | Path], plot: str | Path | None = None) -> str:
+    """Return a Markdown table of success by decoder and speed of the cup. With ``plot``, write a bar chart too.
+
+    Runs of the same decoder, N, action horizon and speed are added up. Each rate has its 95 % Wilson interval. The last
+    column compares with ``bid`` on the episodes that both have (same speed and seed).
+
+    Args:
+        runs: paths of ``run.json`` files.
+        plot: PNG file to write.
+
+    Raises:
+        BidError: a file is missing or is not a ``run.json``.
+    """
+    cells = collect(runs)
+    if plot is not None:
+        draw_chart(cells, plot)
+    return markdown(cells)
+
+
 def collect(runs: Sequence[str | Path]) -> list[Cell]:
     """Read ``run.json`` files into one cell per decoder, N, action horizon and speed, sorted by decoder and speed.
 

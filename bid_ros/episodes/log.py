@@ -1,16 +1,17 @@
-"""Episodes of a run: start poses, the log of decisions, and the summary it becomes."""
+"""Episodes of a run: start poses, results, and the log of decisions that becomes ``run.json``."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.task import Task
-from bid_ros.episodes.summary import EpisodeResult, RunSummary
-from bid_ros.policy.bundle import bundle_sha256
+from bid_ros.episodes.confidence import wilson_interval
+
+_DIGITS: Final = 3
 
 
 class EpisodeStopped(Exception):
@@ -34,23 +35,80 @@ def scene_of(task: Task, seed: int) -> NDArray[np.float64]:
     return np.random.default_rng([seed, 1]).uniform(low, high)
 
 
+def percentiles(values: ArrayLike) -> dict[str, float | None]:
+    """Return ``p50``, ``p99`` and ``max`` of the finite values, rounded to 0.001; None without any."""
+    array = np.asarray(values, dtype=np.float64)
+    array = array[np.isfinite(array)]
+    if array.size == 0:
+        return {"p50": None, "p99": None, "max": None}
+    p50, p99 = np.percentile(array, [50, 99])
+    return {
+        "p50": round(float(p50), _DIGITS),
+        "p99": round(float(p99), _DIGITS),
+        "max": round(float(array.max()), _DIGITS),
+    }
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """The result of one episode.
+
+    Attributes:
+        episode: index in the run, from 0.
+        seed: seed of its scene.
+        success: whether the task was done.
+        outcome: ``success``, ``timeout``, ``not judged``, ``dropped``, ``stopped: <reason>`` or ``aborted: <reason>``.
+        duration_s: s from start to end.
+        label: kind of episode, for example ``clean``.
+    """
+
+    episode: int
+    seed: int
+    success: bool
+    outcome: str
+    duration_s: float
+    label: str = ""
+
+
+@dataclass
 class RunLog:
-    """The record of a run in progress."""
+    """The record of a run in progress, and the content of ``run.json``.
 
-    def __init__(self) -> None:
-        self.results: list[EpisodeResult] = []
-        self.decision_ms: list[float] = []
-        self.command_age_ms: list[float] = []
-        self.missed = 0
-        self.decoders: dict[str, None] = {}
-        self.decoder = ""  # of the episode, once it has decided
-        self.samples = 0
-        self._missed_before: int | None = None
+    Attributes:
+        task: name.
+        decoder: name; of the decisions, once there are some.
+        samples: N strong candidates per decision; those of the last one, once there is one.
+        moving: speed of the cup in m/s, 0 = static.
+        seed: seed of the first episode.
+        hardware: ``twin`` or the name of the robot.
+        bundle_sha256: hash of the policy bundle, empty without a policy.
+        results: results of the episodes, in order.
+        decision_ms: ms from the complete observation to the published chunk, for each decision.
+        command_age_ms: age in ms of the observation behind the command, for each arm status while tracking.
+        missed: number of decisions that were skipped because they would have started late.
+        safety_stop: reason of the latched stop that ended the run; empty if none did.
+        action_horizon: actions executed per decision; 1 = closed loop.
+        system: folder of the system; empty for a rehearsal.
+        deciding: decoder of the episode, once it has decided; not in ``run.json``.
+    """
 
-    @property
-    def decisions(self) -> int:
-        """Number of decisions published during episodes."""
-        return len(self.decision_ms)
+    task: str
+    decoder: str
+    samples: int
+    moving: float
+    seed: int
+    hardware: str
+    bundle_sha256: str = ""
+    results: list[EpisodeResult] = field(default_factory=list)
+    decision_ms: list[float] = field(default_factory=list)
+    command_age_ms: list[float] = field(default_factory=list)
+    missed: int = 0
+    safety_stop: str = ""
+    action_horizon: int = 1
+    system: str = ""
+    deciding: str = ""
+    _missed_before: int | None = None
+    _decoders: dict[str, None] = field(default_factory=dict)
 
     @property
     def successes(self) -> int:
@@ -59,12 +117,12 @@ class RunLog:
 
     def start_episode(self) -> None:
         """Begin an episode. Missed decisions count from its first decision on."""
-        self._missed_before, self.decoder = None, ""
+        self._missed_before, self.deciding = None, ""
 
     def add_decision(self, decision_ms: float, missed: int, decoder: str, samples: int) -> None:
         """Add one decision. ``missed`` is the counter of the policy node."""
-        self.decoders[decoder] = None
-        self.decoder, self.samples = decoder, samples
+        self._decoders[decoder], self.deciding = None, decoder
+        self.decoder, self.samples = " then ".join(self._decoders), samples
         self.decision_ms.append(decision_ms)
         if self._missed_before is not None:
             self.missed += missed - self._missed_before
@@ -74,21 +132,21 @@ class RunLog:
         """Return a percentile of the last hundred decision latencies; 0 before the first."""
         return float(np.percentile(self.decision_ms[-100:], percentile)) if self.decision_ms else 0.0
 
-    def summary(self, *, decoder: str, samples: int, bundle: Path | None, **about: Any) -> RunSummary:
-        """Return the summary of the run so far.
-
-        Args:
-            decoder, samples: of the run; they count if no decision was made.
-            bundle: that decided; None for none.
-            about: fields of :class:`bid_ros.episodes.summary.RunSummary` that do not come from the log.
-        """
-        return RunSummary(
-            decoder=" then ".join(self.decoders) or decoder,
-            samples=self.samples or samples,
-            bundle_sha256=bundle_sha256(bundle) if bundle is not None else "",
-            results=tuple(self.results),
-            decision_ms=tuple(self.decision_ms),
-            command_age_ms=tuple(self.command_age_ms),
-            missed=self.missed,
-            **about,
-        )
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of ``run.json``: times in ms, 95 % interval, null where nothing was measured."""
+        age = percentiles(self.command_age_ms)
+        low, high = wilson_interval(self.successes, len(self.results))
+        given = "task system decoder samples action_horizon bundle_sha256 hardware moving seed"
+        return {
+            **{name: getattr(self, name) for name in given.split()},
+            "episodes": len(self.results),
+            "successes": self.successes,
+            "success_interval_95": [round(low, 4), round(high, 4)],
+            "decisions": len(self.decision_ms),
+            "missed": self.missed,
+            "decision_ms": percentiles(self.decision_ms),
+            "command_age_ms": {"p50": age["p50"], "p99": age["p99"]},
+            "safety_stops": int(bool(self.safety_stop)),
+            "safety_stop": self.safety_stop,
+            "results": [{**asdict(item), "duration_s": round(item.duration_s, _DIGITS)} for item in self.results],
+        }

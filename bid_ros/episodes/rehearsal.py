@@ -20,8 +20,7 @@ from bid_ros.core.observation import ObservationBuffer
 from bid_ros.core.rotation import DOWN_QUATERNION, matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
-from bid_ros.episodes.log import scene_of
-from bid_ros.episodes.summary import EpisodeResult
+from bid_ros.episodes.log import EpisodeResult, scene_of
 from bid_ros.policy.decide import DecisionMaker
 from bid_ros.safety.envelope import Envelope
 from bid_ros.sim.twin import Array

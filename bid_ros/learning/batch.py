@@ -14,7 +14,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.augment import jitter, offset_vectors, shift_images
 from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.goal import goal_columns, row_goals
-from bid_ros.learning.ranges import action_normaliser, goal_normaliser, observation_normalisers
+from bid_ros.learning.ranges import NARROWEST, action_normaliser, normaliser, observation_normalisers
 from bid_ros.learning.windows import window_rows
 from bid_ros.policy.anchor import ActionReference, action_anchor, check_reference
 from bid_ros.policy.normalise import LinearNormaliser
@@ -79,7 +79,7 @@ class TrainingData:
         goals, columns = row_goals(dataset, task), goal_columns(task)
         if goals is not None and columns is not None:
             goals = goals[current] - anchors[:, columns]  # of each window, relative like its actions
-        self.goal: LinearNormaliser | None = None if goals is None else goal_normaliser(goals)
+        self.goal: LinearNormaliser | None = None if goals is None else normaliser(goals, NARROWEST["position"])
         self._goals = None if goals is None or self.goal is None else self.goal.normalise(goals)
 
     def batch(

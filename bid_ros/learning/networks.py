@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import nn
 
@@ -13,13 +11,6 @@ from bid_ros.learning.config import NetworkConfig
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.encoder import ObservationEncoder
 from bid_ros.learning.goal import goal_columns
-
-
-class Losses(NamedTuple):
-    """Mean squared errors in normalised units, scalars; ``goal`` is None for a task without a goal."""
-
-    denoising: torch.Tensor
-    goal: torch.Tensor | None
 
 
 class PolicyNetworks(nn.Module):  # type: ignore[misc]
@@ -42,11 +33,20 @@ class PolicyNetworks(nn.Module):  # type: ignore[misc]
             outputs = columns.stop - columns.start
             self.goal = nn.Sequential(nn.Linear(self.encoder.size, 128), nn.SiLU(), nn.Linear(128, outputs))
 
-    def losses(self, batch: Batch, noisy: torch.Tensor, step: torch.Tensor, target: torch.Tensor) -> Losses:
-        """Return the losses of a batch, its actions noised to ``noisy`` ``(B, H, D)`` at levels ``step`` ``(B,)``."""
+    def losses(
+        self, batch: Batch, noisy: torch.Tensor, step: torch.Tensor, target: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
+        """Return mean squared errors in normalised units: ``loss`` and, where there is a goal, ``goal_loss``.
+
+        Args:
+            batch: the samples.
+            noisy: ``(B, H, D)``, their actions noised to levels ``step``.
+            step: ``(B,)``.
+            target: ``(B, H, D)`` that the denoiser should predict.
+        """
         features = self.encoder.features(batch.images, batch.vectors)
         prediction = self.denoiser(noisy, step, self.encoder.mix(features))
-        denoising = nn.functional.mse_loss(prediction, target)
-        if self.goal is None or batch.goals is None:
-            return Losses(denoising, None)
-        return Losses(denoising, nn.functional.mse_loss(self.goal(features), batch.goals))
+        found = {"loss": nn.functional.mse_loss(prediction, target)}
+        if self.goal is not None and batch.goals is not None:
+            found["goal_loss"] = nn.functional.mse_loss(self.goal(features), batch.goals)
+        return found

@@ -20,8 +20,7 @@ NARROWEST_OTHER: Final = 1e-3
 def observation_normalisers(dataset: Dataset, task: Task) -> dict[str, LinearNormaliser]:
     """Return the normaliser of each vector feature, in the task's order."""
     return {
-        feature.name: _normaliser(dataset.observations[feature.name], _narrowest((feature,)))
-        for feature in task.vectors
+        feature.name: normaliser(dataset.observations[feature.name], _narrowest((feature,))) for feature in task.vectors
     }
 
 
@@ -35,14 +34,9 @@ def action_normaliser(windows: NDArray[np.float64], task: Task, each_row: bool) 
     """
     narrowest = _narrowest(task.action)
     if not each_row:
-        return _normaliser(windows.reshape(-1, task.action_dim), narrowest)
-    rows = [_normaliser(windows[:, row], narrowest) for row in range(windows.shape[1])]
+        return normaliser(windows.reshape(-1, task.action_dim), narrowest)
+    rows = [normaliser(windows[:, row], narrowest) for row in range(windows.shape[1])]
     return LinearNormaliser(np.stack([row.minimum for row in rows]), np.stack([row.maximum for row in rows]))
-
-
-def goal_normaliser(goals: NDArray[np.float64]) -> LinearNormaliser:
-    """Return the normaliser of goal positions ``(W, 3)``, m."""
-    return _normaliser(goals, NARROWEST["position"])
 
 
 def action_spread(dataset: Dataset, task: Task) -> NDArray[np.float64]:
@@ -51,7 +45,8 @@ def action_spread(dataset: Dataset, task: Task) -> NDArray[np.float64]:
     return spread
 
 
-def _normaliser(values: NDArray[np.float64], narrowest: NDArray[np.float64] | float) -> LinearNormaliser:
+def normaliser(values: NDArray[np.float64], narrowest: NDArray[np.float64] | float) -> LinearNormaliser:
+    """Return the normaliser of values ``(T, ...)``. No range is below ``narrowest``."""
     flat = values.reshape(len(values), -1)
     low, high = flat.min(axis=0), flat.max(axis=0)
     half = np.maximum(high - low, narrowest) / 2

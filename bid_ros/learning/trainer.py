@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch, TrainingData
 from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.networks import Losses, PolicyNetworks
+from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.windows import batch_windows
 from bid_ros.policy.diffusion.sampler import cumulative_alphas
 
@@ -75,17 +75,16 @@ class Trainer:
         windows = self._training[batch_windows(len(self._training), self._config.batch, self.step, self._config.seed)]
         seed = int(np.random.SeedSequence([self._config.seed, self.step]).generate_state(1)[0])
         losses = self._losses(self.networks, self._data.batch(windows, self._device, self._config.augment, seed), seed)
-        total = losses.denoising
-        if losses.goal is not None:
-            total = total + self._config.goal_weight * losses.goal
+        total = losses["loss"]
+        if "goal_loss" in losses:
+            total = total + self._config.goal_weight * losses["goal_loss"]
         self._optimiser.zero_grad(set_to_none=True)
         total.backward()
         torch.nn.utils.clip_grad_norm_(self.networks.parameters(), 1.0)
         self._optimiser.step()
         self._average()
         self.step += 1
-        goal = {} if losses.goal is None else {"goal_loss": losses.goal.item()}
-        return {"loss": losses.denoising.item()} | goal
+        return {name: loss.item() for name, loss in losses.items()}
 
     def validate(self) -> dict[str, float]:
         """Return losses of the averaged weights on held-out windows, with the same windows and noise every time.
@@ -98,7 +97,7 @@ class Trainer:
             windows = self._validation[start : start + self._config.batch]
             batch = self._data.batch(windows, self._device)
             with torch.no_grad():
-                values = {"val_loss": self._losses(self.averaged, batch, VALIDATION_SEED + start).denoising.item()}
+                values = {"val_loss": self._losses(self.averaged, batch, VALIDATION_SEED + start)["loss"].item()}
                 if self.averaged.goal is not None and batch.goals is not None:
                     values["val_goal_mm"] = self._goal_error(batch, batch.goals)
             for name, value in values.items():
@@ -121,7 +120,7 @@ class Trainer:
         self._optimiser.load_state_dict(state["optimiser"])
         self.step = int(state["step"])
 
-    def _losses(self, networks: PolicyNetworks, batch: Batch, seed: int) -> Losses:
+    def _losses(self, networks: PolicyNetworks, batch: Batch, seed: int) -> dict[str, torch.Tensor]:
         """Noise the actions to random levels (Ho et al., "DDPM", NeurIPS 2020, Eq. 4) and predict as configured."""
         generator = torch.Generator(self._device).manual_seed(seed)
         count, settings = len(batch.actions), self._config.diffusion

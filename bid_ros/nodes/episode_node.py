@@ -13,12 +13,13 @@ from rclpy.duration import Duration
 
 from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, SafetyState
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, HEARTBEAT
-from bid_ros.episodes.log import EpisodeStopped, RunLog, scene_of
-from bid_ros.episodes.summary import EpisodeResult, format_summary, write_run
+from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
+from bid_ros.episodes.summary import format_summary, write_run
 from bid_ros.nodes.base import Parameter
 from bid_ros.nodes.convert import header
 from bid_ros.nodes.operator import RobotOperator, TwinOperator
 from bid_ros.nodes.sequence import SequenceNode
+from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.system.progress import PROGRESS
 
 PARAMETERS = (
@@ -49,8 +50,12 @@ class EpisodeNode(SequenceNode):
     def __init__(self) -> None:
         super().__init__("episode", PARAMETERS)
         self._running: RunLog | None = None
-        self._log = RunLog()
-        self._stopped = ""
+        self._log = RunLog(
+            task=self.task.name,
+            hardware="twin" if self.value("twin") else "robot",
+            system=str(Path(self.value("task")).absolute().parent),
+            **{name: self.value(name) for name in ("decoder", "samples", "action_horizon", "moving", "seed")},
+        )
         self._events = self.advertise(EPISODE_EVENT)
         self._missing = {name for name in self.value("nodes") if name}
         self.subscribe(HEARTBEAT, lambda message: self._missing.discard(message.node))
@@ -91,7 +96,7 @@ class EpisodeNode(SequenceNode):
         except EpisodeStopped as stop:
             status = 3 if stop.safety else 1
             # The arm may have latched before the safety node: the first stop counts as the safety stop.
-            self._stopped = str(stop).removeprefix("stopped: ") if stop.safety else ""
+            self._log.safety_stop = str(stop).removeprefix("stopped: ") if stop.safety else ""
             print(f"{stop}", file=sys.stderr, flush=True)
         finally:
             try:
@@ -142,7 +147,7 @@ class EpisodeNode(SequenceNode):
         self._running = None
         event.success, event.outcome, event.duration = outcome == "success", outcome, duration_s
         if event.label == self.value("decoder"):  # a person may have changed it since the run began
-            event.label = self._log.decoder or event.label
+            event.label = self._log.deciding or event.label
         self._log.results.append(
             EpisodeResult(int(event.episode), int(event.seed), event.success, outcome, duration_s, event.label)
         )
@@ -155,8 +160,9 @@ class EpisodeNode(SequenceNode):
     def _progress(self, episode: int, elapsed_s: float, extra: str) -> None:
         log = self._log
         self._say(
-            f"episode {episode + 1}/{self.value('episodes')}  {elapsed_s:4.1f} s  {extra}  decisions {log.decisions}  "
-            f"missed {log.missed}  decision p50 {log.recent_ms(50):.0f} p99 {log.recent_ms(99):.0f} ms  "
+            f"episode {episode + 1}/{self.value('episodes')}  {elapsed_s:4.1f} s  {extra}  "
+            f"decisions {len(log.decision_ms)}  missed {log.missed}  "
+            f"decision p50 {log.recent_ms(50):.0f} p99 {log.recent_ms(99):.0f} ms  "
             f"successes {log.successes}/{len(log.results)}"
         )
 
@@ -169,18 +175,11 @@ class EpisodeNode(SequenceNode):
 
     def _finish(self) -> None:
         out, bundle = self.value("out"), self.value("bundle")
-        about = {name: self.value(name) for name in ("decoder", "samples", "action_horizon", "moving", "seed")}
-        summary = self._log.summary(
-            task=self.task.name,
-            bundle=Path(bundle) if bundle else None,
-            hardware="twin" if self.value("twin") else "robot",
-            safety_stop=self._stopped,
-            system=str(Path(self.value("task")).absolute().parent),
-            **about,
-        )
+        if bundle:
+            self._log.bundle_sha256 = bundle_sha256(Path(bundle))
         if out:
-            write_run(Path(out) / "run.json", summary)
-        print(format_summary(summary), flush=True)
+            write_run(Path(out) / "run.json", self._log)
+        print(format_summary(self._log), flush=True)
 
 
 main = EpisodeNode.main

@@ -8,7 +8,7 @@ import pytest
 from bid_ros.bench.cell import make_cell
 from bid_ros.bench.episode import Episode
 from bid_ros.bench.grid import Plan, Unit
-from bid_ros.bench.rollout import UnitDone, load_policy, run_unit
+from bid_ros.bench.rollout import load_policy, run_unit
 
 TIMES = {"encode_ms", "sample_ms", "choose_ms", "world_ms"}
 BID = {"decoder": "bid", "samples": 8, "weak": True, "variant": "corrected"}
@@ -20,9 +20,9 @@ def unit_of(setup, episodes, steps=60, seed=1, **settings):
 
 
 def run(unit, setup, batch):
-    *progress, done = run_unit(unit, setup, batch)
-    assert isinstance(done, UnitDone)
-    assert sum(event.work for event in progress) == pytest.approx(len(unit.episodes) * unit.steps * unit.cell.effort)
+    progress = []
+    done = run_unit(unit, setup, batch, progress.append)
+    assert sum(progress) == pytest.approx(len(unit.episodes) * unit.steps * unit.cell.effort)
     return done
 
 

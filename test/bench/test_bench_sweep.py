@@ -10,10 +10,10 @@ from tiny_scene import observe_nothing, tiny_setup
 
 from bid_ros.bench.cell import make_cell
 from bid_ros.bench.grid import Plan, build_cells
-from bid_ros.bench.progress import Progress
 from bid_ros.bench.results import ROWS, read_rows
 from bid_ros.bench.summary import markdown
-from bid_ros.bench.sweep import Crew, run_bench
+from bid_ros.bench.sweep import run_bench
+from bid_ros.bench.workers import Crew
 from bid_ros.core.errors import BidError
 
 TIMES = {"encode_ms", "sample_ms", "choose_ms", "world_ms", "trace"}
@@ -131,13 +131,14 @@ def test_ray_gives_the_same_numbers(setup, tmp_path, monkeypatch, root):
     assert numbers(tmp_path / "here") == numbers(tmp_path / "ray")
 
 
-def test_progress_says_what_is_left():
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_says_what_is_left(setup, tmp_path, workers):
     log = io.StringIO()
-    progress = Progress(total=400, began_s=100.0, out=log)
-    progress.add(100, 2, 130.0)
-    assert log.getvalue() == " 25%  2 episodes done  0:00:30 spent  0:01:30 left   \n"
-    progress.add(10, 0, 131.0)
-    assert log.getvalue().count("\n") == 1, "not every event is worth a line"
+    run_bench(cells_of(setup), Plan(4, (1,), 25), setup, tmp_path, Crew(workers), log)
+    first, *rest = log.getvalue().rstrip().split("\r")[1:]
+    assert first == "  0%, 00:00 spent, ? left"
+    assert re.fullmatch(r"100%, 16 episodes done, 00:\d\d spent, 00:00 left *", rest[-1])
+    assert len(rest) < 4, "not every step is worth a line"
 
 
 def test_a_cell_alone_is_no_comparison(setup, tmp_path):

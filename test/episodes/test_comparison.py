@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bid_ros.core.errors import BidError
-from bid_ros.episodes.summary import success_table
+from bid_ros.episodes.comparison import success_table
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ import os
 import numpy as np
 import pytest
 
-from bid_ros.episodes.summary import EpisodeResult, RunSummary, format_summary, percentiles, write_run
+from bid_ros.episodes.log import EpisodeResult, RunLog, percentiles
+from bid_ros.episodes.summary import format_summary, write_run
 
 RESULTS = (
     EpisodeResult(0, 7, True, "success", 9.12345),
@@ -28,7 +29,7 @@ def summary(**changes):
         "missed": 2,
         "safety_stop": "",
     }
-    return RunSummary(**{**values, **changes})
+    return RunLog(**{**values, **changes})
 
 
 def test_percentiles():
