@@ -15,7 +15,7 @@ from bid_ros.bench.scene import Setup
 from bid_ros.bench.smoothness import overlap_distance
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.observation import ObservationBuffer
-from bid_ros.decoding import Choice, build_decoder
+from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
 from bid_ros.policy.decide import DecisionMaker, Draft
 
@@ -37,12 +37,11 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class _Flight:
-    """A decision: it is executed from step ``begins`` on, from row ``skipped`` on."""
+    """A decision: it is executed from step ``begins`` on."""
 
     chunk: ActionChunk
     offsets: Array
     begins: int
-    skipped: int
 
 
 class Episode:
@@ -57,6 +56,10 @@ class Episode:
 
     Attributes:
         steps: executed.
+        coverage: the largest so far.
+        decisions: made so far.
+        distances: between consecutive decisions that overlap.
+        switches: how many of these are changes of strategy.
         jump_step: before which the block jumps, if it does in this cell.
     """
 
@@ -68,8 +71,8 @@ class Episode:
         self._maker = DecisionMaker(policy, build_decoder(cell.decoder, cell.config()), task, seed=(seed, index))
         self._buffer = ObservationBuffer(task)
         self._flights: deque[_Flight] = deque()
-        self._coverage, self._decisions, self._switches = 0.0, 0, 0
-        self._distances: list[float] = []
+        self.coverage, self.decisions, self.switches = 0.0, 0, 0
+        self.distances: list[float] = []
         self._commands, self._agents, self._blocks = list[Array](), list[Array](), list[Array]()
         self._env = setup.scene.make(cell.drift)
         self._state = self._env.reset(scene_seed(seed, index))
@@ -87,7 +90,7 @@ class Episode:
     @property
     def score(self) -> float:
         """Score so far, 0 to 1."""
-        return float(self._scene.score(self._coverage))
+        return float(self._scene.score(self.coverage))
 
     def propose(self) -> Draft | None:
         """Observe, and return what to sample at this step. None: go on with the previous decision."""
@@ -96,11 +99,15 @@ class Episode:
     def accept(self, draft: Draft, strong: Array, weak: Array | None) -> None:
         """Choose among the samples. The decision takes effect ``delay`` steps from now."""
         record = self._maker.finish(draft, strong, weak)
-        self._note(record.choice)
-        delay = self.cell.delay
-        flight = _Flight(record.chunk, self._noise.offsets(record.choice.actions), self.steps + delay, delay)
-        self._flights.append(flight)
-        self._decisions += 1
+        choice = record.choice
+        if choice.previous is not None:
+            distance = overlap_distance(choice.actions, choice.previous, self._task.observation_steps)
+            if distance is not None:
+                self.distances.append(distance)
+                self.switches += distance > self._switch
+        offsets = self._noise.offsets(choice.actions)
+        self._flights.append(_Flight(record.chunk, offsets, self.steps + self.cell.delay))
+        self.decisions += 1
 
     def act(self) -> None:
         """Execute one action and observe the result."""
@@ -108,7 +115,7 @@ class Episode:
         self._commands.append(action)
         self._state = self._env.step(action)
         self.steps += 1
-        self._coverage = max(self._coverage, float(self._state.coverage))
+        self.coverage = max(self.coverage, float(self._state.coverage))
         if self.cell.jump and self.steps == self.jump_step:
             self._displace()
         self._see()
@@ -119,27 +126,8 @@ class Episode:
         commands = np.array(self._commands, np.float32).reshape(-1, width)
         return Trace(commands, np.array(self._agents, np.float32), np.array(self._blocks, np.float32))
 
-    def measures(self) -> dict[str, float | int | None]:
-        """Return the counts of the episode: coverage, decisions, distances of decisions, changes of strategy."""
-        distances = self._distances
-        return {
-            "max_coverage": self._coverage,
-            "decisions": self._decisions,
-            "overlaps": len(distances),
-            "overlap_px": float(np.mean(distances)) if distances else None,
-            "switches": self._switches,
-        }
-
     def _now(self) -> int:
         return START_NS + self.steps * self._task.dt_ns
-
-    def _note(self, choice: Choice) -> None:
-        if choice.previous is None:
-            return
-        distance = overlap_distance(choice.actions, choice.previous, self._task.observation_steps)
-        if distance is not None:
-            self._distances.append(distance)
-            self._switches += distance > self._switch
 
     def _action(self) -> Array:
         while len(self._flights) > 1 and self._flights[1].begins <= self.steps:
@@ -149,7 +137,7 @@ class Episode:
             return np.array(self._state.agent, dtype=np.float64)
         flight = self._flights[0]
         executed = self.steps - flight.begins
-        action: Array = flight.chunk.actions[flight.skipped + executed] + flight.offsets[executed]
+        action: Array = flight.chunk.actions[self.cell.delay + executed] + flight.offsets[executed]
         return action
 
     def _displace(self) -> None:

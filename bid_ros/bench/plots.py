@@ -9,6 +9,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bid_ros.bench.cell import Cell
 from bid_ros.bench.episode import Trace
@@ -28,20 +29,17 @@ def score_bars(summaries: Sequence[CellSummary]) -> bytes | None:
     """Mean score of every cell with its interval."""
     if not summaries:
         return None
-
-    def draw(axes: Axes) -> None:
-        scores = np.array([item.score for item in summaries])
-        places = np.arange(len(summaries))[::-1]
-        colors = _color_of([item.cell.decoder for item in summaries])
-        axes.barh(places, scores[:, 0], 0.7, color=[colors[item.cell.decoder] for item in summaries], zorder=2)
-        errors = np.abs(scores[:, 1:] - scores[:, :1]).T
-        axes.errorbar(scores[:, 0], places, xerr=errors, fmt="none", ecolor="#222222", capsize=3, zorder=3)
-        axes.set_yticks(places, [item.label for item in summaries])
-        axes.set_xlim(0, 1)
-        axes.set_xlabel("score, 95 % interval over episodes")
-        axes.grid(axis="x", color="#dddddd", zorder=0)
-
-    return _png(draw, (8.0, 1.0 + 0.32 * len(summaries)))
+    figure = _figure(8.0, 1.0 + 0.32 * len(summaries))
+    axes = figure.add_subplot()
+    scores = np.array([item.score for item in summaries])
+    places = np.arange(len(summaries))[::-1]
+    colors = _color_of([item.cell.decoder for item in summaries])
+    axes.barh(places, scores[:, 0], 0.7, color=[colors[item.cell.decoder] for item in summaries], zorder=2)
+    axes.errorbar(scores[:, 0], places, xerr=_errors(scores), fmt="none", ecolor="#222222", capsize=3, zorder=3)
+    axes.set_yticks(places, [item.label for item in summaries])
+    axes.set(xlim=(0, 1), xlabel="score, 95 % interval over episodes")
+    axes.grid(axis="x", color="#dddddd", zorder=0)
+    return _png(figure)
 
 
 def score_curve(summaries: Sequence[CellSummary], name: str, label: str) -> bytes | None:
@@ -52,35 +50,30 @@ def score_curve(summaries: Sequence[CellSummary], name: str, label: str) -> byte
         name: the setting, for example ``samples``.
         label: of the axis.
     """
-    return _curve(summaries, name, label, "score", lambda item: item.score)
+    return _curve(summaries, name, (label, "score"), lambda item: item.score)
 
 
 def latency_curve(summaries: Sequence[CellSummary], name: str, label: str) -> bytes | None:
     """Time of a decision over a numeric setting, as :func:`score_curve`."""
     timed = [item for item in summaries if item.latency_ms is not None]
-    return _curve(timed, name, label, "ms a decision", lambda item: (item.latency_ms or 0.0,) * 3)
+    return _curve(timed, name, (label, "ms a decision"), lambda item: (item.latency_ms or 0.0,) * 3)
 
 
 def _curve(
-    summaries: Sequence[CellSummary], name: str, label: str, values: str, value: Callable[[CellSummary], Interval]
+    summaries: Sequence[CellSummary], name: str, labels: tuple[str, str], value: Callable[[CellSummary], Interval]
 ) -> bytes | None:
     lines = _lines(summaries, name)
     if not lines:
         return None
-
-    def draw(axes: Axes) -> None:
-        for index, line in enumerate(lines):
-            x = [getattr(item.cell, name) for item in line]
-            y = np.array([value(item) for item in line])
-            errors = np.abs(y[:, 1:] - y[:, :1]).T
-            text = _without(line[-1].label, line[-1].cell, name)
-            axes.errorbar(x, y[:, 0], errors, marker="o", capsize=3, color=COLORS[index % 8], label=text)
-        axes.set_xlabel(label)
-        axes.set_ylabel(values)
-        axes.grid(color="#dddddd")
-        axes.legend(fontsize=7)
-
-    return _png(draw, (7.0, 4.2))
+    figure = _figure(7.0, 4.2)
+    axes = figure.add_subplot(xlabel=labels[0], ylabel=labels[1])
+    for index, line in enumerate(lines):
+        x, y = [getattr(item.cell, name) for item in line], np.array([value(item) for item in line])
+        text = _without(line[-1].label, line[-1].cell, name)
+        axes.errorbar(x, y[:, 0], _errors(y), marker="o", capsize=3, color=COLORS[index % 8], label=text)
+    axes.grid(color="#dddddd")
+    axes.legend(fontsize=7)
+    return _png(figure)
 
 
 def _lines(summaries: Sequence[CellSummary], name: str) -> list[list[CellSummary]]:
@@ -109,18 +102,13 @@ def trade_off(summaries: Sequence[CellSummary]) -> bytes | None:
     if len(summaries) < 2:
         return None
     reacting = [item for item in summaries if item.reaction_s is not None]
-    panels: list[tuple[Sequence[CellSummary], str, Callable[[CellSummary], float]]] = [
-        (summaries, "score", lambda item: item.score[0])
-    ]
-    if len(reacting) > 1:
-        panels.append((reacting, "reaction to the jump, s", lambda item: item.reaction_s or 0.0))
-
-    def draw(figure: Figure) -> None:
-        for axes, (shown, label, value) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-            _points(axes, shown, value)
-            axes.set_ylabel(label)
-
-    return _figure(draw, (7.5 * len(panels), 4.6))
+    panels = 2 if len(reacting) > 1 else 1
+    figure = _figure(7.5 * panels, 4.6)
+    _points(figure.add_subplot(1, panels, 1, ylabel="score"), summaries, lambda item: item.score[0])
+    if panels == 2:
+        axes = figure.add_subplot(1, 2, 2, ylabel="reaction to the jump, s")
+        _points(axes, reacting, lambda item: item.reaction_s or 0.0)
+    return _png(figure)
 
 
 def _points(axes: Axes, summaries: Sequence[CellSummary], value: Callable[[CellSummary], float]) -> None:
@@ -133,47 +121,44 @@ def _points(axes: Axes, summaries: Sequence[CellSummary], value: Callable[[CellS
         axes.scatter(x, y, sizes, color=color, alpha=0.7, label=decoder)
     axes.margins(0.14)  # room for the names
     if len(summaries) <= _MOST_NAMED:
-        _name(
-            axes,
-            [(item.switches_per_s or 0.0, value(item), item.label, colors[item.cell.decoder]) for item in summaries],
-        )
+        _name(axes, summaries, value, colors)
     axes.set_xlabel("changes of strategy a second (area: jerk)")
     axes.grid(color="#dddddd")
     axes.set_axisbelow(True)
     axes.legend(fontsize=7, markerscale=0.6)
 
 
-def _name(axes: Axes, points: Sequence[tuple[float, float, str, str]]) -> None:
+def _name(
+    axes: Axes, summaries: Sequence[CellSummary], value: Callable[[CellSummary], float], colors: dict[str, str]
+) -> None:
     """Write the names beside their points, from the lowest up, each above those that it would cover."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     placed: list[tuple[float, float]] = []
-    for x, y, text, color in sorted(points, key=lambda point: (point[1], point[0])):
-        across, up = (x - left) / (right - left), (y - low) / (high - low)
+    for item in sorted(summaries, key=lambda item: (value(item), item.switches_per_s)):
+        across, up = ((item.switches_per_s or 0.0) - left) / (right - left), (value(item) - low) / (high - low)
         while any(abs(across - other) < _NAME_WIDTH and abs(up - at) < _NAME_HEIGHT for other, at in placed):
             up += _NAME_HEIGHT / 8
         placed.append((across, up))
-        inside = across < 1 - _NAME_WIDTH
-        axes.annotate(
-            text, (across, up), (8 if inside else -8, -2), "axes fraction", "offset points", fontsize=7,
-            ha="left" if inside else "right", color=color,
-        )  # fmt: skip
+        side, shift = ("left", 8) if across < 1 - _NAME_WIDTH else ("right", -8)
+        text = axes.annotate(item.label, (across, up), (shift, -2), "axes fraction", "offset points")
+        text.set(fontsize=7, ha=side, color=colors[item.cell.decoder])
 
 
 def paths(traces: Sequence[tuple[str, Trace]], title: str) -> bytes | None:
     """Paths of agent (thin) and block (thick) of the same episode under several decoders."""
-
-    def draw(axes: Axes) -> None:
-        for index, (label, trace) in enumerate(traces):
-            color = COLORS[index % 8]
-            axes.plot(*trace.agents[:, :2].T, color=color, lw=0.8, alpha=0.8)
-            axes.plot(*trace.blocks[:, :2].T, color=color, lw=2.6, label=label)
-        axes.plot(*traces[0][1].blocks[0, :2], "ks", ms=6)
-        axes.set_aspect("equal")
-        axes.invert_yaxis()  # px, y down as in the pictures
-        axes.set_title(title, fontsize=9)
-        axes.legend(fontsize=7)
-
-    return _png(draw, (4.4, 4.4)) if traces else None
+    if not traces:
+        return None
+    figure = _figure(4.4, 4.4)
+    axes = figure.add_subplot(aspect="equal")
+    for index, (label, trace) in enumerate(traces):
+        color = COLORS[index % 8]
+        axes.plot(*trace.agents[:, :2].T, color=color, lw=0.8, alpha=0.8)
+        axes.plot(*trace.blocks[:, :2].T, color=color, lw=2.6, label=label)
+    axes.plot(*traces[0][1].blocks[0, :2], "ks", ms=6)
+    axes.invert_yaxis()  # px, y down as in the pictures
+    axes.set_title(title, fontsize=9)
+    axes.legend(fontsize=7)
+    return _png(figure)
 
 
 def _but(cell: Cell, name: str) -> tuple[Any, ...]:
@@ -198,15 +183,18 @@ def _color_of(names: Sequence[str]) -> dict[str, str]:
     return {name: colors[name] if name in colors else next(left) for name in present}
 
 
-def _png(draw: Callable[[Axes], None], size: tuple[float, float]) -> bytes:
-    return _figure(lambda figure: draw(figure.add_subplot()), size)
+def _errors(intervals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distances ``(2, K)`` of the ends of intervals ``(K, 3)`` from their means."""
+    return np.abs(intervals[:, 1:] - intervals[:, :1]).T
 
 
-def _figure(draw: Callable[[Figure], None], size: tuple[float, float]) -> bytes:
+def _figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure  # takes half a second to import, and only a report needs it
 
-    figure = Figure(figsize=size, dpi=110, layout="constrained")
-    draw(figure)
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+
+def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     return buffer.getvalue()

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from bid_ros.bench import plots
-from bid_ros.bench.film import differing_episodes, film
+from bid_ros.bench.cell import Cell
+from bid_ros.bench.episode import Trace
 from bid_ros.bench.results import Key, load_trace
 from bid_ros.bench.scene import Scene
 from bid_ros.bench.summary import CellSummary, conditions, markdown
+from bid_ros.views.video import compose, write_gif
 
 REPORT: Final = "report.html"
 _SHOWN: Final = 3  # episodes with paths and a film
 _PANELS: Final = 4  # decoders beside each other
+_EVERY: Final = 3  # steps a frame
+_MOST_BYTES: Final = 700_000  # of a film
 _CURVES: Final = (
     ("samples", "samples N"),
     ("noise", "noise strength"),
@@ -79,16 +86,18 @@ def write_report(
 
 
 def _facts(header: Mapping[str, Any]) -> str:
-    rows = "".join(f"<tr><td>{html.escape(str(k))}</td><td>{html.escape(str(v))}</td></tr>" for k, v in header.items())
+    rows = "".join(_row((name, str(value)), "td") for name, value in header.items())
     return f"<details><summary>made with</summary><table>{rows}</table></details>"
 
 
 def _table(text: str) -> str:
     """Turn a markdown table into an HTML one."""
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in lines[0])
-    body = ("".join(f"<td>{html.escape(cell)}</td>" for cell in line) for line in lines[2:])
-    return f"<table><tr>{head}</tr>{''.join(f'<tr>{row}</tr>' for row in body)}</table>"
+    head, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines())
+    return f"<table>{_row(head, 'th')}{''.join(_row(line, 'td') for line in body)}</table>"
+
+
+def _row(cells: Iterable[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def _figure(image: bytes | None, caption: str, kind: str = "png") -> str:
@@ -117,5 +126,35 @@ def _episodes(
         title = f"seed {seed}, episode {episode}"
         parts.append(_figure(plots.paths(named, title), title))
         caption = f"{title}, left to right: {'; '.join(name for name, _ in named)}"
-        parts.append(_figure(film(traces, scene), caption, "gif"))
+        parts.append(_figure(_film(traces, scene), caption, "gif"))
     return ["<h2>Where they differ most</h2>", *parts] if parts else []
+
+
+def differing_episodes(
+    cells: Sequence[Cell], rows: Mapping[Key, Mapping[str, Any]], count: int
+) -> list[tuple[int, int]]:
+    """Return (seed, episode) of those whose scores differ most between the cells, most first; all cells have them."""
+    keys = [cell.key for cell in cells]
+    scores: dict[tuple[int, int], list[float]] = {}
+    for (key, seed, episode), row in rows.items():
+        if key in keys:
+            scores.setdefault((seed, episode), []).append(float(row["score"]))
+    spread = {pair: max(found) - min(found) for pair, found in scores.items() if len(found) == len(keys) > 1}
+    ordered = sorted(spread, key=lambda pair: (-spread[pair], pair))
+    return [pair for pair in ordered if spread[pair] > 0][:count]
+
+
+def _film(traces: Sequence[Trace], scene: Scene) -> bytes:
+    """Return a GIF of the traces side by side at triple speed; one that has ended shows its last state."""
+    env = scene.make(0.0)
+    length = max(len(trace.agents) for trace in traces)
+    frames = []
+    for step in range(0, length + _EVERY - 1, _EVERY):
+        panels = []
+        for trace in traces:
+            index = min(step, len(trace.agents) - 1)
+            state = env.set_state(trace.agents[index].astype(np.float64), trace.blocks[index].astype(np.float64))
+            panels.append(scene.render(state))
+        frames.append(compose(*panels))
+    with tempfile.TemporaryDirectory() as folder:
+        return write_gif(frames, Path(folder) / "film.gif", fps=10, max_bytes=_MOST_BYTES).read_bytes()

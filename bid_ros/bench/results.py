@@ -7,8 +7,6 @@ damaged is refused as it is.
 from __future__ import annotations
 
 import fcntl
-import importlib
-import importlib.util
 import json
 import os
 import zipfile
@@ -151,15 +149,14 @@ def write_parquet(folder: str | Path, rows: Mapping[Key, Mapping[str, Any]]) -> 
     Returns:
         The file, or None where the package pyarrow is not installed.
     """
-    if importlib.util.find_spec("pyarrow") is None:
+    try:
+        from pyarrow import Table, parquet
+    except ImportError:
         return None
-    pyarrow: Any = importlib.import_module("pyarrow")
-    parquet: Any = importlib.import_module("pyarrow.parquet")
-
     flat = [{**row["cell"], **{name: value for name, value in row.items() if name != "cell"}} for row in rows.values()]
     path = Path(folder) / "episodes.parquet"
     part = path.with_name(f".{path.name}.part")
-    parquet.write_table(pyarrow.Table.from_pylist(flat), str(part))
+    parquet.write_table(Table.from_pylist(flat), str(part))
     part.replace(path)
     return path
 

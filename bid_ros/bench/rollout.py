@@ -5,18 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bid_ros.bench.batch_policy import BatchPolicy
-from bid_ros.bench.cell import Cell
 from bid_ros.bench.episode import Episode, Trace
 from bid_ros.bench.grid import Unit
 from bid_ros.bench.scene import Setup
 from bid_ros.bench.smoothness import SWITCH_SHARE, rms_jerk
-from bid_ros.core.errors import BidError
 from bid_ros.policy.bundle import load_bundle
 
 
@@ -46,13 +43,6 @@ class _Stopwatch:
 def load_policy(setup: Setup) -> BatchPolicy:
     """Return the policy of a set-up; BundleError if it cannot be used."""
     return BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, setup.runtime, setup.threads)
-
-
-def check_weak(cells: Sequence[Cell], policy: BatchPolicy, bundle: Path) -> None:
-    """Raise BidError if a cell needs a weak policy and the bundle has none."""
-    needy = [cell for cell in cells if cell.needs_weak]
-    if needy and not policy.unbatched.has_weak:
-        raise BidError(f"bundle {bundle} has no weak policy, which decoder '{needy[0].decoder}' needs; use --no-weak")
 
 
 def run_unit(
@@ -98,8 +88,7 @@ def _decide(live: Sequence[Episode], policy: BatchPolicy, watch: _Stopwatch) -> 
 def _row(episode: Episode, together: Sequence[Episode], watch: _Stopwatch, setup: Setup) -> dict[str, Any]:
     """Numbers of an episode. Times are means over the unit: parts of a shared call belong to no episode."""
     seconds = setup.task.dt_ns / 1e9
-    measures = episode.measures()
-    decisions = max(1, sum(int(item.measures()["decisions"] or 0) for item in together))
+    decisions = max(1, sum(item.decisions for item in together))
     steps = max(1, sum(item.steps for item in together))
     times = {f"{part}_ms": watch.total[part] / 1e6 / decisions for part in ("encode", "sample", "choose")}
     return {
@@ -110,8 +99,12 @@ def _row(episode: Episode, together: Sequence[Episode], watch: _Stopwatch, setup
         "score": episode.score,
         "success": episode.score >= 1.0,
         "steps": episode.steps,
-        **measures,
-        "switches_per_s": int(measures["switches"] or 0) / max(seconds, episode.steps * seconds),
+        "max_coverage": episode.coverage,
+        "decisions": episode.decisions,
+        "overlaps": len(episode.distances),
+        "overlap_px": float(np.mean(episode.distances)) if episode.distances else None,
+        "switches": episode.switches,
+        "switches_per_s": episode.switches / max(seconds, episode.steps * seconds),
         "jerk": rms_jerk(episode.trace().commands, seconds),
         "jump_step": episode.jump_step if episode.cell.jump else None,
         **times,

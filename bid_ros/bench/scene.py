@@ -73,8 +73,7 @@ class Setup:
 def pusht_scene() -> Scene:
     """Return Push-T, whose simulator is only imported when asked for."""
     from bid_ros.bench.pusht.data import observation_values
-    from bid_ros.bench.pusht.env import PushTEnv
+    from bid_ros.bench.pusht.env import PushTEnv, score
     from bid_ros.bench.pusht.picture import render
-    from bid_ros.bench.pusht.state import score
 
     return Scene("pusht", PushTEnv, observation_values, score, render)

@@ -5,27 +5,36 @@ from __future__ import annotations
 import json
 import platform
 import sys
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+import numpy as np
+
 from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.cell import Cell
+from bid_ros.bench.episode import START_NS
 from bid_ros.bench.grid import Plan, Unit
-from bid_ros.bench.latency import decision_ms
 from bid_ros.bench.report import write_report
 from bid_ros.bench.results import Results, write_parquet
-from bid_ros.bench.rollout import check_weak, load_policy
+from bid_ros.bench.rollout import load_policy
 from bid_ros.bench.scene import Setup
 from bid_ros.bench.summary import CellSummary, summarise
 from bid_ros.bench.workers import Crew
+from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
+from bid_ros.core.observation import Observation
+from bid_ros.decoding import build_decoder
+from bid_ros.policy.base import Policy
 from bid_ros.policy.bundle import bundle_sha256
+from bid_ros.policy.decide import DecisionMaker
 
 SUMMARY: Final = "summary.json"
 FORMAT: Final = 1
+_DECISIONS: Final = 12  # over which the median time is taken
 _LINE: Final = "{percentage:3.0f}%{postfix}, {elapsed} spent, {remaining} left"
 _PACKAGES: Final = ("numpy", "onnxruntime", "openvino", "gym-pusht", "pymunk")
 
@@ -55,7 +64,9 @@ def run_bench(
         BidError: the policy, the folder or a setting cannot be used.
     """
     policy = load_policy(setup)
-    check_weak(cells, policy, setup.bundle)
+    needy = next((cell.decoder for cell in cells if cell.needs_weak and not policy.unbatched.has_weak), None)
+    if needy is not None:
+        raise BidError(f"bundle {setup.bundle} has no weak policy, which decoder '{needy}' needs; use --no-weak")
     header: dict[str, Any] = {
         "format": FORMAT,
         "scene": setup.scene.name,
@@ -111,9 +122,27 @@ def _latencies(cells: Sequence[Cell], setup: Setup, policy: BatchPolicy) -> dict
     for cell in cells:
         config = (cell.decoder, cell.config(), cell.weak)
         if config not in measured:
-            measured[config] = decision_ms(cell, policy.unbatched, setup.task, setup.scene)
+            measured[config] = _decision_ms(cell, policy.unbatched, setup)
         found[cell.key] = measured[config]
     return found
+
+
+def _decision_ms(cell: Cell, policy: Policy, setup: Setup) -> float:
+    """Return the median time of a decision from observation to choice, ms: alone on one thread, as on a robot.
+
+    The first decisions are not counted: they compile the networks and have no previous decision.
+    """
+    scene, task = setup.scene, setup.task
+    values = scene.observe(scene.make(0.0).reset(1))
+    history = {name: np.stack([np.asarray(value)] * task.observation_steps) for name, value in values.items()}
+    maker = DecisionMaker(policy, build_decoder(cell.decoder, cell.config()), task)
+    times = []
+    for index in range(_DECISIONS + 2):
+        observation = Observation(START_NS + index * cell.horizon * task.dt_ns, history)
+        begin = time.monotonic_ns()
+        maker.decide(observation)
+        times.append(time.monotonic_ns() - begin)
+    return float(np.median(times[2:])) / 1e6
 
 
 def machine() -> dict[str, str]:

@@ -94,7 +94,7 @@ def _drivers(system: System) -> tuple[str, ...]:
 
 
 def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Finding]:
-    from bid_ros.cameras import load_cameras
+    from bid_ros.cameras.config import load_cameras
     from bid_ros.cameras.registry import BY_NODE
     from bid_ros.system.check.cameras import device_findings, judge_camera, judge_vector
     from bid_ros.system.check.hardware import robot_finding, twin_findings

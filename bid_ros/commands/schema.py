@@ -51,7 +51,7 @@ def _robot(name: str) -> dict[str, Any]:
 
 
 def _cameras() -> dict[str, Any]:
-    from bid_ros.cameras import CameraConfig  # OpenCV takes a while to import
+    from bid_ros.cameras.config import CameraConfig  # OpenCV takes a while to import
 
     camera = with_twin(json_schema(CameraConfig))
     what = "The cameras that the task observes, by name."

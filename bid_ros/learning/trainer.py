@@ -55,6 +55,7 @@ class Trainer:
         self._optimiser = torch.optim.AdamW(
             self.networks.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
+        self._parts = {"networks": self.networks, "averaged": self.averaged, "optimiser": self._optimiser}
         alphas = torch.from_numpy(cumulative_alphas(config.diffusion.train_steps)).to(torch.float32).to(device)
         self._signal, self._noise = alphas.sqrt(), (1 - alphas).sqrt()
         self._goal_scale = None if data.goal is None else 500 * (data.goal.maximum - data.goal.minimum)  # to mm
@@ -106,18 +107,12 @@ class Trainer:
 
     def state(self) -> dict[str, Any]:
         """Return everything that a resumed run needs."""
-        return {
-            "step": self.step,
-            "networks": self.networks.state_dict(),
-            "averaged": self.averaged.state_dict(),
-            "optimiser": self._optimiser.state_dict(),
-        }
+        return {"step": self.step, **{name: part.state_dict() for name, part in self._parts.items()}}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from :meth:`state`. Raises KeyError, RuntimeError or ValueError if the networks differ."""
-        self.networks.load_state_dict(state["networks"])
-        self.averaged.load_state_dict(state["averaged"])
-        self._optimiser.load_state_dict(state["optimiser"])
+        for name, part in self._parts.items():
+            part.load_state_dict(state[name])
         self.step = int(state["step"])
 
     def _losses(self, networks: PolicyNetworks, batch: Batch, seed: int) -> dict[str, torch.Tensor]:

@@ -15,16 +15,9 @@ from sensor_msgs.msg import Image
 from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import TwinScene
-from bid_ros.cameras import (
-    CameraConfig,
-    FramePairing,
-    ImageFitter,
-    PairWatch,
-    decode_image,
-    encode_image,
-    load_cameras,
-    open_camera,
-)
+from bid_ros.cameras.config import CameraConfig, load_cameras, open_camera
+from bid_ros.cameras.image import ImageFitter, decode_image, encode_image
+from bid_ros.cameras.pairing import FramePairing, PairWatch
 from bid_ros.core import topics
 from bid_ros.core.errors import CameraError
 from bid_ros.core.stamps import stamp_ns

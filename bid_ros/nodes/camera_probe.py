@@ -11,7 +11,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import Image
 
-from bid_ros.cameras import CameraConfig, ImageFitter, decode_image
+from bid_ros.cameras.config import CameraConfig
+from bid_ros.cameras.image import ImageFitter, decode_image
 from bid_ros.core.errors import BidError, CameraError, ObservationError
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task

@@ -15,7 +15,8 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from bid_msgs.msg import Decision, SafetyState
-from bid_ros.cameras import encode_image, load_cameras
+from bid_ros.cameras.config import load_cameras
+from bid_ros.cameras.image import encode_image
 from bid_ros.core.topics import DECISION, IMAGES, MARKERS, OVERLAY, SAFETY_STATE, Topic, camera_topic
 from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.nodes.convert import point

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from rosbags.highlevel import AnyReader
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.recording.metadata import custom_data
-from bid_ros.recording.repair import bag_files, is_complete, repaired_copy
+from bid_ros.recording.repair import bag_files, copy_whole, is_complete
 
 
 @dataclass(frozen=True)
@@ -69,22 +69,21 @@ class BagReader:
             if not is_complete(file):
                 self.was_complete = False
                 folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bid_bag_"))
-                file = repaired_copy(file, Path(folder))
-            readable.append(file)
+                readable.append(Path(folder, file.name))
+                copy_whole(file, readable[-1])
+            else:
+                readable.append(file)
         return self._stack.enter_context(AnyReader(readable))
 
     @property
     def topics(self) -> dict[str, str]:
         """Type name by topic."""
-        return {item.topic: item.msgtype for item in self._reader.connections}
+        return {name: info.msgtype for name, info in self._reader.topics.items()}
 
     @property
     def counts(self) -> dict[str, int]:
         """Messages by topic."""
-        counts: dict[str, int] = {}
-        for item in self._reader.connections:
-            counts[item.topic] = counts.get(item.topic, 0) + item.msgcount
-        return counts
+        return {name: info.msgcount for name, info in self._reader.topics.items()}
 
     @property
     def frame_prefix(self) -> str:
@@ -126,16 +125,9 @@ class BagReader:
         connections = [item for item in self._reader.connections if item.topic in names]
         if not connections:
             return
-        raw = self._reader.messages(connections, start_ns, stop_ns)
-        while (message := self._next(raw, names)) is not None:
-            yield message
-
-    def _next(self, raw: Iterator[Any], names: Mapping[str, str]) -> BagMessage | None:
         try:
-            item, stamp, data = next(raw)
-            return BagMessage(names[item.topic], stamp, self._reader.deserialize(data, item.msgtype))
-        except StopIteration:
-            return None
+            for item, stamp, data in self._reader.messages(connections, start_ns, stop_ns):
+                yield BagMessage(names[item.topic], stamp, self._reader.deserialize(data, item.msgtype))
         except Exception as error:
             raise self._damaged(error) from error
 

@@ -83,7 +83,7 @@ def repair_bag(path: str | Path) -> RepairReport:
     try:
         temporary.unlink(missing_ok=True)
         whole = is_complete(file) and (file.parent / METADATA_NAME).exists()
-        bag, report = _copy(file, temporary)
+        bag, report = copy_whole(file, temporary)
         if not whole or report.damaged_chunks:
             custom = custom_data(file.parent)
             temporary.replace(file)
@@ -96,19 +96,12 @@ def repair_bag(path: str | Path) -> RepairReport:
     return report
 
 
-def repaired_copy(file: Path, folder: Path) -> Path:
-    """Write a complete copy of a damaged MCAP file into ``folder`` and return its path. The file is not changed.
+def copy_whole(source: Path, target: Path) -> tuple[BagFile, RepairReport]:
+    """Write every complete message of an MCAP file to the new file ``target``, which has an index.
 
     Raises:
-        RecordingError: the file is not an MCAP recording of ROS 2.
+        RecordingError: ``source`` is not an MCAP recording of ROS 2.
     """
-    target = folder / file.name
-    _copy(file, target)
-    return target
-
-
-def _copy(source: Path, target: Path) -> tuple[BagFile, RepairReport]:
-    """Write every complete message of ``source`` to the new file ``target``."""
     bag = BagFile(target)
     damaged = 0
     schemas: dict[int, Schema] = {}

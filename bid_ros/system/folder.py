@@ -134,7 +134,7 @@ class System:
         Raises:
             BidError: a file is missing or not valid, or the files do not fit each other.
         """
-        from bid_ros.cameras import load_cameras  # OpenCV takes a while to import
+        from bid_ros.cameras.config import load_cameras  # OpenCV takes a while to import
 
         self.check_task()
         load_cameras(self.file("cameras.yaml"), [camera.name for camera in self.task.cameras], twin)

@@ -55,31 +55,18 @@ class CommandedMotion:
 
     @property
     def speeds(self) -> Array:
-        """``(K,)`` m/s."""
-        return _lengths(self.twists[:, :3])
-
-    @property
-    def turn_rates(self) -> Array:
-        """``(K,)`` rad/s."""
-        return _lengths(self.twists[:, 3:])
+        """``(K, 2)`` m/s and rad/s."""
+        return _lengths(self.twists)
 
     @property
     def accelerations(self) -> Array:
-        """``(K - 1,)`` m/s^2: step of the velocity over the time it took."""
-        return _lengths(np.diff(self.twists[:, :3], axis=0)) / self._seconds
-
-    @property
-    def turn_accelerations(self) -> Array:
-        """``(K - 1,)`` rad/s^2."""
-        return _lengths(np.diff(self.twists[:, 3:], axis=0)) / self._seconds
-
-    @property
-    def _seconds(self) -> Array:
-        return np.diff(self.instants_ns) / 1e9
+        """``(K - 1, 2)`` m/s^2 and rad/s^2: step of the velocity over the time it took."""
+        return _lengths(np.diff(self.twists, axis=0)) / (np.diff(self.instants_ns)[:, None] / 1e9)
 
 
-def _lengths(vectors: Array) -> Array:
-    lengths: Array = np.linalg.norm(vectors, axis=1)
+def _lengths(twists: Array) -> Array:
+    """Return the lengths ``(K, 2)`` of both parts of twists ``(K, 6)``."""
+    lengths: Array = np.linalg.norm(twists.reshape(-1, 2, 3), axis=2)
     return lengths
 
 
@@ -116,13 +103,14 @@ def read_commanded(bag: Path) -> CommandedMotion:
 def commanded_report(motion: CommandedMotion, limits: Limits) -> dict[str, Any]:
     """Return percentiles beside the limits, at changes of chunk and elsewhere, and how often a limit was exceeded."""
     at, elsewhere = motion.changed & motion.continuous, ~motion.changed & motion.continuous
+    (speeds, turn_rates), (moving, turning) = motion.speeds[motion.streamed].T, motion.accelerations.T
     rows = [
-        ("speed, m/s", motion.speeds[motion.streamed], limits.max_speed),
-        ("turn rate, rad/s", motion.turn_rates[motion.streamed], limits.max_turn_rate),
-        ("acceleration at a change of chunk, m/s^2", motion.accelerations[at], limits.max_acceleration),
-        ("acceleration elsewhere, m/s^2", motion.accelerations[elsewhere], limits.max_acceleration),
-        ("turning at a change of chunk, rad/s^2", motion.turn_accelerations[at], limits.max_turn_acceleration),
-        ("turning elsewhere, rad/s^2", motion.turn_accelerations[elsewhere], limits.max_turn_acceleration),
+        ("speed, m/s", speeds, limits.max_speed),
+        ("turn rate, rad/s", turn_rates, limits.max_turn_rate),
+        ("acceleration at a change of chunk, m/s^2", moving[at], limits.max_acceleration),
+        ("acceleration elsewhere, m/s^2", moving[elsewhere], limits.max_acceleration),
+        ("turning at a change of chunk, rad/s^2", turning[at], limits.max_turn_acceleration),
+        ("turning elsewhere, rad/s^2", turning[elsewhere], limits.max_turn_acceleration),
     ]
     return {
         "set_points": len(motion.instants_ns),
@@ -141,10 +129,9 @@ def _percentiles(values: Array, limit: float) -> dict[str, float | int | None]:
 
 def commanded_table(report: dict[str, Any]) -> str:
     """Return the report as a table."""
-    count, seconds, changes = report["set_points"], report["seconds"], report["changes_of_chunk"]
-    left_out = report["left_out"]
     lines = [
-        f"{count} set-points in {seconds:.1f} s, changes of chunk: {changes}, left out (faults, gaps): {left_out}",
+        f"{report['set_points']} set-points in {report['seconds']:.1f} s, changes of chunk: "
+        f"{report['changes_of_chunk']}, left out (faults, gaps): {report['left_out']}",
         f"{'':42}{'p50':>8}{'p99':>8}{'max':>8}{'limit':>8}{'above':>7}",
     ]
     for name, row in report["quantities"].items():
@@ -160,12 +147,12 @@ def draw_commanded(motion: CommandedMotion, limits: Limits, path: Path) -> None:
     seconds = (motion.instants_ns - motion.instants_ns[0]) / 1e9
     figure = Figure(figsize=(9.0, 4.5), dpi=120, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
-    above.plot(seconds, motion.speeds, color="#2a6fbb", linewidth=0.8)
+    above.plot(seconds, motion.speeds[:, 0], color="#2a6fbb", linewidth=0.8)
     above.axhline(limits.max_speed, color="#c03030", linewidth=1.0, linestyle="--")
     above.set_ylabel("speed, m/s")
     for shown, color, label in ((~motion.changed, "#bbbbbb", "elsewhere"), (motion.changed, "#2a6fbb", "at a change")):
         shown = shown & motion.continuous
-        below.plot(seconds[1:][shown], motion.accelerations[shown], ".", color=color, markersize=3, label=label)
+        below.plot(seconds[1:][shown], motion.accelerations[shown, 0], ".", color=color, markersize=3, label=label)
     below.axhline(limits.max_acceleration, color="#c03030", linewidth=1.0, linestyle="--", label="limit")
     below.set_ylabel("acceleration, m/s²")
     below.set_xlabel("s")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.cameras import decode_image
 from bid_ros.cameras.config import CameraConfig
+from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import CameraError
 from bid_ros.core.task import Task
 from bid_ros.views.overlay import draw_decision

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.cameras import decode_image
 from bid_ros.cameras.config import CameraConfig, load_cameras
+from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import CameraError
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, camera_topic

@@ -3,8 +3,8 @@ from __future__ import annotations
 from tiny_scene import tiny_task
 
 from bid_ros.bench.cell import make_cell, varying
-from bid_ros.bench.film import differing_episodes
 from bid_ros.bench.plots import _lines, latency_curve, score_bars, score_curve, trade_off
+from bid_ros.bench.report import differing_episodes
 from bid_ros.bench.summary import CellSummary
 
 TASK = tiny_task()

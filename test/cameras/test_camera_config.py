@@ -1,6 +1,6 @@
 import pytest
 
-from bid_ros.cameras import CameraConfig, load_cameras, open_camera
+from bid_ros.cameras.config import CameraConfig, load_cameras, open_camera
 from bid_ros.cameras.realsense import RealSenseCamera
 from bid_ros.cameras.uvc import UvcCamera
 from bid_ros.core.errors import CameraError

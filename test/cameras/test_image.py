@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bid_ros.cameras import ImageFitter, decode_image, encode_image, resize_crop
+from bid_ros.cameras.image import ImageFitter, decode_image, encode_image, resize_crop
 from bid_ros.core.errors import CameraError
 
 RGB = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)

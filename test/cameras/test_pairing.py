@@ -1,6 +1,6 @@
 import pytest
 
-from bid_ros.cameras import FramePairing, PairWatch
+from bid_ros.cameras.pairing import FramePairing, PairWatch
 from bid_ros.core.errors import CameraError
 
 MS = 1_000_000

@@ -20,7 +20,7 @@ from qos import IMAGE
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from sensor_msgs.msg import Image
 
-from bid_ros.cameras import encode_image
+from bid_ros.cameras.image import encode_image
 from bid_ros.cli import main
 from bid_ros.core.errors import BidError, TaskError
 from bid_ros.nodes.convert import time_message

@@ -8,7 +8,7 @@ import json
 import pytest
 import yaml
 
-from bid_ros.cameras import CameraConfig
+from bid_ros.cameras.config import CameraConfig
 from bid_ros.cli import main
 from bid_ros.commands.schema import schema_text
 from bid_ros.core.errors import ArmError, BidError

@@ -118,7 +118,7 @@ def test_a_changed_weight_is_noticed(task, run, tmp_path, part) -> None:
     tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * np.float32(1.05), tensor.name))
     onnx.save(model, files[part])
     assert difference()[part] > 1e-4
-    assert difference().chunk > 1e-4
+    assert difference()["chunk"] > 1e-4
 
 
 def test_a_run_that_is_missing_incomplete_or_of_another_task(task, make_task, run, tmp_path) -> None:

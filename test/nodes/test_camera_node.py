@@ -19,7 +19,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import Heartbeat, TwinScene
-from bid_ros.cameras import decode_image, encode_image, resize_crop
+from bid_ros.cameras.image import decode_image, encode_image, resize_crop
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.camera_node import CameraNode
 from bid_ros.nodes.convert import time_message

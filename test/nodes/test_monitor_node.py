@@ -11,7 +11,7 @@ from sensor_msgs.msg import Image
 from visualization_msgs.msg import Marker, MarkerArray
 
 from bid_msgs.msg import Decision
-from bid_ros.cameras import decode_image, encode_image
+from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
 from bid_ros.nodes.convert import time_message

@@ -19,7 +19,7 @@ from tiny_bundle import SPREADS, make_tiny_bundle
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Decision
-from bid_ros.cameras import encode_image
+from bid_ros.cameras.image import encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Feature, load_task
 from bid_ros.nodes.convert import pose_stamped, time_message

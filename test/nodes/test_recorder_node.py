@@ -17,7 +17,7 @@ from sensor_msgs.msg import Image, JointState
 from std_msgs.msg import Float32MultiArray
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
-from bid_ros.cameras import encode_image
+from bid_ros.cameras.image import encode_image
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
 from bid_ros.nodes.convert import time_message

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from bid_ros.cameras import load_cameras
+from bid_ros.cameras.config import load_cameras
 from bid_ros.cli import main
 from bid_ros.core.errors import ArmError, BidError
 from bid_ros.core.paths import share

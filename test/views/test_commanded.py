@@ -41,8 +41,8 @@ def test_speeds_and_accelerations_are_those_between_the_instants(tmp_path):
     # 0.08 m/s in 20 ms are 4 m/s^2; the chunk changes at the fourth.
     bag = recorded(tmp_path / "bag", [status(0, 0.0, 1), status(1, 0.08, 1), status(2, 0.08, 1), status(3, 0.1, 2)])
     motion = read_commanded(bag)
-    np.testing.assert_allclose(motion.speeds, [0.0, 0.08, 0.08, 0.1])
-    np.testing.assert_allclose(motion.accelerations, [4.0, 0.0, 1.0], atol=1e-9)
+    np.testing.assert_allclose(motion.speeds[:, 0], [0.0, 0.08, 0.08, 0.1])
+    np.testing.assert_allclose(motion.accelerations[:, 0], [4.0, 0.0, 1.0], atol=1e-9)
     quantities = commanded_report(motion, LIMITS)["quantities"]
     assert quantities["acceleration at a change of chunk, m/s^2"]["max"] == pytest.approx(1.0)
     assert quantities["acceleration elsewhere, m/s^2"]["max"] == pytest.approx(4.0)
@@ -90,7 +90,7 @@ def test_the_begin_of_a_motion_is_no_change_of_chunk(tmp_path):
 
 def test_set_points_are_put_in_order(tmp_path):
     bag = recorded(tmp_path / "bag", [status(0, 0.0, 1), status(2, 0.1, 1), status(1, 0.05, 1)])
-    np.testing.assert_allclose(read_commanded(bag).speeds, [0.0, 0.05, 0.1])
+    np.testing.assert_allclose(read_commanded(bag).speeds[:, 0], [0.0, 0.05, 0.1])
 
 
 def test_a_status_that_came_twice_counts_once(tmp_path):

@@ -4,16 +4,43 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.bench.pusht.geometry import keypoints
-from bid_ros.bench.pusht.state import PushTState
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
+
+FULL_COVERAGE: Final = 0.95  # share of the mark from which on the published evaluation calls it covered
+
+
+@dataclass(frozen=True, eq=False)
+class PushTState:
+    """One instant.
+
+    Attributes:
+        agent: ``(2,)`` px.
+        block: ``(3,)`` x, y in px and angle in rad, 0 to 2 pi.
+        keypoints: ``(9, 2)`` px, computed from the block's pose.
+        coverage: share of the mark that the block covers now, 0 to 1.
+    """
+
+    agent: NDArray[np.float64]
+    block: NDArray[np.float64]
+    keypoints: NDArray[np.float64]
+    coverage: float
+
+
+def score(max_coverage: float) -> float:
+    """Return an episode's score, 0 to 1: its largest coverage divided by 0.95, at most 1.
+
+    As in the tables of Chi et al., "Diffusion Policy", RSS 2023, and Liu et al., "Bidirectional Decoding", ICLR 2025.
+    """
+    return min(max(max_coverage / FULL_COVERAGE, 0.0), 1.0)
 
 
 class PushTEnv:

@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.bench.pusht.env import PushTState
 from bid_ros.bench.pusht.geometry import AGENT_RADIUS, BAR, GOAL, STEM, TABLE, to_table
-from bid_ros.bench.pusht.state import PushTState
 from bid_ros.core.errors import BidError
 
 TABLE_COLOR: Final = (250, 250, 248)

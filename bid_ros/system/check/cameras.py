@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.cameras import CameraConfig, ImageFitter, open_camera
+from bid_ros.cameras.config import CameraConfig, open_camera
+from bid_ros.cameras.image import ImageFitter
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import CameraError
 from bid_ros.core.task import Feature, Task

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bid_ros.cameras import load_cameras
+from bid_ros.cameras.config import load_cameras
 from bid_ros.core.settings import read_yaml
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.check.finding import Finding, tried

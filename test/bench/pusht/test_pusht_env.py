@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from bid_ros.bench.pusht.data import observation_values
-from bid_ros.bench.pusht.env import PushTEnv
+from bid_ros.bench.pusht.env import PushTEnv, PushTState, score
 from bid_ros.bench.pusht.geometry import AGENT_RADIUS, GOAL, keypoints
 from bid_ros.bench.pusht.picture import render
-from bid_ros.bench.pusht.state import PushTState, score
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 
