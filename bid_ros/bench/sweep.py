@@ -100,8 +100,9 @@ def _run_units(
     with extra("bench", "the bench"):
         from tqdm import tqdm
     work, episodes = sum(len(unit.episodes) * unit.steps * unit.cell.effort for unit in units), 0
-    period_s = 0.5 if log.isatty() else 15.0
-    with tqdm(total=work, file=log, mininterval=period_s, smoothing=0, bar_format=_LINE, disable=not units) as bar:
+    period_s, ending = (0.5, "") if log.isatty() else (15.0, "\n")  # on a terminal the line overwrites itself
+    look = {"mininterval": period_s, "smoothing": 0, "bar_format": _LINE + ending}
+    with tqdm(total=work, file=log, disable=not units, **look) as bar:
         for done in crew.run(units, setup, policy, bar.update):
             results.add(done)
             episodes += len(done.rows)

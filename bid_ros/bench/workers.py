@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 import os
 import signal
@@ -112,9 +111,8 @@ def _run_in_processes(units: Sequence[Unit], setup: Setup, workers: int, advance
 
 def _run_on_ray(units: Sequence[Unit], setup: Setup, address: str, advance: Advance) -> Iterator[UnitDone]:
     with extra("ray", "--ray"):
-        ray: Any = importlib.import_module("ray")
-        queues: Any = importlib.import_module("ray.util.queue")
-
+        import ray
+        from ray.util.queue import Queue
     local: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
@@ -124,7 +122,7 @@ def _run_on_ray(units: Sequence[Unit], setup: Setup, address: str, advance: Adva
         raise BidError(f"no Ray cluster answers at {address}: {' '.join(str(error).split())}") from error
     try:
         count = max(1, min(len(units), int(ray.cluster_resources().get("CPU", 1))))
-        advanced, remote = queues.Queue(actor_options={"num_cpus": 0}), ray.remote(num_cpus=1)(_Worker)
+        advanced, remote = Queue(actor_options={"num_cpus": 0}), ray.remote(num_cpus=1)(_Worker)
         pool = ray.util.ActorPool([remote.remote(setup, advanced.put) for _ in range(count)])
         for unit in units:
             pool.submit(lambda actor, unit: actor.run.remote(unit), unit)

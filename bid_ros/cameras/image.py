@@ -79,7 +79,7 @@ def encode_image(image: Image) -> dict[str, Any]:
     Raises:
         CameraError: the array is not such an image.
     """
-    _check_picture(image, "image")
+    _check_picture(image)
     data = array("B")
     data.frombytes(np.ascontiguousarray(image).data.cast("B"))
     height, width = int(image.shape[0]), int(image.shape[1])
@@ -108,15 +108,10 @@ def resize_crop(image: Image, crop: Crop | None, shape: Sequence[int]) -> Image:
     Raises:
         CameraError: the array is not an image, or the crop leaves it.
     """
-    _check_picture(image, "image")
+    _check_picture(image)
     if crop is not None:
         left, top, width, height = crop
-        if (
-            min(left, top) < 0
-            or min(width, height) < 1
-            or left + width > image.shape[1]
-            or top + height > image.shape[0]
-        ):
+        if not (0 <= left < left + width <= image.shape[1] and 0 <= top < top + height <= image.shape[0]):
             raise CameraError(
                 f"crop {list(crop)} leaves the image of {image.shape[1]}x{image.shape[0]} px; "
                 "valid is [left, top, width, height] inside it"
@@ -165,9 +160,9 @@ class ImageFitter:
         return fitted
 
 
-def _check_picture(image: Any, name: str) -> None:
+def _check_picture(image: Any) -> None:
     array_like = np.asarray(image)
     if array_like.ndim != 3 or array_like.shape[2] != 3 or 0 in array_like.shape or array_like.dtype != np.uint8:
         raise CameraError(
-            f"{name} has shape {array_like.shape} and type {array_like.dtype}; valid is (height, width, 3) uint8"
+            f"image has shape {array_like.shape} and type {array_like.dtype}; valid is (height, width, 3) uint8"
         )

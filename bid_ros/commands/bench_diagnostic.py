@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.bench.diagnostic.estimators import COUNTS, DISTANCES
-from bid_ros.bench.diagnostic.experiment import HORIZONS, NOISES, run
+from bid_ros.bench.diagnostic.experiment import HORIZONS, NOISES, READINGS, Reading, run
 from bid_ros.bench.diagnostic.plots import draw_histograms
-from bid_ros.bench.diagnostic.reading import READINGS, Reading
 from bid_ros.bench.diagnostic.table import markdown, numbers
 from bid_ros.commands.arguments import add_list
 from bid_ros.core.errors import BidError

@@ -51,7 +51,8 @@ class Trainer:
         self.step = 0
         self._data, self._config, self._device = data, config, device
         self._training = training
-        self._validation = validation[_evenly(len(validation), VALIDATION_WINDOWS)]
+        count = min(len(validation), VALIDATION_WINDOWS)
+        self._validation = validation[np.linspace(0, len(validation) - 1, count).round().astype(np.int64)]
         self._optimiser = torch.optim.AdamW(
             self.networks.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
@@ -133,7 +134,3 @@ class Trainer:
         """Exponential moving average whose memory grows with the steps (as in Diffusion Policy's code)."""
         keep = min(1 - (1 + self.step) ** -self._config.ema_power, 0.9999)
         torch._foreach_lerp_(list(self.averaged.parameters()), list(self.networks.parameters()), 1 - keep)
-
-
-def _evenly(count: int, most: int) -> NDArray[np.int64]:
-    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))

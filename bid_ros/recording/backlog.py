@@ -37,13 +37,13 @@ class Backlog:
     def offer(self, item: Pending, expendable: bool) -> bool:
         """Append a message. Without room, return False and count it in ``dropped``."""
         size = len(item.data)
-        if expendable:
-            fits = self._expendable_bytes + size <= self._limit // 2 and self.size_bytes + size <= self._limit
-        else:
-            while self._expendable and self.size_bytes + size > self._limit:
-                self._drop_oldest_expendable()
-            fits = self.size_bytes + size <= self._limit
-        if not fits:
+        while self._expendable and not expendable and self.size_bytes + size > self._limit:
+            oldest = self._expendable.popleft()
+            self.size_bytes -= len(oldest.data)
+            self._expendable_bytes -= len(oldest.data)
+            self.dropped[oldest.topic] += 1
+        too_many = expendable and self._expendable_bytes + size > self._limit // 2
+        if too_many or self.size_bytes + size > self._limit:
             self.dropped[item.topic] += 1
             return False
         (self._expendable if expendable else self._kept).append(item)
@@ -58,9 +58,3 @@ class Backlog:
         self._expendable.clear()
         self.size_bytes = self._expendable_bytes = 0
         return items
-
-    def _drop_oldest_expendable(self) -> None:
-        item = self._expendable.popleft()
-        self.size_bytes -= len(item.data)
-        self._expendable_bytes -= len(item.data)
-        self.dropped[item.topic] += 1

@@ -128,8 +128,7 @@ def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None
             used += bool(found)
     # The frames of the recording have a prefix; the data are those of the task itself.
     part = replace(_joined(segments), task_signature=task.signature()) if segments else None
-    rows = 0 if part is None else part.rows
-    return part, BagReport(str(bag), len(episodes), used, rows, tuple(reasons))
+    return part, BagReport(str(bag), len(episodes), used, part.rows if part else 0, tuple(reasons))
 
 
 def _read_episode(
@@ -182,7 +181,9 @@ def _observe(
         if rows and newest - rows[-1].stamp_ns < 0.75 * task.dt_ns:
             continue
         try:
-            rows.append(_newest_row(buffer.assemble(newest)))
+            observation = buffer.assemble(newest)
+            # Without the axis of time: the last row of the window.
+            rows.append(replace(observation, values={name: value[-1] for name, value in observation.values.items()}))
         except ObservationError as error:
             missing.append(str(error))
     reasons = [f"{len(missing)} rows left out: {missing[0]}"] if missing else []
@@ -196,11 +197,6 @@ def _features_by_topic(task: Task) -> dict[str, list[Feature]]:
     for feature in task.observation:
         by_topic.setdefault(feature_topic(feature), []).append(feature)
     return by_topic
-
-
-def _newest_row(observation: Observation) -> Observation:
-    """Return the last row, without the axis of time."""
-    return replace(observation, values={name: values[-1] for name, values in observation.values.items()})
 
 
 def _first_row(actions: NDArray[np.float64], task: Task) -> int | None:
@@ -238,24 +234,20 @@ def _split(
         if end - begin < task.observation_steps:
             reasons.append(f"{end - begin} rows left out: fewer than observation_steps {task.observation_steps}")
         else:
-            segments.append(_dataset(episode, rows[begin:end], actions[begin:end], task, end < len(rows)))
+            values = [row.values for row in rows[begin:end]]
+            segment = Dataset(
+                observations={item.name: np.stack([value[item.name] for value in values]) for item in task.observation},
+                actions=actions[begin:end],
+                stamps_ns=stamps[begin:end],
+                episode_ends=np.array([end - begin], dtype=np.int64),
+                labels=(episode.label,),
+                seeds=np.array([episode.seed], dtype=np.uint64),
+                task=task.name,
+                task_signature=task.signature(),
+                truncated=np.array([end < len(rows)]),
+            )
+            segments.append(segment)
     return segments
-
-
-def _dataset(
-    episode: Episode, rows: Sequence[Observation], actions: NDArray[np.float64], task: Task, truncated: bool
-) -> Dataset:
-    return Dataset(
-        observations={item.name: np.stack([row.values[item.name] for row in rows]) for item in task.observation},
-        actions=actions,
-        stamps_ns=np.array([row.stamp_ns for row in rows], dtype=np.int64),
-        episode_ends=np.array([len(rows)], dtype=np.int64),
-        labels=(episode.label,),
-        seeds=np.array([episode.seed], dtype=np.uint64),
-        task=task.name,
-        task_signature=task.signature(),
-        truncated=np.array([truncated]),
-    )
 
 
 def _joined(parts: Sequence[Dataset]) -> Dataset:
@@ -264,14 +256,13 @@ def _joined(parts: Sequence[Dataset]) -> Dataset:
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("actions", "stamps_ns", "seeds", "truncated")
     }
-    return Dataset(
+    return replace(
+        parts[0],
         observations={
             name: np.concatenate([part.observations[name] for part in parts]) for name in parts[0].observations
         },
         episode_ends=np.concatenate([part.episode_ends + at for part, at in zip(parts, offsets, strict=True)]),
         labels=tuple(label for part in parts for label in part.labels),
-        task=parts[0].task,
-        task_signature=parts[0].task_signature,
         **whole,
     )
 

@@ -119,7 +119,8 @@ def _parsed(type_name: str, where: Sequence[Path]) -> tuple[dict[str, str], dict
         except TypesysError as error:
             raise RecordingError(f"the definition of {name} cannot be read: {error}") from error
         types.update(parsed)
-        waiting.extend(_dependencies(parsed))
+        kinds = [_element(kind) for _, fields in parsed.values() for _, kind in fields]
+        waiting += [str(value) for node, value in kinds if node == Nodetype.NAME]
     return texts, types
 
 
@@ -135,14 +136,8 @@ def _read(type_name: str, prefixes: Sequence[Path]) -> str:
     raise RecordingError(f"message type '{type_name}' is not installed; looked in share/ of {searched}")
 
 
-def _dependencies(parsed: dict[str, Any]) -> list[str]:
-    """Return the names of the message types that the fields of parsed definitions use."""
-    return [name for _, fields in parsed.values() for _, kind in fields for name in _names(kind)]
-
-
-def _names(kind: Any) -> list[str]:
-    """Return the message types in a parsed field type: (NAME, name), (BASE, ...) or (ARRAY, (inner, length))."""
-    node, value = kind
-    if node.name == "NAME":
-        return [str(value)]
-    return [] if node.name == "BASE" else _names(value[0])
+def _element(kind: Any) -> Any:
+    """Return the parsed type of one element: (NAME, name), (BASE, ...); an array or sequence has (inner, length)."""
+    while kind[0] in (Nodetype.ARRAY, Nodetype.SEQUENCE):
+        kind = kind[1][0]
+    return kind

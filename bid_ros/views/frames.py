@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from bid_ros.core.errors import CameraError
 from bid_ros.core.task import Task
 from bid_ros.views.overlay import draw_decision
 
+HEIGHT: Final = 384  # px of a picture, without the panel below it
+
 
 class DecisionPainter:
     """Draws decision messages (of rclpy or read from a bag) over the images of one calibrated camera.
@@ -20,39 +22,28 @@ class DecisionPainter:
     Args:
         camera: the fixed, calibrated camera.
         task: layout of an action.
-        height: height of the pictures in px.
 
     Raises:
         CameraError: the camera is not calibrated, or the task commands no position.
     """
 
-    def __init__(self, camera: CameraConfig, task: Task, height: int = 384) -> None:
+    def __init__(self, camera: CameraConfig, task: Task) -> None:
         shape = next(feature.shape for feature in task.cameras if feature.name == camera.name)
         model = camera.model(shape[1], shape[0])
         columns = task.columns("position")
         if model is None or columns is None:
             raise CameraError(f"camera '{camera.name}' has no position and quaternion, so nothing can be drawn over it")
-        self._model, self._columns, self._height = model, columns, height
+        self._model, self._columns = model, columns
 
     def paint(self, image: Any, decision: Any | None, text: str) -> NDArray[np.uint8]:
         """Return the picture ``(height, width, 3)`` rgb of an Image message, with a Decision message drawn over it."""
-        pixels = decode_image(image)
-        if decision is None:
-            empty = np.empty((0, 1, 3))
-            return draw_decision(pixels, self._model, empty, np.empty((0, 3)), text=text, height=self._height)
-        chunks = positions_of(decision, self._columns)
-        return draw_decision(
-            pixels,
-            self._model,
-            chunks["strong"],
-            chunks["selected"][0],
-            previous=chunks["previous"][0],
-            kept=np.asarray(decision.kept, dtype=bool),
-            weak=chunks["weak"],
-            text=text,
-            scores=np.asarray(decision.total, dtype=np.float64),
-            height=self._height,
-        )
+        drawn: dict[str, Any] = {"strong": np.empty((0, 1, 3)), "selected": np.empty((0, 3))}
+        if decision is not None:
+            chunks = positions_of(decision, self._columns)
+            drawn = {name: chunks[name] for name in ("strong", "weak")}
+            drawn |= {name: chunks[name][0] for name in ("selected", "previous")}
+            drawn |= {"kept": np.asarray(decision.kept, dtype=bool), "scores": np.asarray(decision.total, np.float64)}
+        return draw_decision(decode_image(image), self._model, **drawn, text=text, height=HEIGHT)
 
 
 def positions_of(decision: Any, columns: slice) -> dict[str, NDArray[np.float64]]:

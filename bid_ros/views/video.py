@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import cv2
 import imageio_ffmpeg  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +83,11 @@ def compose(*panels: Image, gap: int = 8) -> Image:
     if not panels:
         raise BidError("there is no picture to compose; valid is one or more")
     height = max(panel.shape[0] for panel in panels)
-    width = sum(panel.shape[1] for panel in panels) + gap * (len(panels) - 1)
-    canvas = np.full((height, width, 3), BACKGROUND, dtype=np.uint8)
-    left = 0
-    for panel in panels:
-        canvas[: panel.shape[0], left : left + panel.shape[1]] = panel
-        left += panel.shape[1] + gap
-    return canvas
+    framed = [
+        cv2.copyMakeBorder(panel, 0, height - len(panel), 0, gap, cv2.BORDER_CONSTANT, value=BACKGROUND)
+        for panel in panels
+    ]
+    return np.hstack(framed)[:, :-gap].astype(np.uint8, copy=False)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -149,4 +148,5 @@ def _simulator() -> Any:
     """Return gym-pusht's module; imported here, so that only the bench needs it."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with extra("bench", "Push-T"):
-        return import_module("gym_pusht.envs.pusht")
+        import gym_pusht.envs.pusht as pusht
+    return pusht

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bid_ros.bench.diagnostic.experiment import run
+from bid_ros.bench.diagnostic.experiment import READINGS, Reading, run
 from bid_ros.bench.diagnostic.plots import draw_histograms
-from bid_ros.bench.diagnostic.reading import READINGS, Reading
 from bid_ros.bench.diagnostic.table import PUBLISHED, markdown, mean_difference
 from bid_ros.core.errors import BidError
 
