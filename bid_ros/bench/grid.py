@@ -66,11 +66,8 @@ class Plan:
     def __post_init__(self) -> None:
         for name, most in (("episodes", MOST_EPISODES), ("steps", 100_000), ("batch", 1024)):
             check_range("", name, getattr(self, name), 1, most, BidError)
-        if (
-            not self.seeds
-            or len(set(self.seeds)) != len(self.seeds)
-            or not 1 <= min(self.seeds) <= max(self.seeds) <= MOST_SEED
-        ):
+        different = set(self.seeds)
+        if not different or len(different) < len(self.seeds) or not different <= set(range(1, MOST_SEED + 1)):
             raise BidError(f"seeds are {list(self.seeds)}; valid are different whole numbers from 1 to {MOST_SEED}")
 
     def units(self, cells: Sequence[Cell], done: set[tuple[str, int, int]]) -> list[Unit]:

@@ -25,6 +25,7 @@ ROWS: Final = "episodes.jsonl"
 HEADER: Final = "bench.json"
 TRACES: Final = "traces"
 _CHECK: Final = "crc"
+_PATHS: Final = ("commands", "agents", "blocks")
 Key = tuple[str, int, int]
 """(key of the cell, seed, episode)"""
 
@@ -166,14 +167,13 @@ def _checksum(row: Mapping[str, Any]) -> int:
 
 
 def _write_traces(path: Path, done: UnitDone) -> None:
+    paths: dict[str, Any] = {name: np.concatenate([getattr(trace, name) for trace in done.traces]) for name in _PATHS}
     part = path.with_name(f".{path.name}.part")
     with part.open("wb") as file:
         np.savez_compressed(
             file,
             episodes=np.array(done.unit.episodes),
             steps=np.array([len(trace.commands) for trace in done.traces]),
-            commands=np.concatenate([trace.commands for trace in done.traces]),
-            agents=np.concatenate([trace.agents for trace in done.traces]),
-            blocks=np.concatenate([trace.blocks for trace in done.traces]),
+            **paths,
         )
     part.replace(path)

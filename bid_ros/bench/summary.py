@@ -130,10 +130,8 @@ def conditions(cell: Cell) -> tuple[Any, ...]:
 
 
 def _against(cell: Cell, groups: Groups) -> Interval | None:
-    if cell.decoder == REFERENCE:
-        return None
     others = [item for item in groups if item.decoder == REFERENCE and conditions(item) == conditions(cell)]
-    if not others:
+    if cell.decoder == REFERENCE or not others:
         return None
     own, other = groups[cell], groups[others[0]]
     pairs = sorted(set(own) & set(other))

@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -75,8 +76,7 @@ def run_bench(
         "runtime": policy.unbatched.runtime,
         "steps": plan.steps,
     }
-    results = Results(folder, header)
-    try:
+    with closing(Results(folder, header)) as results:
         units = plan.units(cells, set(results.rows))
         _run_units(units, crew or Crew(), setup, policy, results, log)
         header |= {**machine(), "batched": policy.batched}
@@ -89,8 +89,6 @@ def run_bench(
         write_parquet(folder, rows)
         write_report(folder, summaries, rows, header, setup.scene)
         return summaries
-    finally:
-        results.close()
 
 
 def _run_units(

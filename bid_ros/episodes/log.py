@@ -39,14 +39,9 @@ def percentiles(values: ArrayLike) -> dict[str, float | None]:
     """Return ``p50``, ``p99`` and ``max`` of the finite values, rounded to 0.001; None without any."""
     array = np.asarray(values, dtype=np.float64)
     array = array[np.isfinite(array)]
-    if array.size == 0:
-        return {"p50": None, "p99": None, "max": None}
-    p50, p99 = np.percentile(array, [50, 99])
-    return {
-        "p50": round(float(p50), _DIGITS),
-        "p99": round(float(p99), _DIGITS),
-        "max": round(float(array.max()), _DIGITS),
-    }
+    found = np.percentile(array, (50, 99, 100)).tolist() if array.size else [None] * 3
+    rounded = (None if value is None else round(value, _DIGITS) for value in found)
+    return dict(zip(("p50", "p99", "max"), rounded, strict=True))
 
 
 @dataclass(frozen=True)

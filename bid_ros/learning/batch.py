@@ -92,22 +92,19 @@ class TrainingData:
         """Return the samples of ``windows`` ``(B,)``, images augmented if ``augment`` says how, as ``seed`` decides."""
         rows = self._rows[windows]
         seen = rows[:, : self._steps]
-        images = {}
+        images, vectors = {}, {}
         for index, (name, values) in enumerate(self._images.items()):
             images[name] = _images(values[seen], device, augment, seed + index)
+        for index, (name, values) in enumerate(self._vectors.items()):
+            deviation = 0.0 if augment is None else augment.state
+            offset = offset_vectors(values[seen], deviation, np.random.default_rng(seed + index))
+            vectors[name] = torch.from_numpy(offset).to(device)
         return Batch(
             images=images,
-            vectors={
-                name: torch.from_numpy(_vectors(values[seen], augment, seed + index)).to(device)
-                for index, (name, values) in enumerate(self._vectors.items())
-            },
+            vectors=vectors,
             actions=torch.from_numpy(self._actions[windows]).to(device),
             goals=None if self._goals is None else torch.from_numpy(self._goals[windows]).to(device),
         )
-
-
-def _vectors(values: NDArray[np.float32], augment: AugmentConfig | None, seed: int) -> NDArray[np.float32]:
-    return values if augment is None else offset_vectors(values, augment.state, np.random.default_rng(seed))
 
 
 def _images(frames: NDArray[Any], device: torch.device, augment: AugmentConfig | None, seed: int) -> torch.Tensor:

@@ -17,8 +17,7 @@ from bid_ros.learning.compare import compare
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.graphs import EncoderGraph, round_weights, store_half, write_denoiser, write_encoder
 from bid_ros.learning.networks import PolicyNetworks
-from bid_ros.learning.provenance import source_commit
-from bid_ros.learning.run_folder import RunFolder
+from bid_ros.learning.run_folder import RunFolder, source_commit
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import MANIFEST, load_bundle
 from bid_ros.policy.manifest import write_bundle_manifest

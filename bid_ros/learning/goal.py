@@ -35,18 +35,11 @@ def row_goals(dataset: Dataset, task: Task) -> NDArray[np.float64] | None:
     if gripper is not None:
         width = dataset.actions[:, gripper.start]
         is_open = width > (width.min() + width.max()) / 2
-    for start, end in _demonstrations(dataset):
-        goal[start:end] = start + _next_switch(is_open[start:end])
+    owner = np.repeat(dataset.demonstrations, np.diff(dataset.episode_ends, prepend=0))
+    for rows in np.split(np.arange(dataset.rows), np.flatnonzero(np.diff(owner)) + 1):
+        goal[rows] = rows[0] + _next_switch(is_open[rows])
     goals: NDArray[np.float64] = dataset.actions[goal, position]
     return goals
-
-
-def _demonstrations(dataset: Dataset) -> list[tuple[int, int]]:
-    """First row and the one after the last of each demonstration."""
-    owner = dataset.demonstrations
-    first = np.flatnonzero(np.diff(owner, prepend=-1))
-    last = np.append(first[1:], len(owner)) - 1
-    return list(zip(dataset.episode_starts[first].tolist(), dataset.episode_ends[last].tolist(), strict=True))
 
 
 def _next_switch(is_open: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -128,6 +129,20 @@ class RunFolder:
             rows = [row for row in rows if row["step"] <= until]
             _replace(path, "".join(json.dumps(row) + "\n" for row in rows).encode())
         return rows
+
+
+def source_commit() -> str:
+    """Return the git commit of the checkout this package is in, ``-dirty`` appended if tracked files differ.
+
+    ``unknown`` where the package is installed without its history.
+    """
+    root = Path(__file__).resolve().parent
+    command = ["git", "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    try:
+        result = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return result.stdout.strip() or "unknown"
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -19,9 +19,8 @@ from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.memory import keep_freed_memory
 from bid_ros.learning.plot import plot_log
-from bid_ros.learning.provenance import source_commit
 from bid_ros.learning.ranges import action_spread
-from bid_ros.learning.run_folder import RunFolder
+from bid_ros.learning.run_folder import RunFolder, source_commit
 from bid_ros.learning.trainer import Trainer
 from bid_ros.learning.windows import held_out_episodes
 from bid_ros.recording.dataset import Dataset

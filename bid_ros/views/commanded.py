@@ -154,8 +154,7 @@ def draw_commanded(motion: CommandedMotion, limits: Limits, path: Path) -> None:
         shown = shown & motion.continuous
         below.plot(seconds[1:][shown], motion.accelerations[shown, 0], ".", color=color, markersize=3, label=label)
     below.axhline(limits.max_acceleration, color="#c03030", linewidth=1.0, linestyle="--", label="limit")
-    below.set_ylabel("acceleration, m/s²")
-    below.set_xlabel("s")
+    below.set(xlabel="s", ylabel="acceleration, m/s²")
     below.legend(loc="upper right", fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, format="png")

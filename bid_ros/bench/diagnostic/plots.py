@@ -48,9 +48,8 @@ def _figure(row: list[Cell], result: Result) -> Figure:
         label = f"h = {cell.horizon}: distance {cell.distance:.2f}"
         axes.bar(places + offset, cell.learner[: last + 1], width, color=_shade(shade), label=label)
     pause = result.reading.pause(result.noises.index(row[0].noise))
-    axes.set_title(f"noise {row[0].noise:g}, pause of {pause} idle actions")
-    axes.set_xlabel(_LABELS[result.reading.count])
-    axes.set_ylabel("share of rollouts")
+    title = f"noise {row[0].noise:g}, pause of {pause} idle actions"
+    axes.set(title=title, xlabel=_LABELS[result.reading.count], ylabel="share of rollouts")
     axes.legend()
     return figure
 
