@@ -77,11 +77,10 @@ def train(
     if folder.has("checkpoint"):
         _restore(trainer, folder, device)
     first = trainer.step
-    rows = folder.log_rows(until=first)
+    folder.log_rows(until=first)
     if first < config.steps or not folder.has("strong"):
         _loop(trainer, folder, config, first, progress)
-        rows = folder.log_rows()
-    last: dict[str, float] = next((row for row in reversed(rows) if "val_loss" in row), {})
+    last: dict[str, float] = next((row for row in reversed(folder.log_rows()) if "val_loss" in row), {})
     return TrainResult(folder.path, config.steps, first, last.get("val_loss"), last.get("val_goal_mm"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,10 +21,7 @@ METADATA_NAME: Final = "metadata.yaml"
 def qos_text(qos: Qos) -> str:
     """Return the offered profile in rosbag2's form, as YAML without deadline and lifespan."""
     profile = {
-        "history": qos.history,
-        "depth": qos.depth,
-        "reliability": qos.reliability,
-        "durability": qos.durability,
+        **asdict(qos),
         "deadline": dict(FOREVER),
         "lifespan": dict(FOREVER),
         "liveliness": "automatic",
