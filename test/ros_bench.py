@@ -5,13 +5,12 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import rclpy
 import yaml
-from node_server import NodeProcess, NodeServer
+from fork_server import ForkedProcess, fork_server
 from qos import STATE
 from rclpy.context import Context
 from rclpy.node import Node
@@ -20,12 +19,6 @@ from bid_msgs.msg import Grant
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.convert import duration_message
 from bid_ros.nodes.executor import LeanExecutor
-
-
-@cache
-def node_server() -> NodeServer:
-    """The server of this process. The first node that a test starts starts it."""
-    return NodeServer()
 
 
 class Bench:
@@ -38,7 +31,7 @@ class Bench:
         self._executor = LeanExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._folder = folder
-        self.processes: dict[str, NodeProcess] = {}
+        self.processes: dict[str, ForkedProcess] = {}
         self._grants: Any = None
         self.granted: tuple[str, ...] | None = None
         self._robot = ""
@@ -73,12 +66,12 @@ class Bench:
             duration = duration_message(500_000_000)
             self._grants.publish(Grant(robot=self._robot, granter="bench", sources=self.granted, duration=duration))
 
-    def start(self, name: str, parameters: dict[str, Any], *ros_arguments: str) -> NodeProcess:
+    def start(self, name: str, parameters: dict[str, Any], *ros_arguments: str) -> ForkedProcess:
         """Start a node process with these parameters and arguments, such as ``-r __ns:=/left``."""
         file = self._folder / f"{name}.yaml"
         file.write_text(yaml.safe_dump({f"/**/{name}": {"ros__parameters": parameters}}))
         arguments = ["--ros-args", "-r", f"__node:={name}", *ros_arguments, "--params-file", str(file)]
-        process = node_server().start(f"bid_ros.nodes.{name}_node", arguments)
+        process = fork_server().start(f"bid_ros.nodes.{name}_node", arguments)
         self.processes[name] = process
         return process
 

@@ -1,29 +1,41 @@
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fork_server import ForkedProcess, fork_server
+
+
+@pytest.fixture(autouse=True, scope="session")
+def forked_processes_of_urs() -> Iterator[None]:
+    """Fork the process that drives a UR, where a test drives one itself: else each connection imports for 0.6 s."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bid_ros.robots.ur.link._spawn", fork_ur_process)
+        yield
+
+
+def fork_ur_process(memory: int, requests: int) -> ForkedProcess:
+    return fork_server().start("bid_ros.robots.ur.process", [memory, requests], (0, 2, 2))
 
 
 class Server:
     """A simulated robot in its own process, which a test may freeze, kill or give a command of the pendant."""
 
     def __init__(self, script: str, *arguments: str) -> None:
-        path = Path(__file__).with_name(script)
-        self.process = subprocess.Popen(
-            [sys.executable, str(path), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.address = self.process.stdout.readline().strip()
+        (their_input, ours), (output, theirs) = os.pipe(), os.pipe()
+        path = str(Path(__file__).with_name(script))
+        self.process = fork_server().start(path, arguments, (their_input, theirs, 2))
+        os.close(their_input)
+        os.close(theirs)
+        self._input, self._output = os.fdopen(ours, "w"), os.fdopen(output)
+        self.address = self._output.readline().strip()
         assert self.address, "the simulated robot did not start"
 
     def ask(self, line: str) -> str:
         """Give a command and return the answer."""
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip()
+        print(line, file=self._input, flush=True)
+        return self._output.readline().strip()
 
     def freeze(self) -> None:
         os.kill(self.process.pid, signal.SIGSTOP)
@@ -34,8 +46,8 @@ class Server:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
+        self._input.close()
+        self._output.close()
 
 
 def _servers() -> Iterator[Callable[..., Server]]:
