@@ -171,7 +171,13 @@ def test_a_camera_device_is_opened_and_measured(tmp_path, system):
     assert "no.avi' does not exist" in findings["camera wrist"]["measured"]
 
 
-def test_a_robot_that_answers_is_reached_and_does_not_move(of_either_robot):
+@pytest.fixture
+def no_wait_for_topics(monkeypatch):
+    """Give up topics at once that nobody publishes: what is tested is something else."""
+    monkeypatch.setattr("bid_ros.system.check.cameras.FIRST_S", 0.2)
+
+
+def test_a_robot_that_answers_is_reached_and_does_not_move(of_either_robot, no_wait_for_topics):
     system, address = of_either_robot, "127.0.0.61"
     twin = build_twin(system.task, address)
     twin.start()
@@ -233,7 +239,7 @@ def test_topics_of_vectors_are_measured(bench, system):
     assert "vector effort" not in findings, "the arm node publishes it, which does not run yet"
 
 
-def test_a_silent_vector_fails_where_there_is_a_robot(system):
+def test_a_silent_vector_fails_where_there_is_a_robot(system, no_wait_for_topics):
     observe(system, FORCE)
     _, findings = check(system.folder, "--robot-ip", "127.0.0.88", "--namespace", "/left")
     assert findings["task.yaml"]["state"] == "ok" and findings["vector force"]["state"] == "fail"

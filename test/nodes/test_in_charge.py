@@ -97,23 +97,6 @@ def speed(status: ArmStatus) -> float:
     return float(np.abs(status.reference_twist).max())
 
 
-def test_a_frozen_episode_node_stops_the_arm(system, record_property):
-    episode = system.pids()["episode"]
-    since = time.time_ns()
-    os.kill(episode, signal.SIGSTOP)
-    rest = system.rest_s(since)
-    record_property("rest_s", rest)
-    assert rest <= REST_S
-    assert system.bench.until(lambda: system.safety.state == SafetyState.STOPPED)
-    assert system.bench.until(lambda: system.statuses[-1].mode == ArmStatus.STOPPED)
-    for reason in (system.safety.reason, system.statuses[-1].reason):
-        assert "nobody renewed the grant of 'policy' for 0.50 s" in reason
-    # It stays at rest though the policy and all other nodes live on.
-    count = len(system.statuses)
-    assert system.bench.until(lambda: len(system.statuses) > count + 50)
-    assert all(speed(status) == 0.0 for status in system.statuses[count:])
-
-
 def assert_ended_in_order(system: System, since_ns: int) -> None:
     """No node is left, the arm came to rest in time, and the bag is whole up to that."""
     assert system.bench.until(lambda: not system.pids(), END_S), f"orphans: {system.pids()}"
@@ -147,9 +130,22 @@ def test_ctrl_c_pressed_three_times_ends_everything_in_order(system):
 
 
 @pytest.mark.timeout(240)
-def test_a_frozen_episode_node_does_not_keep_a_run_for_ever(system):
-    """The run ends by itself, says who hung, and loses nothing."""
-    os.kill(system.pids()["episode"], signal.SIGSTOP)
+def test_a_frozen_episode_node_stops_the_arm_and_does_not_keep_the_run_for_ever(system, record_property):
+    """The grant ends at once; later the run ends by itself, says who hung, and loses nothing."""
+    episode = system.pids()["episode"]
+    since = time.time_ns()
+    os.kill(episode, signal.SIGSTOP)
+    rest = system.rest_s(since)
+    record_property("rest_s", rest)
+    assert rest <= REST_S
+    assert system.bench.until(lambda: system.safety.state == SafetyState.STOPPED)
+    assert system.bench.until(lambda: system.statuses[-1].mode == ArmStatus.STOPPED)
+    for reason in (system.safety.reason, system.statuses[-1].reason):
+        assert "nobody renewed the grant of 'policy' for 0.50 s" in reason
+    # It stays at rest though the policy and all other nodes live on.
+    count = len(system.statuses)
+    assert system.bench.until(lambda: len(system.statuses) > count + 50)
+    assert all(speed(status) == 0.0 for status in system.statuses[count:])
     assert system.bench.until(lambda: system.front_end.poll() is not None, SILENT_S + KILL_S + 5.0)
     assert system.front_end.returncode == 1
     assert "error: episode hung: no sign of life for 25 s" in (system.out.parent / "front_end.txt").read_text()

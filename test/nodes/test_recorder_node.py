@@ -40,7 +40,7 @@ class Harness:
         self.events = node.create_publisher(EpisodeEvent, f"{namespace}/episode/event", EVENT)
         # Before the recorder is there: a latched topic has to reach it all the same.
         self.events.publish(EpisodeEvent(kind=EpisodeEvent.START, label="clean", seed=7))
-        node.create_timer(0.02, self._publish)
+        self._timer = node.create_timer(0.02, self._publish)
         parameters = {"task": str(root / "config" / "franka_place" / "task.yaml"), "bag": str(bag)}
         bench.start("recorder", parameters, *arguments)
 
@@ -52,8 +52,12 @@ class Harness:
         if len(self.sent_ns) % 5 == 0:
             self.images.publish(Image(**encode_image(np.full((96, 96, 3), 7, np.uint8))))
 
-    def finish(self):
-        """End the recorder as a person does."""
+    def finish(self, others_end=True):
+        """End the recorder as a person does. It waits a while for the last words of an arm and an episode that live."""
+        if others_end:
+            self._timer.cancel()
+            for publisher in (self.statuses, self.events):
+                self.bench.node.destroy_publisher(publisher)
         self.bench.processes["recorder"].send_signal(signal.SIGTERM)
         status, output = self.bench.finish("recorder", START_S)
         assert status == 0 and "Traceback" not in output
@@ -126,7 +130,7 @@ def test_the_bag_says_how_each_topic_was_offered(bench, root, tmp_path):
     harness = Harness(bench, root, tmp_path / "bag")
     publishers = (harness.statuses, harness.images, harness.events)
     assert bench.until(lambda: all(publisher.get_subscription_count() for publisher in publishers), START_S)
-    harness.finish()
+    harness.finish(others_end=False)
     content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
     offered = {
         item["topic_metadata"]["name"]: item["topic_metadata"]["offered_qos_profiles"][0]
@@ -182,8 +186,15 @@ class Sensors:
         self._events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
         self._begun_ns = 0
         self.newest_s = 0.0
-        node.create_timer(0.01, self._publish)
-        node.create_timer(0.1, self._publish_image)
+        self._node = node
+        self._timers = [node.create_timer(0.01, self._publish), node.create_timer(0.1, self._publish_image)]
+
+    def end(self):
+        """Stop publishing. The recorder waits for the last words of whoever still publishes."""
+        for timer in self._timers:
+            timer.cancel()
+        for publisher in (self._statuses, self._events):
+            self._node.destroy_publisher(publisher)
 
     def mark(self, kind):
         event = EpisodeEvent(kind=kind, success=True, outcome="success")
@@ -237,6 +248,7 @@ def test_forces_joints_and_a_skin_of_a_ur_reach_its_data_set(bench, root, tmp_pa
     assert bench.until(lambda: sensors.newest_s > 3.0, START_S)
     sensors.mark(EpisodeEvent.END)
     assert bench.until(lambda: sensors.newest_s > 3.3, START_S)
+    sensors.end()
     bench.processes["recorder"].send_signal(signal.SIGTERM)
     status, output = bench.finish("recorder", START_S)
     assert status == 0, output

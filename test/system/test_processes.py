@@ -125,21 +125,24 @@ def test_more_signals_skip_nothing(tmp_path):
     assert "ending: waiting for" in output and "closed" in (logs / "one.log").read_text()
 
 
-@pytest.mark.parametrize("hung", [("main",), ("one",), ("main", "one", "two")])
-def test_processes_that_hang_end_the_run_in_time_and_are_named(tmp_path, hung):
-    """Nobody ends by itself, so only the missing signs of life tell."""
-    logs = tmp_path / "logs"
+def test_processes_that_hang_end_the_run_in_time_and_are_named(tmp_path):
+    """Nobody ends by itself, so only the missing signs of life tell. Three runs at once, as each waits long."""
+    names = ("main", "one", "two")
     others = "trap 'echo closed; exit 0' TERM; echo ready; while true; do echo . >/dev/fd/$BID_ALIVE; sleep 0.05; done"
-    process = started({name: HUNG if name in hung else others for name in ("main", "one", "two")}, logs)
-    begun = time.monotonic()
-    _, output = process.communicate(timeout=LIMIT_S)
-    assert time.monotonic() - begun < HUNG_S + KILL_S + 3.0
-    assert process.returncode == 1
-    (said,) = [line for line in output.splitlines() if line.endswith(" hung: no sign of life for 2 s")]
-    # They began to hang at slightly different times, and the first one found ends the run.
-    assert set(said.removeprefix("error: ").split(" hung")[0].split(", ")) <= set(hung)
-    assert f"error: {', '.join(hung)} did not end within 3 s and had to be killed" in output
-    assert all("closed" in (logs / f"{name}.log").read_text() for name in {"main", "one", "two"} - set(hung))
+    runs = []
+    for hung in (("main",), ("one",), names):
+        logs = tmp_path / "-".join(hung)
+        process = started({name: HUNG if name in hung else others for name in names}, logs)
+        runs.append((hung, logs, process, time.monotonic()))
+    for hung, logs, process, begun in runs:
+        _, output = process.communicate(timeout=LIMIT_S)
+        assert time.monotonic() - begun < HUNG_S + KILL_S + 3.0
+        assert process.returncode == 1
+        (said,) = [line for line in output.splitlines() if line.endswith(" hung: no sign of life for 2 s")]
+        # They began to hang at slightly different times, and the first one found ends the run.
+        assert set(said.removeprefix("error: ").split(" hung")[0].split(", ")) <= set(hung)
+        assert f"error: {', '.join(hung)} did not end within 3 s and had to be killed" in output
+        assert all("closed" in (logs / f"{name}.log").read_text() for name in set(names) - set(hung))
 
 
 def test_a_signal_ends_a_run_in_which_everybody_hangs(tmp_path):
