@@ -3,17 +3,23 @@
 A node that is started by hand imports for a second, and so do the process of a UR, a twin and ``bid``. Several hundred
 tests would each wait for that. What is forked is the same program with its own interpreter state, its own middleware
 and its own signals: nothing of ROS runs before the fork. A few tests of each start it from scratch all the same.
+
+``bid up`` that is forked forks its nodes too. Each has the name of its module, such as ``episode_node``, in
+``/proc/PID/comm``, as its command line is that of the server.
 """
 
 from __future__ import annotations
 
 import array
+import asyncio
+import contextlib
 import ctypes
 import importlib
 import json
 import os
 import runpy
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -21,7 +27,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -116,7 +122,8 @@ class ForkServer:
         self._socket, theirs = socket.socketpair()
         self._asking = threading.Lock()
         command = [sys.executable, __file__, str(theirs.fileno())]
-        self._server = subprocess.Popen(command, cwd=ROOT, pass_fds=(theirs.fileno(),))
+        one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # as `bid up` has it
+        self._server = subprocess.Popen(command, cwd=ROOT, pass_fds=(theirs.fileno(),), env=one_thread)
         theirs.close()
 
     def start(
@@ -180,19 +187,26 @@ def serve(connection: socket.socket) -> None:
 
 def run(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     """Become the process of a request."""
-    status = 1
-    try:
+
+    def work() -> int:
         for stream, descriptor in enumerate(descriptors[:3]):
             os.dup2(descriptor, stream)
             os.close(descriptor)
         handed = iter(descriptors[3:])
         arguments = [str(next(handed)) if isinstance(word, int) else word for word in request["arguments"]]
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.environ.clear()
-        os.environ.update(request["environment"])
         os.chdir(request["folder"])
-        sys.argv = [request["program"], *arguments]
-        status = _run_main(request["program"])
+        if request["program"] == "bid_ros.cli":
+            asyncio.create_subprocess_shell = fork_command
+        return run_main(request["program"], arguments, request["environment"])
+
+    end_with(work)
+
+
+def end_with(work: Callable[[], int]) -> NoReturn:
+    """Do the work of this process and end it with the status that comes of it, as Python would."""
+    status = 1
+    try:
+        status = work()
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
@@ -203,13 +217,59 @@ def run(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
         os._exit(status)
 
 
-def _run_main(program: str) -> int:
-    """Run a program; return its exit status."""
+def run_main(program: str, arguments: list[str], environment: dict[str, str]) -> int:
+    """Run a module's ``main`` or a script; return its exit status."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = [program, *arguments]
     if program.endswith(".py"):
         sys.path[0] = str(Path(program).parent)
         runpy.run_path(program, run_name="__main__")
         return 0
+    Path("/proc/self/comm").write_text(program.rpartition(".")[2])
     return importlib.import_module(program).main() or 0
+
+
+class ForkedCommand:
+    """A child of a forked ``bid``: what its supervisor needs of ``asyncio.subprocess.Process``."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    async def wait(self) -> int:
+        """Wait for the end; return the exit status."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        descriptor = os.pidfd_open(self.pid)
+        loop.add_reader(descriptor, ended.set)
+        await ended.wait()
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+async def fork_command(command: str, *, stdout: int, pass_fds: Sequence[int], env: dict[str, str], **_: Any) -> Any:
+    """Do what ``asyncio.create_subprocess_shell`` does for the shell line of a node, without a shell."""
+    execute, python, as_module, module, *arguments = shlex.split(command)
+    assert (execute, python, as_module) == ("exec", sys.executable, "-m")
+    if pid := os.fork():
+        return ForkedCommand(pid)
+
+    def work() -> int:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for kind in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(kind, signal.SIG_DFL)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for stream, descriptor in enumerate((nothing, stdout, stdout)):
+            os.dup2(descriptor, stream)
+        for entry in list(Path("/proc/self/fd").iterdir()):
+            if int(entry.name) > 2 and int(entry.name) not in pass_fds:
+                with contextlib.suppress(OSError):  # the one that lists them is closed already
+                    os.close(int(entry.name))
+        return run_main(module, arguments, env)
+
+    end_with(work)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import time
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from forked_bid import start_bid
 from geometry_msgs.msg import PoseStamped
 from qos import COMMAND, STATE, TRANSFORMS
 from rclpy.task import Future
@@ -272,7 +272,7 @@ def test_the_end_of_the_safety_process_stops_the_arm(harness, root, kind):
     assert harness.sent[-1].covers(time.time_ns())
 
 
-def test_bid_reset_frees_arm_and_safety(harness, root):
+def test_bid_reset_frees_arm_and_safety(harness, root, tmp_path):
     received: list[SafetyState] = []
     harness.bench.node.create_subscription(SafetyState, "/safety/state", received.append, STATE)
     harness.hand_over_to_safety(root)
@@ -284,7 +284,7 @@ def test_bid_reset_frees_arm_and_safety(harness, root):
     harness.streaming = False
 
     def reset() -> int:
-        command = subprocess.Popen([sys.executable, "-m", "bid_ros.cli", "reset"], stdout=subprocess.DEVNULL)
+        command = start_bid("reset", output=tmp_path / "reset.txt")
         assert harness.bench.until(lambda: command.poll() is not None, START_S)
         return command.returncode
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_bid import start_bid
 from qos import STATE
 from ros_bench import Bench
 
@@ -37,28 +36,18 @@ class System:
         bench.node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, STATE)
         bench.node.create_subscription(SafetyState, "/safety/state", self._on_safety, STATE)
         up = f"up franka_place --episodes 100 --seed 5 --decoder vanilla --samples 1 --out {out} --parameters {patient}"
-        with (out.parent / "front_end.txt").open("w") as output:
-            self.front_end = subprocess.Popen(
-                [sys.executable, "-m", "bid_ros.cli", *up.split()],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self.front_end = start_bid(*up.split(), output=out.parent / "front_end.txt")
+        self._nodes: dict[str, int] = {}
+
+    def find_nodes(self) -> None:
+        """Note the process of each node, which the front end has just started."""
+        children = Path(f"/proc/{self.front_end.pid}/task/{self.front_end.pid}/children").read_text()
+        self._nodes = {command_name(int(pid)).removesuffix("_node"): int(pid) for pid in children.split()}
+        assert {"twin", "camera", "safety", "arm", "policy", "recorder", "episode"} <= set(self._nodes)
 
     def pids(self) -> dict[str, int]:
         """Process of each node that is left, by the name of the node."""
-        found = {}
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (folder / "cmdline").read_text().split("\0")
-                running = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-            except OSError:
-                continue
-            files = [word for word in words if word.startswith(str(self.out / "parameters"))]
-            if files and running:
-                found[Path(files[0]).stem] = int(folder.name)
-        return found
+        return {name: pid for name, pid in self._nodes.items() if command_name(pid) == f"{name}_node"}
 
     def tracks_the_policy(self) -> bool:
         """Whether the arm moves, and because of the policy."""
@@ -82,12 +71,23 @@ class System:
         self.safety = message
 
 
+def command_name(pid: int) -> str:
+    """Name of what a process runs; empty if it has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    name, _, rest = stat.partition("(")[2].rpartition(")")
+    return "" if rest.split()[0] == "Z" else name
+
+
 @pytest.fixture
 def system(bench, tmp_path, patient) -> Iterator[System]:
     system = System(bench, tmp_path / "out", patient)  # what is tested is the grant, which keeps its time
     try:
         bench.until(lambda: system.tracks_the_policy() or system.front_end.poll() is not None, START_S)
         assert system.tracks_the_policy(), (tmp_path / "front_end.txt").read_text()
+        system.find_nodes()
         yield system
     finally:
         system.end()
