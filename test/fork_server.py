@@ -223,6 +223,7 @@ def run_main(program: str, arguments: list[str], environment: dict[str, str]) ->
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = [program, *arguments]
+    sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     if program.endswith(".py"):
         sys.path[0] = str(Path(program).parent)
         runpy.run_path(program, run_name="__main__")

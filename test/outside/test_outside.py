@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from forked_bid import bid
 
 from bid_ros.core.topics import EPISODE_EVENT, TOOL_POSE, camera_topic
 from bid_ros.policy.bundle import bundle_sha256
@@ -56,14 +57,13 @@ def installed(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def python(installed, ros_domain, tmp_path):
+def python(installed, ros_domain, tmp_path, monkeypatch):
     """Return a function that runs Python in a new folder, where the packages are installed."""
-    path = os.pathsep.join([str(installed), str(ROOT)])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(installed), str(ROOT)]))
+    monkeypatch.chdir(tmp_path)
 
-    def run(*arguments, limit_s=60.0):
-        environment = {**os.environ, "PYTHONPATH": path}
-        command = [sys.executable, *map(str, arguments)]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=limit_s, env=environment)
+    def run(*arguments):
+        done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60.0)
         assert "Traceback" not in done.stderr, done.stderr
         return done
 
@@ -76,8 +76,8 @@ def typed(python):
 
     def run(command, *more, **options):
         assert command in COMMANDS, f"docs/extending.md does not say {command!r}"
-        done = python("-m", "bid_ros.cli", *shlex.split(command)[1:], *more, **options)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = bid(*shlex.split(command)[1:], *more, **options)
+        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stdout + done.stderr
         return done.stdout
 
     return run
@@ -156,11 +156,11 @@ def gantry(typed, tmp_path):
 @pytest.mark.timeout(240)
 def test_a_robot_a_device_and_a_camera_run_in_a_new_system(typed, gantry, tmp_path):
     edit(gantry / "cameras.yaml", yaml.safe_load(BLOCKS["cameras.yaml"]))
-    edit(gantry / "task.yaml", {"episode_timeout": 5.0})
+    edit(gantry / "task.yaml", {"episode_timeout": 4.0})
     assert "64x48" in typed("bid check my_gantry")
     with Jogger(0.0, 0.04, 0.0):
         command = "bid up my_gantry --acts udp_jog --episodes 1 --seed 5 --out runs/jog"
-        run = json.loads(typed(command, "--json", limit_s=150))
+        run = json.loads(typed(command, "--json", limit_s=150.0))
     assert (run["task"], run["episodes"], run["results"][0]["outcome"]) == ("my_gantry", 1, "not judged")
     with BagReader(tmp_path / "runs" / "jog" / "bag") as reader:
         frames = [reader.counts[reader.recorded_name(camera_topic(name))] for name in ("front", "hand")]
@@ -177,5 +177,5 @@ def test_a_robot_a_device_and_a_camera_run_in_a_new_system(typed, gantry, tmp_pa
 def test_a_kind_of_task_is_demonstrated_and_judged_in_the_twin(typed, gantry):
     edit(gantry / "task.yaml", yaml.safe_load(BLOCKS["task.yaml"]))
     command = "bid up my_gantry --acts scripted --styles straight --episodes 1 --seed 3 --out runs/touching"
-    run = json.loads(typed(command, "--json", limit_s=150))
+    run = json.loads(typed(command, "--json", limit_s=150.0))
     assert run["results"][0]["outcome"] == "success" and run["successes"] == 1
