@@ -131,8 +131,11 @@ class GripperThread:
         except self._errors as error:
             # Who ends the thread also closes the device under it. That is not a fault.
             if not self._stop.is_set():
-                self.fault = str(error)
-                self._on_error(error)
+                self._lose(error)
+
+    def _lose(self, error: Exception) -> None:
+        self.fault = str(error)
+        self._on_error(error)
 
     def _carry_out(self, wanted: bool) -> None:
         self.busy = True
