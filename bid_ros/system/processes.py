@@ -117,7 +117,7 @@ class Supervisor:
         finally:
             await self._end_all()
             if self._signal.done():  # this process ends next, and one more Ctrl-C must not disturb that
-                signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+                _ignore_signals(loop)
         return status
 
     async def _start(self, name: str, command: str, env: Mapping[str, str]) -> _Child:
@@ -215,6 +215,14 @@ class Supervisor:
             for child in hung:
                 child.send(signal.SIGKILL)
             await asyncio.wait([child.ended for child in hung])
+
+
+def _ignore_signals(loop: asyncio.AbstractEventLoop) -> None:
+    """Ignore the signals from here on. To block them in this thread is not enough: another one may take them."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    for kind in SIGNALS:
+        loop.remove_signal_handler(kind)
+        signal.signal(kind, signal.SIG_IGN)
 
 
 def _read(descriptor: int) -> bytes:
