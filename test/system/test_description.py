@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ros_domain import own_domain
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros.core.errors import BidError
@@ -40,6 +41,12 @@ from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
 from bid_ros.tasks.registry import setup_of
 
 EVERY_NODE = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin")
+
+
+@pytest.fixture(autouse=True)
+def nobody_else_s_domain(monkeypatch):
+    """In domain 0 a system of somebody may run, and have the address of a twin."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(own_domain()))
 
 
 @pytest.fixture

@@ -1,18 +1,17 @@
 """How late set-points arrive at a UR: what is made of the registers that it reports back, and their RTDE client."""
 
-import itertools
 import socket
 import struct
 import threading
 
 import pytest
+from ur_twin import free_address
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.echo import MOST, REGISTERS, EchoLink, UrEcho
 from bid_ros.robots.ur.rtde import PORT, PackageError, PackageReader, PackageType, package
 
 PERIOD_S = 0.008
-ADDRESSES = (f"127.82.{i}.1" for i in itertools.count(1))
 
 
 def numbers(step):
@@ -96,7 +95,7 @@ class Controller:
     """Answers one RTDE client with prepared answers, then sends what the test gives it."""
 
     def __init__(self, *answers):
-        self.address = next(ADDRESSES)
+        self.address = free_address()
         self.server = socket.create_server((self.address, PORT))
         self.server.settimeout(3.0)
         self.asked = []

@@ -1,6 +1,5 @@
 """A UR that tells plausible lies comes to rest within 500 ms, with what disagreed; one that is honest never does."""
 
-import itertools
 import re
 import threading
 import time
@@ -10,6 +9,7 @@ import pytest
 from robots.rtde_lies import CLOCK, END, JOINTS, POSE, SPEEDS, Lie, add, for_a_moment, freeze, put, texts
 from robots.tcp_proxy import DOWN, UP, Network
 from robots.ur_sweep import OPTIONS, Sweep, assert_at_rest_since, moved
+from ur_twin import free_address
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -18,7 +18,6 @@ from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
-ADDRESSES = (f"127.81.{i}.1" for i in itertools.count(1))
 MODELS = {"e-series": "ur5e", "cb3": "ur5"}
 FAST_S, TURN_S = 0.3, 0.7  # into the swing: at 0.18 m/s, and just after it turned back, at 0.04 m/s
 QUICK = Dynamics(1.0, 1.0, 1.0)
@@ -65,7 +64,7 @@ def robot(request, module_servers):
 
 @pytest.fixture(scope="module")
 def network(robot):
-    between = Network(next(ADDRESSES), robot.address)
+    between = Network(free_address(), robot.address)
     yield between
     between.close()
 

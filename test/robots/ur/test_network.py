@@ -1,6 +1,5 @@
 """Whatever happens to the network, the UR comes to rest within 500 ms, says why, and goes on after a recovery."""
 
-import itertools
 import os
 import re
 import signal
@@ -23,14 +22,13 @@ from robots.tcp_proxy import (
     swapped,
 )
 from robots.ur_sweep import OPTIONS, PERIOD_S, REST_S, Sweep, assert_at_rest_since, assert_recovers, moved
+from ur_twin import free_address
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
-
-ADDRESSES = (f"127.79.{i}.1" for i in itertools.count(1))
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +38,7 @@ def robot(module_servers):
 
 @pytest.fixture
 def network(robot):
-    between = Network(next(ADDRESSES), robot.address)
+    between = Network(free_address(), robot.address)
     yield between
     between.close()
 
