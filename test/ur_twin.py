@@ -4,12 +4,13 @@ import itertools
 import os
 import queue
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from fork_server import fork_server
 
 _NUMBERS = itertools.count(1)
 START_LIMIT_S = 30.0
@@ -35,18 +36,23 @@ class TwinProcess:
     def __init__(self, *options: str, address: str | None = None) -> None:
         self.address = address or free_address()
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        command = [sys.executable, "-m", "bid_ros.robots.ur.twin", "--address", self.address, *options]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, bufsize=1
+        (their_input, ours), (output, theirs) = os.pipe(), os.pipe()
+        self._process = fork_server().start(
+            "bid_ros.robots.ur.twin.pendant",
+            ["--address", self.address, *options],
+            (their_input, theirs, self._log.fileno()),
         )
+        os.close(their_input)
+        os.close(theirs)
+        self._input, self._output = os.fdopen(ours, "w"), os.fdopen(output)
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
         assert self._answers.get(timeout=START_LIMIT_S) == f"ready {self.address}", self.log()
 
     def pendant(self, line: str) -> str:
         """Press a button and return the answer."""
-        assert self._process.stdin is not None
-        print(line, file=self._process.stdin, flush=True)
+        print(line, file=self._input, flush=True)
         return self._answers.get(timeout=5.0)
 
     def log(self) -> str:
@@ -59,17 +65,17 @@ class TwinProcess:
 
     def close(self) -> None:
         """End the twin and wait for it."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        self._input.close()
         try:
             self._process.wait(5.0)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._thread.join()
+        self._output.close()
         self._log.close()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._output:
             self._answers.put(line.strip())
         self._answers.put("")
