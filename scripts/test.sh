@@ -9,8 +9,10 @@ bin=$(realpath "$1")/bin
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-arms=(test/nodes/test_arm_node.py test/tasks/placing/test_world.py test/tasks/picking/test_world.py)
-systems=(test/commands/test_new.py test/commands/test_check.py test/outside)
+# Whole systems, and worlds and checks with a twin. They take about as long as the other nodes.
+systems=(test/nodes/test_cli.py test/nodes/test_in_charge.py test/nodes/test_ur_system_faults.py
+  test/commands/test_new.py test/commands/test_check.py test/outside
+  test/tasks/placing/test_world.py test/tasks/picking/test_world.py)
 ignored() { printf -- '--ignore=%s ' "$@"; }
 
 status=0
@@ -34,12 +36,14 @@ finish() {
 }
 pytest=("$bin/python" -m pytest)
 
-lane arms -10 "${pytest[@]}" test/robots "${arms[@]}"
+lane arms -12 "${pytest[@]}" test/robots
 # shellcheck disable=SC2046  # one word for each file
-lane nodes -5 "${pytest[@]}" test/nodes test/system "${systems[@]}" $(ignored "${arms[@]}")
+lane nodes -8 "${pytest[@]}" test/nodes test/system $(ignored "${systems[@]}")
+lane systems -8 "${pytest[@]}" "${systems[@]}"
+# Before what else computes on this computer, too: else two such processes would make it the last by far.
 # shellcheck disable=SC2046
-lane computing 5 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
-  "${pytest[@]}" $(ignored test/robots test/nodes test/system "${arms[@]}" "${systems[@]}")
+lane computing -4 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
+  "${pytest[@]}" $(ignored test/robots test/nodes test/system "${systems[@]}")
 
 for name in "${!lanes[@]}"; do finish "$name"; done
 exit "$status"
