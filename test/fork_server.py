@@ -251,8 +251,8 @@ class ForkedCommand:
 
 async def fork_command(command: str, *, stdout: int, pass_fds: Sequence[int], env: dict[str, str], **_: Any) -> Any:
     """Do what ``asyncio.create_subprocess_shell`` does for the shell line of a node, without a shell."""
-    execute, python, as_module, module, *arguments = shlex.split(command)
-    assert (execute, python, as_module) == ("exec", sys.executable, "-m")
+    execute, python, as_module, package, node, *arguments = shlex.split(command)
+    assert (execute, python, as_module, package) == ("exec", sys.executable, "-m", "bid_ros.nodes")
     if pid := os.fork():
         return ForkedCommand(pid)
 
@@ -268,7 +268,7 @@ async def fork_command(command: str, *, stdout: int, pass_fds: Sequence[int], en
             if int(entry.name) > 2 and int(entry.name) not in pass_fds:
                 with contextlib.suppress(OSError):  # the one that lists them is closed already
                     os.close(int(entry.name))
-        return run_main(module, arguments, env)
+        return run_main(f"{package}.{node}", arguments, env)
 
     end_with(work)
 

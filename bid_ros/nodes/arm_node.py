@@ -295,7 +295,3 @@ def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:
 
 
 main = ArmNode.main
-
-
-if __name__ == "__main__":
-    main()

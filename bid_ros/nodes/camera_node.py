@@ -201,7 +201,3 @@ class CameraNode(BidNode):
 
 
 main = CameraNode.main
-
-
-if __name__ == "__main__":
-    main()

@@ -183,7 +183,3 @@ class EpisodeNode(SequenceNode):
 
 
 main = EpisodeNode.main
-
-
-if __name__ == "__main__":
-    main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from itertools import chain
 from typing import Any, Final
 
 from rclpy.context import Context
@@ -12,6 +13,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 
 EVERYTHING_S: Final = 1.0  # s between two looks at what is rare, such as a publisher whose quality of service differs
 NANOSECONDS: Final = 1_000_000_000
+KINDS: Final = ("subscription", "timer", "service", "client")
 
 
 class LeanExecutor(SingleThreadedExecutor):
@@ -33,9 +35,7 @@ class LeanExecutor(SingleThreadedExecutor):
         self._everything_at = 0.0
         self._in_use = ExitStack()
         self._wait_set: Any = None
-        self._subscriptions: dict[int, Any] = {}
-        self._timers: dict[int, Any] = {}
-        self._others: list[tuple[str, Any]] = []
+        self._found: dict[str, dict[int, Any]] = {}
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
         """Stop, and let go of the entities; return whether everything had ended in time."""
@@ -56,12 +56,12 @@ class LeanExecutor(SingleThreadedExecutor):
             self._collect()
         self._wait(round(NANOSECONDS * (EVERYTHING_S if timeout_sec is None else timeout_sec)))
         for pointer in self._wait_set.get_ready_entities("timer"):
-            timer = self._timers[pointer]
+            timer = self._found["timer"][pointer]
             if timer.handle.is_timer_ready():
                 timer.handle.call_timer()
                 timer.callback()
         for pointer in self._wait_set.get_ready_entities("subscription"):
-            subscription = self._subscriptions[pointer]
+            subscription = self._found["subscription"][pointer]
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
             if taken is not None:
                 subscription.callback(taken[0])
@@ -81,30 +81,21 @@ class LeanExecutor(SingleThreadedExecutor):
         """Collect all entities. While they are in use, another thread that destroys one waits for the next time."""
         self._changed = False
         nodes = self.get_nodes()
-        self._subscriptions = {item.handle.pointer: item for node in nodes for item in node.subscriptions}
-        self._timers = {item.handle.pointer: item for node in nodes for item in node.timers}
-        services = [item for node in nodes for item in node.services]
-        clients = [item for node in nodes for item in node.clients]
-        guards = [self._guard, self._sigint_gc, *(item for node in nodes for item in node.guards)]
-        self._others = [
-            *(("service", item) for item in services),
-            *(("client", item) for item in clients),
-            *(("guard_condition", item) for item in guards),
-        ]
+        found = {kind: [item for node in nodes for item in getattr(node, f"{kind}s")] for kind in KINDS}
+        found["guard_condition"] = [self._guard, self._sigint_gc, *(item for node in nodes for item in node.guards)]
         before, self._in_use = self._in_use, ExitStack()
-        for item in (*self._subscriptions.values(), *self._timers.values(), *services, *clients, *guards):
+        for item in chain.from_iterable(found.values()):
             self._in_use.enter_context(item.handle)
         before.close()
-        sizes = len(self._subscriptions), len(guards), len(self._timers), len(clients), len(services), 0
-        self._wait_set = rclpy_implementation.WaitSet(*sizes, self._context.handle)
+        self._found = {kind: {item.handle.pointer: item for item in items} for kind, items in found.items()}
+        sizes = (len(found[kind]) for kind in ("subscription", "guard_condition", "timer", "client", "service"))
+        self._wait_set = rclpy_implementation.WaitSet(*sizes, 0, self._context.handle)
 
     def _wait(self, timeout_ns: int) -> None:
         ready = self._wait_set
         ready.clear_entities()
-        for item in self._subscriptions.values():
-            ready.add_subscription(item.handle)
-        for item in self._timers.values():
-            ready.add_timer(item.handle)
-        for kind, item in self._others:
-            getattr(ready, f"add_{kind}")(item.handle)
+        for kind, items in self._found.items():
+            add = getattr(ready, f"add_{kind}")
+            for item in items.values():
+                add(item.handle)
         ready.wait(timeout_ns)

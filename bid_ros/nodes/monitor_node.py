@@ -109,7 +109,3 @@ class MonitorNode(BidNode):
 
 
 main = MonitorNode.main
-
-
-if __name__ == "__main__":
-    main()

@@ -222,7 +222,3 @@ class PolicyNode(BidNode):
 
 
 main = PolicyNode.main
-
-
-if __name__ == "__main__":
-    main()

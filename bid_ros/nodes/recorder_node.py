@@ -81,7 +81,3 @@ class RecorderNode(BidNode):
 
 
 main = RecorderNode.main
-
-
-if __name__ == "__main__":
-    main()

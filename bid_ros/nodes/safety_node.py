@@ -164,7 +164,3 @@ class SafetyNode(BidNode):
 
 
 main = SafetyNode.main
-
-
-if __name__ == "__main__":
-    main()

@@ -89,7 +89,3 @@ class TeleopNode(BidNode):
 
 
 main = TeleopNode.main
-
-
-if __name__ == "__main__":
-    main()

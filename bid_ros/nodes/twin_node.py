@@ -90,7 +90,3 @@ class TwinNode(BidNode):
 
 
 main = TwinNode.main
-
-
-if __name__ == "__main__":
-    main()

@@ -229,7 +229,7 @@ def command_line(spec: NodeSpec, parameter_folder: Path) -> str:
     file = parameter_folder / f"{spec.name}.yaml"
     full_name = f"{spec.namespace}/{spec.name}"
     file.write_text(yaml.safe_dump({full_name: {"ros__parameters": dict(spec.parameters)}}))
-    words = [sys.executable, "-m", f"bid_ros.nodes.{spec.executable}", "--ros-args", "-r", f"__node:={spec.name}"]
+    words = [sys.executable, "-m", "bid_ros.nodes", spec.executable, "--ros-args", "-r", f"__node:={spec.name}"]
     words += ["-r", f"__ns:={spec.namespace}"] if spec.namespace else []
     return "exec " + shlex.join([*words, "--params-file", str(file), "--log-level", spec.log_level])
 

@@ -11,8 +11,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from bid_ros.system.ending import ALIVE, END_S, HUNG_S, SIGNALS
 from bid_ros.system.progress import PROGRESS
@@ -22,59 +23,39 @@ SILENT_S: Final = HUNG_S - 5.0  # before a process that is woken ends itself by 
 KILL_S: Final = END_S + 5.0  # from asking the processes to end until those that did not are killed
 
 
-class LogPrinter:
-    """Writes the lines of each process to its own file, and those of the foreground process also to the terminal.
+@dataclass
+class Terminal:
+    """Shows lines to whoever started the run, on standard error, so that results can be piped.
 
     Progress lines overwrite each other on a terminal. Elsewhere one is printed every few seconds.
     """
 
-    def __init__(self, folder: Path, foreground: str, output: IO[str]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-        self._foreground = foreground
-        self._output = output
-        self._files: dict[str, IO[str]] = {}
-        self._open_line = False
-        self._progress_at = float("-inf")
-
-    def open(self, name: str) -> None:
-        """Make the file of a process, also for one that says nothing."""
-        self._files[name] = (self.folder / f"{name}.log").open("w", buffering=1)
-
-    def write(self, name: str, line: str) -> None:
-        """Take one line of a process that has a file; a full disk loses it and nothing else."""
-        with contextlib.suppress(OSError):
-            print(f"{datetime.now():%H:%M:%S.%f} {line.lstrip(PROGRESS)}", file=self._files[name])
-        if name == self._foreground or line.startswith("error: "):
-            self.show(line)
+    _open_line: bool = False
+    _progress_at: float = float("-inf")
 
     def show(self, line: str) -> None:
-        """Show a line on the terminal; one that is gone, as after its window was closed, is no error."""
+        """Show a line; a terminal that is gone, as after its window was closed, is no error."""
         with contextlib.suppress(OSError):
             if not line.startswith(PROGRESS):
                 end, self._open_line = "\n" * self._open_line, False
-                print(f"{end}{line}", file=self._output, flush=True)
-            elif self._output.isatty():
+                print(f"{end}{line}", file=sys.stderr, flush=True)
+            elif sys.stderr.isatty():
                 self._open_line = True
-                print(f"\r\x1b[K{line[1:]}", end="", file=self._output, flush=True)
+                print(f"\r\x1b[K{line[1:]}", end="", file=sys.stderr, flush=True)
             elif time.monotonic() - self._progress_at >= PLAIN_PROGRESS_S:
                 self._progress_at = time.monotonic()
-                print(line[1:], file=self._output, flush=True)
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in self._files.values():
-            file.close()
+                print(line[1:], file=sys.stderr, flush=True)
 
 
 @dataclass
 class _Child:
-    """One process, what comes from it, and when it last gave a sign of life (None: it gives none)."""
+    """One process, what comes from it, its log, and when it last gave a sign of life (None: it gives none)."""
 
     name: str
     process: asyncio.subprocess.Process
-    output: int
-    alive: int
+    log: FileIO
+    output: FileIO
+    alive: FileIO
     alive_at: float | None = None
     line: bytes = b""
     ended: asyncio.Task[int] = field(init=False)
@@ -91,18 +72,19 @@ class Supervisor:
     """Runs processes until the first one ends, one of them hangs, or a signal comes; then ends them all.
 
     Args:
-        printer: takes what they print.
-        foreground: process that ends a run that is complete.
+        logs: folder of one log file per process.
+        foreground: process that ends a run that is complete, and whose output goes to the terminal.
         hung_s: s without a sign of life of a process that gave one, after which it counts as hung.
         kill_s: s to end in, then a process is killed.
     """
 
-    printer: LogPrinter
+    logs: Path
     foreground: str
     hung_s: float
     kill_s: float
+    _terminal: Terminal = field(default_factory=Terminal, init=False)
     _children: list[_Child] = field(default_factory=list, init=False)
-    _signal: asyncio.Future[int] | None = field(default=None, init=False)
+    _signal: asyncio.Future[int] = field(init=False)
 
     async def run(self, commands: Mapping[str, str], env: Mapping[str, str]) -> int:
         """Run the shell lines ``commands``, by name, with ``env`` added; return the exit status of the run."""
@@ -113,7 +95,7 @@ class Supervisor:
         try:
             for name, command in commands.items():
                 self._children.append(await self._start(name, command, {**os.environ, **env}))
-            status = await self._first_end(self._signal)
+            status = await self._first_end()
         finally:
             await self._end_all()
             if self._signal.done():  # this process ends next, and one more Ctrl-C must not disturb that
@@ -121,7 +103,7 @@ class Supervisor:
         return status
 
     async def _start(self, name: str, command: str, env: Mapping[str, str]) -> _Child:
-        self.printer.open(name)
+        log = (self.logs / f"{name}.log").open("wb", buffering=0)  # also for one that says nothing
         (output, their_output), (alive, their_alive) = os.pipe(), os.pipe()
         for descriptor in (output, alive):
             os.set_blocking(descriptor, False)
@@ -138,7 +120,7 @@ class Supervisor:
         finally:
             os.close(their_output)
             os.close(their_alive)
-        child = _Child(name, process, output, alive)
+        child = _Child(name, process, log, FileIO(output), FileIO(alive))
         child.ended = asyncio.create_task(self._follow(child))
         return child
 
@@ -154,10 +136,11 @@ class Supervisor:
         while self._on_output(child):
             pass
         if child.line:
-            self.printer.write(child.name, child.line.decode("utf-8", "replace"))
-        for descriptor in (child.output, child.alive):
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
+            self._write(child, child.line)
+        for pipe in (child.output, child.alive):
+            loop.remove_reader(pipe)
+            pipe.close()
+        child.log.close()
         return status
 
     def _on_output(self, child: _Child) -> bool:
@@ -165,42 +148,49 @@ class Supervisor:
         data = _read(child.output)
         *lines, child.line = (child.line + data).split(b"\n")
         for line in lines:
-            self.printer.write(child.name, line.decode("utf-8", "replace").rstrip("\r"))
+            self._write(child, line)
         return bool(data)
+
+    def _write(self, child: _Child, data: bytes) -> None:
+        """Take one line of a process; a full disk loses it and nothing else."""
+        line = data.decode("utf-8", "replace").rstrip("\r")
+        with contextlib.suppress(OSError):
+            child.log.write(f"{datetime.now():%H:%M:%S.%f} {line.lstrip(PROGRESS)}\n".encode())
+        if child.name == self.foreground or line.startswith("error: "):
+            self._terminal.show(line)
 
     def _on_alive(self, child: _Child) -> None:
         if _read(child.alive):
             child.alive_at = time.monotonic()
 
     def _on_signal(self, kind: int) -> None:
-        assert self._signal is not None
         if not self._signal.done():
             self._signal.set_result(kind)
-        self.printer.show(f"ending: waiting for {', '.join(child.name for child in self._running()) or 'nobody'}")
+        self._terminal.show(f"ending: waiting for {', '.join(child.name for child in self._running()) or 'nobody'}")
 
     def _running(self) -> list[_Child]:
         return [child for child in self._children if not child.ended.done()]
 
-    async def _first_end(self, signalled: asyncio.Future[int]) -> int:
+    async def _first_end(self) -> int:
         """Wait for what ends the run, say what it was unless it was the foreground, and return the status."""
         while True:
             ends = {child.ended for child in self._children}
-            await asyncio.wait({signalled, *ends}, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
-            if signalled.done():
-                return 128 + signalled.result()
+            await asyncio.wait({self._signal, *ends}, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
+            if self._signal.done():
+                return 128 + self._signal.result()
             for child in self._children:
                 if child.ended.done():
                     return self._status(child.name, child.ended.result())
             latest = time.monotonic() - self.hung_s
             if hung := [child.name for child in self._children if child.alive_at and child.alive_at < latest]:
-                self.printer.show(f"error: {', '.join(hung)} hung: no sign of life for {self.hung_s:g} s")
+                self._terminal.show(f"error: {', '.join(hung)} hung: no sign of life for {self.hung_s:g} s")
                 return 1
 
     def _status(self, first: str, status: int) -> int:
         """Return the status of a run that this process ended; only the foreground can make it a success."""
         if first == self.foreground or status == 2:
             return status if status >= 0 else 1  # with status 2 a process has said itself what was wrong
-        self.printer.show(f"error: {first} ended first (status {status}); see {self.printer.folder / first}.log")
+        self._terminal.show(f"error: {first} ended first (status {status}); see {self.logs / first}.log")
         return status if status > 0 else 1
 
     async def _end_all(self) -> None:
@@ -211,7 +201,7 @@ class Supervisor:
             await asyncio.wait(running, timeout=self.kill_s)
         if hung := self._running():
             names = ", ".join(child.name for child in hung)
-            self.printer.show(f"error: {names} did not end within {self.kill_s:g} s and had to be killed")
+            self._terminal.show(f"error: {names} did not end within {self.kill_s:g} s and had to be killed")
             for child in hung:
                 child.send(signal.SIGKILL)
             await asyncio.wait([child.ended for child in hung])
@@ -225,15 +215,12 @@ def _ignore_signals(loop: asyncio.AbstractEventLoop) -> None:
         signal.signal(kind, signal.SIG_IGN)
 
 
-def _read(descriptor: int) -> bytes:
+def _read(pipe: FileIO) -> bytes:
     """Return what waits in a pipe, nothing at its end, which is not waited for any more."""
-    try:
-        data = os.read(descriptor, 1 << 16)
-    except BlockingIOError:
-        return b""
-    if not data:
-        asyncio.get_running_loop().remove_reader(descriptor)
-    return data
+    data = pipe.read(1 << 16)
+    if data == b"":
+        asyncio.get_running_loop().remove_reader(pipe)
+    return data or b""
 
 
 def supervise(
@@ -258,8 +245,5 @@ def supervise(
         hung_s: s without a sign of life of a process that gave one (``BID_ALIVE``), after which it counts as hung.
         kill_s: s that the processes have to end in, once asked; then they are killed.
     """
-    printer = LogPrinter(logs, foreground, sys.stderr)
-    try:
-        return asyncio.run(Supervisor(printer, foreground, hung_s, kill_s).run(commands, env))
-    finally:
-        printer.close()
+    logs.mkdir(parents=True, exist_ok=True)
+    return asyncio.run(Supervisor(logs, foreground, hung_s, kill_s).run(commands, env))

@@ -340,7 +340,7 @@ def test_the_ports_of_a_ur_are_those_that_its_twin_serves():
 def test_the_command_line_runs_the_node_with_its_parameter_file(system, bundle, tmp_path):
     spec = system(bundle=bundle)["safety"]
     line = command_line(spec, tmp_path / "with a space")
-    assert "bid_ros.nodes.safety_node" in line and f"'{tmp_path}/with a space/safety.yaml'" in line
+    assert "-m bid_ros.nodes safety_node" in line and f"'{tmp_path}/with a space/safety.yaml'" in line
     written = yaml.safe_load((tmp_path / "with a space" / "safety.yaml").read_text())
     assert written == {"/safety": {"ros__parameters": dict(spec.parameters)}}
 
