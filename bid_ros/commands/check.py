@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
-
-if TYPE_CHECKING:
-    from bid_ros.system.check.finding import Finding
-    from bid_ros.system.folder import System
-    from bid_ros.system.run import RunArguments
-
+from bid_ros.robots.registry import ROBOTS
+from bid_ros.system.check.finding import Finding, tried
+from bid_ros.system.description import NodeSpec, describe
+from bid_ros.system.folder import System, find_system
+from bid_ros.system.run import RunArguments
 
 # Arguments of a run that change what there is to check.
 CHECKED = ("robot_ip", "acts", "decoder", "samples", "action_horizon", "bundle", "out", "namespace", "parameters")
@@ -40,8 +40,6 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check; return 1 if anything fails."""
-    from bid_ros.system.folder import find_system
-
     system, arguments = find_system(options.system), run_arguments(options)
     found: list[Finding] = []
     for finding in _findings(system, arguments):
@@ -70,27 +68,19 @@ def _findings(system: System, arguments: RunArguments) -> Iterator[Finding]:
     yield ros
     # What is wrong with a file was said above; what depends on it cannot be measured.
     with suppress(BidError):
-        drivers = _drivers(system)
+        library = ROBOTS.find(system.task.robot).library
+        drivers = (library,) if library else ()
         yield from _hardware(system, arguments, ros.state == "ok")
     yield from computer_findings(bool(arguments.robot_ip), drivers, Path(arguments.out).resolve())
 
 
 def _ros() -> Finding:
-    from bid_ros.system.check.finding import Finding
-
     try:
         from bid_ros.nodes.camera_probe import middleware
     except ImportError as error:
         return Finding("ROS", "fail", str(error), "install ROS 2 Jazzy and bid_msgs, and source the workspace")
     where = f"ROS_DOMAIN_ID {os.environ.get('ROS_DOMAIN_ID', '0')}"
     return Finding("ROS", "ok", f"{os.environ.get('ROS_DISTRO', 'no ROS_DISTRO')}, {middleware()}, {where}")
-
-
-def _drivers(system: System) -> tuple[str, ...]:
-    from bid_ros.robots.registry import ROBOTS
-
-    library = ROBOTS.find(system.task.robot).library
-    return (library,) if library else ()
 
 
 def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Finding]:
@@ -109,13 +99,19 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Fi
     topics = [item for item in cameras if item.source == "topic"]
     if ros:
         from bid_ros.nodes.camera_probe import vectors_of, watch_topics
-        from bid_ros.nodes.parameters import check_parameters
-        from bid_ros.system.check.finding import tried
-        from bid_ros.system.description import describe
 
         vectors = vectors_of(task)
         seen = watch_topics(topics, task, arguments.namespace) if topics or vectors else {}
         yield from (judge_camera(item, task, seen[item.name]) for item in topics)
         yield from (judge_vector(item, seen[item.name], twin) for item in vectors)
         nodes, advice = describe(system, arguments), f"correct {system.folder / 'nodes.yaml'}"
-        yield tried("parameters", lambda: f"{check_parameters(nodes)} of {len(nodes)} nodes", advice)
+        yield tried("parameters", lambda: f"{_parameters(nodes)} of {len(nodes)} nodes", advice)
+
+
+def _parameters(specs: Sequence[NodeSpec]) -> int:
+    """Hold the parameters of all nodes against their declarations; return their number. Raises BidError."""
+    from bid_ros.nodes.base import check_parameters
+
+    for spec in specs:
+        check_parameters(spec.name, import_module(f"bid_ros.nodes.{spec.executable}").PARAMETERS, spec.parameters)
+    return sum(len(spec.parameters) for spec in specs)

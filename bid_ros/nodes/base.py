@@ -13,11 +13,11 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from bid_msgs.msg import Heartbeat
+from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
@@ -51,16 +51,37 @@ class Parameter:
 
     def descriptor(self) -> ParameterDescriptor:
         """Return the descriptor that ``ros2 param describe`` shows."""
-        given: dict[str, Any] = {"description": self.description, "read_only": not self.changeable}
+        descriptor = ParameterDescriptor(description=self.description, read_only=not self.changeable)
         if self.minimum is not None and self.maximum is not None:
             number = type(self.default)
             ends = {"from_value": number(self.minimum), "to_value": number(self.maximum)}
-            given |= (
-                {"integer_range": [IntegerRange(**ends)]}
-                if number is int
-                else {"floating_point_range": [FloatingPointRange(**ends)]}
-            )
-        return ParameterDescriptor(**given)
+            if number is int:
+                descriptor.integer_range = [IntegerRange(**ends)]
+            else:
+                descriptor.floating_point_range = [FloatingPointRange(**ends)]
+        return descriptor
+
+
+def check_parameters(node: str, declared: Sequence[Parameter], given: Mapping[str, Any]) -> None:
+    """Hold the parameters that are given to a node against those that it declares.
+
+    Raises:
+        BidError: a parameter is unknown, has the wrong type or lies outside its range.
+    """
+    known = {parameter.name: parameter for parameter in declared}
+    for name, value in given.items():
+        if name not in known:
+            raise BidError(f"node '{node}' has no parameter '{name}'; valid are {', '.join(known)}")
+        parameter = known[name]
+        if _kind(value) != _kind(parameter.default):
+            raise BidError(f"parameter '{name}' of node '{node}' is {value!r}; valid is a {_kind(parameter.default)}")
+        if parameter.minimum is not None and parameter.maximum is not None:
+            check_range(f"node '{node}'", name, value, parameter.minimum, parameter.maximum, BidError)
+
+
+def _kind(value: Any) -> str:
+    kind = type(value).__name__
+    return f"{kind} of {type(value[0]).__name__}" if kind == "list" and value else kind
 
 
 class BidNode(Node):
@@ -106,9 +127,11 @@ class BidNode(Node):
             Parameter("robot", name, "whose system this is; messages of another are refused"),
             Parameter("frame_prefix", f"{name}/" if name else "", "precedes the name of every frame"),
         )
+        given = {name: parameter.value for name, parameter in self._parameter_overrides.items()}
+        own = [name for name in given if self.has_parameter(name) or name.startswith("qos_overrides.")]  # of ROS itself
+        check_parameters(self._role, parameters, {name: given[name] for name in given if name not in own})
         for parameter in parameters:
-            self._declare(parameter)
-        self._refuse_unknown(parameters)
+            self.declare_parameter(parameter.name, parameter.default, parameter.descriptor())
         self._sim_time = sim_time
         BidNode.change(self, {"use_sim_time": self.value("use_sim_time")})  # of a subclass, nothing is there yet
         self.add_on_set_parameters_callback(self._on_set)
@@ -212,21 +235,6 @@ class BidNode(Node):
 
     def close(self) -> None:
         """Release devices, files and threads. It is called once, after the executor has ended. Nodes override it."""
-
-    def _declare(self, parameter: Parameter) -> None:
-        try:
-            self.declare_parameter(parameter.name, parameter.default, parameter.descriptor())
-        except (InvalidParameterTypeException, InvalidParameterValueException) as error:
-            valid = "" if parameter.minimum is None else f"; valid is {parameter.minimum} to {parameter.maximum}"
-            kind = type(parameter.default).__name__
-            raise BidError(f"parameter '{parameter.name}' of node '{self._role}' must be a {kind}{valid}") from error
-
-    def _refuse_unknown(self, parameters: Sequence[Parameter]) -> None:
-        """Raise BidError for a given parameter that does not exist. ROS would ignore it."""
-        valid = [parameter.name for parameter in parameters]
-        for name in self._parameter_overrides:
-            if not self.has_parameter(name) and not name.startswith("qos_overrides."):
-                raise BidError(f"parameter '{name}' of node '{self._role}' is unknown; valid are {', '.join(valid)}")
 
     def _on_set(self, parameters: Sequence[Any]) -> SetParametersResult:
         try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -64,8 +66,7 @@ class CameraNode(BidNode):
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._newest_scene: TwinScene | None = None
-        self._scene_ready = threading.Condition()
+        self._newest_scene: SimpleQueue[TwinScene | None] = SimpleQueue()  # None ends the rendering
         self._scenes_dropped = 0
         self.create_timer(0.5, self._watch)
 
@@ -78,8 +79,7 @@ class CameraNode(BidNode):
     def close(self) -> None:
         """End the device threads."""
         self._stop.set()
-        with self._scene_ready:
-            self._scene_ready.notify_all()
+        self._newest_scene.put(None)
         for thread in self._threads:
             thread.join(timeout=2.0)
 
@@ -131,11 +131,10 @@ class CameraNode(BidNode):
             self._report(str(error))
 
     def _on_scene(self, message: TwinScene) -> None:
-        with self._scene_ready:
-            if self._newest_scene is not None:
-                self._scenes_dropped += 1
-            self._newest_scene = message
-            self._scene_ready.notify()
+        with suppress(Empty):
+            self._newest_scene.get_nowait()
+            self._scenes_dropped += 1
+        self._newest_scene.put(message)
 
     def _render(self, cameras: list[CameraConfig]) -> None:
         """Render in the one thread that owns the GL context. Only the newest scene is rendered."""
@@ -145,12 +144,7 @@ class CameraNode(BidNode):
 
         height, width, _ = self._features[cameras[0].name].shape
         renderer = SceneRenderer(scene_model(self._task), width, height, [camera.name for camera in cameras])
-        while not self._stop.is_set():  # the context is freed with the process
-            with self._scene_ready:
-                self._scene_ready.wait_for(lambda: self._newest_scene is not None or self._stop.is_set())
-                scene, self._newest_scene = self._newest_scene, None
-            if scene is None:
-                continue
+        while scene := self._newest_scene.get():  # the context is freed with the process
             mocap_pos = np.array(scene.mocap_pos).reshape(-1, 3)
             mocap_quat = np.array(scene.mocap_quat).reshape(-1, 4)
             images = renderer.render(np.array(scene.qpos), mocap_pos, mocap_quat)

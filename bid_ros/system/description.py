@@ -131,23 +131,18 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "required": [acting, "safety"],
         "company_wait_s": COMPANY_S,
     }
+    acts = {**vars(run.policy), "seed": arguments.seed} if run.acts == POLICY else {"device": run.acts}
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
         NodeSpec("safety", "safety_node", {**task, "required": ["camera", acting, "arm"]}),
         NodeSpec("arm", "arm_node", arm),
-        NodeSpec(acting, f"{acting}_node", {**task, **_acting(run)}),
+        NodeSpec(acting, f"{acting}_node", {**task, **acts}),
         *([NodeSpec("recorder", "recorder_node", {**task, "bag": str(run.out / "bag")})] if arguments.record else []),
         *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
     ]
     company = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
     return [*nodes, NodeSpec("episode", "episode_node", {**task, **_episode(run), "nodes": company})]
-
-
-def _acting(run: Run) -> dict[str, Any]:
-    if run.acts != POLICY:
-        return {"device": run.acts}
-    return {**vars(run.policy), "seed": run.arguments.seed}
 
 
 def _episode(run: Run) -> dict[str, Any]:

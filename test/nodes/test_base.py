@@ -58,7 +58,7 @@ def test_a_parameter_that_a_node_does_not_have_is_refused(bench, root):
     bench.start("safety", {"task": str(root / "config" / "franka_place" / "task.yaml"), "late_limt": 7})
     status, output = bench.finish("safety")
     assert status == 2 and output.count("error: ") == 1 and "Traceback" not in output
-    assert "parameter 'late_limt' of node 'safety' is unknown; valid are task, required" in output
+    assert "node 'safety' has no parameter 'late_limt'; valid are task, required" in output
 
 
 class Process:
