@@ -14,11 +14,6 @@ SYSTEM_HELP = "a system's folder, or the name of a shipped one: franka_place or 
 POLICY_ARGUMENTS = ("decoder", "samples", "action_horizon", "moving", "episodes", "seed", "bundle")
 
 
-def add_namespace_argument(parser: argparse.ArgumentParser) -> None:
-    """Add which of several running systems is meant."""
-    parser.add_argument("--namespace", default="", help="namespace of the system, such as /left (default: the root)")
-
-
 def add_run_arguments(
     parser: argparse.ArgumentParser,
     only: Collection[str] = (),

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bid_ros.commands.tasks import recorded, task_file_of_bags, task_of_bags
+from bid_ros.commands.tasks import recorded, task_file_of_bags
 from bid_ros.core.task import load_task
 
 
@@ -83,7 +83,7 @@ def run_motion(options: argparse.Namespace) -> int:
     """Compare the commanded motion of a run with the limits."""
     from bid_ros.views.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
 
-    limits = task_of_bags(options.task, [Path(options.bag)]).limits
+    limits = load_task(task_file_of_bags(options.task, [Path(options.bag)])).limits
     motion = read_commanded(Path(options.bag))
     report = commanded_report(motion, limits)
     print(json.dumps(report) if options.json else commanded_table(report))

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bid_ros.commands.tasks import task_of, task_of_bags
+from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
+from bid_ros.core.task import load_task
 
 if TYPE_CHECKING:
     from bid_ros.recording.build_dataset import BagReport
@@ -75,7 +76,7 @@ def run_dataset(options: argparse.Namespace) -> int:
         raise BidError(
             f"there is no bag in {', '.join(options.bags)}; valid are bags, or folders that hold runs with one"
         )
-    task = task_of_bags(options.task, bags)
+    task = load_task(task_file_of_bags(options.task, bags))
     out = Path(options.out)
     dataset = build_dataset(bags, task, progress=_report, cache=out.parent / "parts")
     dataset.save(out)
@@ -102,12 +103,8 @@ def run_train(options: argparse.Namespace) -> int:
     from bid_ros.recording.dataset import Dataset
 
     config = TrainConfig(
-        steps=options.steps,
+        **{name: getattr(options, name) for name in ("steps", "batch", "seed", "device", "action_reference")},
         weak_steps=options.weak_steps or max(1, options.steps // 10),
-        batch=options.batch,
-        seed=options.seed,
-        device=options.device,
-        action_reference=options.action_reference,
         network=NetworkConfig(widths=tuple(options.widths), condition=options.condition),
         augment=AugmentConfig(state=options.state_noise),
         diffusion=DiffusionConfig(prediction=options.prediction),

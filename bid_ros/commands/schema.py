@@ -42,12 +42,13 @@ def run(options: argparse.Namespace) -> int:
 
 def schema_text(name: str) -> str:
     """Return the content of a schema file. Raises ArmError for ``robot-`` with the name of no robot."""
-    schema = _robot(name.removeprefix("robot-")) if name.startswith("robot-") else _MADE[name]()
+    if name.startswith("robot-"):
+        schema = with_twin(json_schema(ROBOTS.find(name.removeprefix("robot-")).config))
+    elif name in ("cameras", "nodes"):
+        schema = _cameras() if name == "cameras" else _nodes()
+    else:
+        schema = json_schema({"task": Task, "system": SystemSettings}[name])
     return json.dumps({"$schema": DIALECT, **schema}, indent=1) + "\n"
-
-
-def _robot(name: str) -> dict[str, Any]:
-    return with_twin(json_schema(ROBOTS.find(name).config))
 
 
 def _cameras() -> dict[str, Any]:
@@ -75,11 +76,3 @@ def _parameter(parameter: Any) -> dict[str, Any]:
     ends = {"minimum": parameter.minimum, "maximum": parameter.maximum}
     said = {"description": parameter.description, "default": parameter.default}
     return {"type": TYPES[type(parameter.default)], **said, **{end: at for end, at in ends.items() if at is not None}}
-
-
-_MADE: Final = {
-    "task": lambda: json_schema(Task),
-    "system": lambda: json_schema(SystemSettings),
-    "cameras": _cameras,
-    "nodes": _nodes,
-}

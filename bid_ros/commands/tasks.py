@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +33,8 @@ def task_of(named: str, made_for: str, what: str) -> Task:
     return load_task(_file_of(named, made_for, what))
 
 
-def task_of_bags(named: str, bags: Sequence[Path]) -> Task:
-    """Return the task of ``--task``, or else of the recorded runs (at least one bag). Raises as below."""
-    return load_task(task_file_of_bags(named, bags))
-
-
 def task_file_of_bags(named: str, bags: Sequence[Path]) -> Path:
-    """Return the path of the file of :func:`task_of_bags`. Raises BidError if there is none."""
+    """Return the task file of ``--task``, or else of the recorded runs (at least one bag). Raises BidError for none."""
     return _file_of(named, "" if named else recorded_task(bags), str(bags[0]))
 
 
@@ -52,7 +47,7 @@ def _file_of(named: str, made_for: str, what: str) -> Path:
         raise BidError(f"{what} is of the task '{made_for}': {error}; name its file with --task") from error
 
 
-def recorded_task(bags: Iterable[Path]) -> str:
+def recorded_task(bags: Sequence[Path]) -> str:
     """Return the task of recorded runs, from the ``run.json`` beside their bags: its system's folder, or its name.
 
     A run that was killed has no ``run.json``. The others count for it.
@@ -60,10 +55,10 @@ def recorded_task(bags: Iterable[Path]) -> str:
     Raises:
         BidError: no ``run.json`` names a task, or they name different ones.
     """
-    files = {bag.parent / "run.json": recorded(bag) for bag in bags}
-    names = {_said(content): file for file, content in files.items() if _said(content)}
+    names = {_said(recorded(bag)): bag.parent / "run.json" for bag in bags}
+    unsaid = names.pop("", None)
     if not names:
-        where = f"{next(iter(files))} does not say" if len(files) == 1 else "no run.json beside the bags says"
+        where = f"{unsaid} does not say" if len(set(bags)) == 1 else "no run.json beside the bags says"
         raise BidError(f"{where} which task was recorded; give it with --task")
     if len(names) > 1:
         said = " and ".join(f"'{name}' ({file})" for name, file in sorted(names.items()))

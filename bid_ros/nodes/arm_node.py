@@ -25,7 +25,6 @@ from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.robots.base import ArmInfo, ArmState
 from bid_ros.robots.registry import build_arm, load_arm_config
-from bid_ros.safety import Grants
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -61,7 +60,6 @@ class ArmNode(BidNode):
         self._servo = ChunkServo(self._task, ServoConfig(lookahead_s=self.value("lookahead_s")))
         self._watched = frozenset(self.value("required"))
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
-        self._grants = Grants()
         self._lock = threading.Lock()
         self._fault = ""
         self._commanded = False
@@ -84,10 +82,10 @@ class ArmNode(BidNode):
         self._connect(time.monotonic() + self.value("connect_wait_s"))
         self._arm.start()
         self._begin(self._arm.state())
-        subscribe_grants(self, self._grants, lock=self._lock)
+        self._grants = subscribe_grants(self, lock=self._lock)
         self.subscribe(topics.SAFETY_CHUNK, self._on_chunk)
         self.subscribe(topics.SAFETY_STATE, self._on_safety)
-        self.create_service(Trigger, topics.ARM_RESET, self._on_reset)
+        self.serve(Trigger, topics.ARM_RESET, self._on_reset)
         self._thread = PeriodicThread(
             "servo", round(1e9 / self.value("rate_hz")), self._control, tolerance_ns=20_000_000, on_error=self._fail
         )
@@ -160,21 +158,18 @@ class ArmNode(BidNode):
             if message.node in self._watched:
                 self._deadlines.beat(message.node, time.monotonic_ns())
 
-    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_reset(self, _: Trigger.Request) -> tuple[bool, str]:
         with self._lock:
             expired = self._deadlines.expired(time.monotonic_ns())
         if expired is not None:
-            response.message = f"not reset: no sign of life from '{expired.name}' for {expired.age_s:.2f} s"
-            return response
+            return False, f"not reset: no sign of life from '{expired.name}' for {expired.age_s:.2f} s"
         if self._fault:
             self._recover()
         with self._lock:
             if not self._fault:
                 self._servo.reset()
-        response.success = not self._fault
-        response.message = self._fault or "holding"
-        self.get_logger().info(f"reset: {response.message}")
-        return response
+        self.get_logger().info(f"reset: {self._fault or 'holding'}")
+        return not self._fault, self._fault or "holding"
 
     def _recover(self) -> None:
         """Recover the robot from an error. Only a reset by a person calls this."""

@@ -189,6 +189,15 @@ class BidNode(Node):
 
         self.create_subscription(message_type(topic.type_name), name, refuse_foreign, profile(topic.qos))
 
+    def serve(self, kind: Any, name: str, work: Callable[[Any], tuple[bool, str]]) -> None:
+        """Offer a service. ``work`` takes a request and returns ``success`` and ``message`` of the response."""
+
+        def answer(request: Any, response: Any) -> Any:
+            response.success, response.message = work(request)
+            return response
+
+        self.create_service(kind, name, answer)
+
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return (healthy, summary, values) for ``/diagnostics``. Nodes override it."""
         return True, "running", {}

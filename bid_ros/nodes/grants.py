@@ -16,18 +16,17 @@ from bid_ros.safety import Grants
 
 def subscribe_grants(
     node: BidNode,
-    grants: Grants,
     changed: Callable[[], None] = lambda: None,
     lock: AbstractContextManager[object] | None = None,
-) -> None:
-    """Keep ``grants`` up to date. A grant that is not valid is refused with a warning.
+) -> Grants:
+    """Return the grants of motion, which are kept up to date. One that is not valid is refused with a warning.
 
     Args:
         node: the subscriber.
-        grants: takes each grant, at the steady time of its arrival.
         changed: called after each grant, with the lock held.
-        lock: lock of ``grants``. None: only the executor's thread uses it.
+        lock: lock of the grants. None: only the executor's thread uses it.
     """
+    grants = Grants()
 
     def take(message: Grant) -> None:
         with lock or nullcontext():
@@ -39,3 +38,4 @@ def subscribe_grants(
             changed()
 
     node.subscribe(GRANT, take)
+    return grants

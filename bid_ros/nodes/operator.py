@@ -172,20 +172,18 @@ class RobotOperator(Operator):
     def __init__(self, node: SequenceNode, task: Task) -> None:
         super().__init__(node, task, None)
         self._started = threading.Event()
-        node.create_service(Trigger, EPISODE_START, self._on_start)
-        node.create_service(SetBool, EPISODE_OUTCOME, self._on_outcome)
+        node.serve(Trigger, EPISODE_START, self._on_start)
+        node.serve(SetBool, EPISODE_OUTCOME, self._on_outcome)
 
     def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
         self._started.clear()
         print(f"{self._setup.request}, then start the episode with: bid operator", flush=True)
         self._node.hold(start, DOWN, self._setup.open_width, self._started.is_set, PERSON_S, "the start")
 
-    def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_start(self, _: Trigger.Request) -> tuple[bool, str]:
         self._started.set()
-        response.success = True
-        return response
+        return True, ""
 
-    def _on_outcome(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+    def _on_outcome(self, request: SetBool.Request) -> tuple[bool, str]:
         self._outcome = "success" if request.data else "failure"
-        response.success = True
-        return response
+        return True, ""

@@ -12,7 +12,7 @@ from typing import Any
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ObservationError
-from bid_ros.core.observation import ObservationBuffer
+from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
@@ -24,7 +24,6 @@ from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import load_policy
-from bid_ros.safety import Grants
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -72,7 +71,6 @@ class PolicyNode(BidNode):
         self._buffer = ObservationBuffer(self._task)
         self._lock = threading.Condition()
         self._complete_ns: dict[int, int] = {}
-        self._grants = Grants()
         self._granted = False
         self._episode = 0
         self._decided_episode = 0
@@ -84,7 +82,7 @@ class PolicyNode(BidNode):
         self._chunks = self.advertise(POLICY_CHUNK)
         self._decisions = self.advertise(DECISION)
         subscribe_features(self, self._task, self._observe)
-        subscribe_grants(self, self._grants, self._on_grant, self._lock)
+        self._grants = subscribe_grants(self, self._on_grant, self._lock)
         self._thread = PeriodicThread(
             "decide",
             self._task.dt_ns,
@@ -181,17 +179,10 @@ class PolicyNode(BidNode):
 
     def _decide(self, tick: Tick) -> None:
         self._missed += tick.skipped
-        with self._lock:
-            self._lock.wait_for(self._has_fresh_news, timeout=self.value("frame_wait_ms") / 1e3)
-            try:
-                observation = self._buffer.assemble()
-            except ObservationError as error:
-                self._waiting = str(error)
-                self._missed += 1
-                return
-            complete_ns = self._complete_ns.get(observation.stamp_ns, time.monotonic_ns())
-        if observation.stamp_ns <= self._last_stamp:
-            self._waiting = "no new camera frames since the last decision"
+        try:
+            observation, complete_ns = self._newest()
+        except ObservationError as error:
+            self._waiting = str(error)
             self._missed += 1
             return
         self._waiting = ""
@@ -213,6 +204,19 @@ class PolicyNode(BidNode):
         times = {"observation_age_ms": age_ms, "decision_ms": decision_ms}
         self._decisions.publish(decision_to_message(record, self._task, **said, **times))
         self._sequence += 1
+
+    def _newest(self) -> tuple[Observation, int]:
+        """Wait for frames; return the newest observation, and the steady time of its completion in ns.
+
+        Raises:
+            ObservationError: something is missing, or there are no new frames.
+        """
+        with self._lock:
+            self._lock.wait_for(self._has_fresh_news, timeout=self.value("frame_wait_ms") / 1e3)
+            observation = self._buffer.assemble()
+            if observation.stamp_ns <= self._last_stamp:
+                raise ObservationError("no new camera frames since the last decision")
+            return observation, self._complete_ns.get(observation.stamp_ns, time.monotonic_ns())
 
     def _has_fresh_news(self) -> bool:
         stamp = self._buffer.stamp_ns()

@@ -14,7 +14,7 @@ PERIOD_S: Final = 0.05
 PRIORITY: Final = 10  # steps of niceness above the node: a busy computer must not look like a dead node
 
 
-class Pulse:
+class Pulse(PeriodicThread):
     """Sends a heartbeat every 50 ms while the work of a node is younger than a limit.
 
     A heartbeat proves two things: the process runs, and its work made a step within the last ``limit_s``. Whoever
@@ -27,28 +27,20 @@ class Pulse:
     """
 
     def __init__(self, send: Callable[[float], None], limit_s: float) -> None:
+        super().__init__("pulse", round(PERIOD_S * NANOSECONDS), self._tick)
         self._send = send
         self.limit_s = limit_s
         self._worked_ns: int | None = None
-        self._raised = False
-        self._thread = PeriodicThread("pulse", round(PERIOD_S * NANOSECONDS), self._tick)
 
     def worked(self) -> None:
         """Note a step of the work. The first one begins the heartbeats. Any thread may call it."""
         self._worked_ns = time.monotonic_ns()
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the heartbeats."""
-        self._thread.stop()
+    def _run(self) -> None:
+        raise_thread_priority(PRIORITY)
+        super()._run()
 
     def _tick(self, _: Tick) -> None:
-        if not self._raised:
-            self._raised = True
-            raise_thread_priority(PRIORITY)
         if self._worked_ns is None:
             return
         age_s = (time.monotonic_ns() - self._worked_ns) / NANOSECONDS

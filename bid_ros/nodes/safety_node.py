@@ -18,7 +18,7 @@ from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESE
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.safety import PRIORITY, Arbiter, Envelope, Grants, Verdict, Watchdog, WatchdogConfig, refused
+from bid_ros.safety import PRIORITY, Arbiter, Envelope, Verdict, Watchdog, WatchdogConfig, refused
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -43,7 +43,6 @@ class SafetyNode(BidNode):
         self._task = self.load_task()
         self._envelope = Envelope(self._task)
         self._arbiter = Arbiter()
-        self._grants = Grants()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(
             WatchdogConfig(deadlines, late_limit=self.value("late_limit"), settle_s=self.value("settle_s"))
@@ -56,11 +55,11 @@ class SafetyNode(BidNode):
         self._states = self.advertise(SAFETY_STATE)
         for source in PRIORITY:
             self.subscribe(chunk_topic(source), partial(self._on_chunk, source))
-        subscribe_grants(self, self._grants, self._on_grant)
+        self._grants = subscribe_grants(self, self._on_grant)
         self.subscribe(TOOL_POSE, self._on_pose)
         self.subscribe(ARM_STATUS, self._on_status)
         self.subscribe(HEARTBEAT, self._on_heartbeat)
-        self.create_service(Trigger, SAFETY_RESET, self._on_reset)
+        self.serve(Trigger, SAFETY_RESET, self._on_reset)
         self.create_timer(0.02, self._tick)
         self.create_timer(0.1, self._publish_state)
 
@@ -138,13 +137,11 @@ class SafetyNode(BidNode):
             self.get_logger().error(f"stopped: {self._watchdog.reason}")
             self._publish_state()
 
-    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_reset(self, _: Trigger.Request) -> tuple[bool, str]:
         refusal = self._watchdog.reset(time.monotonic_ns())
-        response.success = not refusal
-        response.message = refusal or "running"
-        self.get_logger().info(f"reset: {response.message}")
+        self.get_logger().info(f"reset: {refusal or 'running'}")
         self._publish_state()
-        return response
+        return not refusal, refusal or "running"
 
     def _publish_state(self) -> None:
         watchdog = self._watchdog

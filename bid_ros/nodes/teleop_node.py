@@ -17,7 +17,6 @@ from bid_ros.core.topics import BODIES, EPISODE_EVENT, TELEOP_CHUNK, TOOL_POSE, 
 from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.safety import Grants
 from bid_ros.teleop.base import Start
 from bid_ros.teleop.registry import find_device
 
@@ -41,13 +40,12 @@ class TeleopNode(BidNode):
         self._driving = False
         self._bodies: dict[str, NDArray[np.float64]] = {}
         self._tool: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-        self._grants = Grants()
         self._chunks = self.advertise(TELEOP_CHUNK)
         self.subscribe(TOOL_POSE, self._on_tool)
         for name in self._names:
             self.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
         self.subscribe(EPISODE_EVENT, self._on_event)
-        subscribe_grants(self, self._grants)
+        self._grants = subscribe_grants(self)
         self.create_timer(1.0 / self.value("rate_hz"), self._publish)
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:

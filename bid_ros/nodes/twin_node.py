@@ -38,7 +38,7 @@ class TwinNode(BidNode):
         self._thread: PeriodicThread | None = None
         self._scenes = self.advertise(TWIN_SCENE, SCENES)
         self._bodies = {name: self.advertise(body_topic(name), BODIES) for name in self._twin.bodies}
-        self.create_service(ResetEpisode, TWIN_RESET, self._on_reset)
+        self.serve(ResetEpisode, TWIN_RESET, self._on_reset)
         self.subscribe(EPISODE_EVENT, self._on_event)
 
     def begin(self) -> None:
@@ -64,13 +64,12 @@ class TwinNode(BidNode):
             self._thread.stop()
         self._twin.stop()
 
-    def _on_reset(self, request: ResetEpisode.Request, response: ResetEpisode.Response) -> ResetEpisode.Response:
+    def _on_reset(self, request: ResetEpisode.Request) -> tuple[bool, str]:
         try:
             self._twin.reset(int(request.seed), float(request.cup_speed))
-            response.success, response.message = True, "the scene is laid out"
         except BidError as error:
-            response.success, response.message = False, str(error)
-        return response
+            return False, str(error)
+        return True, "the scene is laid out"
 
     def _on_event(self, event: EpisodeEvent) -> None:
         if event.kind == EpisodeEvent.START:
