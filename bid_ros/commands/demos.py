@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Record the missing demonstrations. Return 0 when complete."""
     system = find_system(options.system)
     demonstrator = find_demonstrator(system.task)
-    out = Path(options.out or f"data/demos/{system.name}")
+    out = Path(options.out or f"data/demos/{system.folder.name}")
     for label, wanted in _wanted(options.count, demonstrator).items():
         done, attempted = _count(out, label)
         attempts_left = 3

@@ -39,7 +39,7 @@ COMMAND_PRIORITY, HARDWARE_PRIORITY = 10, 5
 class Parameter:
     """A declared node parameter: name, default (its type is the parameter's), description, valid range of numbers.
 
-    A node reads its parameters once. Only one that is ``changeable`` may be set while it runs.
+    A node reads its parameters once. Only one that is ``changeable`` in its class may be set while it runs.
     """
 
     name: str
@@ -47,11 +47,10 @@ class Parameter:
     description: str
     minimum: float | None = None
     maximum: float | None = None
-    changeable: bool = False
 
-    def descriptor(self) -> ParameterDescriptor:
+    def descriptor(self, changeable: bool) -> ParameterDescriptor:
         """Return the descriptor that ``ros2 param describe`` shows."""
-        descriptor = ParameterDescriptor(description=self.description, read_only=not self.changeable)
+        descriptor = ParameterDescriptor(description=self.description, read_only=not changeable)
         if self.minimum is not None and self.maximum is not None:
             number = type(self.default)
             ends = {"from_value": number(self.minimum), "to_value": number(self.maximum)}
@@ -89,6 +88,7 @@ class BidNode(Node):
 
     Attributes:
         outlives: topics. When asked to end, the node waits until nobody publishes them any more, 3 s at most.
+        changeable: names of the parameters that may be set while the node runs; :meth:`change` takes them.
         ended: whether the node was asked to end, or ends by itself.
         worked: call it at each step of the node's work. :class:`bid_ros.nodes.pulse.Pulse` tells what for.
         robot: name of the robot of this node's system.
@@ -106,6 +106,7 @@ class BidNode(Node):
     """
 
     outlives: Sequence[str] = ()
+    changeable: Sequence[str] = ()
 
     def __init__(
         self,
@@ -131,7 +132,8 @@ class BidNode(Node):
         own = [name for name in given if self.has_parameter(name) or name.startswith("qos_overrides.")]  # of ROS itself
         check_parameters(self._role, parameters, {name: given[name] for name in given if name not in own})
         for parameter in parameters:
-            self.declare_parameter(parameter.name, parameter.default, parameter.descriptor())
+            descriptor = parameter.descriptor(parameter.name in self.changeable)
+            self.declare_parameter(parameter.name, parameter.default, descriptor)
         self._sim_time = sim_time
         BidNode.change(self, {"use_sim_time": self.value("use_sim_time")})  # of a subclass, nothing is there yet
         self.add_on_set_parameters_callback(self._on_set)

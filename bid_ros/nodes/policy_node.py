@@ -28,17 +28,8 @@ from bid_ros.policy.registry import load_policy
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bundle", "", "folder of the policy bundle"),
-    Parameter(
-        "decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md", changeable=True
-    ),
-    Parameter(
-        "samples",
-        16,
-        "N, strong samples a decision; as many weak ones if the bundle has a weak policy",
-        1,
-        256,
-        changeable=True,
-    ),
+    Parameter("decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md"),
+    Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
     Parameter("runtime", "auto", "network runtime: auto, openvino or onnx"),
     Parameter("threads", 1, "inference threads", 1, 64),
@@ -50,12 +41,13 @@ PARAMETERS = (
     ),
 )
 SOURCE = "policy"
-CHOICE = ("decoder", "samples")
 STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then there is no heartbeat
 
 
 class PolicyNode(BidNode):
     """Keeps the decision memory, and publishes one chunk a decision while granted. See :data:`PARAMETERS`."""
+
+    changeable = ("decoder", "samples")
 
     def __init__(self) -> None:
         super().__init__("policy", PARAMETERS, work_limit_s=STALLED_S)
@@ -63,7 +55,7 @@ class PolicyNode(BidNode):
         self.pulse.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
         self._bundle = load_bundle(Path(self.value("bundle")), load_task(self.value("task")))
         self._policy = load_policy(self._bundle, self._task, self.value("runtime"), self.value("threads"))
-        self._choice = {name: self.value(name) for name in CHOICE}
+        self._choice = {name: self.value(name) for name in self.changeable}
         self._decoder = self._build_decoder(self._choice)
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"))
         self._policy.warm_up(self.value("samples"))
@@ -118,7 +110,7 @@ class PolicyNode(BidNode):
             BidError: a value is not possible. Then no parameter changes.
         """
         super().change(values)
-        choice = {**self._choice, **{name: values[name] for name in CHOICE if name in values}}
+        choice = {**self._choice, **{name: values[name] for name in self.changeable if name in values}}
         if choice == self._choice:
             return
         decoder = self._build_decoder(choice)

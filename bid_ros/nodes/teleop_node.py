@@ -18,7 +18,7 @@ from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.teleop.base import Start
-from bid_ros.teleop.registry import find_device
+from bid_ros.teleop.registry import DEVICES
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -35,7 +35,7 @@ class TeleopNode(BidNode):
     def __init__(self) -> None:
         super().__init__("teleop", PARAMETERS)
         self._task = self.load_task()
-        found = find_device(self.value("device"))
+        found = DEVICES.find(self.value("device"))
         self._names, self._device = found.bodies(self._task), found.build(self._task)
         self._driving = False
         self._bodies: dict[str, NDArray[np.float64]] = {}

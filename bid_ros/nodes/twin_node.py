@@ -35,7 +35,8 @@ class TwinNode(BidNode):
         task = self.load_task()
         self._frame = task.base_frame
         self._twin = build_twin(task, self.value("address"))
-        self._thread: PeriodicThread | None = None
+        period_ns, failed = round(1e9 / self.value("scene_rate_hz")), partial(self.thread_ended, "the scene thread")
+        self._thread = PeriodicThread("scene", period_ns, self._publish, on_error=failed)
         self._scenes = self.advertise(TWIN_SCENE, SCENES)
         self._bodies = {name: self.advertise(body_topic(name), BODIES) for name in self._twin.bodies}
         self.serve(ResetEpisode, TWIN_RESET, self._on_reset)
@@ -47,9 +48,6 @@ class TwinNode(BidNode):
         gc.collect()
         gc.freeze()
         self._twin.start()
-        period_ns = round(1e9 / self.value("scene_rate_hz"))
-        failed = partial(self.thread_ended, "the scene thread")
-        self._thread = PeriodicThread("scene", period_ns, self._publish, on_error=failed)
         self._thread.start()
         self.get_logger().info(f"twin serves {self._twin.hostname}")
 
@@ -60,8 +58,7 @@ class TwinNode(BidNode):
 
     def close(self) -> None:
         """End the simulation."""
-        if self._thread is not None:
-            self._thread.stop()
+        self._thread.stop()
         self._twin.stop()
 
     def _on_reset(self, request: ResetEpisode.Request) -> tuple[bool, str]:

@@ -22,7 +22,7 @@ from bid_ros.system.ending import SUPERVISOR
 from bid_ros.system.folder import POLICY, PolicySettings, System, load_parameters
 from bid_ros.system.middleware import middleware_environment
 from bid_ros.system.run import RunArguments
-from bid_ros.teleop.registry import find_device
+from bid_ros.teleop.registry import DEVICES
 
 COMPANY_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
 LARGEST_DOMAIN: Final = 232  # ROS 2's
@@ -71,11 +71,6 @@ class Run:
         """The node that drives the arm."""
         return POLICY if self.acts == POLICY else "teleop"
 
-    @property
-    def out(self) -> Path:
-        """Folder for everything the run writes."""
-        return Path(self.arguments.out).resolve()
-
 
 def describe(system: System, arguments: RunArguments) -> list[NodeSpec]:
     """Return the nodes of a system.
@@ -103,7 +98,7 @@ def decided(system: System, arguments: RunArguments) -> Run:
     """Return a run whose settings are resolved. Raises BidError as :func:`describe`."""
     acts = arguments.acts or system.settings.acts
     if acts != POLICY:
-        find_device(acts).check(system.task, arguments.styles, twin=not arguments.robot_ip)
+        DEVICES.find(acts).check(system.task, arguments.styles, twin=not arguments.robot_ip)
     elif arguments.styles:
         raise BidError(f"styles are {', '.join(arguments.styles)}, but {acts} acts; valid with acts: scripted")
     given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
@@ -116,6 +111,7 @@ def decided(system: System, arguments: RunArguments) -> Run:
 
 def _nodes(run: Run) -> list[NodeSpec]:
     system, arguments, acting = run.system, run.arguments, run.acting
+    out = Path(arguments.out).resolve()
     task = {"task": str(system.file("task.yaml"))}
     cameras = {**task, "cameras": str(system.file("cameras.yaml")), "twin": run.twin}
     if run.twin:
@@ -138,7 +134,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
         NodeSpec("safety", "safety_node", {**task, "required": ["camera", acting, "arm"]}),
         NodeSpec("arm", "arm_node", arm),
         NodeSpec(acting, f"{acting}_node", {**task, **acts}),
-        *([NodeSpec("recorder", "recorder_node", {**task, "bag": str(run.out / "bag")})] if arguments.record else []),
+        *([NodeSpec("recorder", "recorder_node", {**task, "bag": str(out / "bag")})] if arguments.record else []),
         *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
     ]
     company = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
@@ -155,7 +151,7 @@ def _episode(run: Run) -> dict[str, Any]:
         "moving": float(run.moving),
         "twin": run.twin,
         "acting": run.acting,
-        "out": str(run.out),
+        "out": str(Path(arguments.out).resolve()),
         "record_rest": 0.0 if policy else 1.0,
     }
 

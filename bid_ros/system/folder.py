@@ -110,11 +110,6 @@ class System:
     folder: Path
     settings: SystemSettings
 
-    @property
-    def name(self) -> str:
-        """Name of the folder."""
-        return self.folder.name
-
     @cached_property
     def task(self) -> Task:
         """The task. Raises TaskError if its file is not valid."""

@@ -26,8 +26,7 @@ def raise_priority(by: int) -> None:
     Args:
         by: steps of niceness. 0 only passes the niceness on to the session.
     """
-    with suppress(PermissionError):
-        os.nice(-by)
+    raise_thread_priority(by)  # of the main thread, which is that of the process
     if os.getsid(0) == os.getpid():
         with suppress(OSError):  # without autogroups this file does not exist, and the niceness counts everywhere
             AUTOGROUP.write_text(str(os.nice(0)))

@@ -11,6 +11,7 @@ from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
 
+_VALID: Final = {int: "is a whole number", float: "is a number", bool: "are true and false"}
 LOG_LEVELS: Final = ("debug", "info", "warn", "error", "fatal")
 
 
@@ -85,12 +86,7 @@ def _parse(name: str, text: str) -> Any:
     kind = argument_kind(name)
     if kind is tuple:
         return tuple(text.replace(",", " ").split())
-    if kind is bool:
-        if text.lower() not in ("true", "false"):
-            raise BidError(f"{name} is '{text}'; valid are true and false")
-        return text.lower() == "true"
     try:
-        return kind(text)
-    except ValueError:
-        valid = {int: "a whole number", float: "a number"}[kind]
-        raise BidError(f"{name} is '{text}'; valid is {valid}") from None
+        return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
+    except (KeyError, ValueError):
+        raise BidError(f"{name} is '{text}'; valid {_VALID[kind]}") from None

@@ -37,7 +37,7 @@ class Start:
 
 
 class TeleopDevice(Protocol):
-    """A device. One thread uses it."""
+    """A device. One thread uses it. A class that names this one as its base need not say that it releases nothing."""
 
     def begin(self, start: Start) -> None:
         """Take the arm at the start of an episode; raises BidError if the device cannot drive it."""

@@ -9,15 +9,15 @@ import numpy as np
 from bid_ros.control.trajectory import Array, MotionLimits, Move, Trajectory
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.task import Task
-from bid_ros.teleop.base import DeviceDescriptor, Start
+from bid_ros.teleop.base import DeviceDescriptor, Start, TeleopDevice
 
 SPEED: Final = MotionLimits(0.05, 0.2, 2.0)  # m/s, m/s^2, m/s^3
 CORNERS: Final = ((0.0, 0.06, 0.0), (0.0, 0.06, 0.04), (0.0, -0.06, 0.04), (0.0, -0.06, 0.0), (0.0, 0.0, 0.0))
 MARGIN: Final = 0.01  # m that the tool stays inside the workspace
 
 
-class ExerciseDevice:
-    """A :class:`bid_ros.teleop.base.TeleopDevice` that moves the tool around a rectangle of 12 by 4 cm at 5 cm/s.
+class ExerciseDevice(TeleopDevice):
+    """Moves the tool around a rectangle of 12 by 4 cm at 5 cm/s.
 
     The tool keeps its rotation, and the gripper stays open. In a smaller workspace the rectangle is smaller.
 
@@ -58,9 +58,6 @@ class ExerciseDevice:
     def end(self) -> None:
         """Forget the round."""
         self._round = None
-
-    def close(self) -> None:
-        """Do nothing: there is no device to release."""
 
 
 DEVICE = DeviceDescriptor("exercise", ExerciseDevice)

@@ -10,8 +10,3 @@ from bid_ros.teleop.base import DeviceDescriptor
 DEVICES: Final[Registry[DeviceDescriptor]] = Registry(
     "teleoperation device", "bid_ros.teleop", lambda: collect(__package__, "DEVICE")
 )
-
-
-def find_device(name: str) -> DeviceDescriptor:
-    """Return the device of a name. Raises BidError if there is none."""
-    return DEVICES.find(name)

@@ -6,11 +6,11 @@ from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import Task
 from bid_ros.tasks.registry import find_demonstrator
-from bid_ros.teleop.base import DeviceDescriptor, Start
+from bid_ros.teleop.base import DeviceDescriptor, Start, TeleopDevice
 
 
-class ScriptedDevice:
-    """A :class:`bid_ros.teleop.base.TeleopDevice` that demonstrates a task in the style of the episode's label.
+class ScriptedDevice(TeleopDevice):
+    """Demonstrates a task in the style of the episode's label.
 
     Args:
         task: task with scripted demonstrations.
@@ -34,9 +34,6 @@ class ScriptedDevice:
     def end(self) -> None:
         """Forget the plan."""
         self._operator = None
-
-    def close(self) -> None:
-        """Do nothing: there is no device to release."""
 
 
 DEVICE = DeviceDescriptor(

@@ -84,11 +84,9 @@ def _ptp_s() -> float | None:
 
 
 def _output(*command: str) -> str:
-    if shutil.which(command[0]) is None:
-        return ""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout.strip()
-    except subprocess.TimeoutExpired:
+    except (OSError, subprocess.TimeoutExpired):  # it is not installed, or says nothing
         return ""
 
 
