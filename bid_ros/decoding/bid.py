@@ -90,33 +90,23 @@ def _select_paper(candidates: _Candidates, config: BidConfig) -> Selection:
     samples = strong.shape[0]
     forward = np.zeros(samples)
     if config.terms in _USES_POSITIVE:
-        forward += _paper_positive(strong, backward, candidates.coherent, config)
+        forward += _paper_term(strong, strong, backward, candidates.coherent, config)
     if candidates.weak is not None:
-        forward -= _paper_negative(strong, candidates.weak, candidates.weak_backward, candidates.coherent, config)
+        forward -= _paper_term(strong, candidates.weak, candidates.weak_backward, candidates.coherent, config)
     forward /= samples
     total = backward + forward
     return Selection(int(np.argmin(total)), backward, forward, total, np.ones(samples, dtype=np.bool_))
 
 
-def _paper_positive(strong: Array, backward: Array, coherent: bool, config: BidConfig) -> Array:
-    """Sum of the distances to the positives. A candidate has distance 0 to itself, so it need not be left out."""
-    count = config.mode_size if coherent else strong.shape[0]
-    if config.trim == "nearest":
-        distances = pair_distances(strong, strong, config.metric)
-        np.fill_diagonal(distances, 0.0)
-        return smallest_sum(distances, count + 1)
-    kept = _most_coherent(backward, count)
-    distances = pair_distances(strong, strong[kept], config.metric)
-    distances[kept, np.arange(kept.size)] = 0.0
-    return smallest_sum(distances, count)
-
-
-def _paper_negative(strong: Array, weak: Array, weak_backward: Array, coherent: bool, config: BidConfig) -> Array:
-    count = config.mode_size if coherent else weak.shape[0]
-    if config.trim == "nearest":
-        return smallest_sum(pair_distances(strong, weak, config.metric), count)
-    kept = _most_coherent(weak_backward, count)
-    return smallest_sum(pair_distances(strong, weak[kept], config.metric), count)
+def _paper_term(strong: Array, others: Array, backward: Array, coherent: bool, config: BidConfig) -> Array:
+    """Sum of the distances to ``others``. A strong sample has distance 0 to itself, so it need not be left out."""
+    count = config.mode_size if coherent else others.shape[0]
+    nearest, itself = config.trim == "nearest", others is strong
+    kept = np.arange(others.shape[0]) if nearest else _most_coherent(backward, count)
+    distances = pair_distances(strong, others[kept], config.metric)
+    if itself:
+        distances[kept, np.arange(kept.size)] = 0.0
+    return smallest_sum(distances, count + 1 if nearest and itself else count)
 
 
 def _select_reference(candidates: _Candidates, config: BidConfig) -> Selection:

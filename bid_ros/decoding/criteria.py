@@ -22,19 +22,6 @@ _TILE: Final = 16_384
 _CANCELLATION: Final = 1e-6
 
 
-def step_distances(chunks: Array, previous: Array, metric: Metric) -> Array:
-    """Return ``(N, T)``: distance of each step of ``chunks`` ``(N, T, D)`` to that step of ``previous`` ``(T, D)``."""
-    distances: Array
-    if metric == "cosine":
-        distances = 1.0 - np.einsum("ntd,td->nt", _directions(chunks), _directions(previous))
-    elif metric == "l1":
-        distances = np.abs(chunks - previous).sum(axis=-1)
-    else:
-        difference = chunks - previous
-        distances = np.sqrt(np.einsum("ntd,ntd->nt", difference, difference))
-    return distances
-
-
 def pair_distances(first: Array, second: Array, metric: Metric) -> Array:
     """Return ``(A, B)``: distances of chunks ``first`` ``(A, H, D)`` to ``second`` ``(B, H, D)``, summed over steps."""
     if metric == "cosine":
@@ -48,7 +35,14 @@ def backward_coherence(chunks: Array, previous: Array, step_weights: Array, metr
 
     ``step_weights`` ``(T,)`` are ``rho^i``, or ``rho^i`` over their sum in the published code.
     """
-    coherence: Array = step_distances(chunks, previous, metric) @ step_weights
+    difference = chunks - previous
+    if metric == "cosine":
+        distances = 1.0 - np.einsum("ntd,td->nt", _directions(chunks), _directions(previous))
+    elif metric == "l1":
+        distances = np.abs(difference).sum(axis=-1)
+    else:
+        distances = np.sqrt(np.einsum("ntd,ntd->nt", difference, difference))
+    coherence: Array = distances @ step_weights
     return coherence
 
 

@@ -10,32 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from bid_ros.decoding.bidirectional import bidirectional
 from bid_ros.decoding.decoder import Decoder, DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import Overlap
-from bid_ros.decoding.receding import Array, Blend, Builder
+from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
 
 
-def frozen(delay: int) -> Blend:
+def frozen(new: Array, overlap: Overlap, request: DecodeRequest, config: DecoderConfig) -> Array:
     """Keep the previous decision up to the row before ``To - 1 + q``, the first that this decision can change.
 
     When the decision arrives, the robot has executed those steps of the previous decision. The memory keeps them, so
     the next coherence is with what the robot did.
     """
-
-    def blend(new: Array, overlap: Overlap, request: DecodeRequest) -> Array:
-        rows = min(request.observation_steps - 1 + delay, overlap.previous.shape[0])
-        kept = new.copy()
-        kept[:rows] = overlap.previous[:rows]
-        return kept
-
-    return blend
+    kept, rows = new.copy(), min(request.observation_steps - 1 + config.delay, overlap.previous.shape[0])
+    kept[:rows] = overlap.previous[:rows]
+    return kept
 
 
 def bid_delay(name: str, config: DecoderConfig) -> Decoder:
     """BID whose backward criterion counts the ``delay`` committed steps fully, and which keeps those steps."""
-    return bidirectional(name, config, blend=frozen(config.delay), delay=config.delay)
+    return RecedingDecoder(name, config, selects=True, blend=frozen, delay=config.delay)
 
 
 DECODERS: Final[Mapping[str, Builder]] = {"bid+delay": bid_delay}

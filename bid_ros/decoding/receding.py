@@ -8,25 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.decoding.bid import Selection
+from bid_ros.decoding.bid import Selection, select
 from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest, Proposal, StartMode
-from bid_ros.decoding.decoder_config import ActionHorizon, DecoderConfig
+from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import DecisionMemory, Overlap
 
 Array = NDArray[np.float64]
-Pick = Callable[[Array, "Array | None", "Overlap | None", DecodeRequest], "tuple[int, Selection | None]"]
-"""(strong (N, H, D), weak or None, overlap or None, request) -> index of the sample and the criteria."""
-Blend = Callable[[Array, Overlap, DecodeRequest], Array]
-"""(picked (H, D), overlap, request) -> chunk to execute (H, D)."""
+Blend = Callable[[Array, Overlap, DecodeRequest, DecoderConfig], Array]
+"""(picked (H, D), overlap, request, settings) -> chunk to execute (H, D)."""
 Builder = Callable[[str, DecoderConfig], Decoder]
 """(name, settings) -> a decoder with an empty memory; the registry collects those in a module's ``DECODERS``."""
-
-
-def first_sample(
-    strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest
-) -> tuple[int, Selection | None]:
-    """Pick the first sample: for decoders that do not compare samples."""
-    return 0, None
 
 
 class RecedingDecoder:
@@ -34,38 +25,26 @@ class RecedingDecoder:
 
     Args:
         name: name in the registry.
-        action_horizon: actions executed before the next decision; ``all`` for every executable one. It is counted in
-            time, not in calls.
-        samples: strong samples per decision.
-        weak_samples: weak samples per decision.
-        pick: chooses the sample.
+        config: settings. The action horizon is counted in time, not in calls.
+        selects: it draws the samples of the settings and picks one with :func:`bid_ros.decoding.select`. Otherwise it
+            draws a single strong one, which is picked as it is.
         start_mode: start of the denoising: ``noise``, or the previous decision in another mode.
         blend: combines the picked sample with the previous decision. None: the sample is executed.
+        delay: q of the selection, as in :class:`bid_ros.decoding.BidConfig`.
     """
 
     def __init__(
         self,
         name: str,
-        action_horizon: ActionHorizon,
-        samples: int = 1,
-        weak_samples: int = 0,
-        pick: Pick = first_sample,
+        config: DecoderConfig,
+        selects: bool = False,
         start_mode: StartMode = "noise",
         blend: Blend | None = None,
+        delay: int | None = None,
     ) -> None:
-        self._name = name
-        self._action_horizon = action_horizon
-        self._samples = samples
-        self._weak_samples = weak_samples
-        self._pick = pick
+        self.name, self._config, self._selects, self._blend, self._delay = name, config, selects, blend, delay
         self._start_mode: StartMode = start_mode
-        self._blend = blend
         self._memory = DecisionMemory()
-
-    @property
-    def name(self) -> str:
-        """Name in the registry."""
-        return self._name
 
     def reset(self) -> None:
         """Forget the previous decision."""
@@ -78,7 +57,9 @@ class RecedingDecoder:
             DecodingError: the action horizon is longer than the executable rows of a prediction, or the remembered
                 decision has another shape than the request.
         """
-        horizon = request.executable if self._action_horizon == "all" else self._action_horizon
+        horizon = self._config.action_horizon
+        if horizon == "all":
+            horizon = request.executable
         if horizon > request.executable:
             raise DecodingError(
                 f"action_horizon is {horizon}; valid is at most {request.executable}, "
@@ -88,10 +69,11 @@ class RecedingDecoder:
         # With a horizon of 1 every call is a decision, even one that rounds to the grid step of the last decision.
         if overlap is not None and horizon > 1 and overlap.executed < horizon:
             return Proposal(strong=0, weak=0)
+        strong, weak = (self._config.samples, self._config.needed_weak_samples) if self._selects else (1, 0)
         if overlap is None or self._start_mode == "noise":
-            return Proposal(self._samples, self._weak_samples)
+            return Proposal(strong, weak)
         start = np.concatenate([overlap.previous, np.repeat(overlap.previous[-1:], overlap.executed, axis=0)])
-        return Proposal(self._samples, self._weak_samples, start, self._start_mode)
+        return Proposal(strong, weak, start, self._start_mode)
 
     def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
         """Pick, blend and remember. ``weak`` may be None. Raises DecodingError as :meth:`Decoder.choose`."""
@@ -101,11 +83,22 @@ class RecedingDecoder:
         index, selection = self._pick(candidates, others, overlap, request)
         actions = candidates[index].copy()
         if overlap is not None and self._blend is not None:
-            actions, index = self._blend(actions, overlap, request), -1
+            actions, index = self._blend(actions, overlap, request, self._config), -1
         self._memory.remember(request.stamp_ns, request.dt_ns, actions)
         if overlap is None:
             return Choice(actions, index, selection, None, 0)
         return Choice(actions, index, selection, overlap.previous, overlap.executed)
+
+    def _pick(
+        self, strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest
+    ) -> tuple[int, Selection | None]:
+        """Return the index of the sample, and the criteria if there were several."""
+        if not self._selects or strong.shape[0] == 1:
+            return 0, None
+        previous, executed = overlap or (None, 0)
+        config = self._config.bid(executed, request.observation_steps, self._delay)
+        selection = select(strong, weak, previous, config)
+        return selection.index, selection
 
     def _overlap(self, request: DecodeRequest) -> Overlap | None:
         overlap = self._memory.previous_for(request.stamp_ns)

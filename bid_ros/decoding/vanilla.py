@@ -13,43 +13,38 @@ from typing import Final
 from bid_ros.decoding.decoder import Decoder, DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import Overlap
-from bid_ros.decoding.receding import Array, Blend, Builder, RecedingDecoder
+from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
 
 
 def vanilla(name: str, config: DecoderConfig) -> Decoder:
     """Execute one sample as it is: closed loop with an action horizon of 1, open loop with ``all``."""
-    return RecedingDecoder(name, config.action_horizon)
+    return RecedingDecoder(name, config)
 
 
-def moving_average(weight: float) -> Blend:
+def moving_average(new: Array, overlap: Overlap, request: DecodeRequest, config: DecoderConfig) -> Array:
     """Blend ``new[i] = weight new[i] + (1 - weight) previous[i]`` on the overlap. Later rows stay as they are.
 
     All columns are blended linearly, rotations too. Their six-number form is made orthogonal again before it is
     executed. The decoder remembers the blend.
     """
-
-    def blend(new: Array, overlap: Overlap, request: DecodeRequest) -> Array:
-        rows = overlap.previous.shape[0]
-        blended = new.copy()
-        blended[:rows] = weight * new[:rows] + (1.0 - weight) * overlap.previous
-        return blended
-
-    return blend
+    blended, rows = new.copy(), overlap.previous.shape[0]
+    blended[:rows] = config.ema_weight * new[:rows] + (1.0 - config.ema_weight) * overlap.previous
+    return blended
 
 
 def ema(name: str, config: DecoderConfig) -> Decoder:
     """One sample, blended with the previous decision."""
-    return RecedingDecoder(name, config.action_horizon, blend=moving_average(config.ema_weight))
+    return RecedingDecoder(name, config, blend=moving_average)
 
 
 def warmstart(name: str, config: DecoderConfig) -> Decoder:
     """One sample, started from the previous decision shifted by the steps that passed, its last row repeated."""
-    return RecedingDecoder(name, config.action_horizon, start_mode=config.warm_start)
+    return RecedingDecoder(name, config, start_mode=config.warm_start)
 
 
 def warmstart_clean(name: str, config: DecoderConfig) -> Decoder:
     """Warm start as published: the previous decision stands in for a sample at full noise. Ignores ``warm_start``."""
-    return RecedingDecoder(name, config.action_horizon, start_mode="clean")
+    return RecedingDecoder(name, config, start_mode="clean")
 
 
 DECODERS: Final[Mapping[str, Builder]] = {
