@@ -37,36 +37,7 @@ ROSOUT_QOS: Final = Qos(1000, durability="transient_local")
 TF_STATIC_QOS: Final = Qos(1, durability="transient_local")
 """The same as ROS itself offers."""
 
-JOINT_STATES: Final = "joint_states"
-TOOL_POSE: Final = "arm/tool_pose"
-ARM_STATUS: Final = "arm/status"
-POLICY_CHUNK: Final = "policy/chunk"
-TELEOP_CHUNK: Final = "teleop/chunk"
-EPISODE_CHUNK: Final = "episode/chunk"
-SAFETY_CHUNK: Final = "safety/chunk"
-DECISION: Final = "policy/decision"
-SAFETY_STATE: Final = "safety/state"
-EPISODE_EVENT: Final = "episode/event"
-HEARTBEAT: Final = "heartbeat"
-GRANT: Final = "grant"
-TWIN_SCENE: Final = "twin/scene"
-MARKERS: Final = "monitor/markers"
-OVERLAY: Final = "monitor/overlay"
-DIAGNOSTICS: Final = "/diagnostics"
-ROSOUT: Final = "/rosout"
-TF: Final = "/tf"
-TF_STATIC: Final = "/tf_static"
-
-ARM_RESET: Final = "arm/reset"
-SAFETY_RESET: Final = "safety/reset"
-TWIN_RESET: Final = "twin/reset"
-EPISODE_START: Final = "episode/start"
-EPISODE_OUTCOME: Final = "episode/outcome"
-
-LONGEST_NAMESPACE: Final = 100  # ROS allows 245 for a namespace and a topic together
-
 IMAGE_TYPE: Final = "sensor_msgs/msg/Image"
-CAMERA_INFO_TYPE: Final = "sensor_msgs/msg/CameraInfo"
 POSE_TYPE: Final = "geometry_msgs/msg/PoseStamped"
 CHUNK_TYPE: Final = "bid_msgs/msg/ActionChunk"
 
@@ -82,9 +53,17 @@ class Topic:
 IMAGES: Final = Topic(IMAGE_TYPE, IMAGE_QOS)
 DRIVER_IMAGES: Final = Topic(IMAGE_TYPE, Qos(2, "best_effort"))
 """Those of camera drivers. A best-effort subscription works with every driver."""
-CALIBRATIONS: Final = Topic(CAMERA_INFO_TYPE, IMAGE_QOS)
+CALIBRATIONS: Final = Topic("sensor_msgs/msg/CameraInfo", IMAGE_QOS)
 BODIES: Final = Topic(POSE_TYPE)
 SCENES: Final = Topic("bid_msgs/msg/TwinScene", IMAGE_QOS)
+TOPICS: Final[dict[str, Topic]] = {}
+"""Every recorded topic, except those of the cameras."""
+
+
+def _recorded(name: str, type_name: str, qos: Qos = STATE_QOS) -> str:
+    """Add a topic to those that are recorded, and return its name."""
+    TOPICS[name] = Topic(type_name, qos)
+    return name
 
 
 def body_topic(name: str) -> str:
@@ -92,26 +71,35 @@ def body_topic(name: str) -> str:
     return f"ground_truth/{name}_pose"
 
 
-TOPICS: Final[dict[str, Topic]] = {
-    JOINT_STATES: Topic("sensor_msgs/msg/JointState"),
-    TOOL_POSE: Topic(POSE_TYPE),
-    ARM_STATUS: Topic("bid_msgs/msg/ArmStatus"),
-    POLICY_CHUNK: Topic(CHUNK_TYPE, COMMAND_QOS),
-    TELEOP_CHUNK: Topic(CHUNK_TYPE, COMMAND_QOS),
-    EPISODE_CHUNK: Topic(CHUNK_TYPE, COMMAND_QOS),
-    SAFETY_CHUNK: Topic(CHUNK_TYPE, COMMAND_QOS),
-    DECISION: Topic("bid_msgs/msg/Decision"),
-    SAFETY_STATE: Topic("bid_msgs/msg/SafetyState"),
-    EPISODE_EVENT: Topic("bid_msgs/msg/EpisodeEvent", EVENT_QOS),
-    GRANT: Topic("bid_msgs/msg/Grant"),
-    **{body_topic(name): BODIES for name in ("cup", "object", "saucer")},
-    HEARTBEAT: Topic("bid_msgs/msg/Heartbeat"),
-    ROSOUT: Topic("rcl_interfaces/msg/Log", ROSOUT_QOS),
-    DIAGNOSTICS: Topic("diagnostic_msgs/msg/DiagnosticArray"),
-    TF: Topic("tf2_msgs/msg/TFMessage", TF_QOS),
-    TF_STATIC: Topic("tf2_msgs/msg/TFMessage", TF_STATIC_QOS),
-}
-"""Every recorded topic, except those of the cameras."""
+JOINT_STATES: Final = _recorded("joint_states", "sensor_msgs/msg/JointState")
+TOOL_POSE: Final = _recorded("arm/tool_pose", POSE_TYPE)
+ARM_STATUS: Final = _recorded("arm/status", "bid_msgs/msg/ArmStatus")
+POLICY_CHUNK: Final = _recorded("policy/chunk", CHUNK_TYPE, COMMAND_QOS)
+TELEOP_CHUNK: Final = _recorded("teleop/chunk", CHUNK_TYPE, COMMAND_QOS)
+EPISODE_CHUNK: Final = _recorded("episode/chunk", CHUNK_TYPE, COMMAND_QOS)
+SAFETY_CHUNK: Final = _recorded("safety/chunk", CHUNK_TYPE, COMMAND_QOS)
+DECISION: Final = _recorded("policy/decision", "bid_msgs/msg/Decision")
+SAFETY_STATE: Final = _recorded("safety/state", "bid_msgs/msg/SafetyState")
+EPISODE_EVENT: Final = _recorded("episode/event", "bid_msgs/msg/EpisodeEvent", EVENT_QOS)
+GRANT: Final = _recorded("grant", "bid_msgs/msg/Grant")
+TOPICS.update({body_topic(name): BODIES for name in ("cup", "object", "saucer")})
+HEARTBEAT: Final = _recorded("heartbeat", "bid_msgs/msg/Heartbeat")
+ROSOUT: Final = _recorded("/rosout", "rcl_interfaces/msg/Log", ROSOUT_QOS)
+DIAGNOSTICS: Final = _recorded("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")
+TF: Final = _recorded("/tf", "tf2_msgs/msg/TFMessage", TF_QOS)
+TF_STATIC: Final = _recorded("/tf_static", "tf2_msgs/msg/TFMessage", TF_STATIC_QOS)
+
+TWIN_SCENE: Final = "twin/scene"
+MARKERS: Final = "monitor/markers"
+OVERLAY: Final = "monitor/overlay"
+
+ARM_RESET: Final = "arm/reset"
+SAFETY_RESET: Final = "safety/reset"
+TWIN_RESET: Final = "twin/reset"
+EPISODE_START: Final = "episode/start"
+EPISODE_OUTCOME: Final = "episode/outcome"
+
+LONGEST_NAMESPACE: Final = 100  # ROS allows 245 for a namespace and a topic together
 
 FEATURE_TOPICS: Final[dict[str, str]] = {
     "tool_position": TOOL_POSE,

@@ -71,17 +71,6 @@ class EnvelopeConfig:
             check_range("envelope", name, getattr(self, name), low, high, ValueError)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The rows that can still be executed, by kind: positions (n, 3), six (n, 6), widths (n,); times in s."""
-
-    position: Array
-    six: Array | None
-    width: Array | None
-    index: float
-    dt_s: float
-
-
 class Envelope:
     """Checks chunks against the limits of a task. It keeps no state between two chunks.
 
@@ -113,12 +102,8 @@ class Envelope:
         position = task.columns("position")
         if position is None:
             raise TaskError(f"task '{task.name}': no action has kind 'position', so no workspace can be kept")
-        self._position = position
-        self._six = task.columns("rotation_6d")
-        self._width = task.columns("gripper")
-        self._task = task
-        self._limits = task.limits
-        self._config = config or EnvelopeConfig()
+        self._position, self._six, self._width = position, task.columns("rotation_6d"), task.columns("gripper")
+        self._task, self._limits, self._config = task, task.limits, config or EnvelopeConfig()
         self._max_rows = self._config.max_horizons * task.horizon
         self._low = np.array(task.limits.workspace_min)
         self._high = np.array(task.limits.workspace_max)
@@ -132,136 +117,102 @@ class Envelope:
             tool_position: measured position (3,) of the tool in m, in the task's base frame. None: it is unknown or too
                 old. Then the chunk is refused, because the distance that the arm would jump is unknown.
         """
-        verdicts = self._verdicts(chunk, now_ns, tool_position)
-        return next((verdict for verdict in verdicts if not verdict.ok), ACCEPTED)
+        return next(self._refusals(chunk, now_ns, tool_position), ACCEPTED)
 
-    def _verdicts(self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None) -> Iterator[Verdict]:
-        """Yield the verdict of each check. One may rely on what those before it accepted."""
-        yield self._finite(chunk)
-        yield self._shape(chunk)
-        yield self._frame(chunk)
-        yield self._time(chunk, now_ns)
-        rows = self._rows(chunk, now_ns)
-        yield self._workspace(rows)
-        yield from self._motion(rows)
-        yield from self._turning(rows)
-        yield self._gripper(rows)
-        yield self._jump(rows, tool_position)
+    def _refusals(self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None) -> Iterator[Verdict]:
+        """Yield a refusal for each broken limit. A check may rely on what those before it found in order."""
+        yield from self._form(chunk)
+        yield from self._time(chunk, now_ns)
+        at = chunk.position_at(now_ns)
+        first, dt_s = int(at), chunk.dt_ns / NANOSECONDS
+        rows = chunk.actions[first:]  # that can still be executed
+        position = rows[:, self._position]
+        yield from self._workspace(position)
+        yield from self._motion(position, dt_s)
+        if self._six is not None:
+            yield from self._turning(rows[:, self._six], dt_s)
+        if self._width is not None:
+            yield from self._gripper(rows[:, self._width][:, 0])
+        yield from self._jump(position, at - first, tool_position)
 
-    def _finite(self, chunk: ActionChunk) -> Verdict:
+    def _form(self, chunk: ActionChunk) -> Iterator[Verdict]:
+        """Whether the chunk is one of this task at all."""
+        task, (rows, columns) = self._task, chunk.actions.shape
         bad = ~np.isfinite(chunk.actions)
-        if not bad.any():
-            return ACCEPTED
-        row, column = (int(index) for index in np.argwhere(bad)[0])
-        value = float(chunk.actions[row, column])
-        return refused("finite", f"action {row}, column {column} is {value}; valid are finite numbers", value)
-
-    def _shape(self, chunk: ActionChunk) -> Verdict:
-        rows, columns = chunk.actions.shape
-        if columns != self._task.action_dim:
-            reason = f"an action has {columns} values; the task says {self._task.action_dim}"
-            return refused("shape", reason, columns, self._task.action_dim)
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            value = float(chunk.actions[row, column])
+            yield refused("finite", f"action {row}, column {column} is {value}; valid are finite numbers", value)
+        if columns != task.action_dim:
+            reason = f"an action has {columns} values; the task says {task.action_dim}"
+            yield refused("shape", reason, columns, task.action_dim)
         if rows > self._max_rows:
-            return refused(
-                "shape", f"the chunk has {rows} actions; the limit is {self._max_rows}", rows, self._max_rows
-            )
-        if chunk.dt_ns > self._task.dt_ns:
-            dt_s, limit_s = chunk.dt_ns / NANOSECONDS, self._task.dt_ns / NANOSECONDS
-            return refused("shape", f"the chunk's dt is {dt_s:.3f} s; the limit is {limit_s:.3f} s", dt_s, limit_s)
-        return ACCEPTED
+            reason = f"the chunk has {rows} actions; the limit is {self._max_rows}"
+            yield refused("shape", reason, rows, self._max_rows)
+        dt_s, limit_s = chunk.dt_ns / NANOSECONDS, task.dt_ns / NANOSECONDS
+        yield from _at_most("shape", "the chunk's dt", dt_s, limit_s, "s")
+        if chunk.frame_id != task.base_frame:
+            yield refused("frame", f"the chunk is in frame '{chunk.frame_id}'; the task says '{task.base_frame}'")
 
-    def _frame(self, chunk: ActionChunk) -> Verdict:
-        if chunk.frame_id == self._task.base_frame:
-            return ACCEPTED
-        return refused("frame", f"the chunk is in frame '{chunk.frame_id}'; the task says '{self._task.base_frame}'")
-
-    def _time(self, chunk: ActionChunk, now_ns: int) -> Verdict:
-        age_s = (now_ns - chunk.stamp_ns) / NANOSECONDS
-        if age_s > self._limits.max_chunk_age:
-            return _over("time", "the chunk's age", age_s, self._limits.max_chunk_age, "s")
-        if -age_s > self._limits.max_chunk_lead:
-            return _over(
-                "time", "the chunk's stamp is ahead of now: its lead", -age_s, self._limits.max_chunk_lead, "s"
-            )
+    def _time(self, chunk: ActionChunk, now_ns: int) -> Iterator[Verdict]:
+        age_s, lead = (now_ns - chunk.stamp_ns) / NANOSECONDS, "the chunk's stamp is ahead of now: its lead"
+        yield from _at_most("time", "the chunk's age", age_s, self._limits.max_chunk_age, "s")
+        yield from _at_most("time", lead, -age_s, self._limits.max_chunk_lead, "s")
         length_s = (chunk.end_ns - chunk.stamp_ns) / NANOSECONDS
         if age_s >= length_s:
-            return _over("time", "the chunk is over: its age", age_s, length_s, "s")
-        return ACCEPTED
+            yield _over("time", "the chunk is over: its age", age_s, length_s, "s")
 
-    def _rows(self, chunk: ActionChunk, now_ns: int) -> _Rows:
-        at = chunk.position_at(now_ns)
-        first = int(at)
-        actions = chunk.actions[first:]
-        return _Rows(
-            position=actions[:, self._position],
-            six=None if self._six is None else actions[:, self._six],
-            width=None if self._width is None else actions[:, self._width][:, 0],
-            index=at - first,
-            dt_s=chunk.dt_ns / NANOSECONDS,
-        )
-
-    def _workspace(self, rows: _Rows) -> Verdict:
-        outside = np.maximum(self._low - rows.position, rows.position - self._high)
+    def _workspace(self, position: Array) -> Iterator[Verdict]:
+        outside = np.maximum(self._low - position, position - self._high)
         row, axis = divmod(int(outside.argmax()), 3)
-        if outside[row, axis] <= 0:
-            return ACCEPTED
-        value = float(rows.position[row, axis])
-        low, high = self._low[axis], self._high[axis]
-        reason = f"{'xyz'[axis]} is {value:.3f} m; the workspace is {low:.3f} to {high:.3f} m"
-        return refused("workspace", reason, value, low if value < low else high)
+        if outside[row, axis] > 0:
+            value, low, high = float(position[row, axis]), self._low[axis], self._high[axis]
+            reason = f"{'xyz'[axis]} is {value:.3f} m; the workspace is {low:.3f} to {high:.3f} m"
+            yield refused("workspace", reason, value, low if value < low else high)
 
-    def _motion(self, rows: _Rows) -> Iterator[Verdict]:
-        difference = rows.position
-        limits = self._limits
+    def _motion(self, position: Array, dt_s: float) -> Iterator[Verdict]:
+        difference, limits = position, self._limits
         for trigger, limit, unit in (
             ("speed", limits.max_speed, "m/s"),
             ("acceleration", limits.max_acceleration, "m/s^2"),
             ("jerk", limits.max_jerk, "m/s^3"),
         ):
-            difference = (difference[1:] - difference[:-1]) / rows.dt_s
-            yield _at_most(trigger, trigger, _largest(difference), limit, unit)
+            difference = (difference[1:] - difference[:-1]) / dt_s
+            yield from _at_most(trigger, trigger, _largest(difference), limit, unit)
 
-    def _turning(self, rows: _Rows) -> Iterator[Verdict]:
-        if rows.six is None:
-            return
-        limits = self._limits
-        error = _rotation_error(rows.six)
-        yield _at_most("rotation", "distance to a rotation", error, self._config.rotation_tolerance, "")
-        matrices = matrix_from_6d(rows.six)
-        rates = _turns(matrices) / rows.dt_s
-        yield _at_most("turn_rate", "turn rate", _largest(rates), limits.max_turn_rate, "rad/s")
-        change = _largest((rates[1:] - rates[:-1]) / rows.dt_s)
-        yield _at_most("turn_acceleration", "turn acceleration", change, limits.max_turn_acceleration, "rad/s^2")
+    def _turning(self, six: Array, dt_s: float) -> Iterator[Verdict]:
+        limits, tolerance = self._limits, self._config.rotation_tolerance
+        yield from _at_most("rotation", "distance to a rotation", _rotation_error(six), tolerance, "")
+        matrices = matrix_from_6d(six)
+        rates = _turns(matrices) / dt_s
+        yield from _at_most("turn_rate", "turn rate", _largest(rates), limits.max_turn_rate, "rad/s")
+        change, most = _largest((rates[1:] - rates[:-1]) / dt_s), limits.max_turn_acceleration
+        yield from _at_most("turn_acceleration", "turn acceleration", change, most, "rad/s^2")
         tilt = float(np.arccos(np.clip(-matrices[:, 2, 2].max(), -1.0, 1.0)))
-        yield _at_most("tilt", "tilt from straight down", tilt, limits.max_tilt, "rad")
+        yield from _at_most("tilt", "tilt from straight down", tilt, limits.max_tilt, "rad")
 
-    def _gripper(self, rows: _Rows) -> Verdict:
-        if rows.width is None:
-            return ACCEPTED
-        limits, slack = self._limits, self._config.gripper_tolerance
-        for value, limit, broken in (
-            (float(rows.width.min()), limits.gripper_min, rows.width.min() < limits.gripper_min - slack),
-            (float(rows.width.max()), limits.gripper_max, rows.width.max() > limits.gripper_max + slack),
-        ):
+    def _gripper(self, width: Array) -> Iterator[Verdict]:
+        low, high, slack = self._limits.gripper_min, self._limits.gripper_max, self._config.gripper_tolerance
+        least, most = float(width.min()), float(width.max())
+        for value, limit, broken in ((least, low, least < low - slack), (most, high, most > high + slack)):
             if broken:
-                reason = f"gripper width is {value:.4f} m; the range is {limits.gripper_min} to {limits.gripper_max} m"
-                return refused("gripper", reason, value, limit)
-        return ACCEPTED
+                yield refused(
+                    "gripper", f"gripper width is {value:.4f} m; the range is {low} to {high} m", value, limit
+                )
 
-    def _jump(self, rows: _Rows, tool_position: ArrayLike | None) -> Verdict:
+    def _jump(self, position: Array, passed: float, tool_position: ArrayLike | None) -> Iterator[Verdict]:
         if tool_position is None:
-            return refused("measurement", "the tool's position is not known, so the jump to the chunk is not either")
-        last = len(rows.position) - 1
-        action = rows.position[0] + rows.index * (rows.position[min(1, last)] - rows.position[0])
+            yield refused("measurement", "the tool's position is not known, so the jump to the chunk is not either")
+        action = position[0] + passed * (position[min(1, len(position) - 1)] - position[0])
         # A measured position that is huge but finite overflows. The comparison then refuses infinity.
         with np.errstate(over="ignore"):
             distance = float(np.linalg.norm(action - np.asarray(tool_position)))
-        return _at_most("jump", "distance from the tool to the action", distance, self._limits.max_jump, "m")
+        yield from _at_most("jump", "distance from the tool to the action", distance, self._limits.max_jump, "m")
 
 
-def _at_most(trigger: str, what: str, measured: float, limit: float, unit: str) -> Verdict:
-    # Not `>`, which NaN would pass.
-    return ACCEPTED if measured <= limit else _over(trigger, what, measured, limit, unit)
+def _at_most(trigger: str, what: str, measured: float, limit: float, unit: str) -> Iterator[Verdict]:
+    if not measured <= limit:  # not `>`, which NaN would pass
+        yield _over(trigger, what, measured, limit, unit)
 
 
 def _over(trigger: str, what: str, measured: float, limit: float, unit: str) -> Verdict:
