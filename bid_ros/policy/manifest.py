@@ -36,7 +36,7 @@ def write_bundle_manifest(
     action_reference: ActionReference = "base",
     family: str = DIFFUSION,
 ) -> Bundle:
-    """Write ``bundle.yaml`` beside the files in ``folder``, with the hash of each. Return the bundle as loaded.
+    """Write ``bundle.yaml`` beside the files in ``folder``, with the hash of each; return the bundle as it is loaded.
 
     Args:
         folder: folder with the graphs. It holds nothing else.

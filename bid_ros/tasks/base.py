@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.errors import BidError
+from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.task import Task
 from bid_ros.sim.twin import Pose, TwinScene
 
 Array = NDArray[np.float64]
 PENDING: Final = "pending"
 NOT_JUDGED: Final = "not judged"
+MAX_SPEED: Final = 0.10  # m/s, the fastest path of a cup
 STEP_NS: Final = 10_000_000  # of every stage
 
 
@@ -43,16 +44,20 @@ class Setup:
 class Score(ABC):
     """Judges one episode from the states of the twin, by the rules of its task.
 
-    A state counts once it has lasted ``hold_s``. The first outcome stays until :meth:`reset`.
+    Args:
+        hold_s: a state counts once it has lasted that long without interruption. The first outcome stays until
+            :meth:`reset`.
 
     Attributes:
         outcome: ``pending``, ``success`` or ``dropped``.
         timeout: outcome of an episode whose time is over.
+        moved: names of a body and of the one where it belongs, for :meth:`progress`; empty: nothing is said.
     """
 
     timeout = "timeout"
+    moved: tuple[str, ...] = ()
 
-    def __init__(self, hold_s: float) -> None:
+    def __init__(self, hold_s: float = 0.3) -> None:
         self._hold_s = hold_s
         self.reset()
 
@@ -81,9 +86,12 @@ class Score(ABC):
     def judge(self, bodies: Mapping[str, Pose], tool: Array, gripper_width: float) -> str:
         """Return what one state is, whatever was before; arguments as :meth:`update`."""
 
-    @abstractmethod
     def progress(self, bodies: Mapping[str, Pose]) -> str:
         """Return how far the episode is, in a few words for a person."""
+        if not self.moved:
+            return ""
+        one, other = (bodies[name][0] for name in self.moved)
+        return f"{' to '.join(self.moved)} {1e3 * float(np.linalg.norm((one - other)[:2])):4.0f} mm"
 
 
 class Unjudged(Score):
@@ -91,16 +99,9 @@ class Unjudged(Score):
 
     timeout = NOT_JUDGED
 
-    def __init__(self) -> None:
-        super().__init__(hold_s=0.0)
-
     def judge(self, bodies: Mapping[str, Pose], tool: Array, gripper_width: float) -> str:
         """Return ``pending``."""
         return PENDING
-
-    def progress(self, bodies: Mapping[str, Pose]) -> str:
-        """Return nothing."""
-        return ""
 
 
 class Stage(Protocol):
@@ -141,6 +142,14 @@ class Stage(Protocol):
 
     def close(self) -> None:
         """Free the renderer."""
+
+
+def check_episode(seed: int, speed: float) -> None:
+    """Raise TaskError unless there is an episode of this seed with a cup of this speed in m/s; 0: it stands."""
+    if seed < 0:
+        raise TaskError(f"episode seed is {seed}; valid is 0 or more")
+    if not 0.0 <= speed <= MAX_SPEED:
+        raise TaskError(f"cup speed is {speed} m/s; valid is 0 (static) to {MAX_SPEED}")
 
 
 def no_preparation(style: str, seed: int, bodies: Mapping[str, Array]) -> Sequence[tuple[Array, float]]:
@@ -209,9 +218,3 @@ class TaskDescriptor:
     score: Callable[[], Score] = Unjudged
     stage: Callable[..., Stage] | None = None
     demonstrator: Demonstrator | None = None
-
-
-def apart(one: str, other: str, bodies: Mapping[str, Pose]) -> str:
-    """Return how far two bodies are from each other over the table, for :meth:`Score.progress`."""
-    distance = float(np.linalg.norm((bodies[one][0] - bodies[other][0])[:2]))
-    return f"{one} to {other} {1e3 * distance:4.0f} mm"

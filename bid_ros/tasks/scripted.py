@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,8 +67,6 @@ class ScriptedConfig:
             many places.
         closed_width, open_width: asked of the gripper, m. 0 squeezes whatever is between the fingers.
         reach_min, reach_max: corners of the box that detours stay in, m.
-        rotation_6d: of the tool, all the way.
-        frame_id: frame of the chunks.
     """
 
     clearance: float = 0.050
@@ -95,11 +93,6 @@ class ScriptedConfig:
     open_width: float = 0.0
     reach_min: tuple[float, float, float] = (-np.inf, -np.inf, -np.inf)
     reach_max: tuple[float, float, float] = (np.inf, np.inf, np.inf)
-    rotation_6d: tuple[float, ...] = DOWN_6D
-    frame_id: str = "base"
-
-
-Config = TypeVar("Config", bound=ScriptedConfig)
 
 
 @dataclass(frozen=True)
@@ -135,24 +128,29 @@ class Part(NamedTuple):
     phases: Sequence[tuple[float, str]]
 
 
-class ScriptedMotion(PlannedTeleoperator, Generic[Config]):
+class ScriptedMotion(PlannedTeleoperator):
     """Moves of one demonstration.
 
     Args:
         style: one of ``config.styles``.
         seed: seed of the random draws. ``clean`` has none.
-        config: speeds and ranges.
+
+    Attributes:
+        config: speeds and ranges of the task.
+        manner: what was drawn.
 
     Raises:
         BidError: the style is unknown or the seed negative.
     """
 
-    def __init__(self, style: str, seed: int, config: Config) -> None:
+    config: ScriptedConfig
+
+    def __init__(self, style: str, seed: int) -> None:
         super().__init__()
-        self._config, self.manner = config, draw_manner(style, seed, config)
+        self._style, self._seed, self.manner = style, seed, draw_manner(style, seed, self.config)
 
     def _move(self, points: ArrayLike, speed: float, begin_s: float, haste: float = 1.0) -> Move:
-        config = self._config
+        config = self.config
         peak = min(speed * self.manner.speed, config.max_speed)
         limits = MotionLimits(peak, haste * config.acceleration, haste * config.jerk)
         return Move(points, limits, begin_s, brisk=True)
@@ -186,7 +184,7 @@ class ScriptedMotion(PlannedTeleoperator, Generic[Config]):
 
     def _let_go(self, descent: list[Move], lower_s: float) -> tuple[Part, float]:
         """Return the part from a descent at ``lower_s`` on, which opens the gripper at its end, and its end in s."""
-        config, down, end_s = self._config, descent[-1].last, descent[-1].end_s
+        config, down, end_s = self.config, descent[-1].last, descent[-1].end_s
         open_s, up = end_s - config.release_lead, down + np.array([0.0, 0.0, config.retreat])
         retreat = self._move([down, up], config.retreat_speed, end_s + config.release)
         phases = [(lower_s, "lower"), (open_s, "release"), (retreat.begin_s, "retreat"), (retreat.end_s, "hold")]
@@ -195,8 +193,8 @@ class ScriptedMotion(PlannedTeleoperator, Generic[Config]):
     def _perform(self, start: Array, parts: Sequence[Part], end_s: float, now_ns: int) -> None:
         """Take a plan of these parts, which begins at ``now_ns``."""
         moves, widths, phases = (tuple(chain(*items)) for items in zip(*parts, strict=True))
-        trajectory = Trajectory(start, np.array(self._config.rotation_6d), moves, (), widths, end_s)
-        self._follow(trajectory, phases, now_ns, self._config.frame_id)
+        trajectory = Trajectory(start, np.array(DOWN_6D), moves, (), widths, end_s)
+        self._follow(trajectory, phases, now_ns, "base")
 
     def _descend(
         self,
@@ -216,7 +214,7 @@ class ScriptedMotion(PlannedTeleoperator, Generic[Config]):
         beside, inside = misses
         if beside == STRAIGHT_ON:
             return [self._move([over, down], speed, begin_s)]
-        haste = self._config.correction
+        haste = self.config.correction
         far, close = (np.array([*offset, 0.0]) for offset in (beside, inside))
         approach = self._move([over, near], speed, begin_s)
         correct = self._move([far, close], speed, begin_s + late * (approach.end_s - begin_s), haste)

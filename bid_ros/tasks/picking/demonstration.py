@@ -17,7 +17,7 @@ from bid_ros.tasks.scripted import RECOVER, STRAIGHT_ON, Part, ScriptedMotion, c
 RISE_SAMPLES: Final = 200
 
 
-class ScriptedPicker(ScriptedMotion[PickingConfig]):
+class ScriptedPicker(ScriptedMotion):
     """Goes over the cup and down, closes, lifts, carries the cup over the saucer and down, opens, retreats and holds.
 
     ``clean`` demonstrations are all alike: straight paths, one speed, no pauses. ``diverse`` ones differ by seed in
@@ -30,21 +30,18 @@ class ScriptedPicker(ScriptedMotion[PickingConfig]):
     Args:
         style: ``clean``, ``diverse`` or ``recover``.
         seed: seed of the random draws. ``clean`` has none.
-        config: sizes, speeds and ranges.
 
     Raises:
         BidError: the style is unknown or the seed negative.
     """
 
-    def __init__(self, style: str, seed: int, config: PickingConfig | None = None) -> None:
-        super().__init__(style, seed, config or PickingConfig())
-        self._style, self._seed = style, seed
+    config = PickingConfig()
 
     def recovery(self, cup: Array, saucer: Array) -> Recovery | None:
         """Return the start state with cup and saucer at ``(2,)`` m, base frame. None: the usual start."""
         if self._style != RECOVER:
             return None
-        config = self._config
+        config = self.config
         drawn = draw_recovery(self._seed, cup, saucer, GRASP_TOOL_HEIGHT, config.clear_z)
         place = np.clip(drawn.position, config.reach_min, config.reach_max)
         return replace(drawn, position=np.append(place[:2], drawn.position[2]))
@@ -67,7 +64,7 @@ class ScriptedPicker(ScriptedMotion[PickingConfig]):
         if recovery is not None and recovery.held:
             # It is put where the cup, not the tool, is over the saucer.
             saucer = saucer + start[:2] - cup
-            cup, lift_s, picks = start[:2], 0.0, Part([], [(0.0, self._config.closed_width)], [])
+            cup, lift_s, picks = start[:2], 0.0, Part([], [(0.0, self.config.closed_width)], [])
         else:
             picks, lift_s = self._pick(start, cup, recovery is not None)
         *puts, end_s = self._put(cup, saucer, lift_s)
@@ -75,7 +72,7 @@ class ScriptedPicker(ScriptedMotion[PickingConfig]):
 
     def _pick(self, start: Array, cup: Array, missed: bool) -> tuple[Part, float]:
         """Return the moves until the fingers hold the cup, and that time."""
-        config = self._config
+        config = self.config
         rises, open_s = self._rise(start) if missed else ([], 0.0)
         top, begin_s = (rises[-1].last, self._after(rises[-1], 0.0)) if rises else (start, 0.0)
         end, manner = np.append(self._arrival(cup), config.above_z), self.manner
@@ -95,7 +92,7 @@ class ScriptedPicker(ScriptedMotion[PickingConfig]):
 
     def _put(self, cup: Array, saucer: Array, lift_s: float) -> tuple[Part, Part, float]:
         """Return the lift and the way to the saucer, what follows, and the time of the end."""
-        config, manner, miss = self._config, self.manner, self.manner.misses[3]
+        config, manner, miss = self.config, self.manner, self.manner.misses[3]
         down, up = np.append(cup, GRASP_TOOL_HEIGHT), np.append(cup, config.carry_z)
         lift = self._move([down, up], config.carry_speed, lift_s)
         end = np.append(saucer + np.array(miss), config.carry_z)
@@ -109,9 +106,9 @@ class ScriptedPicker(ScriptedMotion[PickingConfig]):
 
     def _rise(self, start: Array) -> tuple[list[Move], float]:
         """The move straight up from where a grasp missed, and when the fingers open: well over the rim."""
-        config = self._config
+        config = self.config
         top = np.array([start[0], start[1], max(start[2], config.above_z)])
-        rise = self._move([start, top], self._config.carry_speed, 0.0)
+        rise = self._move([start, top], config.carry_speed, 0.0)
         times = np.linspace(rise.begin_s, rise.end_s, RISE_SAMPLES)
         over = start[2] + rise.displacement(times)[:, 2] >= config.clear_z
         return [rise], float(times[int(np.argmax(over))])

@@ -6,19 +6,18 @@ from typing import Final
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bid_ros.core.rotation import DOWN_QUATERNION, matrix_from_quaternion, vector_from_matrix
 from bid_ros.robots.robotiq.model import TOOL_FROM_FLANGE, FingerDrive
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
-from bid_ros.sim.twin import SceneState
+from bid_ros.sim.twin import Array, SceneState
 from bid_ros.tasks.picking.string_path import PickingLayout
 from bid_ros.tasks.picking.world import SCENE, PickingWorld
 from bid_ros.tasks.world import TaskTruth
 
-Array = NDArray[np.float64]
 TCP: Final = (0.0, 0.0, TOOL_FROM_FLANGE, 0.0, 0.0, 0.0)
 CYCLE_S: Final = 0.01
 FINGER_SPEED: Final = 0.15  # m/s of the opening

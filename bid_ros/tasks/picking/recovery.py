@@ -9,30 +9,18 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from bid_ros.sim.twin import Array
+
 HELD_SHARE: Final = 0.35
 NEAR_SHARE: Final = 0.6  # share of missed grasps with the tool still beside the cup; else on the way to the saucer
 LOW_SHARE: Final = 0.6  # share of missed grasps with the tool still at grasp height, where that is clear of the cup
-
-
-@dataclass(frozen=True)
-class RecoveryConfig:
-    """Ranges of the start states.
-
-    Attributes:
-        off_axis: distance from the cup's axis at which the pads hold the cup, along the pads, m. Beyond 10 mm they
-            squeeze the twin's cup away.
-        beside: distance of the closed fingers from the cup's axis, m. The smallest is clear of the cup.
-        spread: distance of positions on the way to the saucer from the straight line, m.
-        highest: largest height of the tool over the table, m.
-    """
-
-    off_axis: tuple[float, float] = (0.003, 0.0095)
-    beside: tuple[float, float] = (0.055, 0.150)
-    spread: float = 0.03
-    highest: float = 0.19
+# From the cup's axis to where the pads hold the cup, along the pads, m. Beyond 10 mm they squeeze the twin's cup away.
+OFF_AXIS: Final = (0.003, 0.0095)
+# Distance of the closed fingers from the cup's axis, m. The smallest is clear of the cup.
+BESIDE: Final = (0.055, 0.150)
+SPREAD: Final = 0.03  # m, distance of positions on the way to the saucer from the straight line
+HIGHEST: Final = 0.19  # m, largest height of the tool over the table
 
 
 @dataclass(frozen=True)
@@ -48,28 +36,24 @@ class Recovery:
     position: Array
 
 
-def draw_recovery(
-    seed: int, cup: Array, saucer: Array, grasp_z: float, clear_z: float, config: RecoveryConfig | None = None
-) -> Recovery:
+def draw_recovery(seed: int, cup: Array, saucer: Array, grasp_z: float, clear_z: float) -> Recovery:
     """Return the start state of the recovery of a seed.
 
     Args:
         seed: 0 or more.
         cup, saucer: ``(2,)`` positions of their middles, m, base frame.
         grasp_z: height of the tool at a grasp, m; clear_z: height at which closed fingers are well above the rim.
-        config: ranges.
     """
-    config = config or RecoveryConfig()
     random = np.random.default_rng([seed, 2])
     if random.uniform() < HELD_SHARE:
-        along = random.choice((-1.0, 1.0)) * random.uniform(*config.off_axis)
+        along = random.choice((-1.0, 1.0)) * random.uniform(*OFF_AXIS)
         return Recovery(True, np.array([cup[0] + along, cup[1], grasp_z]))
     if random.uniform() < NEAR_SHARE:
         angle = random.uniform(-np.pi, np.pi)
-        place = cup + random.uniform(*config.beside) * np.array([np.cos(angle), np.sin(angle)])
+        place = cup + random.uniform(*BESIDE) * np.array([np.cos(angle), np.sin(angle)])
     else:
-        place = cup + random.uniform(0.0, 1.1) * (saucer - cup) + random.normal(0.0, config.spread, 2)
-    clear = float(np.linalg.norm(place - cup)) >= config.beside[0]
+        place = cup + random.uniform(0.0, 1.1) * (saucer - cup) + random.normal(0.0, SPREAD, 2)
+    clear = float(np.linalg.norm(place - cup)) >= BESIDE[0]
     low = clear and random.uniform() < LOW_SHARE
-    height = grasp_z + random.uniform(0.0, 0.02) if low else random.uniform(clear_z, config.highest)
+    height = grasp_z + random.uniform(0.0, 0.02) if low else random.uniform(clear_z, HIGHEST)
     return Recovery(False, np.array([*place, height]))

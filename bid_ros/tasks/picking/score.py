@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.sim.twin import Array, Pose
-from bid_ros.tasks.base import PENDING, Score, apart
+from bid_ros.tasks.base import PENDING, Score
 from bid_ros.tasks.picking.geometry import CUP_HEIGHT, CUP_RADIUS, FINGERTIP_BELOW_TOOL, SAUCER_HEIGHT, SAUCER_RADIUS
 
-HOLD_S: Final = 0.3  # for which everything below must be true (or the cup lies) without interruption
 ASIDE: Final = SAUCER_RADIUS - CUP_RADIUS  # m by which the cup's axis may be beside the saucer's middle
 HEIGHT: Final = 0.004  # m by which the foot may be over or under the saucer's top: it stands on it
 TILT: Final = 0.14  # rad by which the cup may lean
@@ -29,8 +28,7 @@ class PickingScore(Score):
     upright beside the saucer is pending: it can be picked again.
     """
 
-    def __init__(self) -> None:
-        super().__init__(HOLD_S)
+    moved = ("cup", "saucer")
 
     def judge(self, bodies: Mapping[str, Pose], tool: Array, gripper_width: float) -> str:
         """Judge the ``cup``'s place from the ``saucer`` and the tool's, which points down, from the cup."""
@@ -43,10 +41,6 @@ class PickingScore(Score):
         empty_hand = open_hand or self._away(tool)
         fallen = leaning > FALLEN_TILT or cup[2] < -0.05
         return "dropped" if fallen and empty_hand else PENDING
-
-    def progress(self, bodies: Mapping[str, Pose]) -> str:
-        """Return how far the cup is from the saucer."""
-        return apart("cup", "saucer", bodies)
 
     def _away(self, tool: Array) -> bool:
         """Whether the tool, ``(3,)`` m from the cup's foot, is over the rim or beside the cup."""

@@ -34,20 +34,20 @@ class PickingStage:
     def __init__(self, width: int, height: int, cameras: Sequence[str], thresholds: GripperThresholds) -> None:
         self._renderer = SceneRenderer(scene_model(SCENE), width, height, cameras)
         self._score = PickingScore()
-        self._scene: PickingLockstep | None = None
+        self._scene: PickingLockstep  # of the episode that plays
+        self._open: bool | None
         self._thresholds = thresholds
-        self._open: bool | None = True
 
     @property
     def measured(self) -> Pose:
         """Pose of the tool."""
-        truth = self._running().truth
+        truth = self._scene.truth
         return truth.tool_position, truth.tool_quaternion
 
     @property
     def width(self) -> float:
         """Opening of the gripper, m."""
-        return self._running().truth.gripper_width
+        return self._scene.truth.gripper_width
 
     def begin(self, seed: int, start: Array, cup_speed: float) -> None:
         """Put the tool at ``start``, gripper open; lay out cup and saucer for the seed; start the string."""
@@ -58,7 +58,7 @@ class PickingStage:
 
     def images(self) -> Mapping[str, NDArray[np.uint8]]:
         """Return the images of the cameras."""
-        state = self._running().scene_state()
+        state = self._scene.scene_state()
         return self._renderer.render(state.qpos, state.mocap_pos, state.mocap_quat)
 
     def step(self, position: Array, quaternion: Array, gripper: float | None) -> str:
@@ -66,7 +66,7 @@ class PickingStage:
         if gripper is not None:
             self._open = self._thresholds.wants_open(gripper, self._open)
         width = MAX_OPENING if self._open else 0.0
-        truth = self._running().cycle(position, width, quaternion)
+        truth = self._scene.cycle(position, width, quaternion)
         outcome = self._score.update(truth.stamp_ns, truth.bodies, truth.tool_position, truth.gripper_width)
         return "" if outcome == PENDING else outcome
 
@@ -77,7 +77,3 @@ class PickingStage:
     def close(self) -> None:
         """Free the renderer."""
         self._renderer.close()
-
-    def _running(self) -> PickingLockstep:
-        assert self._scene is not None, "begin comes first"
-        return self._scene

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bid_ros.core.errors import TaskError
+from bid_ros.sim.twin import Array
+from bid_ros.tasks.base import check_episode
 from bid_ros.tasks.picking.geometry import CUP_X, CUP_Y, SAUCER_X, SAUCER_Y
 
-Array = NDArray[np.float64]
-
-MAX_SPEED: Final = 0.10  # m/s, the fastest pull offered
-DEFAULT_SPEED: Final = 0.02
 RADIUS: Final = (0.05, 0.09)  # m, range of the curve's radius
 
 
@@ -27,10 +24,10 @@ class StringPath:
         start: ``(2,)`` position of the cup's axis at distance 0, m, base frame.
         heading: direction in which it leaves, rad from the base's x axis.
         curvature: 1/m, positive to the left; the radius of the arc is its inverse.
-        speed: along the arc, m/s, 0 (the cup stands) to ``MAX_SPEED``.
+        speed: along the arc, m/s; 0: the cup stands.
 
     Raises:
-        TaskError: the speed is not valid, the curvature is zero, or the arc leaves the range of the cup.
+        TaskError: the curvature is zero, or the arc leaves the range of the cup.
     """
 
     start: tuple[float, float]
@@ -39,8 +36,6 @@ class StringPath:
     speed: float
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.speed <= MAX_SPEED:
-            raise TaskError(f"cup speed is {self.speed} m/s; valid is 0 (static) to {MAX_SPEED}")
         if not 0.0 < abs(self.curvature) < math.inf:
             raise TaskError(f"the string's curvature is {self.curvature} 1/m; valid is finite and not 0")
         # The whole circle lies where the demonstrations have cups.
@@ -72,12 +67,10 @@ class PickingLayout:
     """Layout of one episode, the same for a seed at every speed.
 
     Attributes:
-        seed: of the episode.
         saucer: ``(2,)`` middle of the saucer on the table, m, base frame.
         path: where the cup starts, and where the string pulls it.
     """
 
-    seed: int
     saucer: Array
     path: StringPath
 
@@ -87,7 +80,7 @@ class PickingLayout:
         return np.array(self.path.start)
 
 
-def picking_layout(seed: int, speed: float = DEFAULT_SPEED) -> PickingLayout:
+def picking_layout(seed: int, speed: float = 0.02) -> PickingLayout:
     """Return the layout of a seed.
 
     Args:
@@ -97,8 +90,7 @@ def picking_layout(seed: int, speed: float = DEFAULT_SPEED) -> PickingLayout:
     Raises:
         TaskError: the seed is negative, or the speed is not valid.
     """
-    if seed < 0:
-        raise TaskError(f"episode seed is {seed}; valid is 0 or more")
+    check_episode(seed, speed)
     rng = np.random.default_rng(seed)
     saucer = np.array([rng.uniform(*SAUCER_X), rng.uniform(*SAUCER_Y)])
     radius, sign = rng.uniform(*RADIUS), rng.choice((-1.0, 1.0))
@@ -107,4 +99,4 @@ def picking_layout(seed: int, speed: float = DEFAULT_SPEED) -> PickingLayout:
     angle = rng.uniform(-math.pi, math.pi)
     x, y = centre + radius * np.array([math.cos(angle), math.sin(angle)])
     path = StringPath((float(x), float(y)), float(angle + sign * math.pi / 2), float(sign / radius), speed)
-    return PickingLayout(seed, saucer, path)
+    return PickingLayout(saucer, path)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bid_ros.sim.soft_start import travelled
+from bid_ros.sim.twin import Array
 from bid_ros.tasks.picking.geometry import CUP_STRING_HEIGHT
 from bid_ros.tasks.picking.string_path import StringPath
-
-Array = NDArray[np.float64]
 
 LENGTH: Final = 0.10  # m from the cup's axis to the hand
 STIFFNESS: Final = 250.0  # N/m; friction of 0.4 N stretches it by less than 2 mm

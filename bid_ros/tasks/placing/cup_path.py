@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bid_ros.core.errors import TaskError
 from bid_ros.sim.soft_start import travelled
+from bid_ros.sim.twin import Array
+from bid_ros.tasks.base import check_episode
 from bid_ros.tasks.placing.geometry import CUP_X, CUP_Y
 
-Array = NDArray[np.float64]
-
-MAX_SPEED: Final = 0.10  # m/s, the fastest path offered
-DEFAULT_SPEED: Final = 0.03
 MIN_TURN_RADIUS: Final = 0.015  # m, the sharpest turn of a path
 
 _SPACING: Final = 1e-4  # m between the tabulated points; chords of it deviate from the curve by less than 0.1 um
@@ -29,18 +25,11 @@ class CupPath:
     Args:
         points: ``(n, 2)`` base-frame positions in m, evenly spaced along the closed curve; row 0 is the start.
         spacing: arc length in m between two rows.
-        speed: speed along the curve in m/s, from 0 (the cup stands at row 0) to ``MAX_SPEED``.
-
-    Raises:
-        TaskError: the speed is not valid.
+        speed: speed along the curve in m/s; 0: the cup stands at row 0.
     """
 
     def __init__(self, points: Array, spacing: float, speed: float) -> None:
-        if not 0.0 <= speed <= MAX_SPEED:
-            raise TaskError(f"cup speed is {speed} m/s; valid is 0 (static) to {MAX_SPEED}")
-        self._points = points
-        self._spacing = spacing
-        self.speed = speed
+        self._points, self._spacing, self.speed = points, spacing, speed
 
     @property
     def length(self) -> float:
@@ -62,17 +51,15 @@ class EpisodeScene:
     """Layout of one episode, the same for a seed at every cup speed.
 
     Attributes:
-        seed: seed of the episode.
         cup_start: ``(2,)`` position of the cup's axis on the table, m, base frame.
         path: path of the cup from there.
     """
 
-    seed: int
     cup_start: Array
     path: CupPath
 
 
-def episode_scene(seed: int, cup_speed: float = DEFAULT_SPEED) -> EpisodeScene:
+def episode_scene(seed: int, cup_speed: float = 0.03) -> EpisodeScene:
     """Return the layout of a seed.
 
     Args:
@@ -82,8 +69,7 @@ def episode_scene(seed: int, cup_speed: float = DEFAULT_SPEED) -> EpisodeScene:
     Raises:
         TaskError: the seed is negative, or the speed is not valid.
     """
-    if seed < 0:
-        raise TaskError(f"episode seed is {seed}; valid is 0 or more")
+    check_episode(seed, cup_speed)
     rng = np.random.default_rng(seed)
     rng.random(3)  # once the start of the tool: without these draws every seed would have another cup
     while True:
@@ -91,7 +77,7 @@ def episode_scene(seed: int, cup_speed: float = DEFAULT_SPEED) -> EpisodeScene:
         curve = _closed_curve(cup_start, rng)
         if curve is not None:
             points, spacing = _evenly_spaced(curve)
-            return EpisodeScene(seed, cup_start, CupPath(points, spacing, cup_speed))
+            return EpisodeScene(cup_start, CupPath(points, spacing, cup_speed))
 
 
 def _closed_curve(start: Array, rng: np.random.Generator) -> Array | None:

@@ -10,7 +10,7 @@ from bid_ros.tasks.placing.styles import PlacingConfig, carry_points
 from bid_ros.tasks.scripted import Part, ScriptedMotion, check_start
 
 
-class ScriptedTeleoperator(ScriptedMotion[PlacingConfig]):
+class ScriptedTeleoperator(ScriptedMotion):
     """Carries the held object over the cup, lowers it straight in, opens, retreats upwards and holds.
 
     ``clean`` demonstrations are all alike: straight to the cup, one speed, no pauses. ``diverse`` ones differ by seed
@@ -22,14 +22,12 @@ class ScriptedTeleoperator(ScriptedMotion[PlacingConfig]):
     Args:
         style: ``clean`` or ``diverse``.
         seed: seed of the random draws. ``clean`` has none.
-        config: sizes, speeds and ranges.
 
     Raises:
         BidError: the style is unknown, or the seed is negative.
     """
 
-    def __init__(self, style: str, seed: int, config: PlacingConfig | None = None) -> None:
-        super().__init__(style, seed, config or PlacingConfig())
+    config = PlacingConfig()
 
     def plan(self, start_position: ArrayLike, cup_position: ArrayLike, now_ns: int) -> None:
         """Plan a demonstration that begins at ``now_ns``. It replaces an earlier plan.
@@ -45,7 +43,7 @@ class ScriptedTeleoperator(ScriptedMotion[PlacingConfig]):
         start = np.asarray(start_position, dtype=np.float64)
         cup = np.asarray(cup_position, dtype=np.float64)[:2]
         check_start(start, cup[None], RIM_Z)
-        config, manner = self._config, self.manner
+        config, manner = self.config, self.manner
         # The low path turns sharply beside the cup: a smooth curve through it would dip towards the rim.
         points, sharp = carry_points(start, self._arrival(cup), manner, config), manner.strategies[0] == "low"
         ways = self._way(points, config.carry_speed, manner.pauses[0], manner.pauses[1], sharp)

@@ -11,20 +11,19 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion
-from bid_ros.robots.franka.model import HOME_Q, ROBOT, TOOL_FROM_HAND, scene_model
+from bid_ros.robots.franka.model import HOME_Q, ROBOT, scene_model
 from bid_ros.sim.renderer import SceneRenderer
+from bid_ros.sim.twin import Array
 from bid_ros.tasks.placing.geometry import CUP_WALL, OBJECT_LENGTH
 from bid_ros.tasks.placing.scene import CAMERAS
-from bid_ros.tasks.placing.world import FINGERS, HAND, SCENE, object_in_hand
-from bid_ros.tasks.world import along
+from bid_ros.tasks.placing.world import SCENE, PlacingWorld, object_in_hand
 
-Array = NDArray[np.float64]
 DAMPING: Final = 1e-4
 STEPS: Final = 60
 REACHED_M: Final = 2e-4
 
 
-class KinematicScene:
+class KinematicScene(PlacingWorld):
     """Poses the arm by inverse kinematics and renders the cameras. One thread only, as the renderer.
 
     Args:
@@ -36,11 +35,9 @@ class KinematicScene:
     """
 
     def __init__(self, width: int = 96, height: int = 96, cameras: Sequence[str] = CAMERAS) -> None:
-        self._model = scene_model(SCENE)
-        self._renderer = SceneRenderer(self._model, width, height, cameras)
-        self._data = mujoco.MjData(self._model)
-        self._hand, self._object = self._data.body(HAND), self._data.joint("object_joint")
-        self._fingers = [self._data.joint(name) for name in FINGERS]
+        model = scene_model(SCENE)
+        self._renderer = SceneRenderer(model, width, height, cameras)
+        super().__init__(model, mujoco.MjData(model))
         joints = [self._model.joint(f"{ROBOT}fr3_joint{number}") for number in range(1, 8)]
         self._qpos = [int(joint.qposadr[0]) for joint in joints]
         self._dof = [int(joint.dofadr[0]) for joint in joints]
@@ -51,10 +48,6 @@ class KinematicScene:
         """Put the joints at their home angles. The next inverse kinematics starts from there."""
         self._data.qpos[self._qpos] = HOME_Q
         mujoco.mj_kinematics(self._model, self._data)
-
-    def tool_position(self) -> Array:
-        """Position of the tool, ``(3,)`` m, base frame."""
-        return along(self._hand, TOOL_FROM_HAND)
 
     def move(self, position: Array, quaternion: Array) -> None:
         """Pose the tool at ``(3,)`` m and ``(4,)`` xyzw, base frame, by damped least squares.
@@ -67,7 +60,7 @@ class KinematicScene:
             off = self._error(position, wanted)
             if np.abs(off).max() < REACHED_M:
                 return
-            tool = self.tool_position()
+            tool = self.tool_position
             mujoco.mj_comPos(self._model, self._data)
             mujoco.mj_jac(self._model, self._data, self._jacobian[:3], self._jacobian[3:], tool, self._hand.id)
             columns = self._jacobian[:, self._dof]
@@ -88,7 +81,7 @@ class KinematicScene:
             finger.qpos[:] = gripper_width / 2
         pose = np.array([*cup, CUP_WALL + OBJECT_LENGTH / 2, 1.0, 0.0, 0.0, 0.0])
         self._object.qpos[:] = object_in_hand(self._hand) if in_hand else pose
-        data.mocap_pos[self._model.body("cup").mocapid[0], :2] = cup
+        data.mocap_pos[self._cup, :2] = cup
         return self._renderer.render(data.qpos, data.mocap_pos, data.mocap_quat)
 
     def close(self) -> None:
@@ -98,4 +91,4 @@ class KinematicScene:
     def _error(self, position: Array, wanted: Array) -> Array:
         turn = wanted @ self._hand.xmat.reshape(3, 3).T
         axis = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-        return np.concatenate([position - self.tool_position(), axis / 2])
+        return np.concatenate([position - self.tool_position, axis / 2])

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.sim.twin import Array, Pose
-from bid_ros.tasks.base import PENDING, Score, apart
+from bid_ros.tasks.base import PENDING, Score
 from bid_ros.tasks.placing.geometry import CUP_HEIGHT, OBJECT_DIAMETER, OBJECT_LENGTH, OBJECT_RADIUS, cup_inner_radius
 
-HOLD_S: Final = 0.3  # for which the object must be in the cup and released (or lie outside) without interruption
 DEPTH: Final = 0.02  # m by which the object's lower end must be below the rim
 RELEASE_MARGIN: Final = 0.004  # m by which the opening must exceed the object's diameter to count as released
 
@@ -24,8 +23,7 @@ class PlacementScore(Score):
     ``dropped`` means: on the table (or below it) outside the cup and not between the fingers.
     """
 
-    def __init__(self) -> None:
-        super().__init__(HOLD_S)
+    moved = ("object", "cup")
 
     def judge(self, bodies: Mapping[str, Pose], tool: Array, gripper_width: float) -> str:
         """Score the position of the ``object``, whose axis is its z, relative to the foot of an upright ``cup``."""
@@ -36,10 +34,6 @@ class PlacementScore(Score):
         held = abs(gripper_width - OBJECT_DIAMETER) <= RELEASE_MARGIN
         lowest = centre[2] - foot[2] - abs(axis[2]) * OBJECT_LENGTH / 2 - OBJECT_RADIUS * math.hypot(axis[0], axis[1])
         return "dropped" if lowest < 0.005 and not held else PENDING
-
-    def progress(self, bodies: Mapping[str, Pose]) -> str:
-        """Return the distance of the object from the cup, as text."""
-        return apart("object", "cup", bodies)
 
 
 def inside_cup(centre: NDArray[np.float64], axis: NDArray[np.float64], depth: float) -> bool:

@@ -16,7 +16,7 @@ from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.sim.twin import Array, Pose
 from bid_ros.tasks.base import STEP_NS
 from bid_ros.tasks.placing import geometry
-from bid_ros.tasks.placing.cup_path import CupPath, episode_scene
+from bid_ros.tasks.placing.cup_path import episode_scene
 from bid_ros.tasks.placing.kinematic import KinematicScene
 from bid_ros.tasks.placing.score import RELEASE_MARGIN
 
@@ -37,6 +37,10 @@ class PlacingStage:
         cameras: names of the scene's cameras.
         thresholds: not used. The gripper opens for any width above the object's.
 
+    Attributes:
+        measured: pose of the tool.
+        width: opening of the gripper, m.
+
     Raises:
         CameraError: no offscreen rendering works here.
     """
@@ -45,41 +49,26 @@ class PlacingStage:
         self, width: int, height: int, cameras: Sequence[str], thresholds: GripperThresholds | None = None
     ) -> None:
         self._scene = KinematicScene(width, height, cameras)
-        self._path: CupPath = episode_scene(0, 0.0).path
-        self._pose: Pose = (np.zeros(3), DOWN)
-        self._width = geometry.OBJECT_DIAMETER
-        self._held = self._touched = False
-        self._elapsed_s = 0.0
-
-    @property
-    def measured(self) -> Pose:
-        """Pose of the tool."""
-        return self._pose
-
-    @property
-    def width(self) -> float:
-        """Opening of the gripper, m."""
-        return self._width
+        self.begin(0, np.zeros(3), 0.0)
 
     def begin(self, seed: int, start: Array, cup_speed: float) -> None:
         """Put the tool at ``start``, the object in its gripper, and the cup on the path of the seed."""
-        self._path = episode_scene(seed, cup_speed).path
-        self._pose = (start, DOWN)
-        self._width, self._held, self._touched = geometry.OBJECT_DIAMETER, True, False
-        self._elapsed_s = 0.0
+        self._path, self._elapsed_s = episode_scene(seed, cup_speed).path, 0.0
+        self.measured: Pose = (start, DOWN)
+        self.width, self._held, self._touched = geometry.OBJECT_DIAMETER, True, False
         self._scene.home()
 
     def images(self) -> Mapping[str, NDArray[np.uint8]]:
         """Return the images of the cameras."""
-        self._scene.move(*self._pose)
-        return self._scene.images(self._width, self._held, self._cup)
+        self._scene.move(*self.measured)
+        return self._scene.images(self.width, self._held, self._cup)
 
     def step(self, position: Array, quaternion: Array, gripper: float | None) -> str:
         """Go one step on. The tool is exactly at its command afterwards."""
-        self._pose = (position, quaternion)
+        self.measured = (position, quaternion)
         opening = gripper is not None and gripper > geometry.OBJECT_DIAMETER
         change = FINGER_SPEED * STEP_NS / NANOSECONDS * (1 if opening else -1)
-        self._width = min(max(self._width + change, geometry.OBJECT_DIAMETER), OPEN_WIDTH)
+        self.width = min(max(self.width + change, geometry.OBJECT_DIAMETER), OPEN_WIDTH)
         self._elapsed_s += STEP_NS / NANOSECONDS
         return self._judge()
 
@@ -96,12 +85,12 @@ class PlacingStage:
         return self._path.position(self._elapsed_s)
 
     def _judge(self) -> str:
-        position = self._pose[0]
+        position = self.measured[0]
         beside = math.hypot(*(position[:2] - self._cup))
         depth = geometry.CUP_HEIGHT - (position[2] - geometry.OBJECT_BOTTOM_BELOW_TOOL)
         if depth > 0 and beside > PLAY_M + TOUCH_M:
             self._touched = True
-        if self._width <= RELEASED_M:
+        if self.width <= RELEASED_M:
             return ""
         self._held = False
         if self._touched:

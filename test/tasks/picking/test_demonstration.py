@@ -6,6 +6,7 @@ import pytest
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
+from bid_ros.core.rotation import DOWN_6D
 from bid_ros.core.task import load_task
 from bid_ros.episodes.log import scene_of
 from bid_ros.robots.robotiq.registers import MAX_OPENING
@@ -189,7 +190,7 @@ def test_the_pose_at_a_time_is_the_chunk_s():
     for index, time in enumerate(times):
         position, rotation, width, phase = picker.pose_at(time)
         np.testing.assert_allclose(position, positions[index], atol=1e-9)
-        np.testing.assert_allclose(rotation, CONFIG.rotation_6d)
+        np.testing.assert_allclose(rotation, DOWN_6D)
         assert (width, phase) == (widths[index], phases[index])
 
 

@@ -10,12 +10,12 @@ from bid_ros.tasks.picking import TASK
 from bid_ros.tasks.picking.demonstration import ScriptedPicker
 from bid_ros.tasks.picking.geometry import GRASP_TOOL_HEIGHT, RIM_Z
 from bid_ros.tasks.picking.lockstep import PickingLockstep
-from bid_ros.tasks.picking.recovery import RecoveryConfig, draw_recovery
+from bid_ros.tasks.picking.recovery import BESIDE, HIGHEST, OFF_AXIS, draw_recovery
 from bid_ros.tasks.picking.score import PickingScore
 from bid_ros.tasks.picking.string_path import picking_layout
 from bid_ros.tasks.picking.styles import PickingConfig
 
-CONFIG, RANGES = PickingConfig(), RecoveryConfig()
+CONFIG = PickingConfig()
 CUP, SAUCER = np.array([0.50, -0.10]), np.array([0.49, 0.20])
 SEEDS = range(200)
 HELD, MISSED_LOW, MISSED_HIGH = 3, 2, 4
@@ -37,12 +37,12 @@ def test_closed_fingers_are_clear_of_the_cup_and_a_held_cup_is_off_the_middle():
     for recovery in map(drawn, SEEDS):
         away = np.abs(recovery.position[:2] - CUP)
         if recovery.held:
-            assert RANGES.off_axis[0] <= away[0] <= RANGES.off_axis[1] and away[1] == 0.0
+            assert OFF_AXIS[0] <= away[0] <= OFF_AXIS[1] and away[1] == 0.0
             assert recovery.position[2] == GRASP_TOOL_HEIGHT
         elif recovery.position[2] < CONFIG.clear_z:
-            assert np.linalg.norm(away) >= RANGES.beside[0] and recovery.position[2] >= GRASP_TOOL_HEIGHT
+            assert np.linalg.norm(away) >= BESIDE[0] and recovery.position[2] >= GRASP_TOOL_HEIGHT
         else:
-            assert recovery.position[2] <= RANGES.highest
+            assert recovery.position[2] <= HIGHEST
 
 
 def test_only_recoveries_begin_elsewhere():

@@ -21,7 +21,7 @@ def scene():
 
 def test_home_is_where_the_twin_starts(scene):
     scene.home()
-    np.testing.assert_allclose(scene.tool_position(), HOME_TOOL, atol=1e-3)
+    np.testing.assert_allclose(scene.tool_position, HOME_TOOL, atol=1e-3)
 
 
 def test_every_corner_of_the_task_is_reached_to_a_fraction_of_a_millimetre(scene, root):
@@ -31,7 +31,7 @@ def test_every_corner_of_the_task_is_reached_to_a_fraction_of_a_millimetre(scene
     for corner in corners:
         scene.home()
         scene.move(np.array(corner), DOWN)
-        np.testing.assert_allclose(scene.tool_position(), corner, atol=3e-4)
+        np.testing.assert_allclose(scene.tool_position, corner, atol=3e-4)
 
 
 def test_out_of_reach_is_said(scene):
