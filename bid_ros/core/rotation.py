@@ -49,24 +49,19 @@ def matrix_from_quaternion(quaternion: ArrayLike) -> Array:
 def quaternion_from_matrix(matrix: ArrayLike) -> Array:
     """Return the unit quaternion ``(4,)`` xyzw of a rotation matrix ``(3, 3)``, with w >= 0."""
     m = np.asarray(matrix, dtype=np.float64)
-    # Shepperd's method: dividing by the largest component avoids cancellation near half turns.
-    squared = np.array(
+    # Shepperd's method: dividing by the largest component avoids cancellation near half turns. A row
+    # is four times the quaternion times one of its components.
+    xy, xz, yz = m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1]
+    xw, yw, zw = m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]
+    products = np.array(
         [
-            1 + m[0, 0] - m[1, 1] - m[2, 2],
-            1 - m[0, 0] + m[1, 1] - m[2, 2],
-            1 - m[0, 0] - m[1, 1] + m[2, 2],
-            1 + m[0, 0] + m[1, 1] + m[2, 2],
+            [1 + m[0, 0] - m[1, 1] - m[2, 2], xy, xz, xw],
+            [xy, 1 - m[0, 0] + m[1, 1] - m[2, 2], yz, yw],
+            [xz, yz, 1 - m[0, 0] - m[1, 1] + m[2, 2], zw],
+            [xw, yw, zw, 1 + m[0, 0] + m[1, 1] + m[2, 2]],
         ]
     )
-    largest = int(np.argmax(squared))
-    if largest == 0:
-        q = np.array([squared[0], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[2, 1] - m[1, 2]])
-    elif largest == 1:
-        q = np.array([m[0, 1] + m[1, 0], squared[1], m[1, 2] + m[2, 1], m[0, 2] - m[2, 0]])
-    elif largest == 2:
-        q = np.array([m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], squared[2], m[1, 0] - m[0, 1]])
-    else:
-        q = np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], squared[3]])
+    q = products[int(np.argmax(products.diagonal()))]
     unit: Array = q / np.linalg.norm(q)
     return unit if unit[3] >= 0 else -unit
 

@@ -110,15 +110,11 @@ def _valid(schema: Mapping[str, Any], node: Mapping[str, Any]) -> str:
 
 
 def _range(node: Mapping[str, Any]) -> str:
-    low, above = node.get("minimum"), node.get("exclusiveMinimum")
-    high, below = node.get("maximum"), node.get("exclusiveMaximum")
+    low, high = node.get("minimum"), node.get("maximum")
     if low is not None:
         return f" from {_number(low)} to {_number(high)}" if high is not None else f", {_number(low)} or more"
-    parts = [
-        *([f"above {_number(above)}"] if above is not None else []),
-        *([f"up to {_number(high)}"] if high is not None else []),
-        *([f"below {_number(below)}"] if below is not None else []),
-    ]
+    words = {"exclusiveMinimum": "above", "maximum": "up to", "exclusiveMaximum": "below"}
+    parts = [f"{word} {_number(node[end])}" for end, word in words.items() if end in node]
     return f" {' and '.join(parts)}" if parts else ""
 
 

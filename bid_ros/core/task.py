@@ -7,6 +7,7 @@ import json
 import math
 import re
 from dataclasses import asdict, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
 
@@ -164,12 +165,13 @@ class Task:
 
     def columns(self, kind: FeatureKind) -> slice | None:
         """Return the columns of the first action feature of ``kind`` in a chunk. None: the task has none."""
-        start = 0
-        for item in self.action:
-            if item.kind == kind:
-                return slice(start, start + item.size)
-            start += item.size
-        return None
+        return next((columns for item, columns in self.action_columns if item.kind == kind), None)
+
+    @property
+    def action_columns(self) -> list[tuple[Feature, slice]]:
+        """Each commanded feature, and its columns in a chunk."""
+        ends = accumulate(item.size for item in self.action)
+        return [(item, slice(end - item.size, end)) for item, end in zip(self.action, ends, strict=True)]
 
     def with_frame_prefix(self, prefix: str) -> Task:
         """Return the task with ``prefix`` before the name of every frame.

@@ -7,7 +7,7 @@ back into the base frame at once, so decoders compare all of them in that one fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ ActionReference = Literal["base", "tool"]
 
 def check_reference(task: Task, reference: ActionReference) -> None:
     """Raise BidError if ``reference`` is ``tool`` and the task observes no position that it also commands."""
-    if reference == "tool" and not any(_observed_positions(task)):
+    if reference == "tool" and not _observed_positions(task, reference):
         raise BidError(
             f"action_reference is 'tool', but task '{task.name}' commands no position that it observes; valid is base"
         )
@@ -41,9 +41,8 @@ def action_anchor(
         rows: leading shape, for many observations at once.
     """
     anchor = np.zeros((*rows, task.action_dim))
-    if reference == "tool":
-        for name, own in _observed_positions(task):
-            anchor[..., own] = newest[name]
+    for name, own in _observed_positions(task, reference):
+        anchor[..., own] = newest[name]
     return anchor
 
 
@@ -66,18 +65,13 @@ def action_bounds(
         demonstrated: range of each vector feature in the training data.
     """
     low, high = np.full(task.action_dim, -np.inf), np.full(task.action_dim, np.inf)
-    if reference == "tool":
-        for name, own in _observed_positions(task):
-            low[own] = np.minimum(demonstrated[name].minimum, newest[name])
-            high[own] = np.maximum(demonstrated[name].maximum, newest[name])
+    for name, own in _observed_positions(task, reference):
+        low[own] = np.minimum(demonstrated[name].minimum, newest[name])
+        high[own] = np.maximum(demonstrated[name].maximum, newest[name])
     return low, high
 
 
-def _observed_positions(task: Task) -> Iterator[tuple[str, slice]]:
-    """Yield name and columns of every commanded position that is also observed."""
-    observed = {feature.name for feature in task.vectors}
-    start = 0
-    for feature in task.action:
-        if feature.kind == "position" and feature.name in observed:
-            yield feature.name, slice(start, start + feature.size)
-        start += feature.size
+def _observed_positions(task: Task, reference: ActionReference) -> list[tuple[str, slice]]:
+    """Return name and columns of every commanded position that counts from the observed one: none for ``base``."""
+    names = {feature.name for feature in task.vectors if reference == "tool"}
+    return [(item.name, own) for item, own in task.action_columns if item.kind == "position" and item.name in names]

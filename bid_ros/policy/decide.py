@@ -201,12 +201,9 @@ def publishable(actions: Array, stamp_ns: int, task: Task, sequence: int) -> Act
     safety node refuses one outside the workspace.
     """
     rows = np.array(actions[task.observation_steps - 1 :], dtype=np.float64)
-    start = 0
-    for feature in task.action:
-        columns = slice(start, start + feature.size)
+    for feature, columns in task.action_columns:
         if feature.kind == "rotation_6d":
             rows[:, columns] = matrix_to_6d(matrix_from_6d(rows[:, columns]))
         elif feature.kind == "gripper":
             rows[:, columns] = np.clip(rows[:, columns], task.limits.gripper_min, task.limits.gripper_max)
-        start += feature.size
     return ActionChunk(stamp_ns, task.dt_ns, rows, frame_id=task.base_frame, sequence=sequence)

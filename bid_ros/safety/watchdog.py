@@ -10,7 +10,7 @@ from typing import Final
 from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.deadline import Deadlines
-from bid_ros.safety.envelope import NOT_A_NUMBER, Verdict, refused
+from bid_ros.safety.envelope import ACCEPTED, Verdict, refused
 from bid_ros.safety.grants import Lapse
 
 # A loaded computer now and then produces a late chunk, or one for which the arm's pose is unknown. It is safe not to
@@ -62,6 +62,8 @@ class Watchdog:
     Attributes:
         granted: whether anybody was ever in charge of the arm. Before that nothing moves, and silence only means that
             nodes still load: it leads back to WAITING and latches nothing.
+        cause: what stopped it. Its trigger is that of a refusal, ``heartbeat:NAME``, ``grant`` or ``fault``; it is
+            ``ACCEPTED``, which has none, unless STOPPED.
     """
 
     def __init__(self, config: WatchdogConfig) -> None:
@@ -71,7 +73,7 @@ class Watchdog:
         self.granted = True
         self._armed = False
         self._complete_ns: int | None = None
-        self._stop: Verdict | None = None
+        self.cause = ACCEPTED
         self._announced = True
         self._fault = ""
         self._late = 0
@@ -79,38 +81,21 @@ class Watchdog:
     @property
     def state(self) -> State:
         """State at the last call that took a time."""
-        if self._stop is not None:
+        if self.stopped:
             return State.STOPPED
         return State.RUNNING if self._armed else State.WAITING
 
     @property
     def stopped(self) -> bool:
         """Whether a stop is latched."""
-        return self._stop is not None
-
-    @property
-    def trigger(self) -> str:
-        """What stopped it: a refusal's trigger, ``heartbeat:NAME``, ``grant`` or ``fault``; empty unless STOPPED."""
-        return self._stop.trigger if self._stop else ""
+        return not self.cause.ok
 
     @property
     def reason(self) -> str:
         """One sentence: why it stopped, or which nodes it waits for. Empty while RUNNING."""
-        if self._stop is not None:
-            return self._stop.reason
-        if self._armed:
-            return ""
+        if self.stopped or self._armed:
+            return self.cause.reason
         return f"waiting for {', '.join(self._missing)}" if self._missing else "waiting for all nodes to settle"
-
-    @property
-    def measured(self) -> float:
-        """The value that broke a limit; NaN if there is none."""
-        return self._stop.measured if self._stop else NOT_A_NUMBER
-
-    @property
-    def limit(self) -> float:
-        """The limit that was broken; NaN if there is none."""
-        return self._stop.limit if self._stop else NOT_A_NUMBER
 
     def beat(self, name: str, steady_ns: int) -> None:
         """Note a heartbeat. Names that are not required are ignored."""
@@ -158,7 +143,7 @@ class Watchdog:
         expired = self._deadlines.expired(steady_ns) if self._armed else None
         if expired is not None:
             return f"not reset: {expired}"
-        self._stop = None
+        self.cause = ACCEPTED
         self._announced = True
         self._late = 0
         self._advance(steady_ns)
@@ -184,6 +169,6 @@ class Watchdog:
             self._latch(refused(f"heartbeat:{expired.name}", str(expired), expired.age_s, expired.limit_s))
 
     def _latch(self, cause: Verdict) -> None:
-        if self._stop is None:
-            self._stop = cause
+        if not self.stopped:
+            self.cause = cause
             self._announced = False

@@ -56,24 +56,12 @@ class HandWorld:
         hand: name of the gripper's body.
         tool_from_hand: m, the tool's frame lies this far along the hand's z axis.
         fingers: names of the two finger joints. Their sum is the opening in m.
-        least_width: m, opening above which an episode may begin.
-        reason: why the gripper is to be open, for the refusal.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        data: Any,
-        hand: str,
-        tool_from_hand: float,
-        fingers: tuple[str, str],
-        least_width: float,
-        reason: str,
-    ) -> None:
+    def __init__(self, model: Any, data: Any, hand: str, tool_from_hand: float, fingers: tuple[str, str]) -> None:
         self._model, self._data = model, data
         self._hand, self._tool_from_hand = data.body(hand), tool_from_hand
         self._fingers = [data.joint(name) for name in fingers]
-        self._least_width, self._reason = least_width, reason
         self._moving = self._held = False
 
     @property
@@ -91,12 +79,12 @@ class HandWorld:
         """Let what moves begin to move, now or as soon as it may."""
         self._moving = True
 
-    def check_open(self) -> None:
-        """Raise ArmError if the gripper is not open wide enough for the next episode."""
-        if self.gripper_width <= self._least_width:
+    def check_open(self, width: float, reason: str) -> None:
+        """Raise ArmError unless the gripper is open wider than ``width`` m, which the next episode needs."""
+        if self.gripper_width <= width:
             raise ArmError(
                 f"the gripper is open {self.gripper_width * 1e3:.0f} mm; the next episode of the twin needs more than "
-                f"{self._least_width * 1e3:.0f} mm{self._reason}: open it first"
+                f"{width * 1e3:.0f} mm{reason}: open it first"
             )
 
     def mocap(self, body: str) -> int:

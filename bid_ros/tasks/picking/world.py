@@ -31,8 +31,7 @@ class PickingWorld(HandWorld):
 
     def __init__(self, model: Any, data: Any) -> None:
         fingers = (f"{FINGERS[0]}_joint", f"{FINGERS[1]}_joint")
-        reason = ", so that no cup is held"
-        super().__init__(model, data, "gripper", TOOL_FROM_FLANGE, fingers, MIN_RESET_WIDTH, reason)
+        super().__init__(model, data, "gripper", TOOL_FROM_FLANGE, fingers)
         self._cup, self._joint, self._saucer = data.body("cup"), data.joint("cup_joint"), self.mocap("saucer")
         self._solid, self._pads = model.geom("cup").id, [model.geom(pad).id for pad in PADS]
         self._string: StringPull | None = None
@@ -45,7 +44,7 @@ class PickingWorld(HandWorld):
         Raises:
             ArmError: the gripper is not open, or is too low over the table. Nothing changes then.
         """
-        self.check_open()
+        self.check_open(MIN_RESET_WIDTH, ", so that no cup is held")
         if self.tool_position[2] < MIN_RESET_HEIGHT:
             raise ArmError(
                 f"the tool is {self.tool_position[2] * 1e3:.0f} mm over the table; the next episode of the twin needs "

@@ -31,11 +31,6 @@ class CupPath:
     def __init__(self, points: Array, spacing: float, speed: float) -> None:
         self._points, self._spacing, self.speed = points, spacing, speed
 
-    @property
-    def length(self) -> float:
-        """Arc length of the closed curve, m."""
-        return float(len(self._points) * self._spacing)
-
     def position(self, t_s: float) -> Array:
         """Position ``(2,)`` in m, base frame, ``t_s`` seconds after the start of the path."""
         place = travelled(self.speed, t_s) / self._spacing

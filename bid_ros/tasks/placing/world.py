@@ -31,7 +31,7 @@ class PlacingWorld(HandWorld):
     """
 
     def __init__(self, model: Any, data: Any) -> None:
-        super().__init__(model, data, HAND, TOOL_FROM_HAND, FINGERS, MIN_RESET_WIDTH, " to take the object")
+        super().__init__(model, data, HAND, TOOL_FROM_HAND, FINGERS)
         self._object, self._cup = data.joint("object_joint"), self.mocap("cup")
         self._scene: EpisodeScene | None = None
         self._carried = False
@@ -44,7 +44,7 @@ class PlacingWorld(HandWorld):
         Raises:
             ArmError: if the gripper is not open wide enough; nothing changes then.
         """
-        self.check_open()
+        self.check_open(MIN_RESET_WIDTH, " to take the object")
         self._scene = scene
         self._carried, self._held, self._moving = True, False, False
         self._still_s = self._path_s = 0.0
