@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -101,22 +100,18 @@ class ObservationBuffer:
 
     def _nearest(self, name: str, stamp: int, age: int) -> NDArray[Any]:
         samples = self._samples[name]
-        stamps = [sample_stamp for sample_stamp, _ in samples]
         instant = stamp - age
-        right = bisect_left(stamps, instant)
-        if right == 0 and age > 0 and len(samples) < (samples.maxlen or 0):
+        if samples[0][0] >= instant and age > 0 and len(samples) < (samples.maxlen or 0):
             # A past row repeats the first sample as long as the history still holds the episode's first sample.
             return samples[0][1]
-        best = min(right, len(stamps) - 1)
-        if right > 0 and instant - stamps[right - 1] <= abs(stamps[best] - instant):
-            best = right - 1
-        distance = abs(stamps[best] - instant)
+        nearest, value = min(samples, key=lambda sample: abs(sample[0] - instant))  # the older of two as near
+        distance = abs(nearest - instant)
         if distance > self._tolerance_ns:
             raise ObservationError(
                 f"observation '{name}' is {distance / 1e6:.0f} ms away from the instant it is needed for; "
                 f"valid is up to {self._tolerance_ns / 1e6:.0f} ms"
             )
-        return samples[best][1]
+        return value
 
 
 def _checked(feature: Feature, value: NDArray[Any]) -> NDArray[Any]:

@@ -85,9 +85,7 @@ class RecedingDecoder:
         if overlap is not None and self._blend is not None:
             actions, index = self._blend(actions, overlap, request, self._config), -1
         self._memory.remember(request.stamp_ns, request.dt_ns, actions)
-        if overlap is None:
-            return Choice(actions, index, selection, None, 0)
-        return Choice(actions, index, selection, overlap.previous, overlap.executed)
+        return Choice(actions, index, selection, *(overlap or (None, 0)))
 
     def _pick(
         self, strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest

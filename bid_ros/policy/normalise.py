@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,6 @@ class LinearNormaliser:
 
     minimum: NDArray[np.float64]
     maximum: NDArray[np.float64]
-    _half: NDArray[np.float64] = field(init=False, repr=False)
-    _centre: NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         low = np.array(self.minimum, dtype=np.float64)
@@ -43,8 +41,6 @@ class LinearNormaliser:
             )
         object.__setattr__(self, "minimum", low)
         object.__setattr__(self, "maximum", high)
-        object.__setattr__(self, "_half", (high - low) / 2)
-        object.__setattr__(self, "_centre", (high + low) / 2)
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the range as plain lists by field name, for a file."""
@@ -52,11 +48,11 @@ class LinearNormaliser:
 
     def normalise(self, values: ArrayLike) -> NDArray[np.float32]:
         """Return ``values`` ``(..., S)`` in units of the range, as the float32 the networks take."""
-        scaled = (np.asarray(values, dtype=np.float64) - self._centre) / self._half
-        return scaled.astype(np.float32)
+        centre, half = (self.maximum + self.minimum) / 2, (self.maximum - self.minimum) / 2
+        return ((np.asarray(values, dtype=np.float64) - centre) / half).astype(np.float32)
 
     def denormalise(self, values: ArrayLike) -> NDArray[np.float64]:
         """Return normalised ``values`` ``(..., S)`` in their own units, float64."""
-        raw: NDArray[np.float64] = np.asarray(values, dtype=np.float64) * self._half
-        raw += self._centre
+        raw: NDArray[np.float64] = np.asarray(values, dtype=np.float64) * ((self.maximum - self.minimum) / 2)
+        raw += (self.maximum + self.minimum) / 2
         return raw

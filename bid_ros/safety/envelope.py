@@ -63,12 +63,9 @@ class EnvelopeConfig:
     gripper_tolerance: float = 0.005
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("max_horizons", 1, 16),
-            ("rotation_tolerance", 0.001, 0.5),
-            ("gripper_tolerance", 0.0, 0.02),
-        ):
-            check_range("envelope", name, getattr(self, name), low, high, ValueError)
+        check_range("envelope", "max_horizons", self.max_horizons, 1, 16, ValueError)
+        check_range("envelope", "rotation_tolerance", self.rotation_tolerance, 0.001, 0.5, ValueError)
+        check_range("envelope", "gripper_tolerance", self.gripper_tolerance, 0.0, 0.02, ValueError)
 
 
 class Envelope:

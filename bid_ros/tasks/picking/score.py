@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.sim.twin import Array, Pose
 from bid_ros.tasks.base import PENDING, Score
 from bid_ros.tasks.picking.geometry import CUP_HEIGHT, CUP_RADIUS, FINGERTIP_BELOW_TOOL, SAUCER_HEIGHT, SAUCER_RADIUS
@@ -50,5 +50,4 @@ class PickingScore(Score):
 
 def lean(quaternion: ArrayLike) -> float:
     """Angle in rad between straight up and the z axis of a body turned by ``quaternion`` ``(4,)`` xyzw."""
-    x, y, _, _ = np.asarray(quaternion, dtype=np.float64) / np.linalg.norm(quaternion)
-    return math.acos(max(-1.0, 1.0 - 2.0 * (x * x + y * y)))
+    return math.acos(max(-1.0, matrix_from_quaternion(quaternion)[2, 2]))

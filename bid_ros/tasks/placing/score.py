@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.sim.twin import Array, Pose
 from bid_ros.tasks.base import PENDING, Score
 from bid_ros.tasks.placing.geometry import CUP_HEIGHT, OBJECT_DIAMETER, OBJECT_LENGTH, OBJECT_RADIUS, cup_inner_radius
@@ -28,7 +26,7 @@ class PlacementScore(Score):
     def judge(self, bodies: Mapping[str, Pose], tool: Array, gripper_width: float) -> str:
         """Score the position of the ``object``, whose axis is its z, relative to the foot of an upright ``cup``."""
         (foot, _), (centre, quaternion) = bodies["cup"], bodies["object"]
-        axis = _z_axis(quaternion)
+        axis = matrix_from_quaternion(quaternion)[:, 2]
         if inside_cup(centre - foot, axis, DEPTH):
             return "success" if gripper_width > OBJECT_DIAMETER + RELEASE_MARGIN else PENDING
         held = abs(gripper_width - OBJECT_DIAMETER) <= RELEASE_MARGIN
@@ -36,7 +34,7 @@ class PlacementScore(Score):
         return "dropped" if lowest < 0.005 and not held else PENDING
 
 
-def inside_cup(centre: NDArray[np.float64], axis: NDArray[np.float64], depth: float) -> bool:
+def inside_cup(centre: Array, axis: Array, depth: float) -> bool:
     """Whether the object is in the cup.
 
     Args:
@@ -49,8 +47,3 @@ def inside_cup(centre: NDArray[np.float64], axis: NDArray[np.float64], depth: fl
         return False
     points = (centre, lower)
     return all(math.hypot(p[0], p[1]) <= cup_inner_radius(float(p[2])) for p in points)
-
-
-def _z_axis(quaternion: ArrayLike) -> NDArray[np.float64]:
-    x, y, z, w = np.asarray(quaternion, dtype=np.float64) / np.linalg.norm(quaternion)
-    return np.array([2 * (x * z + y * w), 2 * (y * z - x * w), 1 - 2 * (x * x + y * y)])
