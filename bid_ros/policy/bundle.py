@@ -25,7 +25,6 @@ from bid_ros.policy.registry import FAMILIES
 
 FORMAT: Final = 1
 MANIFEST: Final = "bundle.yaml"
-STRENGTHS: Final = ("strong", "weak")
 FAMILY: Final = "family"
 DIFFUSION: Final = "diffusion"  # the family of bundles that name none
 Numbers = tuple[float, ...]

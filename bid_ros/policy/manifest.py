@@ -15,7 +15,7 @@ from bid_ros.core.errors import BundleError
 from bid_ros.core.task import Task
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import DIFFUSION, FAMILY, FORMAT, MANIFEST, STRENGTHS, file_sha256, load_bundle
+from bid_ros.policy.bundle import DIFFUSION, FAMILY, FORMAT, MANIFEST, file_sha256, load_bundle
 from bid_ros.policy.normalise import LinearNormaliser
 
 MAX_FILE_BYTES: Final = 10_000_000
@@ -72,7 +72,7 @@ def write_bundle_manifest(
         "action_spread": np.asarray(action_spread, dtype=np.float64).tolist(),
         **({} if family == DIFFUSION else {FAMILY: family}),
         family: asdict(settings),
-        "graphs": {strength: graphs.get(strength) for strength in STRENGTHS},
+        "graphs": {strength: graphs.get(strength) for strength in ("strong", "weak")},
         "files": _hashes(manifest.parent),
         "provenance": dict(provenance),
     }

@@ -27,7 +27,8 @@ class Arbiter:
         Raises:
             ChunkError: the source has no priority.
         """
-        return not any(self._commands(higher, now_ns) for higher in PRIORITY[: _rank(source)])
+        accepted = (self._accepted.get(higher) for higher in PRIORITY[: _rank(source)])
+        return not any(chunk is not None and chunk.covers(now_ns) for chunk in accepted)
 
     def accepted(self, chunk: ActionChunk, now_ns: int) -> None:
         """Note that ``chunk`` was forwarded at ``now_ns``. Raises ChunkError as :meth:`admits`."""
@@ -38,10 +39,6 @@ class Arbiter:
     def release(self, source: str) -> None:
         """Forget the chunk of a source that may no longer command."""
         self._accepted.pop(source, None)
-
-    def _commands(self, source: str, now_ns: int) -> bool:
-        chunk = self._accepted.get(source)
-        return chunk is not None and chunk.covers(now_ns)
 
 
 def _rank(source: str) -> int:

@@ -152,11 +152,6 @@ def check_episode(seed: int, speed: float) -> None:
         raise TaskError(f"cup speed is {speed} m/s; valid is 0 (static) to {MAX_SPEED}")
 
 
-def no_preparation(style: str, seed: int, bodies: Mapping[str, Array]) -> Sequence[tuple[Array, float]]:
-    """Return nothing: the demonstration begins where the episode does."""
-    return ()
-
-
 @dataclass(frozen=True)
 class Style:
     """One way to demonstrate a task.
@@ -182,13 +177,13 @@ class Demonstrator:
             position that is not valid.
         preparation: from style, seed and positions of the bodies to where the tool, which points down, is brought
             after the scene was laid out, and before the demonstration begins: positions ``(3,)`` m and the gripper's
-            widths m, one after the other.
+            widths m, one after the other; by default nothing, as the demonstration begins where the episode does.
     """
 
     styles: Mapping[str, Style]
     bodies: tuple[str, ...]
     plan: Callable[[str, int, Array, Mapping[str, Array], int], PlannedTeleoperator]
-    preparation: Callable[[str, int, Mapping[str, Array]], Sequence[tuple[Array, float]]] = no_preparation
+    preparation: Callable[[str, int, Mapping[str, Array]], Sequence[tuple[Array, float]]] = lambda *_: ()
 
     def check_style(self, style: str) -> None:
         """Raise BidError unless there are demonstrations of this style."""
