@@ -15,13 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.config import BidConfig
-from bid_ros.decoding.criteria import (
-    Array,
-    backward_coherence,
-    pair_distances,
-    smallest_sum,
-    smallest_sum_of_others,
-)
+from bid_ros.decoding.criteria import Array, backward_coherence, pair_distances, smallest_sum, smallest_sum_of_others
 from bid_ros.decoding.prefix import prefix_weights
 
 _USES_POSITIVE: Final = ("bid", "positive", "contrast")

@@ -61,7 +61,7 @@ class PlacingStage:
     def images(self) -> Mapping[str, NDArray[np.uint8]]:
         """Return the images of the cameras."""
         self._scene.move(*self.measured)
-        return self._scene.images(self.width, self._held, self._cup)
+        return self._scene.images(self.width, self._held, self._path.position(self._elapsed_s))
 
     def step(self, position: Array, quaternion: Array, gripper: float | None) -> str:
         """Go one step on. The tool is exactly at its command afterwards."""
@@ -80,13 +80,9 @@ class PlacingStage:
         """Free the renderer."""
         self._scene.close()
 
-    @property
-    def _cup(self) -> Array:
-        return self._path.position(self._elapsed_s)
-
     def _judge(self) -> str:
         position = self.measured[0]
-        beside = math.hypot(*(position[:2] - self._cup))
+        beside = math.hypot(*(position[:2] - self._path.position(self._elapsed_s)))
         depth = geometry.CUP_HEIGHT - (position[2] - geometry.OBJECT_BOTTOM_BELOW_TOOL)
         if depth > 0 and beside > PLAY_M + TOUCH_M:
             self._touched = True
