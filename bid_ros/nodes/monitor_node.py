@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Vector3
 from numpy.typing import NDArray
 from sensor_msgs.msg import Image
 from std_msgs.msg import ColorRGBA
@@ -94,9 +93,8 @@ class MonitorNode(BidNode):
         marker = self._marker("workspace", Marker.CUBE, 0.0)
         marker.header.frame_id = self._task.base_frame
         low, high = np.array(limits.workspace_min), np.array(limits.workspace_max)
-        size = point(high - low)
         marker.pose.position = point((low + high) / 2)
-        marker.scale = Vector3(x=size.x, y=size.y, z=size.z)
+        marker.scale.x, marker.scale.y, marker.scale.z = map(float, high - low)
         marker.color.a = 0.08
         self._markers.publish(MarkerArray(markers=[marker]))
 

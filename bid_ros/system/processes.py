@@ -61,10 +61,9 @@ class _Child:
     ended: asyncio.Task[int] = field(init=False)
 
     def send(self, kind: int) -> None:
-        """Send a signal to the process and its children, unless it has ended."""
-        if not self.ended.done():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, kind)
+        """Send a signal to the process, which runs, and to its children."""
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            os.killpg(self.process.pid, kind)
 
 
 @dataclass
