@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The whole suite, in lanes that run side by side: tests of running arms, nodes and systems wait for the clock most of the
+# The whole suite in four lanes, two side by side: tests of running arms, nodes and systems wait for the clock most of the
 # time, and the others compute. Where the user may raise priorities (root), the lanes with a clock go before the rest, as
 # the nodes themselves do. So other work on the computer does not look like a slow robot. With SERIAL=1 one lane runs
-# after the other: three times as long, and nothing disturbs a measurement. Usage: test.sh VENV
+# after the other: nothing disturbs a measurement. Usage: test.sh VENV
 set -uo pipefail
 cd "$(dirname "$0")/.."
 bin=$(realpath "$1")/bin
@@ -17,7 +17,10 @@ ignored() { printf -- '--ignore=%s ' "$@"; }
 
 status=0
 declare -A lanes=()
-trap 'for pid in "${lanes[@]}"; do kill -TERM -- "-$pid"; done; exit 130' INT TERM
+end_lanes() {
+  for pid in "${lanes[@]}"; do kill -TERM -- "-$pid"; done
+  exit 130
+}
 # lane NAME NICENESS COMMAND...: a session of its own, because Linux divides a busy computer between sessions (sched(7)).
 lane() {
   local name=$1 niceness=$2
@@ -25,25 +28,36 @@ lane() {
   setsid bash -c 'renice -n "$0" $$; echo "$0" >/proc/self/autogroup; exec "$@"' "$niceness" "$@" \
     >"$logs/$name" 2> >(grep -v "Permission denied" >>"$logs/$name") &
   lanes[$name]=$!
-  if [ -n "${SERIAL:-}" ]; then finish "$name"; fi
-}
-# finish NAME: wait for a lane and show what it said.
-finish() {
-  wait "${lanes[$1]}" || status=1
-  unset "lanes[$1]"
-  echo "== $1, after ${SECONDS} s"
-  cat "$logs/$1"
+  wait "${lanes[$name]}" || status=1
+  unset "lanes[$name]"
+  echo "== $name, after ${SECONDS} s"
+  cat "$logs/$name"
 }
 pytest=("$bin/python" -m pytest)
 
-lane arms -12 "${pytest[@]}" test/robots
-# shellcheck disable=SC2046  # one word for each file
-lane nodes -8 "${pytest[@]}" test/nodes test/system $(ignored "${systems[@]}")
-lane systems -8 "${pytest[@]}" "${systems[@]}"
-# Before what else computes on this computer, too: else two such processes would make it the last by far.
-# shellcheck disable=SC2046
-lane computing -4 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
-  "${pytest[@]}" $(ignored test/robots test/nodes test/system "${systems[@]}")
+one() {
+  trap end_lanes INT TERM
+  lane arms -12 "${pytest[@]}" test/robots
+  # shellcheck disable=SC2046  # one word for each file
+  lane computing -4 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
+    "${pytest[@]}" $(ignored test/robots test/nodes test/system "${systems[@]}")
+  return "$status"
+}
+other() {
+  trap end_lanes INT TERM
+  # shellcheck disable=SC2046
+  lane nodes -8 "${pytest[@]}" test/nodes test/system $(ignored "${systems[@]}")
+  lane systems -8 "${pytest[@]}" "${systems[@]}"
+  return "$status"
+}
 
-for name in "${!lanes[@]}"; do finish "$name"; done
+if [ -n "${SERIAL:-}" ]; then
+  one "$1"
+  other
+else
+  one "$1" &
+  first=$!
+  other
+  wait "$first" || status=1
+fi
 exit "$status"

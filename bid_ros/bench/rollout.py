@@ -31,7 +31,7 @@ class _Stopwatch:
 
     def __init__(self) -> None:
         self._last = time.monotonic_ns()
-        self.total: dict[str, int] = {"encode": 0, "sample": 0, "choose": 0, "world": 0}
+        self.total: dict[str, int] = {"encode": 0, "sample": 0, "choose": 0, "world": 0, "progress": 0}
 
     def lap(self, part: str) -> None:
         """Count the time since the last lap to ``part``."""
@@ -69,6 +69,7 @@ def run_unit(
         watch.lap("world")
         # An episode that ends early leaves the rest of its steps undone.
         advance(unit.cell.effort * sum(1 + (unit.steps - item.steps if item.over else 0) for item in live))
+        watch.lap("progress")
     rows = [_row(episode, episodes, watch, setup) for episode in episodes]
     return UnitDone(unit, rows, [item.trace() for item in episodes])
 

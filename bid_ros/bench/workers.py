@@ -98,7 +98,7 @@ def _run_in_processes(units: Sequence[Unit], setup: Setup, workers: int, advance
     try:
         while waiting:
             done, waiting = wait(waiting, _POLL_S, FIRST_COMPLETED)
-            now = total.value
+            now = total.get_obj().value  # without its lock, which a worker that was killed may hold
             advance(now - seen)
             seen = now
             for future in done:
@@ -129,8 +129,8 @@ def _run_on_ray(units: Sequence[Unit], setup: Setup, address: str, advance: Adva
         while pool.has_next():
             with suppress(TimeoutError):
                 yield pool.get_next_unordered(timeout=_POLL_S)
-            while not advanced.empty():
-                advance(advanced.get())
+            for work in advanced.get_nowait_batch(advanced.qsize()):
+                advance(work)
     except ray.exceptions.RayError as error:
         cause = getattr(error, "cause", None)
         if isinstance(cause, BidError):

@@ -300,6 +300,7 @@ def _run(factory: Callable[..., BidNode], ending: Ending) -> int:
     finally:
         node.close()
         node.pulse.stop()
+    executor.shutdown()  # it holds what the node destroys
     node.destroy_node()
     rclpy.try_shutdown()
     return node.exit_status

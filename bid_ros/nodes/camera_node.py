@@ -45,7 +45,7 @@ class CameraNode(BidNode):
     """
 
     def __init__(self) -> None:
-        super().__init__("camera", PARAMETERS, work_limit_s=0.0)  # its rates say more, below
+        super().__init__("camera", PARAMETERS, work_limit_s=0.0)  # it follows from the cameras' rates, below
         self._task = self.load_task()
         self._features = {feature.name: feature for feature in self._task.cameras}
         names = list(self._features)

@@ -34,7 +34,7 @@ from bid_ros.system.preparation import prepare
 from bid_ros.system.run import argument_fields, parse_arguments
 from launch import LaunchContext, LaunchDescription
 
-OF_LAUNCH = frozenset({"launch-prefix", "launch-prefix-filter"})
+OF_LAUNCH = frozenset({"emulate_tty", "sigterm_timeout", "sigkill_timeout"})
 
 
 def launch_description(system: str = "") -> LaunchDescription:

@@ -17,7 +17,9 @@ from bid_ros.recording.metadata import topic_entry, write_metadata
 
 Compression = Literal["none", "lz4", "zstd"]
 CHUNK_BYTES: Final = 1 << 20
-BUFFER_BYTES: Final = 4 * CHUNK_BYTES  # so a commit is one system call, but where the disk fell behind
+COMMIT_BYTES: Final = 2 * CHUNK_BYTES  # of messages; more are committed in between
+# What is written until a commit stays in memory, or it would overwrite the end that the last commit has left.
+BUFFER_BYTES: Final = 8 * CHUNK_BYTES
 
 
 def _end_without_index() -> bytes:
@@ -32,7 +34,7 @@ PROVISIONAL_END: Final = _end_without_index()
 
 
 class _Stream(io.BufferedWriter):
-    """Output of the mcap writer. It passes its bytes on only at a commit, so with one system call."""
+    """Output of the mcap writer. It passes up to ``BUFFER_BYTES`` on only at a commit, so with one system call."""
 
     commit = io.BufferedWriter.flush
 

@@ -18,7 +18,7 @@ from bid_ros.core.topics import IMAGE_TYPE, Qos
 from bid_ros.recording.backlog import Backlog, Pending
 from bid_ros.recording.definitions import Definition
 from bid_ros.recording.metadata import qos_text
-from bid_ros.recording.storage import CHUNK_BYTES, BagFile, Compression
+from bid_ros.recording.storage import CHUNK_BYTES, COMMIT_BYTES, BagFile, Compression
 
 CLOSE_SECONDS: Final = 30.0
 
@@ -206,7 +206,12 @@ class BagWriter:
     def _write_queue(self) -> None:
         with self._queue_lock:
             batch = self._backlog.drain()
+        waiting = 0
         for item in batch:
             self._file.add_message(item.topic, item.stamp_ns, item.data)
+            waiting += len(item.data)
+            if waiting > COMMIT_BYTES:
+                self._file.commit()
+                waiting = 0
         if batch:
             self._file.commit()

@@ -27,10 +27,10 @@ class GripperDevice(Protocol):
         """Return the measured opening in m."""
 
     def begin_open(self) -> Running:
-        """Begin to open."""
+        """Begin to open. Return what waits for the end of the command."""
 
     def begin_close(self) -> Running:
-        """Begin to close, and squeeze an object between the fingers."""
+        """Begin to close, and squeeze an object between the fingers. Return what waits for the end of the command."""
 
 
 @settings(error=ArmError)

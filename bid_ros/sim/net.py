@@ -78,6 +78,8 @@ class Session(asyncio.Protocol):
             LOG.warning("twin at %s: %s; its connection is closed", self.board.address, error)
             self.board.dropped += 1
             self.transport.abort()
+        except Exception as error:  # a fault of the twin, which asyncio would only log
+            self.board.fault = error
 
     def connection_made(self, transport: Any) -> None:
         """See :class:`asyncio.Protocol`."""
@@ -96,6 +98,10 @@ class Session(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """See :class:`asyncio.Protocol`."""
         self.attempt(partial(self.received, data))
+
+    def eof_received(self) -> None:
+        """See :class:`asyncio.Protocol`. A client that has left is not waited for until it reads."""
+        self.transport.abort()
 
     def connection_lost(self, _: Exception | None) -> None:
         """See :class:`asyncio.Protocol`."""
@@ -131,12 +137,14 @@ class Switchboard:
         sessions: of the clients that are connected.
         dropped: number of connections that a client's fault ended.
         left_out: number of packages that clients were too slow for.
+        fault: failure of the twin itself while it served a client; :meth:`poll` raises it.
     """
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.sessions: list[Session] = []
         self.dropped = self.left_out = 0
+        self.fault: Exception | None = None
         self._loop = asyncio.new_event_loop()
         self._servers: list[asyncio.Server] = []
 
@@ -161,8 +169,10 @@ class Switchboard:
             raise ArmError(f"the twin cannot serve {name} on {self.address}:{port}: {error}") from error
 
     def poll(self) -> None:
-        """Accept who knocks, hand over what has arrived, and send what waits."""
+        """Accept who knocks, hand over what has arrived, and send what waits. Raises what failed in the twin itself."""
         self._loop.run_until_complete(asyncio.sleep(0))
+        if self.fault is not None:
+            raise self.fault
 
     def publish(self) -> None:
         """Let every session say what is due."""

@@ -209,9 +209,10 @@ class Supervisor:
 def _ignore_signals(loop: asyncio.AbstractEventLoop) -> None:
     """Ignore the signals from here on. To block them in this thread is not enough: another one may take them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    for kind in SIGNALS:
-        loop.remove_signal_handler(kind)
-        signal.signal(kind, signal.SIG_IGN)
+    with contextlib.suppress(KeyboardInterrupt):  # between these two lines Python's own handler holds
+        for kind in SIGNALS:
+            loop.remove_signal_handler(kind)
+            signal.signal(kind, signal.SIG_IGN)
 
 
 def _read(pipe: FileIO) -> bytes:

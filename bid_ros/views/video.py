@@ -87,7 +87,8 @@ def compose(*panels: Image, gap: int = 8) -> Image:
         cv2.copyMakeBorder(panel, 0, height - len(panel), 0, gap, cv2.BORDER_CONSTANT, value=BACKGROUND)
         for panel in panels
     ]
-    return np.hstack(framed)[:, :-gap].astype(np.uint8, copy=False)
+    whole = np.hstack(framed)
+    return whole[:, : whole.shape[1] - gap].astype(np.uint8, copy=False)
 
 
 @contextmanager

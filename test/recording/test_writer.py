@@ -17,6 +17,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import Qos
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.repair import repair_bag
+from bid_ros.recording.storage import PROVISIONAL_END, BagFile
 from bid_ros.recording.writer import BagWriter, WriterConfig
 
 ARM_STATUS = "/arm/status"
@@ -95,6 +96,24 @@ def test_file_is_whole_for_other_readers_while_it_is_being_written(tmp_path, kit
             found = [reader.deserialize(data, item.msgtype).sequence for item, _, data in reader.messages()]
         assert found == list(range(number + 1))
     writer.close()
+
+
+def test_a_large_backlog_never_leaves_the_file_without_an_end(tmp_path, kit, monkeypatch):
+    """What a kill in the middle of a batch would leave: the file as it is after every message."""
+    tails = []
+    add_message = BagFile.add_message
+
+    def add_and_look(file: BagFile, *arguments: object) -> None:
+        add_message(file, *arguments)
+        tails.append(file.path.read_bytes()[-len(PROVISIONAL_END) :])
+
+    monkeypatch.setattr(BagFile, "add_message", add_and_look)
+    with BagWriter(tmp_path / "bag", WriterConfig(compression="none", flush_period_s=0.5)) as writer:
+        kit.add_topic(writer, ARM_STATUS)
+        with writer._file_lock:  # as a disk that falls behind
+            for number in range(12):
+                writer.write(ARM_STATUS, number, bytes(1 << 20))
+    assert len(tails) == 12 and set(tails) == {PROVISIONAL_END}
 
 
 def test_messages_reach_the_file_within_the_period_without_a_flush(tmp_path, kit):

@@ -461,7 +461,7 @@ def test_an_argument_that_ros_would_ignore_is_refused_where_the_launch_file_itse
     monkeypatch.setattr("sys.argv", ["ros2", "launch", "bid_ros", f"{name}.launch.py"])
     with pytest.raises(BidError, match="argument 'typo' does not exist; valid are robot_ip"):
         launched(argv=["episodes:=1", "typo:=3"])
-    assert launched(argv=["episodes:=1", "launch-prefix:=gdb"])
+    assert launched(argv=["episodes:=1", "sigterm_timeout:=9"])
     monkeypatch.setattr("sys.argv", ["ros2", "launch", "two_robots.launch.py"])
     assert launched(argv=["typo:=3"])
 
