@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import CameraError
+from bid_ros.sim import NO_OPENGL
 
 BACKENDS: Final = ("egl", "osmesa")
-UNDECIDED: Final = ("", "disable")  # with the second one MuJoCo itself looks for none
 MAX_SIZE: Final = 640  # pixels, the offscreen buffer of the scene
 
 _FLAGS_OFF: Final = ("SHADOW", "REFLECTION", "SKYBOX", "FOG", "HAZE")
@@ -109,7 +109,7 @@ def _open_context(width: int, height: int) -> Any:
     # One thread per context: at these image sizes more threads are slower.
     os.environ.setdefault("LP_NUM_THREADS", "1")
     asked = os.environ.get("MUJOCO_GL", "").strip().lower()
-    backend = _first_working_backend() if asked in UNDECIDED else asked
+    backend = _first_working_backend() if asked in ("", NO_OPENGL) else asked
     if backend not in BACKENDS:
         raise CameraError(f"MUJOCO_GL is '{backend}'; valid are {', '.join(BACKENDS)}")
     try:

@@ -18,6 +18,7 @@ import yaml
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
 from bid_ros.robots.registry import ROBOTS, twin_maker
+from bid_ros.sim import NO_OPENGL
 from bid_ros.system.ending import SUPERVISOR
 from bid_ros.system.folder import POLICY, PolicySettings, System, load_parameters
 from bid_ros.system.middleware import middleware_environment
@@ -26,7 +27,6 @@ from bid_ros.teleop.registry import DEVICES
 
 COMPANY_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
 LARGEST_DOMAIN: Final = 232  # ROS 2's
-UNDECIDED: Final = "disable"  # MuJoCo's word for no OpenGL yet: the cameras of a twin look for one that works
 NO_RVIZ: Final = "RViz is not installed, so only the monitor starts"
 
 
@@ -230,5 +230,5 @@ def environment(twin: bool) -> dict[str, str]:
     values = {SUPERVISOR: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
     values |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     # Otherwise an import of MuJoCo looks for GLFW, in a process that prints a traceback when a signal comes.
-    values["MUJOCO_GL"] = os.environ.get("MUJOCO_GL", UNDECIDED)
+    values["MUJOCO_GL"] = os.environ.get("MUJOCO_GL", NO_OPENGL)
     return values | middleware_environment(twin)

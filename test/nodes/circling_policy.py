@@ -4,7 +4,6 @@ Arguments: the path of the task, and the speed of the tool in m/s. The circle li
 that is heard. Where the tool was held up, it goes on from where the tool is.
 """
 
-import contextlib
 import math
 import sys
 import time
@@ -13,8 +12,8 @@ import numpy as np
 import rclpy
 from geometry_msgs.msg import PoseStamped
 from qos import COMMAND, STATE
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Heartbeat
@@ -69,6 +68,6 @@ class Circling(Node):
         self.chunks.publish(chunk_to_message(chunk, self.task, ""))
 
 
-rclpy.init()
-with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
-    rclpy.spin(Circling(*sys.argv[1:]))
+# A signal ends it at once: rclpy's own handler would end the context under the executor.
+rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+rclpy.spin(Circling(*sys.argv[1:]))
