@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
-from itertools import chain
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 
 from rclpy.context import Context
+from rclpy.exceptions import InvalidHandle
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
+from bid_ros.core.chunk import NANOSECONDS
+
 EVERYTHING_S: Final = 1.0  # s between two looks at what is rare, such as a publisher whose quality of service differs
-NANOSECONDS: Final = 1_000_000_000
 KINDS: Final = ("subscription", "timer", "service", "client")
 
 
@@ -71,9 +72,12 @@ class LeanExecutor(SingleThreadedExecutor):
         self._changed = self._changed or bool(self._wait_set.get_ready_entities("guard_condition"))
 
     def _serve_rare(self) -> None:
+        """Call back everything that is ready: a service, which comes last, does not wait until no message is left."""
+        self._changed = True  # the base class may take the news of a change
+        self._cb_iter = None  # an earlier turn may have ended with an exception
         super().spin_once(timeout_sec=0)
-        self._cb_iter = None  # it would go on with what was ready now
-        self._changed = True  # it may have taken the news of a change
+        while self._cb_iter is not None and self._cb_iter.gi_frame is not None:
+            super().spin_once(timeout_sec=0)
         with self._tasks_lock:
             self._tasks = [item for item in self._tasks if not item[0].done()]
 
@@ -84,11 +88,13 @@ class LeanExecutor(SingleThreadedExecutor):
         found = {kind: [item for node in nodes for item in getattr(node, f"{kind}s")] for kind in KINDS}
         found["guard_condition"] = [self._guard, self._sigint_gc, *(item for node in nodes for item in node.guards)]
         before, self._in_use = self._in_use, ExitStack()
-        for item in chain.from_iterable(found.values()):
-            self._in_use.enter_context(item.handle)
+        self._found = {kind: {} for kind in found}
+        for kind, item in ((kind, item) for kind, items in found.items() for item in items):
+            with suppress(InvalidHandle):  # it was destroyed meanwhile
+                self._in_use.enter_context(item.handle)
+                self._found[kind][item.handle.pointer] = item
         before.close()
-        self._found = {kind: {item.handle.pointer: item for item in items} for kind, items in found.items()}
-        sizes = (len(found[kind]) for kind in ("subscription", "guard_condition", "timer", "client", "service"))
+        sizes = (len(self._found[kind]) for kind in ("subscription", "guard_condition", "timer", "client", "service"))
         self._wait_set = rclpy_implementation.WaitSet(*sizes, 0, self._context.handle)
 
     def _wait(self, timeout_ns: int) -> None:

@@ -64,13 +64,13 @@ def test_messages_and_timers_are_called_back(pair):
 
 def test_the_base_class_is_asked_once_a_second_however_many_messages_come(pair, monkeypatch):
     asked = []
-    whole = SingleThreadedExecutor.spin_once
+    collect = SingleThreadedExecutor._wait_for_ready_callbacks
 
-    def spin_once(executor: LeanExecutor, timeout_sec: float) -> None:
+    def collect_all(*arguments: object) -> object:
         asked.append(time.monotonic())
-        whole(executor, timeout_sec)
+        return collect(*arguments)
 
-    monkeypatch.setattr(SingleThreadedExecutor, "spin_once", spin_once)
+    monkeypatch.setattr(SingleThreadedExecutor, "_wait_for_ready_callbacks", collect_all)
     pair.listen("words")
     speaker = pair.other.create_publisher(String, "words", 10)
     assert pair.until(lambda: len(pair.heard) > 2000, lambda: speaker.publish(String(data="word")))
@@ -151,6 +151,25 @@ def test_services_answer_and_clients_get_their_answers(pair):
     assert pair.until(client.service_is_ready)
     future = client.call_async(Trigger.Request())
     assert pair.until(future.done) and future.result().message == "done"
+
+
+def test_a_service_does_not_wait_until_no_message_is_left(pair):
+    speaker = pair.node.create_publisher(String, "words", 10)
+    pair.node.create_subscription(String, "words", speaker.publish, 10)  # each message makes the next one
+    pair.node.create_service(Trigger, "asked", lambda _, response: response)
+    client = pair.node.create_client(Trigger, "asked")
+    assert pair.until(client.service_is_ready)
+    speaker.publish(String(data="for ever"))
+    future = client.call_async(Trigger.Request())
+    assert pair.until(future.done)
+
+
+def test_what_is_destroyed_before_it_is_collected_is_left_out(pair):
+    pair.listen("words")
+    gone = pair.listen("gone")
+    gone.handle.destroy_when_not_in_use()
+    speaker = pair.other.create_publisher(String, "words", 10)
+    assert pair.until(lambda: len(pair.heard) > 9, lambda: speaker.publish(String(data="word")))
 
 
 def test_a_publisher_whose_quality_does_not_fit_is_still_told_of(pair, capfd):
