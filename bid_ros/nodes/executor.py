@@ -32,6 +32,7 @@ class LeanExecutor(SingleThreadedExecutor):
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
         self._tasks: list[Any] = []
+        self._cb_iter: Any = None  # the base class goes through what is ready with this generator
         self._changed = True
         self._everything_at = 0.0
         self._in_use = ExitStack()
@@ -76,7 +77,7 @@ class LeanExecutor(SingleThreadedExecutor):
         self._changed = True  # the base class may take the news of a change
         self._cb_iter = None  # an earlier turn may have ended with an exception
         super().spin_once(timeout_sec=0)
-        while self._cb_iter is not None and self._cb_iter.gi_frame is not None:
+        while getattr(self._cb_iter, "gi_frame", None) is not None:
             super().spin_once(timeout_sec=0)
         with self._tasks_lock:
             self._tasks = [item for item in self._tasks if not item[0].done()]
