@@ -101,7 +101,8 @@ def _run_in_processes(units: Sequence[Unit], setup: Setup, workers: int, advance
             now = total.get_obj().value  # without its lock, which a worker that was killed may hold
             advance(now - seen)
             seen = now
-            for future in done:
+            # Those that failed come last: what the others found is kept.
+            for future in sorted(done, key=lambda item: item.exception() is not None):
                 yield future.result()
     except BrokenProcessPool as error:
         raise BidError("a worker process of the bench ended unexpectedly; run the same command to go on") from error

@@ -9,6 +9,7 @@ import posixpath
 import sys
 from collections.abc import Collection
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from launch.actions import (
     LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
-    SetEnvironmentVariable,
     Shutdown,
 )
 from launch.event_handlers import OnProcessExit
@@ -65,6 +65,7 @@ def launch_actions(context: LaunchContext, system: str = "") -> list[object]:
     arguments = parse_arguments(_given(context, OF_LAUNCH if system else {*OF_LAUNCH, "system"}) | text)
     specs = describe(found, arguments)
     prepare(specs, Path(arguments.out))
+    variables = environment(twin=not arguments.robot_ip)
     nodes: list[object] = [
         Node(
             package="bid_ros",
@@ -77,17 +78,17 @@ def launch_actions(context: LaunchContext, system: str = "") -> list[object]:
             exec_name=spec.name,
             sigkill_timeout=str(END_S),
             parameters=[dict(spec.parameters)],
+            additional_env=variables,
             output="screen" if spec.name == "episode" else "log",
         )
         for spec in specs
     ]
     if arguments.rviz:
         command = rviz_command(found, arguments)
-        nodes.append(ExecuteProcess(cmd=command, name="rviz") if command else LogInfo(msg=NO_RVIZ))
+        rviz = partial(ExecuteProcess, cmd=command, name="rviz", additional_env=variables)
+        nodes.append(rviz() if command else LogInfo(msg=NO_RVIZ))
     processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
-    actions = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=_on_exit)) for node in processes]
-    variables = environment(twin=not arguments.robot_ip).items()
-    return [*(SetEnvironmentVariable(name, value) for name, value in variables), *actions, *nodes]
+    return [*(RegisterEventHandler(OnProcessExit(target_action=node, on_exit=_on_exit)) for node in processes), *nodes]
 
 
 def _given(context: LaunchContext, own: Collection[str]) -> dict[str, str]:
@@ -99,8 +100,9 @@ def _given(context: LaunchContext, own: Collection[str]) -> dict[str, str]:
         context: context of the launch.
         own: further names that are valid.
     """
-    file = context.get_locals_as_dict().get("current_launch_file_path", "")
-    if Path(file).name not in {Path(word).name for word in sys.argv}:
+    file = Path(context.get_locals_as_dict().get("current_launch_file_path", ""))
+    by_path = file.resolve() in {Path(word).resolve() for word in sys.argv}
+    if not by_path and ("bid_ros", file.name) not in pairwise(sys.argv):
         return {}
     given = dict(word.split(":=", 1) for word in context.argv)
     return {name: value for name, value in given.items() if name not in own}

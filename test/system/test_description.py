@@ -424,15 +424,18 @@ def test_the_launch_file_makes_the_described_nodes(launched, system, bundle):
     }
 
 
-def test_the_launch_file_tells_its_nodes_who_supervises_them(launched):
-    from launch.actions import SetEnvironmentVariable
+def test_the_launch_file_tells_its_nodes_and_nothing_else_who_supervises_them(launched):
+    from launch.actions import ExecuteProcess, SetEnvironmentVariable
     from launch.utilities import perform_substitutions
 
     from launch import LaunchContext
 
-    set_here = [action for action in launched() if isinstance(action, SetEnvironmentVariable)]
+    actions = launched(rviz="true")
+    assert not [action for action in actions if isinstance(action, SetEnvironmentVariable)]
     words = lambda text: perform_substitutions(LaunchContext(), text)  # noqa: E731
-    assert {words(action.name): words(action.value) for action in set_here}["BID_SUPERVISOR"] == str(os.getpid())
+    for process in (action for action in actions if isinstance(action, ExecuteProcess)):
+        own = {words(name): words(value) for name, value in process.process_description.additional_env}
+        assert own["BID_SUPERVISOR"] == str(os.getpid())
 
 
 def test_only_the_end_of_a_whole_run_is_a_success_of_the_launch(launched):
@@ -462,8 +465,14 @@ def test_an_argument_that_ros_would_ignore_is_refused_where_the_launch_file_itse
     with pytest.raises(BidError, match="argument 'typo' does not exist; valid are robot_ip"):
         launched(argv=["episodes:=1", "typo:=3"])
     assert launched(argv=["episodes:=1", "sigterm_timeout:=9"])
-    monkeypatch.setattr("sys.argv", ["ros2", "launch", "two_robots.launch.py"])
-    assert launched(argv=["typo:=3"])
+    monkeypatch.setattr("sys.argv", ["ros2", "launch", f"./{name}.launch.py"])
+    monkeypatch.chdir(Path(__file__).parents[2] / "launch")
+    with pytest.raises(BidError, match="typo"):
+        launched(argv=["typo:=3"])
+    monkeypatch.chdir("/")
+    for file in ("two_robots.launch.py", f"{name}.launch.py"):  # a file of the user's own includes this one
+        monkeypatch.setattr("sys.argv", ["ros2", "launch", "mine", file])
+        assert launched(argv=["typo:=3"])
 
 
 @pytest.mark.parametrize("installed", [True, False])
