@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole suite in four lanes, two side by side: tests of running arms, nodes and systems wait for the clock most of the
+# The whole suite in four lanes side by side: tests of running arms, nodes and systems wait for the clock most of the
 # time, and the others compute. Where the user may raise priorities (root), the lanes with a clock go before the rest, as
 # the nodes themselves do. So other work on the computer does not look like a slow robot. With SERIAL=1 one lane runs
 # after the other: nothing disturbs a measurement. Usage: test.sh VENV
@@ -15,49 +15,38 @@ systems=(test/nodes/test_cli.py test/nodes/test_in_charge.py test/nodes/test_ur_
   test/tasks/placing/test_world.py test/tasks/picking/test_world.py)
 ignored() { printf -- '--ignore=%s ' "$@"; }
 
-status=0
-declare -A lanes=()
-end_lanes() {
-  for pid in "${lanes[@]}"; do kill -TERM -- "-$pid"; done
-  exit 130
-}
 # lane NAME NICENESS COMMAND...: a session of its own, because Linux divides a busy computer between sessions (sched(7)).
 lane() {
   local name=$1 niceness=$2
   shift 2
   setsid bash -c 'renice -n "$0" $$; echo "$0" >/proc/self/autogroup; exec "$@"' "$niceness" "$@" \
     >"$logs/$name" 2> >(grep -v "Permission denied" >>"$logs/$name") &
-  lanes[$name]=$!
-  wait "${lanes[$name]}" || status=1
-  unset "lanes[$name]"
-  echo "== $name, after ${SECONDS} s"
-  cat "$logs/$name"
+  lanes[$!]=$name
+  [ -z "${SERIAL:-}" ] || end_of_a_lane
 }
+# Wait until the next lane has ended, and show what it said.
+end_of_a_lane() {
+  local ended
+  wait -n -p ended "${!lanes[@]}" || status=1
+  echo "== ${lanes[$ended]}, after ${SECONDS} s"
+  cat "$logs/${lanes[$ended]}"
+  unset "lanes[$ended]"
+}
+end_lanes() {
+  for pid in "${!lanes[@]}"; do kill -TERM -- "-$pid"; done
+  exit 130
+}
+trap end_lanes INT TERM
+status=0
+declare -A lanes=()
 pytest=("$bin/python" -m pytest)
 
-one() {
-  trap end_lanes INT TERM
-  lane arms -12 "${pytest[@]}" test/robots
-  # shellcheck disable=SC2046  # one word for each file
-  lane computing -4 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
-    "${pytest[@]}" $(ignored test/robots test/nodes test/system "${systems[@]}")
-  return "$status"
-}
-other() {
-  trap end_lanes INT TERM
-  # shellcheck disable=SC2046
-  lane nodes -8 "${pytest[@]}" test/nodes test/system $(ignored "${systems[@]}")
-  lane systems -8 "${pytest[@]}" "${systems[@]}"
-  return "$status"
-}
-
-if [ -n "${SERIAL:-}" ]; then
-  one "$1"
-  other
-else
-  one "$1" &
-  first=$!
-  other
-  wait "$first" || status=1
-fi
+lane arms -12 "${pytest[@]}" test/robots
+# shellcheck disable=SC2046  # one word for each file
+lane nodes -8 "${pytest[@]}" test/nodes test/system $(ignored "${systems[@]}")
+lane systems -8 "${pytest[@]}" "${systems[@]}"
+# shellcheck disable=SC2046
+lane computing -4 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
+  "${pytest[@]}" $(ignored test/robots test/nodes test/system "${systems[@]}")
+while [ ${#lanes[@]} -gt 0 ]; do end_of_a_lane; done
 exit "$status"

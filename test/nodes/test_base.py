@@ -11,10 +11,11 @@ import time
 import pytest
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
+from real_time import OWN_SESSION
 
 LIMIT_S = 40.0
 # Says when its constructor, its run and its close begin; words on the command line make one of them misbehave.
-NODE = """
+NODE = f"""{OWN_SESSION}
 import os, signal, sys, threading, time
 from bid_ros.nodes.base import BidNode, run_node
 

@@ -11,12 +11,13 @@ import time
 
 import pytest
 from qos import STATE
+from real_time import OWN_SESSION
 
 from bid_msgs.msg import Heartbeat
 
 LIMIT_S = 40.0
 HUNG_S, KILL_S = 2.0, 3.0
-SCRIPT = f"""
+SCRIPT = f"""{OWN_SESSION}
 import json, sys
 from pathlib import Path
 from bid_ros.system.processes import supervise

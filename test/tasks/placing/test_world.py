@@ -8,6 +8,7 @@ import franky
 import mujoco
 import numpy as np
 import pytest
+from real_time import real_time
 from twin_layout import RELEASE_TOOL_HEIGHT
 
 from bid_ros.core.errors import ArmError
@@ -171,10 +172,11 @@ class Placer:
 
 @pytest.fixture(scope="module")
 def placer():
-    twin = FrankaTwin(SCENE, "127.0.42.1")
-    twin.start()
-    yield Placer(twin)
-    twin.stop()
+    with real_time(5):
+        twin = FrankaTwin(SCENE, "127.0.42.1")
+        twin.start()
+        yield Placer(twin)
+        twin.stop()
 
 
 @pytest.mark.parametrize(("seed", "speed"), [(3, 0.0), (4, 0.03)])
