@@ -9,8 +9,9 @@ bin=$(realpath "$1")/bin
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
-# Whole systems, and worlds and checks with a twin. They take about as long as the other nodes.
-systems=(test/nodes/test_cli.py test/nodes/test_in_charge.py test/nodes/test_ur_system_faults.py
+# Whole systems, and what has a simulated Franka: a core is hardly enough for one of them. They take about as long as the
+# other nodes.
+systems=(test/robots/test_contract.py test/nodes/test_cli.py test/nodes/test_in_charge.py test/nodes/test_ur_system_faults.py
   test/commands/test_new.py test/commands/test_check.py test/outside
   test/tasks/placing/test_world.py test/tasks/picking/test_world.py)
 ignored() { printf -- '--ignore=%s ' "$@"; }
@@ -41,8 +42,9 @@ status=0
 declare -A lanes=()
 pytest=("$bin/python" -m pytest)
 
-lane arms -12 "${pytest[@]}" test/robots
 # shellcheck disable=SC2046  # one word for each file
+lane arms -12 "${pytest[@]}" test/robots $(ignored "${systems[@]}")
+# shellcheck disable=SC2046
 lane nodes -8 "${pytest[@]}" test/nodes test/system $(ignored "${systems[@]}")
 lane systems -8 "${pytest[@]}" "${systems[@]}"
 # shellcheck disable=SC2046
