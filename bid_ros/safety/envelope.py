@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
-from bid_ros.core.rotation import matrix_from_6d
+from bid_ros.core.rotation import Array, matrix_from_6d
 from bid_ros.core.task import Task
 
-Array = NDArray[np.float64]
 NOT_A_NUMBER: Final = float("nan")
 JUDGED: Final = ("position", "rotation_6d", "gripper")
 

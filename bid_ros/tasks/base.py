@@ -14,9 +14,8 @@ from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.task import Task
-from bid_ros.sim.twin import Pose, TwinScene
+from bid_ros.sim.twin import Array, Pose, TwinScene
 
-Array = NDArray[np.float64]
 PENDING: Final = "pending"
 NOT_JUDGED: Final = "not judged"
 MAX_SPEED: Final = 0.10  # m/s, the fastest path of a cup

@@ -6,14 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import BidError
+from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
