@@ -11,7 +11,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.base import BidNode
-from bid_ros.safety import Grants
+from bid_ros.safety.grants import Grants
 
 
 def subscribe_grants(

@@ -18,7 +18,9 @@ from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESE
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.safety import PRIORITY, Arbiter, Envelope, Verdict, Watchdog, WatchdogConfig, refused
+from bid_ros.safety.arbiter import PRIORITY, Arbiter
+from bid_ros.safety.envelope import Envelope, Verdict, refused
+from bid_ros.safety.watchdog import Watchdog, WatchdogConfig
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
