@@ -1,7 +1,5 @@
 """One cell of a comparison: a decoder with its settings under given disturbances."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The base of scripted teleoperators: holds a plan, returns its pose at a time, and cuts chunks from it."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The set-point: what a servo hands to a robot driver."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bid_ros.core.rotation import Array

@@ -1,7 +1,5 @@
 """Smooth tool trajectories of minimum-jerk moves. Moves may overlap, so the tool need not rest between them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

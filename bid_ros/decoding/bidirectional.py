@@ -1,7 +1,5 @@
 """The decoders that select with Bidirectional Decoding, alone and combined."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Final

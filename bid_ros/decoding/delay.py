@@ -5,8 +5,6 @@ published evaluation weights the backward criterion of its BID baseline by the s
 (github.com/Physical-Intelligence/real-time-chunking-kinetix, ``bid_action``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Final

@@ -1,7 +1,5 @@
 """The common loop of all decoders: sample every ``action_horizon`` steps, pick, optionally blend, remember."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ Zhao et al. (ACT, RSS 2023). A warm start denoises from the previous decision, n
 ICML 2022).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Final

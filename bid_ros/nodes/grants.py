@@ -1,7 +1,5 @@
 """Receives grants of motion from their topic. Every node that starts motion publishes there."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

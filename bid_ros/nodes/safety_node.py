@@ -1,7 +1,5 @@
 """Safety node: checks everything that moves the arm, in a process of its own."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """One decision: from an observation to the chunk to execute, through the decoder's two hooks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

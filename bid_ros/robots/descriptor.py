@@ -1,7 +1,5 @@
 """What the rest of bid_ros needs to know of a robot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name

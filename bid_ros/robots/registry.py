@@ -1,7 +1,5 @@
 """Robots by name, and their configuration files."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The envelope: checks a whole chunk against every limit of its task before any of it is forwarded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final

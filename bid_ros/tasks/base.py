@@ -1,7 +1,5 @@
 """What the rest of bid_ros needs to know of a task, beside its task file."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

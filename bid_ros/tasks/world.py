@@ -1,7 +1,5 @@
 """What the worlds of the tasks share: a hand of two fingers over a table, in a MuJoCo model."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The seam of teleoperation: a device drives the arm instead of the policy, always through the safety node."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

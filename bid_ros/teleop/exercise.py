@@ -1,7 +1,5 @@
 """An exercise: the tool moves slowly around a small rectangle, to test the system and limits without a policy."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

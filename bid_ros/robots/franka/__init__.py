@@ -1,7 +1,5 @@
 """Franka arms: the driver over franky, and a twin that serves libfranka's protocol."""
 
-from __future__ import annotations
-
 from bid_ros.robots.descriptor import RobotDescriptor, TwinMaker, later
 from bid_ros.robots.franka.config import FrankaConfig
 

@@ -1,7 +1,5 @@
 """The Franka twin: a libfranka server over the scene of a task, stepped at 1 kHz in its own thread."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Universal Robots arms: the driver over ur_rtde, the kinematics, and a controller twin."""
 
-from __future__ import annotations
-
 from bid_ros.robots.descriptor import RobotDescriptor, TwinMaker, later
 from bid_ros.robots.ur.config import JOINTS, UrConfig
 

@@ -8,8 +8,6 @@ solves the wrist first and the planar elbow after it, as K. P. Hawkins, "Analyti
 Robots UR-5/UR-10 arms" (Georgia Tech, 2013) does.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A controller cycle of 2 ms leaves some tens of microseconds for this, and a NumP
 the arithmetic of a whole function here. Rotations are nine floats, row after row.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """The picking scene in lockstep: the twin's physics without sockets, threads or a clock."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import mujoco

@@ -1,7 +1,5 @@
 """MuJoCo scene of dynamic picking around a UR5e with a two-finger gripper: table, cup, saucer and two cameras."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from typing import Final
 

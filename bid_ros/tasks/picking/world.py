@@ -1,7 +1,5 @@
 """The moving scene of picking: a string pulls the cup until the fingers hold it."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import mujoco

@@ -1,7 +1,5 @@
 """The placing scene without physics: the arm is exactly at its command, and the cameras render it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

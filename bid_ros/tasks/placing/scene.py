@@ -1,7 +1,5 @@
 """MuJoCo scene of dynamic placing around a Franka: table, cup, object and two cameras."""
 
-from __future__ import annotations
-
 import math
 import xml.etree.ElementTree as ET
 from typing import Final

@@ -1,7 +1,5 @@
 """What happens around the robot in an episode of the twin: the object is handed over, then the cup is moved."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

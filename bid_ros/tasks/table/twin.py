@@ -1,7 +1,5 @@
 """An empty table in the twin of any robot, seen by the cameras of a task."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The UR twin: a UR controller and a Robotiq gripper over the scene of a task."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import mujoco
