@@ -46,10 +46,6 @@ class TeleopDevice(Protocol):
         """Release the device."""
 
 
-def _nothing(task: Task) -> tuple[str, ...]:
-    return ()
-
-
 @dataclass(frozen=True)
 class DeviceDescriptor:
     """A kind of device. Its module has one of these as ``DEVICE``; another package names its own in ``bid_ros.teleop``.
@@ -63,8 +59,8 @@ class DeviceDescriptor:
 
     name: str
     build: Callable[[Task], TeleopDevice]
-    bodies: Callable[[Task], tuple[str, ...]] = _nothing
-    styles: Callable[[Task], tuple[str, ...]] = _nothing
+    bodies: Callable[[Task], tuple[str, ...]] = lambda task: ()
+    styles: Callable[[Task], tuple[str, ...]] = lambda task: ()
 
     def check(self, task: Task, styles: Sequence[str], twin: bool) -> None:
         """Raise BidError unless the device can drive this task's arm, in these styles, in the twin or on the robot."""
