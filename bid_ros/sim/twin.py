@@ -4,13 +4,11 @@ A robot brings its own twin (:class:`Twin`): physics, and a server that speaks t
 stands around it (:class:`TwinScene`) and what happens there (:class:`World`).
 """
 
-from __future__ import annotations
-
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +34,7 @@ class SceneState:
     mocap_quat: Array
 
     @classmethod
-    def of(cls, data: Any) -> SceneState:
+    def of(cls, data: Any) -> Self:
         """Return a copy of the state in MuJoCo's data, as of now."""
         return cls(time.time_ns(), data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy())
 
