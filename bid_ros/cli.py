@@ -1,7 +1,5 @@
 """The ``bid`` command: one verb a task, help that teaches, ``--json`` for machines."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """One cell of a comparison: a decoder with its settings under given disturbances."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable
@@ -11,19 +9,10 @@ from typing import Any, Final
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
-from bid_ros.decoding import (
-    TERMS,
-    DecoderConfig,
-    DecodeRequest,
-    Metric,
-    Proposal,
-    Terms,
-    Trim,
-    Variant,
-    WarmStart,
-    build_decoder,
-    decoder_names,
-)
+from bid_ros.decoding.config import TERMS, Metric, Terms, Trim, Variant
+from bid_ros.decoding.decoder import DecodeRequest, Proposal
+from bid_ros.decoding.decoder_config import DecoderConfig, WarmStart
+from bid_ros.decoding.registry import build_decoder, decoder_names
 
 _BID: Final = ("samples", "weak", "metric", "variant", "trim", "terms", "mode_size", "decay")
 _OF_PART: Final[dict[str, tuple[str, ...]]] = {

@@ -1,7 +1,5 @@
 """One episode of a batch: its world, its decoder, its chunks in flight, and its records."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 from typing import Final

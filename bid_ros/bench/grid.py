@@ -1,7 +1,5 @@
 """From comma lists to the cells and units of a comparison."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Temporally correlated action noise, as the published code of Bidirectional Decoding adds it."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

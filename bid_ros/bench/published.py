@@ -4,8 +4,6 @@ Source: the README of the published code of Liu et al., "Bidirectional Decoding"
 100 episodes, score. Ranges are over its versions.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from bid_ros.bench.cell import Cell

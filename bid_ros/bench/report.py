@@ -1,7 +1,5 @@
 """The report of a bench as one HTML file without other files."""
 
-from __future__ import annotations
-
 import base64
 import html
 import tempfile

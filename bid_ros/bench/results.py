@@ -4,8 +4,6 @@ Nothing is ever overwritten. Lines are appended, each with a check sum, in one w
 damaged is refused as it is.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Episodes in lockstep: at every step all that decide share the network calls."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass

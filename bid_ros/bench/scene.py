@@ -1,7 +1,5 @@
 """What the bench asks of a simulated task. Push-T is one; tests bring a smaller one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measures of how smoothly and how consistently a robot was commanded."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

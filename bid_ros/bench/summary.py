@@ -1,7 +1,5 @@
 """From rows to what a cell is worth: means with 95 % intervals, and differences over the same episodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The whole bench: what is left to run, who runs it, what it came to."""
 
-from __future__ import annotations
-
 import json
 import platform
 import sys

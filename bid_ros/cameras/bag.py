@@ -1,7 +1,5 @@
 """Images of a bag in place of a camera, for plumbing and tests."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The interface of camera devices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

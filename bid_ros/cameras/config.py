@@ -1,7 +1,5 @@
 """The camera file: where the image of each camera of a task comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final

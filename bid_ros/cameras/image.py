@@ -3,8 +3,6 @@
 It works on any object with the fields of ``sensor_msgs/Image``, and with NumPy 1.26.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Pinhole model of a camera: projects points of the base frame into its image."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Pairs the frames of several cameras by their stamps."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ It has not run on a real device yet. It was written from the library's documenta
 is tested. On Debian and Ubuntu the library also needs ``libusb-1.0-0``.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Sources of images by name."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from bid_ros.cameras.base import CameraDescriptor

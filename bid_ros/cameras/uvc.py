@@ -1,7 +1,5 @@
 """UVC devices (webcams, most industrial USB cameras) and video files, through OpenCV."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

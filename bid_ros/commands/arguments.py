@@ -1,7 +1,5 @@
 """Arguments that several verbs share. They are made from the declaration of a run's arguments."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Collection, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """``bid bench``: compare decoders in simulation."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

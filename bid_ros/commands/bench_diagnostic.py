@@ -1,7 +1,5 @@
 """``bid bench diagnostic``: the one-dimensional experiment on action horizons, beside the published table."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """``bid check``: read and measure everything a system needs, and move nothing."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

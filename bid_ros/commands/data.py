@@ -1,7 +1,5 @@
 """``bid video``, ``bid repair``, ``bid table`` and ``bid motion``: look at recorded runs."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """``bid demos``: record demonstrations with the scripted teleoperator on the real nodes."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping, Sequence

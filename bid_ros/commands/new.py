@@ -1,7 +1,5 @@
 """``bid new``: write the folder of a new system, ready to be edited."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

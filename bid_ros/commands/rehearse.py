@@ -1,7 +1,5 @@
 """``bid rehearse``: try a policy and a decoder in lockstep, without ROS."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

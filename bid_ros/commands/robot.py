@@ -1,7 +1,5 @@
 """``bid reset`` and ``bid operator``: commands of a person to a running system."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``bid schema``: JSON schemas with which editors complete and check the files of a system."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

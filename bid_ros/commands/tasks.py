@@ -1,7 +1,5 @@
 """The task of a verb: the one that ``--task`` names, or else the one that its input was made for."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``bid up``: start a system, in its twin unless a robot is named, and run its episodes."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shlex

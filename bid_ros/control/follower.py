@@ -4,8 +4,6 @@ The same laws serve positions (m) and rotation vectors (rad). A new velocity lie
 to one inside the speed limit, at most ``acceleration * dt`` away. So both limits always hold, whatever the target does.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Homing: the tool goes up if it is low, across, and down if the start pose is low."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import astuple, dataclass, field, replace
 

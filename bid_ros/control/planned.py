@@ -1,18 +1,11 @@
 """The base of scripted teleoperators: holds a plan, returns its pose at a time, and cuts chunks from it."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bid_ros.control.trajectory import ChunkSource, Trajectory
+from bid_ros.control.trajectory import Array, ChunkSource, Trajectory
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import BidError
-
-Array = NDArray[np.float64]
 
 
 class PlannedTeleoperator:

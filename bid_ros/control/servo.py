@@ -1,7 +1,5 @@
 """The servo: turns chunks into set-points that always keep the task's limits."""
 
-from __future__ import annotations
-
 import enum
 from collections import deque
 from dataclasses import dataclass

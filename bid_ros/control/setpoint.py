@@ -1,13 +1,8 @@
 """The set-point: what a servo hands to a robot driver."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from bid_ros.core.rotation import Array
 
 
 @dataclass(frozen=True)

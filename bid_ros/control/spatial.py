@@ -4,8 +4,6 @@ A servo step needs a few dozen of these operations every 10 ms. For three or fou
 than an array. So this module exists beside :mod:`bid_ros.core.rotation`. Quaternions are unit, xyzw.
 """
 
-from __future__ import annotations
-
 import math
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """A chunk, prepared to be sampled at any instant, a hundred times a second."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Smooth tool trajectories of minimum-jerk moves. Moves may overlap, so the tool need not rest between them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -170,15 +168,18 @@ class ChunkSource:
         start_ns: ROS time of its beginning.
         source: source of the chunks.
         frame_id: frame of the chunks.
+
+    Attributes:
+        trajectory: as given; start_ns: as given, and where it is set to if the trajectory begins again.
     """
 
     def __init__(self, trajectory: Trajectory, start_ns: int, source: str, frame_id: str = "base") -> None:
-        self.trajectory, self._start_ns, self._source, self._frame_id = trajectory, start_ns, source, frame_id
+        self.trajectory, self.start_ns, self._source, self._frame_id = trajectory, start_ns, source, frame_id
         self._sequence = 0
 
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
         """Return the next ``steps`` actions from ``now_ns`` on, ``dt_ns`` apart."""
-        first = (now_ns - self._start_ns) / NANOSECONDS
+        first = (now_ns - self.start_ns) / NANOSECONDS
         actions = self.trajectory.actions_at(first + np.arange(steps) * (dt_ns / NANOSECONDS))
         chunk = ActionChunk(now_ns, dt_ns, actions, self._frame_id, self._source, self._sequence)
         self._sequence += 1

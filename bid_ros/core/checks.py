@@ -1,7 +1,5 @@
 """Range checks of configurations. Each error is one sentence: name, value, valid range."""
 
-from __future__ import annotations
-
 import math
 
 

@@ -1,7 +1,5 @@
 """Action chunks on a time grid. bid_ros aligns everything by time, never by counting ticks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

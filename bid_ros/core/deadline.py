@@ -4,8 +4,6 @@ The arm node and the safety node share this class. It has no threads and reads n
 silence. Pass times of a steady clock: setting a wall clock would disarm it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

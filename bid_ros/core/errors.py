@@ -1,7 +1,5 @@
 """Errors that a user can cause. Each message is one clear sentence."""
 
-from __future__ import annotations
-
 
 class BidError(Exception):
     """Base of all errors of bad input. The message says what is wrong, where, and which values are valid."""

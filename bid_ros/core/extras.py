@@ -1,7 +1,5 @@
 """Extras of the package: packages that only a part of it needs, and the line that installs a missing one."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import sysconfig

@@ -1,7 +1,5 @@
 """Observation history on the policy's time grid. Live use, replay and training share this code."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass

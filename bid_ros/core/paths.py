@@ -1,7 +1,5 @@
 """Paths of shared files: in the source tree of a checkout, or in the share folder once installed."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Registries: items by name, from this package and from the entry points of other installed packages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib import import_module

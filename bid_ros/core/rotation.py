@@ -5,8 +5,6 @@ Continuity of Rotation Representations in Neural Networks", CVPR 2019). It is co
 and the average of two neighbours is close to a rotation.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Absolute schedules: tick k is due at start + k * period, however late tick k - 1 was."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """JSON schemas of configuration classes. The descriptions come from the docstrings."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """One sentence about a bad value: where it is, what it is, and what is valid."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

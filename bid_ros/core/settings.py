@@ -5,8 +5,6 @@ once. The declaration serves four uses: reading the file, checking a value that 
 bad value (:mod:`bid_ros.core.sentence`), and the JSON schema for editors (:mod:`bid_ros.core.schema`).
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

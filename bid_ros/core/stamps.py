@@ -3,8 +3,6 @@
 Messages are read by their field names only, so rclpy's messages and those decoded from a bag both work.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from bid_ros.core.chunk import NANOSECONDS

@@ -1,7 +1,5 @@
 """The task file: observations, actions and limits of a task, for live use, recording, replay and training."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -9,7 +7,7 @@ import re
 from dataclasses import asdict, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import Field
 
@@ -173,7 +171,7 @@ class Task:
         ends = accumulate(item.size for item in self.action)
         return [(item, slice(end - item.size, end)) for item, end in zip(self.action, ends, strict=True)]
 
-    def with_frame_prefix(self, prefix: str) -> Task:
+    def with_frame_prefix(self, prefix: str) -> Self:
         """Return the task with ``prefix`` before the name of every frame.
 
         It has another signature. So compare bundles and data sets with the task itself.

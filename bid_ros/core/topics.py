@@ -4,8 +4,6 @@ A name without a leading slash is relative to the namespace of its system: ``-r 
 ``/left/arm/status``. Topics that ROS users expect in one place (``/diagnostics``, ``/tf``, ``/rosout``) are absolute.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final, Literal

@@ -5,8 +5,6 @@ Algorithm 1, and the two published versions of its code. Symbols and their names
 ``docs/reference/decoders/index.md``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Settings of Bidirectional Decoding. They are checked when they are created."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field

@@ -3,8 +3,6 @@
 Shapes: chunks are ``(N, H, D)``, H steps of D values. A distance is between two actions, so it is over D.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -12,8 +12,6 @@ tick::
         choice = decoder.choose(request, strong, weak)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, Protocol
 

@@ -1,7 +1,5 @@
 """Settings of all decoders. They are checked when they are created."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Final, Literal

@@ -5,15 +5,15 @@ published evaluation weights the backward criterion of its BID baseline by the s
 (github.com/Physical-Intelligence/real-time-chunking-kinetix, ``bid_action``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
-from bid_ros.decoding.decoder import Decoder, DecodeRequest
+from bid_ros.decoding.bidirectional import bid
+from bid_ros.decoding.decoder import DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import Overlap
-from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
+from bid_ros.decoding.receding import Array, Builder
 
 
 def frozen(new: Array, overlap: Overlap, request: DecodeRequest, config: DecoderConfig) -> Array:
@@ -27,9 +27,5 @@ def frozen(new: Array, overlap: Overlap, request: DecodeRequest, config: Decoder
     return kept
 
 
-def bid_delay(name: str, config: DecoderConfig) -> Decoder:
-    """BID whose backward criterion counts the ``delay`` committed steps fully, and which keeps those steps."""
-    return RecedingDecoder(name, config, selects=True, blend=frozen, delay=config.delay)
-
-
-DECODERS: Final[Mapping[str, Builder]] = {"bid+delay": bid_delay}
+# BID whose backward criterion counts the ``delay`` committed steps fully, and which keeps those steps.
+DECODERS: Final[Mapping[str, Builder]] = {"bid+delay": partial(bid, blend=frozen, delayed=True)}

@@ -1,7 +1,5 @@
 """The last decision, aligned by time with the next one."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

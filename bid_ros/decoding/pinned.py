@@ -1,7 +1,5 @@
 """BID with one setting fixed by the name: ablations of the terms, and variants. Other settings stay free."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Weights of the previous decision's steps while the next decision is computed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bid_ros.decoding.criteria import Array

@@ -1,7 +1,5 @@
 """The common loop of all decoders: sample every ``action_horizon`` steps, pick, optionally blend, remember."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -28,9 +26,10 @@ class RecedingDecoder:
         config: settings. The action horizon is counted in time, not in calls.
         selects: it draws the samples of the settings and picks one with :func:`bid_ros.decoding.select`. Otherwise it
             draws a single strong one, which is picked as it is.
-        start_mode: start of the denoising: ``noise``, or the previous decision in another mode.
+        start_mode: start of the denoising: ``noise``, or the previous decision in another mode. None: in the mode
+            ``warm_start`` of the settings.
         blend: combines the picked sample with the previous decision. None: the sample is executed.
-        delay: q of the selection, as in :class:`bid_ros.decoding.BidConfig`.
+        delayed: the selection fixes the steps of the settings' ``delay``.
     """
 
     def __init__(
@@ -38,12 +37,13 @@ class RecedingDecoder:
         name: str,
         config: DecoderConfig,
         selects: bool = False,
-        start_mode: StartMode = "noise",
+        start_mode: StartMode | None = "noise",
         blend: Blend | None = None,
-        delay: int | None = None,
+        delayed: bool = False,
     ) -> None:
-        self.name, self._config, self._selects, self._blend, self._delay = name, config, selects, blend, delay
-        self._start_mode: StartMode = start_mode
+        self.name, self._config, self._selects, self._blend = name, config, selects, blend
+        self._start_mode: StartMode = start_mode or config.warm_start
+        self._delay = config.delay if delayed else None
         self._memory = DecisionMemory()
 
     def reset(self) -> None:

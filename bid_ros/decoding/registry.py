@@ -1,7 +1,5 @@
 """Decoders by name. Add one as a file of this package with a builder in ``DECODERS``, or as an entry point."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

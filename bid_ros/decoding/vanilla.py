@@ -5,20 +5,14 @@ Zhao et al. (ACT, RSS 2023). A warm start denoises from the previous decision, n
 ICML 2022).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
-from bid_ros.decoding.decoder import Decoder, DecodeRequest
+from bid_ros.decoding.decoder import DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import Overlap
 from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
-
-
-def vanilla(name: str, config: DecoderConfig) -> Decoder:
-    """Execute one sample as it is: closed loop with an action horizon of 1, open loop with ``all``."""
-    return RecedingDecoder(name, config)
 
 
 def moving_average(new: Array, overlap: Overlap, request: DecodeRequest, config: DecoderConfig) -> Array:
@@ -32,25 +26,16 @@ def moving_average(new: Array, overlap: Overlap, request: DecodeRequest, config:
     return blended
 
 
-def ema(name: str, config: DecoderConfig) -> Decoder:
-    """One sample, blended with the previous decision."""
-    return RecedingDecoder(name, config, blend=moving_average)
-
-
-def warmstart(name: str, config: DecoderConfig) -> Decoder:
-    """One sample, started from the previous decision shifted by the steps that passed, its last row repeated."""
-    return RecedingDecoder(name, config, start_mode=config.warm_start)
-
-
-def warmstart_clean(name: str, config: DecoderConfig) -> Decoder:
-    """Warm start as published: the previous decision stands in for a sample at full noise. Ignores ``warm_start``."""
-    return RecedingDecoder(name, config, start_mode="clean")
-
+# One sample, executed as it is: closed loop with an action horizon of 1, open loop with ``all``.
+vanilla: Final[Builder] = RecedingDecoder
 
 DECODERS: Final[Mapping[str, Builder]] = {
     "vanilla": vanilla,
     "receding": vanilla,
-    "ema": ema,
-    "warmstart": warmstart,
-    "warmstart-clean": warmstart_clean,
+    # One sample, blended with the previous decision.
+    "ema": partial(RecedingDecoder, blend=moving_average),
+    # One sample, started from the previous decision shifted by the steps that passed, its last row repeated.
+    "warmstart": partial(RecedingDecoder, start_mode=None),
+    # As published: the previous decision stands in for a sample at full noise, whatever ``warm_start`` says.
+    "warmstart-clean": partial(RecedingDecoder, start_mode="clean"),
 }

@@ -1,7 +1,5 @@
 """Compares the success of runs: a Markdown table and a bar chart with intervals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

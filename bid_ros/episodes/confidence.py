@@ -1,7 +1,5 @@
 """Confidence intervals of success rates and of differences."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

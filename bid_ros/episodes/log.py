@@ -1,7 +1,5 @@
 """Episodes of a run: start poses, results, and the log of decisions that becomes ``run.json``."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 

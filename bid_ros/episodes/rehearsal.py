@@ -17,13 +17,12 @@ from pydantic import Field
 from bid_ros.control.servo import ChunkServo, ServoConfig
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.observation import ObservationBuffer
-from bid_ros.core.rotation import DOWN_QUATERNION, matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.rotation import DOWN_QUATERNION, Array, matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 from bid_ros.episodes.log import EpisodeResult, scene_of
 from bid_ros.policy.decide import DecisionMaker
 from bid_ros.safety.envelope import Envelope
-from bid_ros.sim.twin import Array
 from bid_ros.tasks.base import STEP_NS, Stage
 
 BEGIN_NS: Final = NANOSECONDS

@@ -1,7 +1,5 @@
 """The result of a run: ``run.json`` and the table in the terminal."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Training and export of policies. It needs the extra ``train``."""
 
-from __future__ import annotations
-
 from bid_ros.core.extras import extra
 
 with extra("train", "training"):

@@ -1,7 +1,5 @@
 """Random changes of training images, fast enough for a CPU."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

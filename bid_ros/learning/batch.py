@@ -1,7 +1,5 @@
 """Batches of training samples from a data set that stays in memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

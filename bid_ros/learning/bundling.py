@@ -1,7 +1,5 @@
 """Exports the checkpoints of a run to a policy bundle."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Compares an exported bundle with PyTorch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

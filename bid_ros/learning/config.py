@@ -1,7 +1,5 @@
 """Settings of a training run. The defaults are for `franka_place` on two CPU cores."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field

@@ -5,8 +5,6 @@ a CPU ten times a second. All samples of a decision share step and condition, so
 whatever the number of samples. It uses SiLU instead of Mish, because OpenVINO's compiler does not fuse Mish.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Encodes an observation into the vector that conditions the denoiser."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

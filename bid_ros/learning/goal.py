@@ -6,8 +6,6 @@ that place in the images: the cup to grasp, then where to put it. The label come
 needs no ground truth and works on a real robot. The head is not exported.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Trained networks as ONNX files."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Keeps memory that PyTorch frees and allocates again in every training step."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from typing import Final

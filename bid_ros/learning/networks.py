@@ -1,7 +1,5 @@
 """The networks of a policy, as they are trained."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

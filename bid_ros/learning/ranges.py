@@ -1,7 +1,5 @@
 """Ranges for the normalisation and the spread of the actions, from a data set."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One optimiser step of diffusion training, and validation. It holds the state that seed and step do not determine."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Mapping

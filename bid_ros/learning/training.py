@@ -1,7 +1,5 @@
 """Trains a diffusion policy from a data set. Training can be resumed."""
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import asdict, dataclass

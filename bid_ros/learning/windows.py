@@ -1,7 +1,5 @@
 """Rows of a data set that make one training sample. NumPy only."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Arm node: follows safe chunks on the robot, and stops it by itself when a node that it depends on falls silent."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

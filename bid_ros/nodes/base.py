@@ -1,7 +1,5 @@
 """What every node shares: described parameters, heartbeat, diagnostics, clean shutdown."""
 
-from __future__ import annotations
-
 import sys
 import time
 import traceback

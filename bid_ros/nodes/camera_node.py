@@ -1,7 +1,5 @@
 """Camera node: pairs all cameras by stamp, crops and resizes once, feeds policy, recorder and monitor."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Watches the topics of cameras and vectors for a few seconds, for ``bid check``. Nothing is published."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """What a person does from a terminal: calls of services, and the node for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Episode runner: prepares, starts, times, scores and repeats episodes, then writes ``run.json``."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

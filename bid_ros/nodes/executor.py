@@ -1,7 +1,5 @@
 """The executor of a node: it serves topics and timers from a wait set that it keeps."""
 
-from __future__ import annotations
-
 import time
 from contextlib import ExitStack, suppress
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Subscribes to every observed feature of a task, with the same extraction as data sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Receives grants of motion from their topic. Every node that starts motion publishes there."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -11,7 +9,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.topics import GRANT
 from bid_ros.nodes.base import BidNode
-from bid_ros.safety import Grants
+from bid_ros.safety.grants import Grants
 
 
 def subscribe_grants(

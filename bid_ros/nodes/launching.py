@@ -3,8 +3,6 @@
 Only launch files import this module. ROS's launch is not on PyPI, so ``bid up`` starts the same nodes without it.
 """
 
-from __future__ import annotations
-
 import posixpath
 import sys
 from collections.abc import Collection

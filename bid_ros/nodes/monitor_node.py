@@ -1,7 +1,5 @@
 """Monitor node: shows the candidates of the policy as RViz markers, and drawn over a camera image."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Prepares and judges an episode: by physics in the twin, by a person at a robot."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

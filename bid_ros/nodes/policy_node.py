@@ -1,7 +1,5 @@
 """Policy node: makes one decision every 0.1 s from cameras and arm state."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping

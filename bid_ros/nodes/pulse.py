@@ -1,7 +1,5 @@
 """The heartbeat of a node: a thread of its own sends it, as long as the node's work goes on."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Final

@@ -1,7 +1,5 @@
 """Recorder node: records every topic of the system into one rosbag2 MCAP bag."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from functools import partial

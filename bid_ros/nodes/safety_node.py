@@ -1,7 +1,5 @@
 """Safety node: checks everything that moves the arm, in a process of its own."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -18,7 +16,9 @@ from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESE
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.safety import PRIORITY, Arbiter, Envelope, Verdict, Watchdog, WatchdogConfig, refused
+from bid_ros.safety.arbiter import PRIORITY, Arbiter
+from bid_ros.safety.envelope import Envelope, Verdict, refused
+from bid_ros.safety.watchdog import Watchdog, WatchdogConfig
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (

@@ -1,7 +1,5 @@
 """The base of nodes that move the arm in a sequence, such as an episode's preparation: grant, move, hold, wait."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

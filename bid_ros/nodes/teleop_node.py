@@ -1,7 +1,5 @@
 """Teleoperation node: a device commands the arm instead of the policy, through the safety node."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from functools import partial

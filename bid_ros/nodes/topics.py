@@ -1,7 +1,5 @@
 """The ROS classes and profiles of what ``core.topics`` names."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Twin node: serves the task's robot, publishes the scene for the twin's cameras and ground truth, and resets it."""
 
-from __future__ import annotations
-
 import array
 import gc
 from collections.abc import Mapping

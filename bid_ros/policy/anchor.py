@@ -5,8 +5,6 @@ III-B). What the cameras show relative to the tool is the same everywhere in the
 back into the base frame at once, so decoders compare all of them in that one fixed frame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

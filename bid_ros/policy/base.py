@@ -4,8 +4,6 @@ Families of policies (diffusion, and those of other packages) share the format o
 settings and sampling. Decoders, nodes and rehearsals know only :class:`Policy`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

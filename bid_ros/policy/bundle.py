@@ -3,8 +3,6 @@
 ``bundle.yaml`` names the sha256 of every other file, so its own hash identifies the whole bundle.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,24 +1,19 @@
 """One decision: from an observation to the chunk to execute, through the decoder's two hooks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import Observation
-from bid_ros.core.rotation import matrix_from_6d, matrix_to_6d
+from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Task
 from bid_ros.decoding import Choice, Decoder, DecoderConfig, DecodeRequest, StartMode, build_decoder, feature_weights
 from bid_ros.policy.base import Bundle, Policy
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

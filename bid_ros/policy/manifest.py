@@ -1,7 +1,5 @@
 """Writes ``bundle.yaml``, the last step of an export."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path

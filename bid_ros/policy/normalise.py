@@ -1,7 +1,5 @@
 """Linear normalisation of observations and actions to [-1, 1], the range of a diffusion policy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Families of policies by name."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from bid_ros.core.errors import BundleError

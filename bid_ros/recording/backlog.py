@@ -1,7 +1,5 @@
 """A bounded queue of serialized messages. When it is full it drops images first."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from dataclasses import dataclass
 from operator import attrgetter

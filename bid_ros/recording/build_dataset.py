@@ -1,7 +1,5 @@
 """Builds a data set from bags, with the observation code that runs live."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

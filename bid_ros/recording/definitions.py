@@ -1,7 +1,5 @@
 """Message definitions of the installed packages. A bag stores them beside the messages."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

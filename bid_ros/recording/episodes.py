@@ -1,7 +1,5 @@
 """Episodes of a bag, from the START and END events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final

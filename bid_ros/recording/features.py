@@ -3,8 +3,6 @@
 Messages are read by their field names only, so rclpy's messages and those decoded from a bag both work.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any

@@ -1,7 +1,5 @@
 """The ``metadata.yaml`` of a rosbag2 folder, version 9 (ROS 2 Jazzy)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict

@@ -1,14 +1,12 @@
 """Reads bags: decoded messages in order of time, from complete and from broken recordings."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rosbags.highlevel import AnyReader
 
@@ -135,7 +133,7 @@ class BagReader:
         """Close the files and remove temporary copies."""
         self._stack.close()
 
-    def __enter__(self) -> BagReader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

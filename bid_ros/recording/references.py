@@ -1,7 +1,5 @@
 """The commanded set-points at any time: the actions of demonstrations."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

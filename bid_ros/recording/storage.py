@@ -1,7 +1,5 @@
 """One MCAP file that any reader can open after every commit, even if the process dies before it is closed."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Mapping

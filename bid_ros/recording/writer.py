@@ -1,14 +1,12 @@
 """Recording of serialized messages into a rosbag2 folder that survives the death of the recorder."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from pydantic import Field
 
@@ -163,7 +161,7 @@ class BagWriter:
             raise RecordingError(f"bag {self.directory} could not be finished within {CLOSE_SECONDS:.0f} s")
         self._raise_failure()
 
-    def __enter__(self) -> BagWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,8 +4,6 @@ A driver streams one Cartesian set-point at a time. It makes no decisions: the s
 A lost robot sets :attr:`ArmState.fault`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 

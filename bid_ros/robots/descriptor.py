@@ -1,7 +1,5 @@
 """What the rest of bid_ros needs to know of a robot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
@@ -48,6 +46,7 @@ class RobotDescriptor:
         ports: TCP ports that the robot serves, and so its twin.
         template: what ``bid new`` starts from: path of a folder with ``task.yaml``, ``robot.yaml`` and, if the usual
             ones do not suit, ``nodes.yaml`` and ``view.rviz``; or the name of a shipped system.
+        extra: of bid_ros, that installs the library; empty for a robot of another package.
         twin: how its twin is made; None without one.
         joints: number of the arm's joints, against which observed joints are checked; 0: not known.
     """
@@ -58,5 +57,6 @@ class RobotDescriptor:
     library: str
     ports: tuple[int, ...]
     template: str
+    extra: str = ""
     twin: TwinMaker | None = None
     joints: int = 0

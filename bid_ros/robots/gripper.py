@@ -1,7 +1,5 @@
 """A gripper on its own thread: its commands block for a second, and the arm must not wait for them."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

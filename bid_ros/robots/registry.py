@@ -1,11 +1,11 @@
 """Robots by name, and their configuration files."""
 
-from __future__ import annotations
-
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.core.errors import ArmError, TaskError
+from bid_ros.core.extras import extra
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.settings import parse_with_twin, read_yaml
 from bid_ros.core.task import Task
@@ -27,7 +27,8 @@ def build_arm(name: str, config: Any) -> Arm:
     if not isinstance(config, robot.config):
         raise ArmError(f"robot '{name}' was given a {type(config).__name__}; valid is a {robot.config.__name__}")
     try:
-        return robot.driver(config)
+        with extra(robot.extra, f"robot '{name}'", ArmError) if robot.extra else nullcontext():
+            return robot.driver(config)
     except ImportError as error:
         raise ArmError(f"robot '{name}' needs the Python package {robot.library}: {error}") from error
 

@@ -1,7 +1,5 @@
 """Chooses the source that commands the arm when several send chunks."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from bid_ros.core.chunk import ActionChunk

@@ -1,21 +1,18 @@
 """The envelope: checks a whole chunk against every limit of its task before any of it is forwarded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
-from bid_ros.core.rotation import matrix_from_6d
+from bid_ros.core.rotation import Array, matrix_from_6d
 from bid_ros.core.task import Task
 
-Array = NDArray[np.float64]
 NOT_A_NUMBER: Final = float("nan")
 JUDGED: Final = ("position", "rotation_6d", "gripper")
 

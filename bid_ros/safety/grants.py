@@ -1,7 +1,5 @@
 """Grants of motion: who may move the arm, and until when."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final

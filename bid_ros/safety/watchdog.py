@@ -1,7 +1,5 @@
 """Latched stop: heartbeats, refusals and robot faults become one state. Only a person's reset clears a stop."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum

@@ -1,7 +1,5 @@
 """The thread that steps a twin in real time, and runs requested work between two steps."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

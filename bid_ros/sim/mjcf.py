@@ -1,7 +1,5 @@
 """Small pieces of MuJoCo's MJCF for scenes."""
 
-from __future__ import annotations
-
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence

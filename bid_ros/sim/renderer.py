@@ -1,7 +1,5 @@
 """Offscreen rendering of a twin's scene from a state of the twin, in any process."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The distance that a body covers after a smooth start."""
 
-from __future__ import annotations
-
 from typing import Final
 
 SOFT_START_S: Final = 0.5  # s until the full speed

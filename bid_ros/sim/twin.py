@@ -4,19 +4,16 @@ A robot brings its own twin (:class:`Twin`): physics, and a server that speaks t
 stands around it (:class:`TwinScene`) and what happens there (:class:`World`).
 """
 
-from __future__ import annotations
-
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.sim.loop import Result, StepLoop
+from bid_ros.sim.loop import StepLoop
 
 Array = NDArray[np.float64]
 Pose: TypeAlias = tuple[Array, Array]
@@ -37,7 +34,7 @@ class SceneState:
     mocap_quat: Array
 
     @classmethod
-    def of(cls, data: Any) -> SceneState:
+    def of(cls, data: Any) -> Self:
         """Return a copy of the state in MuJoCo's data, as of now."""
         return cls(time.time_ns(), data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy())
 
@@ -144,10 +141,11 @@ class SceneTwin:
         bodies: names of what the ground truth has the pose of.
     """
 
+    _world: World  # there from the start of the twin on
+
     def __init__(self, scene: TwinScene, loop: StepLoop) -> None:
         self.bodies = scene.bodies
         self._scene, self._loop = scene, loop
-        self._world: World | None = None  # there from the start of the twin on
 
     def reset(self, seed: int, cup_speed: float = 0.0) -> Any:
         """Lay out the episode of a seed and return its layout.
@@ -161,23 +159,17 @@ class SceneTwin:
             TaskError: if the seed or the speed is not valid.
         """
         layout = self._scene.layout(seed, cup_speed)
-        self._in_loop(lambda world: world.lay_out(layout))
+        self._loop.call(lambda: self._world.lay_out(layout))
         return layout
 
     def start_path(self) -> None:
         """Let what moves in the scene begin to move; raises ArmError if the twin does not run."""
-        self._in_loop(lambda world: world.start_path())
+        self._loop.call(lambda: self._world.start_path())
 
     def ground_truth(self) -> Truth:
         """Return where everything is, between two steps; raises ArmError if the twin does not run."""
-        return self._in_loop(lambda world: world.ground_truth(time.time_ns()))
+        return self._loop.call(lambda: self._world.ground_truth(time.time_ns()))
 
     def statistics(self) -> dict[str, float]:
         """Return how well real time is kept, as :meth:`bid_ros.sim.loop.StepLoop.statistics` does."""
         return self._loop.statistics()
-
-    def _in_loop(self, work: Callable[[World], Result]) -> Result:
-        """Run ``work`` between two steps in the loop's thread and return what it returns."""
-        self._loop.check()
-        assert self._world is not None
-        return self._loop.call(partial(work, self._world))

@@ -1,7 +1,5 @@
 """The nodes of a system and their parameters. Launch files and ``bid up`` both start from here."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

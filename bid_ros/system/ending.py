@@ -1,7 +1,5 @@
 """How the process of a node is asked to end, and that it ends for certain."""
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import os

@@ -1,7 +1,5 @@
 """A system is a folder: its task, robot, cameras, node parameters, and who drives the arm."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -7,8 +7,6 @@ same process stands still for that long, and so does the arm. Over UDP the same 
 process for longer than 41 ms, on two busy cores.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """New systems: a copy of a shipped one, or a task of one's own for a robot."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

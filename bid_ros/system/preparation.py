@@ -1,7 +1,5 @@
 """What every front end does before it starts the nodes of a system: check what can be checked, and make room."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Share of a busy computer that a process gets."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs the nodes of a system as processes, where ROS's own launch is not installed."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The mark of progress lines: nodes print it, the supervisor looks for it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 PROGRESS: Final = "\x1f"

@@ -1,7 +1,5 @@
 """The arguments of a run, declared once. ``bid up`` and the launch files are both made from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import Field as DataclassField
 from dataclasses import dataclass, field, fields

@@ -1,7 +1,5 @@
 """What the rest of bid_ros needs to know of a task, beside its task file."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +12,8 @@ from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.task import Task
-from bid_ros.sim.twin import Pose, TwinScene
+from bid_ros.sim.twin import Array, Pose, TwinScene
 
-Array = NDArray[np.float64]
 PENDING: Final = "pending"
 NOT_JUDGED: Final = "not judged"
 MAX_SPEED: Final = 0.10  # m/s, the fastest path of a cup

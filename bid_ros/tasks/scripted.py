@@ -1,7 +1,5 @@
 """What scripted demonstrations of every task share: how they move, and how much one differs from another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """The twin of a task's robot, in the scene of the task."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bid_ros.core.errors import ArmError

@@ -1,7 +1,5 @@
 """What the worlds of the tasks share: a hand of two fingers over a table, in a MuJoCo model."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +89,7 @@ class HandWorld:
         """Return the row of a body in ``mocap_pos`` and ``mocap_quat``."""
         return int(self._model.body(body).mocapid[0])
 
-    def truth(self, stamp_ns: int, bodies: Mapping[str, Pose], tension: float = 0.0) -> TaskTruth:
+    def _truth(self, stamp_ns: int, bodies: Mapping[str, Pose], tension: float = 0.0) -> TaskTruth:
         """Return the present state of the hand, and where the bodies are."""
         turn = xyzw(self._hand.xquat)
         return TaskTruth(stamp_ns, bodies, self.tool_position, turn, self.gripper_width, self._held, tension)

@@ -1,19 +1,13 @@
 """The seam of teleoperation: a device drives the arm instead of the policy, always through the safety node."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import BidError
+from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -52,10 +46,6 @@ class TeleopDevice(Protocol):
         """Release the device."""
 
 
-def _nothing(task: Task) -> tuple[str, ...]:
-    return ()
-
-
 @dataclass(frozen=True)
 class DeviceDescriptor:
     """A kind of device. Its module has one of these as ``DEVICE``; another package names its own in ``bid_ros.teleop``.
@@ -69,8 +59,8 @@ class DeviceDescriptor:
 
     name: str
     build: Callable[[Task], TeleopDevice]
-    bodies: Callable[[Task], tuple[str, ...]] = _nothing
-    styles: Callable[[Task], tuple[str, ...]] = _nothing
+    bodies: Callable[[Task], tuple[str, ...]] = lambda task: ()
+    styles: Callable[[Task], tuple[str, ...]] = lambda task: ()
 
     def check(self, task: Task, styles: Sequence[str], twin: bool) -> None:
         """Raise BidError unless the device can drive this task's arm, in these styles, in the twin or on the robot."""

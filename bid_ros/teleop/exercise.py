@@ -1,12 +1,10 @@
 """An exercise: the tool moves slowly around a small rectangle, to test the system and limits without a policy."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
 
-from bid_ros.control.trajectory import Array, MotionLimits, Move, Trajectory
+from bid_ros.control.trajectory import Array, ChunkSource, MotionLimits, Move, Trajectory
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.task import Task
 from bid_ros.teleop.base import DeviceDescriptor, Start, TeleopDevice
@@ -30,8 +28,7 @@ class ExerciseDevice(TeleopDevice):
         self._low = np.array(limits.workspace_min) + MARGIN
         self._high = np.array(limits.workspace_max) - MARGIN
         self._width, self._frame = limits.gripper_max, task.base_frame
-        self._round: Trajectory | None = None
-        self._begins_ns = self._sequence = 0
+        self._round: ChunkSource | None = None
 
     def begin(self, start: Start) -> None:
         """Plan a round from the present tool position."""
@@ -42,18 +39,16 @@ class ExerciseDevice(TeleopDevice):
             moves.append(Move([at, to], SPEED, moves[-1].end_s if moves else 0.0))
             at = to
         widths = ((0.0, self._width),)
-        self._round = Trajectory(start.tool, start.rotation, tuple(moves), (), widths, duration_s=moves[-1].end_s)
-        self._begins_ns = start.now_ns
+        trajectory = Trajectory(start.tool, start.rotation, tuple(moves), (), widths, duration_s=moves[-1].end_s)
+        self._round = ChunkSource(trajectory, start.now_ns, "teleop", self._frame)
 
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk | None:
         """Return the next actions. When a round ends, the next one begins."""
         if self._round is None:
             return None
-        if now_ns - self._begins_ns > self._round.duration_s * NANOSECONDS:
-            self._begins_ns = now_ns
-        times = (now_ns - self._begins_ns + dt_ns * np.arange(steps)) / NANOSECONDS
-        self._sequence += 1
-        return ActionChunk(now_ns, dt_ns, self._round.actions_at(times), self._frame, "teleop", self._sequence)
+        if now_ns - self._round.start_ns > self._round.trajectory.duration_s * NANOSECONDS:
+            self._round.start_ns = now_ns
+        return self._round.chunk_at(now_ns, steps, dt_ns)
 
     def end(self) -> None:
         """Forget the round."""

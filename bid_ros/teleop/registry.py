@@ -1,7 +1,5 @@
 """Teleoperation devices by name."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from bid_ros.core.registry import Registry, collect

@@ -1,7 +1,5 @@
 """The scripted teleoperator as a device: it reads the poses of the scene, plans once, and follows the plan."""
 
-from __future__ import annotations
-
 from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import Task

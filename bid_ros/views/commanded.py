@@ -4,8 +4,6 @@ At a change of chunk a reactive policy can jerk the arm: the new chunk may begin
 servo (:mod:`bid_ros.control.servo`) must turn that into motion inside the limits. This module checks what it sent.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path

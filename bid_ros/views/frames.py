@@ -1,7 +1,5 @@
 """Draws a decision message over a camera image, live and from bags."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

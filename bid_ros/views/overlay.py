@@ -13,8 +13,6 @@ yellow, bold   decision, one dot for each action, smaller into the future
 ============== ======================================================================================
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import cv2

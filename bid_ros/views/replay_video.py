@@ -1,7 +1,5 @@
 """A video of a recorded run: camera images, all candidates, and the outcome of the episodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Antialiased, translucent lines and text on rgb images."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final

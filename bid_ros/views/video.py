@@ -1,7 +1,5 @@
 """Writes frames as GIF or MP4 with the ffmpeg of ``imageio-ffmpeg``, and puts images side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

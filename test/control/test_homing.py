@@ -8,7 +8,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d
 from bid_ros.core.task import load_task
-from bid_ros.safety import Envelope
+from bid_ros.safety.envelope import Envelope
 
 NOW = 9_000 * NANOSECONDS
 DOWN = np.array([1.0, 0.0, 0.0, 0.0, -1.0, 0.0])

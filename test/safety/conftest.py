@@ -13,7 +13,7 @@ from envelope_chunks import DOWN, NOW, ROWS, TOOL, Change
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.task import Task, load_task
-from bid_ros.safety import Envelope
+from bid_ros.safety.envelope import Envelope
 
 
 @pytest.fixture

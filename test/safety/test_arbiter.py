@@ -3,7 +3,7 @@ import pytest
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ChunkError
-from bid_ros.safety import Arbiter
+from bid_ros.safety.arbiter import Arbiter
 
 S = 1_000_000_000
 

@@ -9,7 +9,7 @@ from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.task import Feature
-from bid_ros.safety import Envelope
+from bid_ros.safety.envelope import Envelope
 
 
 def test_a_slow_chunk_passes(envelope, chunk):

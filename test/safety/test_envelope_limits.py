@@ -9,7 +9,7 @@ from envelope_chunks import DOWN, NOW, ROWS, TOOL, column, ramp, rotations
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import matrix_from_vector
 from bid_ros.core.task import Feature
-from bid_ros.safety import Envelope, EnvelopeConfig
+from bid_ros.safety.envelope import Envelope, EnvelopeConfig
 
 MS = 1_000_000
 TIMES = np.arange(ROWS) - 7.5

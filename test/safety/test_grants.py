@@ -1,7 +1,7 @@
 import pytest
 
 from bid_ros.core.errors import BidError
-from bid_ros.safety import Grants
+from bid_ros.safety.grants import Grants
 
 S = 1_000_000_000
 HALF = S // 2

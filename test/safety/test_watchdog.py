@@ -2,7 +2,9 @@ import math
 
 import pytest
 
-from bid_ros.safety import ACCEPTED, Grants, State, Watchdog, WatchdogConfig, refused
+from bid_ros.safety.envelope import ACCEPTED, refused
+from bid_ros.safety.grants import Grants
+from bid_ros.safety.watchdog import State, Watchdog, WatchdogConfig
 
 MS = 1_000_000
 LIMITS = {"camera": 0.3, "policy": 0.3, "arm": 0.2}

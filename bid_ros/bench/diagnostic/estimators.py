@@ -1,7 +1,5 @@
 """How idle a rollout was, and how far two distributions of idleness are from each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """All cells of the experiment: noise levels times action horizons, repeated with independent random numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal

@@ -5,8 +5,6 @@ s5, where it pauses unless the last states visited were s5. A forward move succe
 else the state stays. Learners see the state, not the past, and execute h planned actions before they look again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """The measured distances beside the published ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Observations of Push-T, in an episode and in the human demonstrations for training."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from pathlib import Path

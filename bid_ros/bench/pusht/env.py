@@ -1,7 +1,5 @@
 """The simulated table: the physics of ``gym-pusht``, with the starts and the disturbance of published evaluations."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import dataclass

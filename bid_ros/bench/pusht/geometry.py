@@ -1,7 +1,5 @@
 """The block of Push-T: where its outline and its key points are for a pose. All in px, x to the right, y down."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

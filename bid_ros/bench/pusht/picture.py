@@ -1,7 +1,5 @@
 """Draws Push-T: the mark, the block and the agent."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import cv2

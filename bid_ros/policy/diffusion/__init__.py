@@ -1,7 +1,5 @@
 """Diffusion policies: DDIM sampling over a bundle's graphs."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from bid_ros.core.errors import BundleError

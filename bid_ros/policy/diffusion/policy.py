@@ -8,8 +8,6 @@ The graphs, one pair of ONNX files for the strong and one for the weak policy:
   ``condition`` float32 ``(1, C)``; one output ``prediction`` float32 ``(N, H, D)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -14,8 +14,6 @@ eps_theta         the network's output where ``prediction`` is ``epsilon``
 ================  ==========================================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Final, Literal, NamedTuple, get_args
 

@@ -4,8 +4,6 @@ Every runtime computes in float32, whatever type the weights are stored in and w
 runtimes differ only by rounding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

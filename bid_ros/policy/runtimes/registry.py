@@ -1,7 +1,5 @@
 """Runtimes by name."""
 
-from __future__ import annotations
-
 import importlib.util
 from typing import Final
 

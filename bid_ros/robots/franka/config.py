@@ -1,7 +1,5 @@
 """Configuration of a Franka arm: address, stiffness, contact thresholds, payload, gripper."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Franka arms over franky: a Cartesian impedance tracker, fed with set-points and their velocities."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -1,7 +1,5 @@
 """The Franka Hand as a :class:`bid_ros.robots.gripper.GripperDevice`."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import partial
 

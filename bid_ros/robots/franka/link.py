@@ -1,7 +1,5 @@
 """The connection to a Franka robot: its time limit and configuration, errors as sentences, the two motions it makes."""
 
-from __future__ import annotations
-
 import threading
 
 import franky

@@ -4,8 +4,6 @@ franky-sim's link meshes take most of the time of a rendered frame and of a step
 boxes and capsules. Masses and inertias are untouched: the model states them per body, not per geom.
 """
 
-from __future__ import annotations
-
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The Franka twin: a libfranka server over the scene of a task, stepped at 1 kHz in its own thread."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 
@@ -28,12 +26,13 @@ class FrankaTwin(SceneTwin):
         bodies: names of what the ground truth has the pose of.
     """
 
+    _state: SceneState  # there from the start of the twin on
+
     def __init__(self, scene: TwinScene, *hostnames: str, initial_q: Sequence[float] = HOME_Q) -> None:
         super().__init__(scene, StepLoop("the twin", STEP_NS, self._step, CATCH_UP_NS))
         self._hostnames = hostnames
         self._simulator = build_simulator(scene, initial_q)
         self._server = SimulationServer(self._simulator, list(hostnames))
-        self._state: SceneState | None = None
 
     @property
     def hostname(self) -> str:
@@ -65,11 +64,9 @@ class FrankaTwin(SceneTwin):
     def scene_state(self) -> SceneState:
         """Return the state after the latest step; raises ArmError if the twin does not run."""
         self._loop.check()
-        assert self._state is not None
         return self._state
 
     def _step(self) -> None:
-        assert self._world is not None
         self._world.before_step()
         # The server's own run_once ends with a sleep(0), which costs the timer's slack of 60 us in every step.
         for robot in self._server.robot_servers:

@@ -4,8 +4,6 @@ Requests are lines, ``SET POS 128 SPE 255 GTO 1`` and ``GET POS``, answered by `
 are those of Robotiq's "2F-85 and 2F-140 instruction manual", section Control: all run from 0 to 255.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import time

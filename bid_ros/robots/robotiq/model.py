@@ -8,8 +8,6 @@ Source: Robotiq, "2F-85 and 2F-140 instruction manual", specifications: stroke 8
 closing speed 20 to 150 mm/s, mass 0.925 kg.
 """
 
-from __future__ import annotations
-
 import enum
 import xml.etree.ElementTree as ET
 from typing import Final

@@ -4,8 +4,6 @@ Source: Robotiq, "2F-85 and 2F-140 instruction manual", specifications: stroke 8
 closing speed 20 to 150 mm/s.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 PORT: Final = 63352

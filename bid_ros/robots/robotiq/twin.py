@@ -1,7 +1,5 @@
 """The Robotiq 2F-85 twin: the gripper's text protocol in front of any pair of simulated fingers."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

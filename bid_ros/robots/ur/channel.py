@@ -1,7 +1,5 @@
 """Records in shared memory: one process writes, the other reads the newest, and neither waits."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Configuration of a UR arm: address, servo loop, limits, payload, gripper."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Final, Literal
 

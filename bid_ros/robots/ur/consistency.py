@@ -4,8 +4,6 @@ A wrong state may lie within every valid range. It shows when two values that de
 honest states come to the limits is in ``docs/results/stopping.md``.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from bid_ros.robots.ur.config import UrConfig

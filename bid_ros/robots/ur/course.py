@@ -1,7 +1,5 @@
 """Whether the tool follows the set-points that were sent. Frozen states agree with themselves, but not with these."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Sequence

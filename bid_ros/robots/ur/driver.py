@@ -1,7 +1,5 @@
 """UR arms over ur_rtde: a process of its own turns set-points into a smooth stream at the controller's rate."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import threading

@@ -4,8 +4,6 @@ ur_rtde puts every set-point into input registers of the controller, and the con
 ur_rtde cannot request them, so a second, small RTDE client does.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import time

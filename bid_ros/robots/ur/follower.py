@@ -5,8 +5,6 @@ does not cover it. The stream follows that moving target inside the arm's limits
 neither a jump of the set-point nor a late one is a jump of the robot.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -8,8 +8,6 @@ solves the wrist first and the planar elbow after it, as K. P. Hawkins, "Analyti
 Robots UR-5/UR-10 arms" (Georgia Tech, 2013) does.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -141,17 +139,8 @@ class Kinematics:
         x4 = (c234 * c1, c234 * s1, s234)  # y4 is z1
         x5 = (c5 * x4[0] + s5 * s1, c5 * x4[1] - s5 * c1, c5 * x4[2])  # y5 is -z4
         z6 = (c5 * s1 - s5 * x4[0], -c5 * c1 - s5 * x4[1], -s5 * x4[2])
-        rotation = (
-            c6 * x5[0] - s6 * z4[0],
-            -s6 * x5[0] - c6 * z4[0],
-            z6[0],
-            c6 * x5[1] - s6 * z4[1],
-            -s6 * x5[1] - c6 * z4[1],
-            z6[1],
-            c6 * x5[2] - s6 * z4[2],
-            -s6 * x5[2] - c6 * z4[2],
-            z6[2],
-        )
+        rows = [(c6 * x - s6 * y, -s6 * x - c6 * y, z) for x, y, z in zip(x5, z4, z6, strict=True)]
+        rotation: Rotation = (*rows[0], *rows[1], *rows[2])
         tip = (o5[0] + self.d6 * z6[0], o5[1] + self.d6 * z6[1], o5[2] + self.d6 * z6[2])
         if tcp is not None:
             x, y, z, *turn = floats(tcp)

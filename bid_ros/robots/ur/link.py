@@ -1,7 +1,5 @@
 """The arm's side of the process that owns a UR's connection: starts it, asks it, notices its end."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -3,8 +3,6 @@
 It runs in a process of its own, see :mod:`bid_ros.robots.ur.process`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

@@ -1,7 +1,5 @@
 """Opens a UR. Before it sends a program, it asks the Dashboard whether the robot can be used."""
 
-from __future__ import annotations
-
 import re
 import time
 from typing import Final

@@ -1,7 +1,5 @@
 """Statistics of the periods at which set-points go to the robot."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

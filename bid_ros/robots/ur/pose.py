@@ -4,8 +4,6 @@ A controller cycle of 2 ms leaves some tens of microseconds for this, and a NumP
 the arithmetic of a whole function here. Rotations are nine floats, row after row.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -74,19 +72,8 @@ def vector_of(rotation: Rotation) -> Vector:
 
 def product(p: Rotation, q: Rotation) -> Rotation:
     """Return the rotation ``p q``: first q, then p."""
-    a, b, c, d, e, f, g, h, i = p
     r, s, t, u, v, w, x, y, z = q
-    return (
-        a * r + b * u + c * x,
-        a * s + b * v + c * y,
-        a * t + b * w + c * z,
-        d * r + e * u + f * x,
-        d * s + e * v + f * y,
-        d * t + e * w + f * z,
-        g * r + h * u + i * x,
-        g * s + h * v + i * y,
-        g * t + h * w + i * z,
-    )
+    return transpose((*turned(p, r, u, x), *turned(p, s, v, y), *turned(p, t, w, z)))
 
 
 def transpose(rotation: Rotation) -> Rotation:

@@ -6,8 +6,6 @@ Why a process: ur_rtde's constructors hold Python's lock while they wait for the
     interpreter with ROS, which keeps its period even.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import resource

@@ -4,8 +4,6 @@ Set-points and states are records in shared memory (:mod:`bid_ros.robots.ur.chan
 Python values over a pipe: ``(request, *arguments)`` is answered by ``""`` or by one sentence why not.
 """
 
-from __future__ import annotations
-
 import enum
 import mmap
 import os

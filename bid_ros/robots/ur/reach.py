@@ -1,7 +1,5 @@
 """Checks which set-points and joint targets a UR can follow, before the controller has to."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """One open connection to a UR controller, in the process that owns ur_rtde: reads and commands it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

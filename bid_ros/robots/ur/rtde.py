@@ -3,8 +3,6 @@
 A package is a big-endian ``uint16`` size (header included), a ``uint8`` type and a payload.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from enum import IntEnum

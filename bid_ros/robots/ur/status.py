@@ -1,7 +1,5 @@
 """The reported state of a UR: one sentence on why it cannot go on, and the progress of a joint motion."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Watches an open UR: keeps its newest state, and detects that it cannot go on or is lost, and why."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

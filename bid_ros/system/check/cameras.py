@@ -1,7 +1,5 @@
 """Probes of cameras and of topics of vectors: what each delivers, held against what the task observes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

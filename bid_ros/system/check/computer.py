@@ -1,7 +1,5 @@
 """Probes of this computer: libraries, clock, real-time limits, network buffers, disk."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

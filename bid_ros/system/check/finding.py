@@ -1,7 +1,5 @@
 """What one probe found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal

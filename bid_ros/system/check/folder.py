@@ -1,7 +1,5 @@
 """Probes of a system's folder: every file, and what they say of each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

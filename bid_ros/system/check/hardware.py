@@ -1,7 +1,5 @@
 """Probes of the robot, or of what its twin needs. A robot is only asked whether it listens; nothing is sent to it."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

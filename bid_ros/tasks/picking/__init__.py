@@ -1,7 +1,5 @@
 """Picking: grasp a cup that a string pulls, and put it on a saucer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
 

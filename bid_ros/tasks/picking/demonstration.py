@@ -1,7 +1,5 @@
 """The scripted picker: reads the poses of cup and saucer, plans once, and moves like a person with a joystick."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -4,8 +4,6 @@ The robot base stands at the origin, its frame is the controller's base frame, a
 reaches along +x.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 CUP_RADIUS: Final = 0.030  # outer; 12.5 mm of room on either side between the open fingers

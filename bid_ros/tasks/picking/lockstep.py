@@ -1,7 +1,5 @@
 """The picking scene in lockstep: the twin's physics without sockets, threads or a clock."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import mujoco
@@ -24,7 +22,7 @@ FINGER_SPEED: Final = 0.15  # m/s of the opening
 FINGER_FORCE: Final = 30.0  # N
 
 
-class PickingLockstep:
+class PickingLockstep(PickingWorld):
     """One episode at its start: the arm over the table, the gripper open, the cup on its string. One thread only.
 
     The arm follows its commands like that of the twin (:mod:`bid_ros.robots.ur.twin.mujoco_plant`), but without the
@@ -39,15 +37,13 @@ class PickingLockstep:
     """
 
     def __init__(self, layout: PickingLayout, tool_start: ArrayLike) -> None:
-        self.layout = layout
-        self._model = scene_model(SCENE)
-        self._data = mujoco.MjData(self._model)
-        self._fingers = FingerDrive(self._model, self._data)
+        model = scene_model(SCENE)
+        super().__init__(model, mujoco.MjData(model))
+        self._drive = FingerDrive(model, self._data)
         self._q = self._joints(np.asarray(tool_start, dtype=np.float64), np.array(DOWN_QUATERNION), np.array(HOME_Q))
-        self._plant = MujocoPlant(self._model, self._data, self._q, self._before_step)
-        self._world = PickingWorld(self._model, self._data)
-        self._world.lay_out(layout)
-        mujoco.mj_forward(self._model, self._data)
+        self._plant = MujocoPlant(model, self._data, self._q, self.before_step)
+        self.lay_out(layout)
+        mujoco.mj_forward(model, self._data)
         self._cycles = 0
 
     @property
@@ -58,16 +54,12 @@ class PickingLockstep:
     @property
     def truth(self) -> TaskTruth:
         """Poses of everything. Its stamp counts from the start."""
-        return self._world.ground_truth(round(self.now_s * 1e9))
+        return self.ground_truth(round(self.now_s * 1e9))
 
     def lay_out(self, layout: PickingLayout) -> None:
         """Begin another episode, the arm where it is. Raises ArmError if the gripper is not open or too low."""
-        self._world.lay_out(layout)
+        super().lay_out(layout)
         self.layout = layout
-
-    def start_path(self) -> None:
-        """Let the string begin to pull."""
-        self._world.start_path()
 
     def cycle(self, position: Array, width: float, quaternion: ArrayLike = DOWN_QUATERNION) -> TaskTruth:
         """Go on by a cycle of ``CYCLE_S``, to a pose of the tool. Return the poses after it.
@@ -81,8 +73,8 @@ class PickingLockstep:
             ArmError: the arm cannot reach the pose, or the gripper has no such width.
         """
         target = self._joints(position, quaternion, self._q)
-        if width != self._fingers.target:
-            self._fingers.command(width, FINGER_SPEED, FINGER_FORCE)
+        if width != self._drive.target:
+            self._drive.command(width, FINGER_SPEED, FINGER_FORCE)
         self._plant.step(target, (target - self._q) / CYCLE_S, CYCLE_S)
         self._q = target
         self._cycles += 1
@@ -94,9 +86,10 @@ class PickingLockstep:
         stamp_ns = round(self.now_s * 1e9)
         return SceneState(stamp_ns, data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy())
 
-    def _before_step(self) -> None:
-        self._fingers.step(self._model.opt.timestep)
-        self._world.before_step()
+    def before_step(self) -> None:
+        """See :meth:`bid_ros.sim.twin.World.before_step`: the fingers' drive first."""
+        self._drive.step(self._model.opt.timestep)
+        super().before_step()
 
     @staticmethod
     def _joints(position: Array, quaternion: ArrayLike, near: Array) -> Array:

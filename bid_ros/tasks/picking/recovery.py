@@ -3,8 +3,6 @@
 The way into such a state is not demonstrated, or a policy would learn to miss.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

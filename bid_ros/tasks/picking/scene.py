@@ -1,12 +1,10 @@
 """MuJoCo scene of dynamic picking around a UR5e with a two-finger gripper: table, cup, saucer and two cameras."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from typing import Final
 
 from bid_ros.robots.robotiq.model import GRIP, PADS, TOOL_FROM_FLANGE
-from bid_ros.sim.mjcf import NO_BITS, OBJECT_BITS, WORLD_BITS, geom, text
+from bid_ros.sim.mjcf import NO_BITS, OBJECT_BITS, WORLD_BITS, geom, part, text
 from bid_ros.tasks.picking import geometry
 from bid_ros.tasks.world import WRIST_UP, add_camera
 
@@ -25,8 +23,7 @@ _PAD: Final = "0.15 0.75 0.45 1"
 
 def furnish(scene: ET.Element, hand: ET.Element) -> None:
     """Add table, saucer, cup and cameras, as :meth:`bid_ros.sim.twin.TwinScene.furnish` says."""
-    worldbody = scene.find("worldbody")
-    assert worldbody is not None
+    worldbody = part(scene, "worldbody")
     # The pads stand out from the fingers: where they are is what a picture has to tell.
     for pad in hand.iter("geom"):
         if pad.get("name") in PADS:

@@ -1,7 +1,5 @@
 """Success of picking, judged from physics: the cup stands on the saucer, and the gripper is away from it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """The stage of picking: the twin's physics without its controller, sockets and clock."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

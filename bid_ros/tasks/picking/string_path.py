@@ -1,7 +1,5 @@
 """Seeded layouts of the picking task: positions of cup and saucer, and the path along which a string pulls the cup."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """The string: a light spring that only pulls, wound up by a hand that moves ahead of the cup along its path."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Styles and ways of the scripted picking demonstrations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bid_ros.robots.robotiq.registers import MAX_OPENING

@@ -1,7 +1,5 @@
 """The moving scene of picking: a string pulls the cup until the fingers hold it."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import mujoco
@@ -78,7 +76,7 @@ class PickingWorld(HandWorld):
         """
         pose, saucer = self._joint.qpos.copy(), self._data.mocap_pos[self._saucer].copy()
         bodies = {"cup": (pose[:3], xyzw(pose[3:])), "saucer": (saucer, LEVEL)}
-        return self.truth(stamp_ns, bodies, self._string.tension if self._string is not None else 0.0)
+        return self._truth(stamp_ns, bodies, self._string.tension if self._string is not None else 0.0)
 
     def _pull(self, string: StringPull) -> None:
         knot, force = string.step(self._joint.qpos[:3], self._joint.qvel[:3], self._model.opt.timestep)

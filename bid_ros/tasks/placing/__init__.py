@@ -1,7 +1,5 @@
 """Placing: put the held object into a cup that moves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pkgutil import resolve_name
 

@@ -1,7 +1,5 @@
 """Seeded smooth paths of the cup over the table, as if a person held and slowly moved it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

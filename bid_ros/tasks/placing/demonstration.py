@@ -1,7 +1,5 @@
 """The scripted teleoperator: reads the pose of the cup, plans once, and moves like a person with a joystick."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

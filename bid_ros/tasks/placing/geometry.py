@@ -3,8 +3,6 @@
 The robot base stands at the origin and the table's top is z = 0.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 OBJECT_DIAMETER: Final = 0.040

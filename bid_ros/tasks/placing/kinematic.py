@@ -1,7 +1,5 @@
 """The placing scene without physics: the arm is exactly at its command, and the cameras render it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -10,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import ArmError
-from bid_ros.core.rotation import matrix_from_quaternion
+from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.franka.model import HOME_Q, ROBOT, scene_model
 from bid_ros.sim.renderer import SceneRenderer
-from bid_ros.sim.twin import Array
 from bid_ros.tasks.placing.geometry import CUP_WALL, OBJECT_LENGTH
 from bid_ros.tasks.placing.scene import CAMERAS
 from bid_ros.tasks.placing.world import SCENE, PlacingWorld, object_in_hand

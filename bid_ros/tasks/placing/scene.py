@@ -1,13 +1,11 @@
 """MuJoCo scene of dynamic placing around a Franka: table, cup, object and two cameras."""
 
-from __future__ import annotations
-
 import math
 import xml.etree.ElementTree as ET
 from typing import Final
 
 from bid_ros.robots.franka.model import GRIP
-from bid_ros.sim.mjcf import OBJECT_BITS, WORLD_BITS, geom
+from bid_ros.sim.mjcf import OBJECT_BITS, WORLD_BITS, geom, part
 from bid_ros.tasks.placing import geometry
 from bid_ros.tasks.world import WRIST_UP, add_camera
 
@@ -21,8 +19,7 @@ _OBJECT: Final = "1.0 0.45 0.05 1"
 
 def furnish(scene: ET.Element, hand: ET.Element) -> None:
     """Add table, cup, object and cameras, as :meth:`bid_ros.sim.twin.TwinScene.furnish` says."""
-    worldbody = scene.find("worldbody")
-    assert worldbody is not None
+    worldbody = part(scene, "worldbody")
     geom(worldbody, "box", name="table", size="0.6 0.6 0.02", pos="0.4 0 -0.02", rgba=_TABLE, **WORLD_BITS)
     _add_cup(worldbody)
     _add_object(worldbody)

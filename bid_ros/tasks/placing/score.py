@@ -1,7 +1,5 @@
 """Success of a placement, from physics: the object is in the cup, and the gripper has released it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Final

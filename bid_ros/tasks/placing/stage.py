@@ -1,7 +1,5 @@
 """The stage of placing without physics: the arm is exactly at its command, and contact is geometry."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final

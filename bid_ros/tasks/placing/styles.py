@@ -1,7 +1,5 @@
 """Styles and paths of the scripted placing demonstrations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

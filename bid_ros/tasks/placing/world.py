@@ -1,7 +1,5 @@
 """What happens around the robot in an episode of the twin: the object is handed over, then the cup is moved."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np
@@ -67,7 +65,7 @@ class PlacingWorld(HandWorld):
         """
         data, pose = self._data, self._object.qpos.copy()
         cup = (data.mocap_pos[self._cup].copy(), xyzw(data.mocap_quat[self._cup]))
-        return self.truth(stamp_ns, {"cup": cup, "object": (pose[:3], xyzw(pose[3:]))})
+        return self._truth(stamp_ns, {"cup": cup, "object": (pose[:3], xyzw(pose[3:]))})
 
     def _check_grip(self) -> None:
         left, right = self._fingers

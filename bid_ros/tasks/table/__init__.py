@@ -1,7 +1,5 @@
 """An empty table: for tasks without objects of ours, so that plumbing, teleoperation and limits can be tried."""
 
-from __future__ import annotations
-
 from bid_ros.core.task import Task
 from bid_ros.sim.twin import TwinScene
 from bid_ros.tasks.base import TaskDescriptor

@@ -1,7 +1,5 @@
 """An empty table in the twin of any robot, seen by the cameras of a task."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +9,7 @@ import numpy as np
 
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import quaternion_from_matrix
-from bid_ros.sim.mjcf import NO_BITS, WORLD_BITS, geom, look, text
+from bid_ros.sim.mjcf import NO_BITS, WORLD_BITS, geom, look, part, text
 from bid_ros.sim.twin import Pose
 from bid_ros.tasks.world import WRIST_UP, add_camera
 
@@ -75,8 +73,7 @@ class TableScene:
 
     def furnish(self, scene: ET.Element, hand: ET.Element) -> None:
         """Add table, workspace and cameras."""
-        worldbody = scene.find("worldbody")
-        assert worldbody is not None
+        worldbody = part(scene, "worldbody")
         geom(worldbody, "plane", name="table", size="1.5 1.5 0.02", rgba=_TABLE, **WORLD_BITS)
         (left, near), (right, far) = self._low[:2], self._high[:2]
         size, place = ((right - left) / 2, (far - near) / 2, 0.001), ((left + right) / 2, (near + far) / 2, 0.0)

@@ -10,7 +10,7 @@ from bid_ros.core.rotation import DOWN_6D
 from bid_ros.core.task import load_task
 from bid_ros.episodes.log import scene_of
 from bid_ros.robots.robotiq.registers import MAX_OPENING
-from bid_ros.safety import Envelope
+from bid_ros.safety.envelope import Envelope
 from bid_ros.tasks.picking import geometry as twin
 from bid_ros.tasks.picking.demonstration import ScriptedPicker
 from bid_ros.tasks.picking.string_path import picking_layout

@@ -5,7 +5,7 @@ import pytest
 
 from bid_ros.core.paths import share
 from bid_ros.core.task import load_task
-from bid_ros.safety import Envelope
+from bid_ros.safety.envelope import Envelope
 from bid_ros.tasks.picking import TASK
 from bid_ros.tasks.picking.demonstration import ScriptedPicker
 from bid_ros.tasks.picking.geometry import GRASP_TOOL_HEIGHT, RIM_Z

@@ -8,7 +8,7 @@ from twin_layout import RELEASE_TOOL_HEIGHT
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
-from bid_ros.safety import Envelope
+from bid_ros.safety.envelope import Envelope
 from bid_ros.tasks.placing import geometry as twin
 from bid_ros.tasks.placing.demonstration import ScriptedTeleoperator
 from bid_ros.tasks.placing.styles import PlacingConfig

@@ -3,8 +3,6 @@
 Numbers, arguments and results are those of the script that ur_rtde 1.6.5 uploads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final

@@ -1,7 +1,5 @@
 """Which controller a UR twin is."""
 
-from __future__ import annotations
-
 import ipaddress
 from dataclasses import dataclass
 from typing import Final

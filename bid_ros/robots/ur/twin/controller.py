@@ -6,8 +6,6 @@ Run it in a process of its own: ur_rtde's constructors hold Python's lock while 
 so a twin in the same process cannot give them.
 """
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from typing import Final

@@ -1,7 +1,5 @@
 """The Dashboard server: one text command a line, one answer a line, in PolyScope's words."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Final

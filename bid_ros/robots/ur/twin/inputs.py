@@ -1,7 +1,5 @@
 """What RTDE clients write into the controller: registers, the speed slider, outputs of the control box."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

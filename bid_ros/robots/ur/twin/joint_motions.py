@@ -8,8 +8,6 @@ Not modelled: blends between moves, jerk limits, path corrections and force mode
 that a motion is given, outside.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

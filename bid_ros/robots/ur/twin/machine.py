@@ -1,7 +1,5 @@
 """The controller without sockets: modes, arm and program, one cycle at a time."""
 
-from __future__ import annotations
-
 import logging
 from typing import Final
 

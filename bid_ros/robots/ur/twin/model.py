@@ -12,8 +12,6 @@ mass); Universal Robots, "Max. joint torques" and UR5e user manual (limits); ine
 ROS 2 description. Not published, so plausible values of our own: rotor inertia and joint friction.
 """
 
-from __future__ import annotations
-
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence

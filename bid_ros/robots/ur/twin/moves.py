@@ -1,7 +1,5 @@
 """Motion commands that go to a target (movej, movel), and those that give the tool's velocity (speedl, stopl)."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from typing import Final

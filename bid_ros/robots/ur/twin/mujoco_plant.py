@@ -1,7 +1,5 @@
 """A UR5e with mass: MuJoCo moves it, and a servo with the joints' torque limits follows the controller."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Final

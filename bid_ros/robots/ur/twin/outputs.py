@@ -5,8 +5,6 @@ digital and analog outputs. Not simulated and constant: temperatures and voltage
 moments, momentum, accelerometer, the tool's supply and outputs, and all inputs of control box and tool at zero.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from bid_ros.robots.ur.twin.machine import Machine

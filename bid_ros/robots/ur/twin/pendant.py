@@ -1,7 +1,5 @@
 """A twin of its own from the command line, with the teach pendant and the emergency stop on standard input."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import sys

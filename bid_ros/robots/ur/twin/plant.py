@@ -1,7 +1,5 @@
 """What the controller moves: the seam to the arm, and an arm that is wherever it is told to be."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np

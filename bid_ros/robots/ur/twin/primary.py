@@ -6,8 +6,6 @@ additional and internal data are left out. Temperatures and voltages are a quiet
 kinematics are nominal, as of a robot that was never calibrated.
 """
 
-from __future__ import annotations
-
 import math
 import socket
 import struct

@@ -7,8 +7,6 @@ script's threads become one :class:`Task` here that may move the arm; a second o
 the robot, which ends the program.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

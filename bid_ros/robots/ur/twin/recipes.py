@@ -4,12 +4,10 @@ All values of one direction lie in one flat list, each field at a fixed place. A
 precompiled ``struct``, so that packing 150 numbers 500 times a second costs next to nothing.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Final
+from typing import Final, Self
 
 from bid_ros.sim.net import Misbehaviour
 
@@ -128,7 +126,7 @@ class FieldTable:
         """Return the type of each name, NOT_FOUND for those that do not exist."""
         return [self.types.get(name, NOT_FOUND) for name in names]
 
-    def copy(self, source: FieldTable, names: Sequence[str]) -> None:
+    def copy(self, source: Self, names: Sequence[str]) -> None:
         """Take the values of ``names`` from another table; they lie in this order in both."""
         first, last = names[0], names[-1]
         mine = slice(self.places[first].start, self.places[last].stop)

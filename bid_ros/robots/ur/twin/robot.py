@@ -1,7 +1,5 @@
 """The commanded arm: one motion at a time moves the set-points, and the plant follows them."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Final
 

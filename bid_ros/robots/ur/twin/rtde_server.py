@@ -1,7 +1,5 @@
 """The RTDE server of the twin: sessions that set up recipes, read outputs at their rate and write inputs."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable

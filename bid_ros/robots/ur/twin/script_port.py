@@ -4,8 +4,6 @@ It does not interpret URScript. What the control script does is emulated (``prog
 only the offset of its registers and the path that ``movePath`` writes into it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final

@@ -3,8 +3,6 @@
 Names and numbers are those of Universal Robots' RTDE guide.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The UR twin: a UR controller and a Robotiq gripper over the scene of a task."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import mujoco
@@ -28,6 +26,7 @@ class UrTwin(SceneTwin):
 
     Attributes:
         bodies: names of what the ground truth has the pose of.
+        hostname: address a ur_rtde client connects to.
         controller: of the robot, to press its emergency stop or to switch it to local mode.
 
     Raises:
@@ -42,12 +41,8 @@ class UrTwin(SceneTwin):
         gripper = RobotiqTwin(self._fingers)
         self.controller = UrController(UrControllerConfig(address), plant, gripper=gripper)
         super().__init__(scene, self.controller.loop)
+        self.hostname = address
         self._world = scene.world(self._model, self._data)
-
-    @property
-    def hostname(self) -> str:
-        """Address a ur_rtde client connects to."""
-        return self.controller.hostname
 
     def start(self) -> None:
         """Serve robot and gripper and run the physics.
@@ -71,5 +66,4 @@ class UrTwin(SceneTwin):
 
     def _before_step(self) -> None:
         self._fingers.step(self._model.opt.timestep)
-        assert self._world is not None
         self._world.before_step()
