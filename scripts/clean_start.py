@@ -20,9 +20,9 @@ from bid_ros.bench.scene import Setup, pusht_scene
 from bid_ros.core.task import load_task
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.sampler import (
-    DdimSampler,
     Denoise,
     DiffusionConfig,
+    Sampler,
     Samples,
     cumulative_alphas,
     sampling_timesteps,
@@ -31,7 +31,7 @@ from bid_ros.policy.diffusion.sampler import (
 ROOT = Path(__file__).resolve().parents[1]
 
 
-class AncestralSampler(DdimSampler):
+class AncestralSampler(Sampler):
     """Song Eq. 12 with eta = 1, which is DDPM where all training steps are visited: fresh noise at every step."""
 
     def __init__(self, config: DiffusionConfig) -> None:
@@ -49,7 +49,7 @@ class AncestralSampler(DdimSampler):
         del start_mode
         alphas = cumulative_alphas(self._config.train_steps)
         visited = sampling_timesteps(self._config)
-        sample = noise if start is None else np.ascontiguousarray(np.broadcast_to(start, noise.shape))
+        sample = noise[0] if start is None else np.ascontiguousarray(np.broadcast_to(start, noise[0].shape))
         for step, after in zip(visited, [*(alphas[t] for t in visited[1:]), 1.0], strict=True):
             alpha = alphas[step]
             predicted = denoise(sample, np.array([step], dtype=np.int64))

@@ -27,7 +27,7 @@ from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.decide import Draft
-from bid_ros.policy.diffusion.sampler import DdimSampler, Denoise, Samples
+from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.runtimes.base import Graph
 from bid_ros.policy.runtimes.registry import build_runtime
@@ -56,7 +56,7 @@ class BatchPolicy:
     def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto", threads: int = 1) -> None:
         self.bundle, self._task = bundle, task
         self.unbatched = load_policy(bundle, task, runtime, threads)  # serves one environment, as the policy node does
-        self._sampler = DdimSampler(bundle.settings)
+        self._sampler = Sampler(bundle.settings)
         self._strong = _RowDenoiser(bundle.strong["denoiser"], task, runtime, threads)
         self._weak = None if bundle.weak is None else _RowDenoiser(bundle.weak["denoiser"], task, runtime, threads)
 
@@ -88,9 +88,10 @@ class BatchPolicy:
         self, denoiser: _RowDenoiser, conditions: Sequence[NDArray[np.float32]], drafts: Sequence[Draft], count: int
     ) -> list[Array]:
         """Sample as ``(N, E, H, D)``: the sampler then sees a start ``(E, H, D)`` of its own per environment."""
-        action, shape = self.bundle.action, (count, self._task.horizon, self._task.action_dim)
+        action = self.bundle.action
+        shape = (self._sampler.noises, count, self._task.horizon, self._task.action_dim)
         noise = [draft.rng.standard_normal(shape, dtype=np.float32) for draft in drafts]
-        stacked = np.ascontiguousarray(np.stack(noise, axis=1))
+        stacked = np.ascontiguousarray(np.stack(noise, axis=2))
         start = None
         if drafts[0].start_mode != "noise":
             start = np.stack([action.normalise(d.start - d.encoded.anchor) for d in drafts if d.start is not None])

@@ -1,4 +1,4 @@
-"""``bid dataset``, ``bid train`` and ``bid export``: from bags to a policy bundle."""
+"""``bid dataset``, ``bid train``, ``bid export`` and ``bid distill``: from bags to a policy bundle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_parser(verbs: Any) -> None:
-    """Add the three verbs."""
+    """Add the four verbs."""
     dataset = verbs.add_parser("dataset", help="turn bags into a data set")
     dataset.add_argument("bags", nargs="+", help="bags, or folders that hold runs with a bag")
     dataset.add_argument("--task", default="", help="name or path of the task file (default: what the bags are of)")
@@ -65,6 +65,26 @@ def add_parser(verbs: Any) -> None:
         "--no-weak", action="store_true", help="leave the weak policy out: half the size, and BID without negatives"
     )
     export.set_defaults(run=run_export)
+    _add_distill(verbs)
+
+
+def _add_distill(verbs: Any) -> None:
+    parser = verbs.add_parser(
+        "distill",
+        help="make a bundle sample in two network calls",
+        description="Distil a diffusion policy, strong and weak, into one that samples a chunk in a few network calls "
+        "(consistency distillation). Running the command again resumes.",
+    )
+    parser.add_argument("bundle", help="bundle folder that bid export wrote")
+    parser.add_argument("dataset", help="data set file made by bid dataset")
+    parser.add_argument("--task", default="", help="name or path of the task file (default: what the data are of)")
+    parser.add_argument("--out", required=True, help="folder of the new bundle")
+    parser.add_argument("--run", dest="folder", default="data/distillation", help="folder of checkpoints and log")
+    parser.add_argument("--sampling-steps", type=int, default=2, help="network calls a sample (default 2)")
+    parser.add_argument("--steps", type=int, default=6000, help="training steps of each student (default 6000)")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.set_defaults(run=run_distill)
 
 
 def run_dataset(options: argparse.Namespace) -> int:
@@ -122,4 +142,17 @@ def run_export(options: argparse.Namespace) -> int:
     task = task_of(options.task, str(RunFolder(options.training).about()["task"]), options.training)
     out = Path(options.out or f"models/{task.name}")
     export(Path(options.training), out, task, weak=not options.no_weak, sampling_steps=options.sampling_steps)
+    return 0
+
+
+def run_distill(options: argparse.Namespace) -> int:
+    """Distil a bundle."""
+    from bid_ros.learning import DistillConfig, distill
+    from bid_ros.policy.bundle import load_bundle
+    from bid_ros.recording.dataset import Dataset
+
+    config = DistillConfig(**{name: getattr(options, name) for name in ("sampling_steps", "steps", "batch", "seed")})
+    dataset = Dataset.load(options.dataset)
+    task = task_of(options.task, dataset.task, options.dataset)
+    distill(load_bundle(options.bundle, task), dataset, options.folder, options.out, task, config)
     return 0

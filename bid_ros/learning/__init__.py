@@ -5,6 +5,17 @@ from bid_ros.core.extras import extra
 with extra("train", "training"):
     from bid_ros.learning.bundling import export
     from bid_ros.learning.config import AugmentConfig, NetworkConfig, TrainConfig
+    from bid_ros.learning.distill import DistillConfig
+    from bid_ros.learning.distilling import distill
     from bid_ros.learning.training import TrainResult, train
 
-__all__ = ["AugmentConfig", "NetworkConfig", "TrainConfig", "TrainResult", "export", "train"]
+__all__ = [
+    "AugmentConfig",
+    "DistillConfig",
+    "NetworkConfig",
+    "TrainConfig",
+    "TrainResult",
+    "distill",
+    "export",
+    "train",
+]

@@ -1,5 +1,6 @@
 """Batches of training samples from a data set that stays in memory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from bid_ros.learning.goal import goal_columns, row_goals
 from bid_ros.learning.ranges import NARROWEST, action_normaliser, normaliser, observation_normalisers
 from bid_ros.learning.windows import window_rows
 from bid_ros.policy.anchor import ActionReference, action_anchor, check_reference
+from bid_ros.policy.base import Bundle
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.recording.dataset import Dataset
 
@@ -48,16 +50,20 @@ class TrainingData:
         dataset: the rows.
         task: layout of its features.
         reference: origin of the action positions.
+        bundle: a policy with whose normalisers the data are normalised, instead of with their own ranges.
 
     Raises:
         RecordingError: the data set does not fit the task, or has no complete window.
         BidError: the task has no position for ``reference``.
     """
 
-    def __init__(self, dataset: Dataset, task: Task, reference: ActionReference = "base") -> None:
+    def __init__(
+        self, dataset: Dataset, task: Task, reference: ActionReference = "base", bundle: Bundle | None = None
+    ) -> None:
         dataset.validate(task)
         check_reference(task, reference)
-        self.observation: dict[str, LinearNormaliser] = observation_normalisers(dataset, task)
+        own = observation_normalisers(dataset, task)
+        self.observation: Mapping[str, LinearNormaliser] = own if bundle is None else bundle.observation
         self._steps = task.observation_steps
         self._images = {item.name: dataset.observations[item.name] for item in task.cameras}
         self._vectors = {name: item.normalise(dataset.observations[name]) for name, item in self.observation.items()}
@@ -72,13 +78,19 @@ class TrainingData:
         newest = {item.name: dataset.observations[item.name][current] for item in task.vectors}
         anchors = action_anchor(task, reference, newest, (len(current),))
         actions = dataset.actions[self._rows] - anchors[:, None]
-        self.action: LinearNormaliser = action_normaliser(actions, task, each_row=reference == "tool")
+        self.action: LinearNormaliser = (
+            action_normaliser(actions, task, each_row=reference == "tool") if bundle is None else bundle.action
+        )
         self._actions = self.action.normalise(actions)
         goals, columns = row_goals(dataset, task), goal_columns(task)
         if goals is not None and columns is not None:
             goals = goals[current] - anchors[:, columns]  # of each window, relative like its actions
         self.goal: LinearNormaliser | None = None if goals is None else normaliser(goals, NARROWEST["position"])
         self._goals = None if goals is None or self.goal is None else self.goal.normalise(goals)
+
+    def __len__(self) -> int:
+        """Return W, the number of windows."""
+        return len(self._rows)
 
     def batch(
         self,

@@ -2,6 +2,8 @@
 
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -61,17 +63,28 @@ def export(
         config = replace(config, diffusion=replace(config.diffusion, sampling_steps=sampling_steps))
     if about["task_signature"] != task.signature():
         raise BidError(f"{run} was trained for another version of task '{about.get('task')}' than '{task.name}'")
+    with replaced(out) as new:
+        _write(folder, new, task, config, about, name or out.name, half, weak, tolerance)
+    return load_bundle(out, task)
+
+
+@contextmanager
+def replaced(out: Path) -> Iterator[Path]:
+    """Give a new folder beside ``out``, which replaces the bundle there if nothing fails meanwhile.
+
+    Raises:
+        BundleError: ``out`` is not a bundle.
+    """
     if out.exists() and not (out / MANIFEST).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise BundleError(f"{out} exists and is not a bundle; valid is a new or empty folder or a bundle to replace")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
         new = Path(temporary) / "new"
         new.mkdir()
-        _write(folder, new, task, config, about, name or out.name, half, weak, tolerance)
+        yield new
         if out.exists():
             out.rename(Path(temporary) / "old")
         new.rename(out)
-    return load_bundle(out, task)
 
 
 def _write(

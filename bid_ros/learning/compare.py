@@ -11,7 +11,7 @@ from torch import nn
 from bid_ros.core.task import Task
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.graphs import EncoderGraph
-from bid_ros.policy.diffusion.sampler import DdimSampler, Denoise, DiffusionConfig, Samples
+from bid_ros.policy.diffusion.sampler import Denoise, DiffusionConfig, Sampler, Samples
 from bid_ros.policy.runtimes.base import Runtime
 
 
@@ -33,7 +33,7 @@ def compare(
     rng = np.random.default_rng(0)
     graph_encoder, graph_denoiser = (runtime.load(path) for path in files)
     encoder.eval(), denoiser.eval()
-    sampler, found = DdimSampler(diffusion), []
+    sampler, found = Sampler(diffusion), []
 
     def ours(condition: Samples) -> Denoise:
         return lambda sample, step: graph_denoiser.run({"sample": sample, "step": step, "condition": condition})
@@ -44,11 +44,11 @@ def compare(
     for samples, level in ((1, 0), (3, diffusion.train_steps // 2), (16, diffusion.train_steps - 1)):
         feeds = _observation(task, rng)
         expected, condition = _run(encoder, *(feeds[name] for name in encoder.names)), graph_encoder.run(feeds)
-        noise = rng.standard_normal((samples, task.horizon, task.action_dim), dtype=np.float32)
+        noise = rng.standard_normal((sampler.noises, samples, task.horizon, task.action_dim), dtype=np.float32)
         step = np.array([level], dtype=np.int64)
         pairs = (
             (condition, expected),
-            (ours(expected)(noise, step), theirs(expected)(noise, step)),
+            (ours(expected)(noise[0], step), theirs(expected)(noise[0], step)),
             (sampler.run(ours(condition), noise), sampler.run(theirs(expected), noise)),
         )
         found.append([np.abs(one - other).max() for one, other in pairs])

@@ -13,7 +13,7 @@ from bid_ros.learning.graphs import EncoderGraph, write_denoiser, write_encoder
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
-from bid_ros.policy.diffusion.sampler import DdimSampler
+from bid_ros.policy.diffusion.sampler import Sampler
 from bid_ros.policy.runtimes.registry import build_runtime
 
 
@@ -46,7 +46,7 @@ def test_a_bundle_decides_as_pytorch_does(task, dataset, make_config, tmp_path, 
         def denoise(sample, step):
             return networks.denoiser(torch.from_numpy(sample), torch.from_numpy(step), condition).numpy()
 
-        theirs = bundle.action.denormalise(DdimSampler(bundle.settings).run(denoise, noise))
+        theirs = bundle.action.denormalise(Sampler(bundle.settings).run(denoise, noise[None]))
     if reference == "tool":
         theirs[..., :3] += values["tool_position"][-1]
     np.testing.assert_allclose(ours, np.clip(theirs, encoded.low, encoded.high), atol=1e-5)

@@ -21,7 +21,7 @@ from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Bundle, Graphs
-from bid_ros.policy.diffusion.sampler import DdimSampler, Samples
+from bid_ros.policy.diffusion.sampler import Sampler, Samples
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
 from bid_ros.policy.runtimes.registry import build_runtime
 
@@ -71,7 +71,7 @@ class DiffusionPolicy:
         self.runtime = chosen.name
         self._task = task
         self._bundle = bundle
-        self._sampler = DdimSampler(bundle.settings)
+        self._sampler = Sampler(bundle.settings)
         self._strong = _Networks(bundle.strong, task, chosen)
         self._weak = None if bundle.weak is None else _Networks(bundle.weak, task, chosen)
 
@@ -114,7 +114,7 @@ class DiffusionPolicy:
             weak: number of weak samples, 0 for none. Their number does not change the strong samples.
             rng: source of the noise, first of the strong, then of the weak samples.
             start: ``(H, D)`` trajectory in task units from which sampling starts, if ``start_mode`` needs one.
-            start_mode: see :meth:`bid_ros.policy.diffusion.sampler.DdimSampler.run`.
+            start_mode: see :meth:`bid_ros.policy.diffusion.sampler.Sampler.run`.
 
         Returns:
             Strong ``(strong, H, D)`` and weak ``(weak, H, D)`` or None, task units, float64. Rows before
@@ -133,7 +133,8 @@ class DiffusionPolicy:
             def predict(sample: Samples, step: NDArray[np.int64]) -> Samples:
                 return networks.denoiser.run({"sample": sample, "step": step, "condition": condition})
 
-            noise = rng.standard_normal((count, self._task.horizon, self._task.action_dim), dtype=np.float32)
+            shape = (self._sampler.noises, count, self._task.horizon, self._task.action_dim)
+            noise = rng.standard_normal(shape, dtype=np.float32)
             result = self._sampler.run(predict, noise, first, start_mode)
             return encoded.place(self._bundle.action.denormalise(result))
 

@@ -1,6 +1,7 @@
-"""Denoising of action chunks by DDIM. NumPy only: the network is a function argument.
+"""Denoising of action chunks. NumPy only: the network is a function argument.
 
 Sources: Song et al., "Denoising Diffusion Implicit Models", ICLR 2021, Eq. 12 with eta = 0 (deterministic);
+Song et al., "Consistency Models", ICML 2023, Algorithm 1 (multistep sampling);
 Nichol & Dhariwal, "Improved Denoising Diffusion Probabilistic Models", ICML 2021, Eq. 17 (noise schedule);
 Lin et al., "Common Diffusion Noise Schedules and Sample Steps are Flawed", WACV 2024 (trailing steps).
 
@@ -28,6 +29,7 @@ from bid_ros.decoding import StartMode
 BetaSchedule = Literal["squaredcos_cap_v2"]
 Prediction = Literal["epsilon", "sample"]
 Spacing = Literal["trailing", "leading"]
+SamplerName = Literal["ddim", "consistency"]
 START_MODES: Final = get_args(StartMode)
 
 Samples = NDArray[np.float32]
@@ -49,6 +51,7 @@ class DiffusionConfig:
             strides and starts below T - 1, as the published Diffusion Policy does.
         renoise_strength: share of the S steps that a ``renoise`` start goes through. At 1 the start is nearly pure
             noise: almost nothing of the signal is left at T - 1.
+        sampler: ``ddim``, or ``consistency`` for a network that was distilled to return a clean chunk at once.
 
     Raises:
         BundleError: a value is outside its range.
@@ -61,6 +64,7 @@ class DiffusionConfig:
     clip: Positive = 1.0
     spacing: Spacing = "trailing"
     renoise_strength: Share = 0.5
+    sampler: SamplerName = "ddim"
 
     def __post_init__(self) -> None:
         if self.sampling_steps > self.train_steps:
@@ -100,11 +104,19 @@ class _Step(NamedTuple):
     add: np.float32
 
 
-class DdimSampler:
-    """Deterministic sampler. All coefficients are computed once. It keeps no state between calls."""
+class Sampler:
+    """Samples chunks in S steps. All coefficients are computed once. It keeps no state between calls.
+
+    ``ddim`` is deterministic: the first noise decides. ``consistency`` adds fresh noise between its steps.
+
+    Attributes:
+        noises: number of noise arrays it needs for each sample: 1, or S for ``consistency``.
+    """
 
     def __init__(self, config: DiffusionConfig) -> None:
         self._config = config
+        self._fresh = config.sampler == "consistency"
+        self.noises = config.sampling_steps if self._fresh else 1
         alphas = cumulative_alphas(config.train_steps)
         visited = sampling_timesteps(config)
         following = [alphas[step] for step in visited[1:]] + [1.0]
@@ -127,12 +139,13 @@ class DdimSampler:
            published warm start: all samples start alike, and DDIM is deterministic, so they end alike); or from
            ``start`` diffused forward (Song Eq. 4) by ``renoise_strength`` of the steps (``renoise``).
         2. In each step, predict the clean chunk (Song Eq. 9) and clip it.
-        3. Compute the sample at the next, lower noise level (Song Eq. 12, eta = 0), with the noise of the clipped
-           chunk. The last step has noise level 0 and returns the predicted clean chunk.
+        3. Compute the sample at the next, lower noise level. ``ddim``: with the noise of the clipped chunk (Song Eq.
+           12, eta = 0). ``consistency``: diffuse the chunk forward with the next fresh noise (Song et al. 2023,
+           Algorithm 1). The last step has noise level 0 and returns the predicted clean chunk.
 
         Args:
             denoise: the network.
-            noise: ``(N, H, D)`` standard normal; not modified.
+            noise: ``(noises, N, H, D)`` standard normal; not modified. A later start leaves the last ones unused.
             start: ``(H, D)``, normalised; needed unless ``start_mode`` is ``noise``.
             start_mode: start of the sampling.
 
@@ -142,16 +155,20 @@ class DdimSampler:
         Raises:
             DecodingError: the mode is unknown, or the start is missing or has another shape than ``(H, D)``.
         """
-        sample, steps = self._start(noise, start, start_mode)
+        sample, steps = self._start(noise[0], start, start_mode)
         limit, predicts_noise = self._config.clip, self._config.prediction == "epsilon"
-        for step in steps:
+        for index, step in enumerate(steps):
             output = denoise(sample, step.timestep)
             clean = step.from_output * output
             if predicts_noise:
                 clean += step.from_sample * sample
             np.clip(clean, -limit, limit, out=clean)
-            sample = step.keep * sample
-            sample += step.add * clean
+            if self._fresh and step is not steps[-1]:
+                after = steps[index + 1]
+                sample = after.signal * clean + after.noise * noise[index + 1]
+            else:
+                sample = step.keep * sample
+                sample += step.add * clean
         return sample
 
     def _start(

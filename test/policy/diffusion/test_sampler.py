@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bid_ros.core.errors import BundleError, DecodingError
-from bid_ros.policy.diffusion.sampler import DdimSampler, DiffusionConfig, cumulative_alphas, sampling_timesteps
+from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler, cumulative_alphas, sampling_timesteps
 
 SHAPE = (5, 4, 3)
 
@@ -55,7 +55,7 @@ def test_equals_equation_12_written_out(prediction, spacing):
         clean = np.clip(clean, -1, 1)
         noise = (x - np.sqrt(alpha) * clean) / np.sqrt(1 - alpha)
         x = np.sqrt(after) * clean + np.sqrt(1 - after) * noise
-    result = DdimSampler(config).run(network, gaussian())
+    result = Sampler(config).run(network, gaussian()[None])
     assert result.dtype == np.float32
     # The first epsilon step divides by a signal of 5e-5, so rounding of float32 is enlarged before it is clipped.
     np.testing.assert_allclose(result, x, atol=2e-3 if prediction == "epsilon" else 2e-6)
@@ -63,7 +63,7 @@ def test_equals_equation_12_written_out(prediction, spacing):
 
 def test_a_network_that_knows_the_answer_is_believed():
     answer = np.clip(gaussian(SHAPE[1:], 3), -0.9, 0.9)
-    result = DdimSampler(DiffusionConfig()).run(lambda x, _: np.broadcast_to(answer, x.shape), gaussian())
+    result = Sampler(DiffusionConfig()).run(lambda x, _: np.broadcast_to(answer, x.shape), gaussian()[None])
     np.testing.assert_allclose(result, np.broadcast_to(answer, SHAPE), atol=1e-6)
 
 
@@ -77,20 +77,20 @@ def test_samples_follow_the_distribution_of_an_exact_denoiser():
         gain = np.sqrt(alpha) * spread**2 / (alpha * spread**2 + 1 - alpha)
         return (mean + gain * (x - np.sqrt(alpha) * mean)).astype(np.float32)
 
-    result = DdimSampler(DiffusionConfig(train_steps=1000, sampling_steps=1000)).run(network, gaussian((10_000, 1, 1)))
+    result = Sampler(DiffusionConfig(train_steps=1000, sampling_steps=1000)).run(network, gaussian((1, 10_000, 1, 1)))
     assert result.mean() == pytest.approx(mean, abs=0.005)
     assert result.std() == pytest.approx(spread, rel=0.05)
 
 
 def test_results_are_clipped():
-    result = DdimSampler(DiffusionConfig(clip=0.5)).run(lambda x, _: np.full_like(x, 3), gaussian())
+    result = Sampler(DiffusionConfig(clip=0.5)).run(lambda x, _: np.full_like(x, 3), gaussian()[None])
     np.testing.assert_array_equal(result, np.full(SHAPE, 0.5, np.float32))
 
 
 def test_the_noise_and_the_networks_output_are_left_alone():
     noise, output = gaussian(), gaussian(seed=1) * 5
     kept = noise.copy(), output.copy()
-    DdimSampler(DiffusionConfig()).run(lambda x, _: output, noise)
+    Sampler(DiffusionConfig()).run(lambda x, _: output, noise[None])
     np.testing.assert_array_equal(noise, kept[0])
     np.testing.assert_array_equal(output, kept[1])
 
@@ -102,7 +102,7 @@ def record(config, **start):
         seen.append((int(step[0]), x.copy()))
         return x * np.float32(0.5)
 
-    result = DdimSampler(config).run(network, gaussian(), **start)
+    result = Sampler(config).run(network, gaussian()[None], **start)
     return seen, result
 
 
@@ -131,6 +131,52 @@ def test_renoise_strength_says_how_many_steps():
         assert len(seen) == steps
 
 
+CONSISTENCY = DiffusionConfig(sampler="consistency", sampling_steps=3)
+
+
+def record_consistency(noise, **start):
+    seen = []
+
+    def network(x, step):
+        seen.append((int(step[0]), x.copy()))
+        return np.tanh(x)
+
+    return seen, Sampler(CONSISTENCY).run(network, noise, **start)
+
+
+def test_consistency_sampling_follows_algorithm_1_of_its_paper():
+    noise = gaussian((3, *SHAPE))
+    assert Sampler(CONSISTENCY).noises == 3 and Sampler(DiffusionConfig()).noises == 1
+    kept, (seen, result) = noise.copy(), record_consistency(noise)
+    np.testing.assert_array_equal(noise, kept)
+    visited = sampling_timesteps(CONSISTENCY)
+    x = noise[0].astype(np.float64)
+    for index, (step, sample) in enumerate(seen):
+        assert step == visited[index]
+        np.testing.assert_allclose(sample, x, atol=1e-5)
+        clean = np.clip(np.tanh(x), -1, 1)
+        if index < 2:
+            alpha = cumulative_alphas(100)[visited[index + 1]]
+            x = np.sqrt(alpha) * clean + np.sqrt(1 - alpha) * noise[index + 1]
+    np.testing.assert_allclose(result, clean, atol=1e-5)
+
+
+def test_consistency_sampling_is_random_after_its_first_step_too():
+    noise = gaussian((3, *SHAPE))
+    noise[0] = noise[0, :1]
+    _, result = record_consistency(noise)
+    assert np.abs(result[0] - result[1]).max() > 1e-2
+
+
+def test_consistency_sampling_starts_warm_as_ddim_does():
+    start, noise = gaussian(SHAPE[1:], 5), gaussian((3, *SHAPE))
+    seen, _ = record_consistency(noise, start=start, start_mode="renoise")
+    steps = sampling_timesteps(CONSISTENCY)[1:]
+    alpha = cumulative_alphas(100)[steps[0]]
+    assert [step for step, _ in seen] == steps
+    np.testing.assert_allclose(seen[0][1], np.sqrt(alpha) * start + np.sqrt(1 - alpha) * noise[0], atol=1e-6)
+
+
 @pytest.mark.parametrize("start", [None, np.zeros((3, 3), np.float32)])
 def test_a_warm_start_needs_a_trajectory(start):
     with pytest.raises(DecodingError, match=r"valid is \(4, 3\)"):
@@ -143,6 +189,7 @@ def test_a_warm_start_needs_a_trajectory(start):
     "values",
     [
         {"prediction": "v"},
+        {"sampler": "euler"},
         {"beta_schedule": "linear"},
         {"spacing": "linspace"},
         {"train_steps": 0},

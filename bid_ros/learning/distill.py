@@ -1,0 +1,172 @@
+"""Consistency distillation: a student that samples a chunk in a few network calls instead of the teacher's many.
+
+Source: Song et al., "Consistency Models", ICML 2023, Algorithm 2, with the teacher's own DDIM step as the solver.
+
+================  ==========================================================================
+paper             here
+================  ==========================================================================
+f_theta           ``student``: it returns the clean chunk from any noise level
+f_theta-          the student's own weights without a gradient: no moving average (mu = 0)
+phi               ``teacher``, and one DDIM step of it from a level to the next (:class:`Sampler`)
+N, t_n            ``levels``: the noise levels that the DDIM steps visit
+lambda(t_n)       ``weights``: of each level in the loss
+================  ==========================================================================
+"""
+
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.settings import Share, settings
+from bid_ros.learning.config import Count
+from bid_ros.learning.denoiser import Denoiser
+from bid_ros.learning.windows import batch_windows
+from bid_ros.policy.diffusion.sampler import DiffusionConfig, cumulative_alphas, sampling_timesteps
+
+
+@settings
+class DistillConfig:
+    """One distillation. The same configuration, data, machine and thread count give the same weights.
+
+    Attributes:
+        sampling_steps: S of the student, network calls a sample.
+        levels: noise levels that the teacher's DDIM visits, a multiple of ``sampling_steps``.
+        steps: optimiser steps for each of the strong and the weak student.
+        batch: windows a step.
+        seed: seed of order and noise.
+        learning_rate: peak. It falls along a cosine to 0.
+        imitation: share of the steps in which the student of a teacher that predicts noise first learns to return the
+            teacher's clean chunk.
+        ema_power: the averaged weights keep ``1 - (1 + step) ** -ema_power`` of their past, at most 0.999.
+
+    Raises:
+        BidError: for a value outside its range.
+    """
+
+    sampling_steps: Annotated[int, Field(ge=1, le=100)] = 2
+    levels: Annotated[int, Field(ge=2, le=1000)] = 20
+    steps: Count = 6000
+    batch: Count = 256
+    seed: Annotated[int, Field(ge=0)] = 0
+    learning_rate: Annotated[float, Field(ge=1e-7, le=1)] = 5e-4
+    imitation: Share = 0.25
+    ema_power: Annotated[float, Field(ge=0.1, le=1)] = 0.75
+
+    def __post_init__(self) -> None:
+        if self.levels % self.sampling_steps:
+            raise BidError(
+                f"distill: levels is {self.levels}; valid is a multiple of sampling_steps, {self.sampling_steps}"
+            )
+
+
+def student_settings(teacher: DiffusionConfig, config: DistillConfig) -> DiffusionConfig:
+    """Return how the student of a teacher is sampled."""
+    return replace(
+        teacher,
+        sampler="consistency",
+        prediction="sample",
+        spacing="trailing",
+        sampling_steps=config.sampling_steps,
+    )
+
+
+class Distiller:
+    """Trains one student. Its condition comes from the teacher's encoder, which stays as it is.
+
+    Args:
+        teacher: the network to distil; it is not changed.
+        diffusion: settings of the teacher.
+        config: settings of the distillation.
+        conditions: ``(K, W, C)`` encoded observation of each window, K times differently augmented.
+        actions: ``(W, H, D)`` normalised chunk of each window.
+    """
+
+    def __init__(
+        self,
+        teacher: Denoiser,
+        diffusion: DiffusionConfig,
+        config: DistillConfig,
+        conditions: torch.Tensor,
+        actions: torch.Tensor,
+    ) -> None:
+        self._teacher = teacher.eval().requires_grad_(False)
+        self.student = copy.deepcopy(teacher).requires_grad_(True).train()
+        self.averaged = copy.deepcopy(self.student).requires_grad_(False)
+        self.step = 0
+        self._diffusion, self._config = diffusion, config
+        self._conditions, self._actions = conditions, actions
+        self._optimiser = torch.optim.Adam(self.student.parameters(), lr=config.learning_rate)
+        self._parts = {"student": self.student, "averaged": self.averaged, "optimiser": self._optimiser}
+        visited = sampling_timesteps(replace(diffusion, spacing="trailing", sampling_steps=config.levels))
+        alphas = torch.from_numpy(cumulative_alphas(diffusion.train_steps))[visited].to(torch.float64)
+        after = torch.cat([alphas[1:], alphas.new_ones(1)])
+        self._times = torch.tensor(visited)
+        self._signal, self._noise = alphas.sqrt().float(), (1 - alphas).sqrt().float()
+        keep = (1 - after).sqrt() / (1 - alphas).sqrt()  # Song et al., DDIM, Eq. 12
+        self._keep, self._add = keep.float(), (after.sqrt() - keep * alphas.sqrt()).float()
+        learns_from_noise = diffusion.prediction == "epsilon"
+        self._imitates = round(config.imitation * config.steps) if learns_from_noise else 0
+
+    def advance(self) -> float:
+        """Take one optimiser step; return the loss."""
+        config = self._config
+        rate = config.learning_rate * (1 + math.cos(math.pi * self.step / config.steps)) / 2
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate
+        windows = batch_windows(len(self._actions), config.batch, self.step, config.seed)
+        seed = int(np.random.SeedSequence([config.seed, self.step]).generate_state(1)[0])
+        loss = self._loss(torch.from_numpy(windows), torch.Generator().manual_seed(seed))
+        self._optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.student.parameters(), 1.0)
+        self._optimiser.step()
+        keep = min(1 - (1 + self.step) ** -config.ema_power, 0.999)
+        torch._foreach_lerp_(list(self.averaged.parameters()), list(self.student.parameters()), 1 - keep)
+        self.step += 1
+        return float(loss.item())
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that a resumed distillation needs."""
+        return {"step": self.step, **{name: part.state_dict() for name, part in self._parts.items()}}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from :meth:`state`. Raises KeyError, RuntimeError or ValueError if the networks differ."""
+        for name, part in self._parts.items():
+            part.load_state_dict(state[name])
+        self.step = int(state["step"])
+
+    def _loss(self, windows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        count = len(windows)
+        copies = torch.randint(len(self._conditions), (count,), generator=generator)
+        condition, actions = self._conditions[copies, windows], self._actions[windows]
+        index = torch.randint(self._config.levels, (count,), generator=generator)
+        noise = torch.randn(actions.shape, generator=generator)
+        noisy = _column(self._signal, index) * actions + _column(self._noise, index) * noise
+        with torch.no_grad():
+            clean = self._clean(self._teacher(noisy, self._times[index], condition), noisy, index)
+            if self.step < self._imitates:
+                target = clean
+            else:
+                less = _column(self._keep, index) * noisy + _column(self._add, index) * clean
+                last = index == self._config.levels - 1
+                following = self._times[(index + 1).clamp(max=self._config.levels - 1)]
+                target = self.student(less, following, condition).clamp(-self._diffusion.clip, self._diffusion.clip)
+                target = torch.where(last[:, None, None], clean, target)
+        return torch.nn.functional.mse_loss(self.student(noisy, self._times[index], condition), target)
+
+    def _clean(self, output: torch.Tensor, noisy: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        """Return the clean chunk that the teacher's output means (Song et al., DDIM, Eq. 9), clipped as in sampling."""
+        if self._diffusion.prediction == "epsilon":
+            output = (noisy - _column(self._noise, index) * output) / _column(self._signal, index)
+        return output.clamp(-self._diffusion.clip, self._diffusion.clip)
+
+
+def _column(values: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    return values[index, None, None]

@@ -1,0 +1,79 @@
+"""From one bundle to another that needs fewer network calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bid_ros.core.errors import BidError, BundleError
+from bid_ros.core.observation import Observation
+from bid_ros.learning import DistillConfig, distill, export, train
+from bid_ros.policy.diffusion.policy import DiffusionPolicy
+
+QUICK = DistillConfig(steps=4, batch=16, levels=4)
+
+
+@pytest.fixture
+def teacher(task, dataset, make_config, tmp_path):
+    train(make_config(), dataset, tmp_path / "training", task, progress=False)
+    return export(tmp_path / "training", tmp_path / "teacher", task)
+
+
+def run(teacher, dataset, tmp_path, task, config=QUICK):
+    return distill(teacher, dataset, tmp_path / "run", tmp_path / "student", task, config, progress=False)
+
+
+def test_a_student_is_a_bundle_that_samples_in_two_calls(teacher, dataset, tmp_path, task):
+    student = run(teacher, dataset, tmp_path, task)
+    assert (student.settings.sampler, student.settings.sampling_steps) == ("consistency", 2)
+    assert student.provenance["distillation"]["bundle_sha256"] == teacher.sha256
+    assert student.provenance["training"] == teacher.provenance["training"]
+    for strength in ("strong", "weak"):
+        files = getattr(student, strength), getattr(teacher, strength)
+        assert files[0]["encoder"].read_bytes() == files[1]["encoder"].read_bytes()
+        assert files[0]["denoiser"].read_bytes() != files[1]["denoiser"].read_bytes()
+    policy = DiffusionPolicy(student, task, "onnx")
+    encoded = policy.encode(Observation(0, {name: items[5:7] for name, items in dataset.observations.items()}))
+    strong, weak = policy.sample(encoded, 3, 2, np.random.default_rng(0))
+    assert strong.shape == (3, task.horizon, task.action_dim) and weak.shape[0] == 2
+    alone, _ = policy.sample(encoded, 3, 0, np.random.default_rng(0))
+    np.testing.assert_array_equal(alone, strong)
+
+
+def test_a_stopped_distillation_goes_on(teacher, dataset, tmp_path, task, monkeypatch):
+    whole = run(teacher, dataset, tmp_path / "whole", task)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bid_ros.learning.distilling._write_graphs", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(teacher, dataset, tmp_path / "stopped", task)
+    assert (tmp_path / "stopped" / "run" / "strong.pt").exists()
+    assert not (tmp_path / "stopped" / "student").exists()
+    resumed = run(teacher, dataset, tmp_path / "stopped", task)
+    assert resumed.strong["denoiser"].read_bytes() == whole.strong["denoiser"].read_bytes()
+
+
+def test_what_cannot_teach_is_refused(teacher, dataset, tmp_path, task):
+    student = run(teacher, dataset, tmp_path, task)
+    with pytest.raises(BundleError, match="is not a diffusion policy that is sampled by ddim"):
+        run(student, dataset, tmp_path / "again", task)
+    with pytest.raises(BundleError, match="does not say how it was trained"):
+        run(replace(teacher, provenance={}), dataset, tmp_path / "again", task)
+    with pytest.raises(BidError, match="holds the distillation of another bundle"):
+        run(replace(teacher, sha256="0"), dataset, tmp_path, task)
+    with pytest.raises(BidError, match="holds a run with seed 0, not 1"):
+        run(teacher, dataset, tmp_path, task, replace(QUICK, seed=1))
+
+
+def test_weights_of_another_network_are_refused(teacher, dataset, tmp_path, task):
+    network = {**teacher.provenance["training"]["network"], "condition": 64}
+    other = replace(teacher, provenance={"training": {**teacher.provenance["training"], "network": network}})
+    with pytest.raises(
+        BundleError, match=r"strong_encoder.onnx: weight 'mix.0.weight' has shape \(64, .*; the network"
+    ):
+        run(other, dataset, tmp_path, task)
