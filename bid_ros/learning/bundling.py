@@ -20,6 +20,7 @@ from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import MANIFEST, load_bundle
+from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.runtimes.registry import build_runtime
@@ -108,12 +109,9 @@ def _write(
         except (KeyError, RuntimeError) as error:
             reason = str(error).splitlines()[0]
             raise BidError(f"{folder.path / strength}.pt does not fit the run's configuration: {reason}") from error
-        graphs[strength], differences[strength] = _write_graphs(networks.eval(), out, task, config, strength, half)
-        for part, value in differences[strength].items():
-            limit = 10 * tolerance if part == "chunk" else tolerance
-            if not value <= limit:
-                problem = f"{strength} policy: {part} differs from PyTorch by {value:.2e}"
-                raise BundleError(f"{problem}; valid is up to {limit:.0e}")
+        graphs[strength], differences[strength] = write_graphs(
+            networks.eval(), out, task, config.network.condition, config.diffusion, strength, half, tolerance
+        )
     provenance = {
         "commit": about.get("commit", "unknown"),
         "export_commit": source_commit(),
@@ -143,17 +141,45 @@ def _write(
     )
 
 
-def _write_graphs(
-    networks: PolicyNetworks, out: Path, task: Task, config: TrainConfig, strength: str, half: bool
+def write_graphs(
+    networks: PolicyNetworks,
+    out: Path,
+    task: Task,
+    condition: int,
+    diffusion: DiffusionConfig,
+    strength: str,
+    half: bool = True,
+    tolerance: float = 1e-4,
 ) -> tuple[dict[str, str], dict[str, float]]:
+    """Write encoder and denoiser of one policy; return their file names by role, and how they differ from PyTorch.
+
+    Args:
+        networks: of the policy. With ``half`` their weights are rounded, in place.
+        out: folder of the bundle.
+        task: of the policy.
+        condition: C, size of the observation's encoding.
+        diffusion: how the policy is sampled.
+        strength: ``strong`` or ``weak``.
+        half: store weights as float16.
+        tolerance: see :func:`export`.
+
+    Raises:
+        BundleError: a graph differs from PyTorch by more than ``tolerance``.
+    """
     names = {part: f"{strength}_{part}.onnx" for part in ("encoder", "denoiser")}
     files = (out / names["encoder"], out / names["denoiser"])
     if half:
         round_weights(networks)
     encoder = EncoderGraph(networks.encoder, task)
     write_encoder(encoder, task, files[0])
-    write_denoiser(networks.denoiser, task, config.network.condition, files[1])
+    write_denoiser(networks.denoiser, task, condition, files[1])
     if half:
         for path in files:
             store_half(path)
-    return names, compare(encoder, networks.denoiser, files, build_runtime("onnx"), task, config.diffusion)
+    differences = compare(encoder, networks.denoiser, files, build_runtime("onnx"), task, diffusion)
+    for part, value in differences.items():
+        limit = 10 * tolerance if part == "chunk" else tolerance
+        if not value <= limit:
+            problem = f"{strength} policy: {part} differs from PyTorch by {value:.2e}"
+            raise BundleError(f"{problem}; valid is up to {limit:.0e}")
+    return names, differences

@@ -1,8 +1,6 @@
 """Distils a bundle into one that samples in a few network calls. Distillation can be resumed."""
 
-import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,12 +14,11 @@ from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.bundling import replaced
+from bid_ros.learning.bundling import replaced, write_graphs
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.distill import DistillConfig, Distiller, student_settings
 from bid_ros.learning.encoder import ObservationEncoder
-from bid_ros.learning.graphs import round_weights, store_half, write_denoiser
 from bid_ros.learning.memory import keep_freed_memory
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
@@ -80,14 +77,17 @@ def distill(
         raise BidError(f"{run} holds the distillation of another bundle; resume with the same, or use another folder")
     with replaced(Path(out)) as new:
         graphs: dict[str, dict[str, str] | None] = {"weak": None}
+        differences, sampling = {}, student_settings(bundle.settings, config)
         for strength, files in (("strong", bundle.strong), ("weak", bundle.weak)):
             if files is None:
                 continue
             networks = PolicyNetworks(task, trained.network)
             read_weights(files["encoder"], networks.encoder, "encoder.")
             read_weights(files["denoiser"], networks.denoiser)
-            student = _student(networks, bundle, data, trained, config, folder, strength, progress)
-            graphs[strength] = _write_graphs(student, files, new, task, trained.network.condition, strength)
+            networks.denoiser = _student(networks, bundle, data, trained, config, folder, strength, progress)
+            graphs[strength], differences[strength] = write_graphs(
+                networks.eval(), new, task, trained.network.condition, sampling, strength
+            )
         write_bundle_manifest(
             new,
             task,
@@ -95,9 +95,9 @@ def distill(
             observation=bundle.observation,
             action=bundle.action,
             action_spread=bundle.action_spread,
-            settings=student_settings(bundle.settings, config),
+            settings=sampling,
             graphs=graphs,
-            provenance=_provenance(bundle, dataset, config),
+            provenance=_provenance(bundle, dataset, config) | {"difference_to_pytorch": differences},
             action_reference=bundle.action_reference,
         )
     return load_bundle(out, task)
@@ -163,17 +163,6 @@ def encode_windows(
                     chunks.append(batch.actions)
             looks.append(torch.cat(parts))
     return torch.stack(looks), torch.cat(chunks)
-
-
-def _write_graphs(
-    student: Denoiser, teacher: Mapping[str, Path], out: Path, task: Task, condition: int, strength: str
-) -> dict[str, str]:
-    names = {part: f"{strength}_{part}.onnx" for part in ("encoder", "denoiser")}
-    shutil.copyfile(teacher["encoder"], out / names["encoder"])
-    round_weights(student)
-    write_denoiser(student, task, condition, out / names["denoiser"])
-    store_half(out / names["denoiser"])
-    return names
 
 
 def _provenance(bundle: Bundle, dataset: Dataset, config: DistillConfig) -> dict[str, Any]:

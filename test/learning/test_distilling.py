@@ -49,7 +49,7 @@ def test_a_stopped_distillation_goes_on(teacher, dataset, tmp_path, task, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("bid_ros.learning.distilling._write_graphs", stop)
+        patch.setattr("bid_ros.learning.distilling.write_graphs", stop)
         with pytest.raises(KeyboardInterrupt):
             run(teacher, dataset, tmp_path / "stopped", task)
     assert (tmp_path / "stopped" / "run" / "strong.pt").exists()
