@@ -3,7 +3,7 @@
 import sys
 import tempfile
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def _write(
         **steps,
         "command": about.get("command", ""),
         "export_command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "training": about["config"],
         "weights": "float16" if half else "float32",
         "torch": str(torch.__version__),
