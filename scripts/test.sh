@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole suite in four lanes side by side: tests of running arms, nodes and systems wait for the clock most of the
+# The whole suite in five lanes side by side: tests of running arms, nodes and systems wait for the clock most of the
 # time, and the others compute. Where the user may raise priorities (root), the lanes with a clock go before the rest, as
 # the nodes themselves do. So other work on the computer does not look like a slow robot. With SERIAL=1 one lane runs
 # after the other: nothing disturbs a measurement. Usage: test.sh VENV
@@ -14,6 +14,7 @@ trap 'rm -rf "$logs"' EXIT
 systems=(test/robots/test_contract.py test/nodes/test_cli.py test/nodes/test_in_charge.py test/nodes/test_ur_system_faults.py
   test/commands/test_new.py test/commands/test_check.py test/outside
   test/tasks/placing/test_world.py test/tasks/picking/test_world.py)
+benches=(test/bench test/learning test/cameras test/test_docs.py)
 ignored() { printf -- '--ignore=%s ' "$@"; }
 
 # lane NAME NICENESS COMMAND...: a session of its own, because Linux divides a busy computer between sessions (sched(7)).
@@ -48,7 +49,7 @@ lane arms -12 "${pytest[@]}" test/robots $(ignored "${systems[@]}")
 lane nodes -8 "${pytest[@]}" test/nodes test/system $(ignored "${systems[@]}")
 lane systems -8 "${pytest[@]}" "${systems[@]}"
 # shellcheck disable=SC2046
-lane computing -4 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" \
-  "${pytest[@]}" $(ignored test/robots test/nodes test/system "${systems[@]}")
+lane computing -4 "${pytest[@]}" $(ignored test/robots test/nodes test/system "${benches[@]}" "${systems[@]}")
+lane bench -4 bash -c '"$@"; tests=$?; make lint VENV="$0" && exit "$tests"' "$1" "${pytest[@]}" "${benches[@]}"
 while [ ${#lanes[@]} -gt 0 ]; do end_of_a_lane; done
 exit "$status"

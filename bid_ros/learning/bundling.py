@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,7 @@ def _write(
         **steps,
         "command": about.get("command", ""),
         "export_command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "training": about["config"],
         "weights": "float16" if half else "float32",
         "torch": str(torch.__version__),

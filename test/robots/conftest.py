@@ -5,13 +5,22 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkedProcess, fork_server
+from real_time import real_time
 
 
 @pytest.fixture(autouse=True, scope="session")
 def forked_processes_of_urs() -> Iterator[None]:
     """Fork the process that drives a UR, where a test drives one itself: else each connection imports for 0.6 s."""
+    fork_server()  # now: it has the priority that a process has
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bid_ros.robots.ur.link._spawn", fork_ur_process)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _in_real_time(forked_processes_of_urs: None) -> Iterator[None]:
+    """A client that is held up for 0.2 s stops its robot, as it should."""
+    with real_time(5):
         yield
 
 

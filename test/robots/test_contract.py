@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_time import real_time
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -79,10 +78,9 @@ def connectable(request, module_servers):
 def arm(connectable):
     """A connected arm, at rest where the test before left it."""
     built = connectable()
-    with real_time(5):
-        built.connect()
-        yield built
-        built.close()
+    built.connect()
+    yield built
+    built.close()
 
 
 def wait_until(condition, limit_s, what):
