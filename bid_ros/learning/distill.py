@@ -42,8 +42,10 @@ class DistillConfig:
         batch: windows a step.
         seed: seed of order and noise.
         learning_rate: peak. It falls along a cosine to 0.
-        imitation: share of the steps in which the student of a teacher that predicts noise first learns to return the
-            teacher's clean chunk.
+        imitation: share of the steps in which a student whose first weights return something else, such as noise,
+            learns to return the teacher's clean chunk.
+        share_encoder: whether the weak student uses the strong policy's encoder, so that a decision encodes once. It
+            then begins with the weights of the strong student.
         ema_power: the averaged weights keep ``1 - (1 + step) ** -ema_power`` of their past, at most 0.999.
 
     Raises:
@@ -57,6 +59,7 @@ class DistillConfig:
     seed: Annotated[int, Field(ge=0)] = 0
     learning_rate: Annotated[float, Field(ge=1e-7, le=1)] = 5e-4
     imitation: Share = 0.25
+    share_encoder: bool = True
     ema_power: Annotated[float, Field(ge=0.1, le=1)] = 0.75
 
     def __post_init__(self) -> None:
@@ -86,6 +89,8 @@ class Distiller:
         config: settings of the distillation.
         conditions: ``(K, W, C)`` encoded observation of each window, K times differently augmented.
         actions: ``(W, H, D)`` normalised chunk of each window.
+        taught: ``(K, W, C)`` the same observations as the teacher's encoder encodes them, if the student uses another.
+        begin: network with whose weights the student begins; the teacher if there is none.
     """
 
     def __init__(
@@ -95,13 +100,16 @@ class Distiller:
         config: DistillConfig,
         conditions: torch.Tensor,
         actions: torch.Tensor,
+        taught: torch.Tensor | None = None,
+        begin: Denoiser | None = None,
     ) -> None:
         self._teacher = teacher.eval().requires_grad_(False)
-        self.student = copy.deepcopy(teacher).requires_grad_(True).train()
+        self.student = copy.deepcopy(begin or teacher).requires_grad_(True).train()
         self.averaged = copy.deepcopy(self.student).requires_grad_(False)
         self.step = 0
         self._diffusion, self._config = diffusion, config
         self._conditions, self._actions = conditions, actions
+        self._taught = conditions if taught is None else taught
         self._optimiser = torch.optim.Adam(self.student.parameters(), lr=config.learning_rate)
         self._parts = {"student": self.student, "averaged": self.averaged, "optimiser": self._optimiser}
         visited = sampling_timesteps(replace(diffusion, spacing="trailing", sampling_steps=config.levels))
@@ -111,8 +119,8 @@ class Distiller:
         self._signal, self._noise = alphas.sqrt().float(), (1 - alphas).sqrt().float()
         keep = (1 - after).sqrt() / (1 - alphas).sqrt()  # Song et al., DDIM, Eq. 12
         self._keep, self._add = keep.float(), (after.sqrt() - keep * alphas.sqrt()).float()
-        learns_from_noise = diffusion.prediction == "epsilon"
-        self._imitates = round(config.imitation * config.steps) if learns_from_noise else 0
+        knows_clean = begin is None and diffusion.prediction == "sample"
+        self._imitates = 0 if knows_clean else round(config.imitation * config.steps)
 
     def advance(self) -> float:
         """Take one optimiser step; return the loss."""
@@ -145,12 +153,13 @@ class Distiller:
     def _loss(self, windows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         count = len(windows)
         copies = torch.randint(len(self._conditions), (count,), generator=generator)
-        condition, actions = self._conditions[copies, windows], self._actions[windows]
+        condition, taught = self._conditions[copies, windows], self._taught[copies, windows]
+        actions = self._actions[windows]
         index = torch.randint(self._config.levels, (count,), generator=generator)
         noise = torch.randn(actions.shape, generator=generator)
         noisy = _column(self._signal, index) * actions + _column(self._noise, index) * noise
         with torch.no_grad():
-            clean = self._clean(self._teacher(noisy, self._times[index], condition), noisy, index)
+            clean = self._clean(self._teacher(noisy, self._times[index], taught), noisy, index)
             if self.step < self._imitates:
                 target = clean
             else:

@@ -1,8 +1,9 @@
 """Distils a bundle into one that samples in a few network calls. Distillation can be resumed."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,6 @@ from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.bundling import replaced, write_graphs
 from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.distill import DistillConfig, Distiller, student_settings
 from bid_ros.learning.encoder import ObservationEncoder
 from bid_ros.learning.memory import keep_freed_memory
@@ -78,16 +78,14 @@ def distill(
     with replaced(Path(out)) as new:
         graphs: dict[str, dict[str, str] | None] = {"weak": None}
         differences, sampling = {}, student_settings(bundle.settings, config)
-        for strength, files in (("strong", bundle.strong), ("weak", bundle.weak)):
-            if files is None:
-                continue
-            networks = PolicyNetworks(task, trained.network)
-            read_weights(files["encoder"], networks.encoder, "encoder.")
-            read_weights(files["denoiser"], networks.denoiser)
-            networks.denoiser = _student(networks, bundle, data, trained, config, folder, strength, progress)
+        for strength, networks in _students(bundle, data, trained, config, folder, task, progress):
             graphs[strength], differences[strength] = write_graphs(
                 networks.eval(), new, task, trained.network.condition, sampling, strength
             )
+        strong, weak = graphs["strong"], graphs["weak"]
+        if config.share_encoder and strong is not None and weak is not None:
+            (new / weak["encoder"]).unlink()
+            weak["encoder"] = strong["encoder"]
         write_bundle_manifest(
             new,
             task,
@@ -111,19 +109,40 @@ def _training_of(bundle: Bundle) -> TrainConfig:
     return parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
 
 
-def _student(
-    networks: PolicyNetworks,
+def _students(
     bundle: Bundle,
     data: TrainingData,
     trained: TrainConfig,
     config: DistillConfig,
     folder: RunFolder,
-    strength: str,
+    task: Task,
     progress: bool,
-) -> Denoiser:
-    """Return the student of a teacher, trained to its end."""
-    conditions, actions = encode_windows(networks.encoder, data, trained)
-    distiller = Distiller(networks.denoiser, bundle.settings, config, conditions, actions)
+) -> Iterator[tuple[str, PolicyNetworks]]:
+    """Train the strong, then the weak student; return each with its encoder."""
+    strong: tuple[PolicyNetworks, torch.Tensor] | None = None
+    for strength, files in (("strong", bundle.strong), ("weak", bundle.weak)):
+        if files is None:
+            continue
+        networks = PolicyNetworks(task, trained.network)
+        read_weights(files["encoder"], networks.encoder, "encoder.")
+        read_weights(files["denoiser"], networks.denoiser)
+        taught, actions = encode_windows(networks.encoder, data, trained)
+        if strong is None or not config.share_encoder:
+            distiller = Distiller(networks.denoiser, bundle.settings, config, taught, actions)
+        else:
+            begin, conditions = strong
+            distiller = Distiller(
+                networks.denoiser, bundle.settings, config, conditions, actions, taught, begin.denoiser
+            )
+            networks.encoder = begin.encoder
+        _train(distiller, config, folder, strength, progress)
+        networks.denoiser = distiller.averaged
+        yield strength, networks
+        strong = strong or (networks, taught)
+
+
+def _train(distiller: Distiller, config: DistillConfig, folder: RunFolder, strength: str, progress: bool) -> None:
+    """Train one student to its end, from its last checkpoint on."""
     if folder.has(strength):
         distiller.restore(folder.load(strength))
     bar = tqdm(
@@ -139,8 +158,6 @@ def _student(
                 folder.log({"strength": strength, "step": distiller.step, "loss": loss})
                 bar.set_postfix(loss=f"{loss:.5f}")
                 folder.save(strength, distiller.state())
-    student: Denoiser = distiller.averaged
-    return student
 
 
 def encode_windows(
@@ -175,7 +192,7 @@ def _provenance(bundle: Bundle, dataset: Dataset, config: DistillConfig) -> dict
             "data_sha256": dataset.sha256,
             "data_episodes": dataset.episodes,
             "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-            "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "config": asdict(config),
         },
     }

@@ -30,9 +30,9 @@ def test_a_student_is_a_bundle_that_samples_in_two_calls(teacher, dataset, tmp_p
     assert (student.settings.sampler, student.settings.sampling_steps) == ("consistency", 2)
     assert student.provenance["distillation"]["bundle_sha256"] == teacher.sha256
     assert student.provenance["training"] == teacher.provenance["training"]
+    assert student.strong["encoder"].read_bytes() == teacher.strong["encoder"].read_bytes()
     for strength in ("strong", "weak"):
         files = getattr(student, strength), getattr(teacher, strength)
-        assert files[0]["encoder"].read_bytes() == files[1]["encoder"].read_bytes()
         assert files[0]["denoiser"].read_bytes() != files[1]["denoiser"].read_bytes()
     policy = DiffusionPolicy(student, task, "onnx")
     encoded = policy.encode(Observation(0, {name: items[5:7] for name, items in dataset.observations.items()}))
@@ -40,6 +40,16 @@ def test_a_student_is_a_bundle_that_samples_in_two_calls(teacher, dataset, tmp_p
     assert strong.shape == (3, task.horizon, task.action_dim) and weak.shape[0] == 2
     alone, _ = policy.sample(encoded, 3, 0, np.random.default_rng(0))
     np.testing.assert_array_equal(alone, strong)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_one_encoder_serves_both_policies_if_they_share_it(teacher, dataset, tmp_path, task, shared):
+    student = run(teacher, dataset, tmp_path, task, replace(QUICK, share_encoder=shared))
+    assert (student.weak["encoder"] == student.strong["encoder"]) == shared
+    assert (tmp_path / "student" / "weak_encoder.onnx").exists() != shared
+    policy = DiffusionPolicy(student, task, "onnx")
+    encoded = policy.encode(Observation(0, {name: items[5:7] for name, items in dataset.observations.items()}))
+    assert (encoded.weak is encoded.strong) == shared
 
 
 def test_a_stopped_distillation_goes_on(teacher, dataset, tmp_path, task, monkeypatch):

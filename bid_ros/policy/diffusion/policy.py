@@ -73,7 +73,10 @@ class DiffusionPolicy:
         self._bundle = bundle
         self._sampler = Sampler(bundle.settings)
         self._strong = _Networks(bundle.strong, task, chosen)
-        self._weak = None if bundle.weak is None else _Networks(bundle.weak, task, chosen)
+        self._weak: _Networks | None = None
+        if bundle.weak is not None:
+            shared = bundle.weak["encoder"] == bundle.strong["encoder"]
+            self._weak = _Networks(bundle.weak, task, chosen, self._strong.encoder if shared else None)
 
     @property
     def has_weak(self) -> bool:
@@ -91,11 +94,13 @@ class DiffusionPolicy:
             ObservationError: a feature is missing, or has another shape than the task says.
         """
         feeds = {feature.name: self._feed(feature, observation.values) for feature in self._task.observation}
-        second = self._weak.encoder.run(feeds) if weak and self._weak is not None else None
+        first, second = self._strong.encoder.run(feeds), None
+        if weak and self._weak is not None:
+            second = first if self._weak.encoder is self._strong.encoder else self._weak.encoder.run(feeds)
         newest = {feature.name: observation.values[feature.name][-1] for feature in self._task.vectors}
         anchor = action_anchor(self._task, self._bundle.action_reference, newest)
         low, high = action_bounds(self._task, self._bundle.action_reference, newest, self._bundle.observation)
-        return Encoded(self._strong.encoder.run(feeds), second, anchor, low, high)
+        return Encoded(first, second, anchor, low, high)
 
     def sample(
         self,
@@ -167,10 +172,10 @@ class DiffusionPolicy:
 
 
 class _Networks:
-    """Encoder and denoiser of one policy. Their inputs and outputs are checked."""
+    """Encoder and denoiser of one policy. Their inputs and outputs are checked. ``encoder``: another policy's."""
 
-    def __init__(self, files: Graphs, task: Task, runtime: Runtime) -> None:
-        self.encoder: Graph = runtime.load(files["encoder"])
+    def __init__(self, files: Graphs, task: Task, runtime: Runtime, encoder: Graph | None = None) -> None:
+        self.encoder: Graph = encoder or runtime.load(files["encoder"])
         self.denoiser: Graph = runtime.load(files["denoiser"])
         steps, chunk = task.observation_steps, (None, task.horizon, task.action_dim)
         images = {item.name for item in task.cameras}
