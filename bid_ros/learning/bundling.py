@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -15,7 +15,15 @@ from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.task import Task
 from bid_ros.learning.compare import compare
 from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.graphs import EncoderGraph, round_weights, store_half, write_denoiser, write_encoder
+from bid_ros.learning.graphs import (
+    EncoderGraph,
+    SamplerGraph,
+    round_weights,
+    store_half,
+    write_denoiser,
+    write_encoder,
+    write_sampler,
+)
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
 from bid_ros.policy.base import Bundle
@@ -24,6 +32,8 @@ from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.runtimes.registry import build_runtime
+
+MOST_STEPS_OF_ONE_GRAPH: Final = 4  # more take long to compile
 
 
 def export(
@@ -151,7 +161,9 @@ def write_graphs(
     half: bool = True,
     tolerance: float = 1e-4,
 ) -> tuple[dict[str, str], dict[str, float]]:
-    """Write encoder and denoiser of one policy; return their file names by role, and how they differ from PyTorch.
+    """Write the graphs of one policy; return their file names by role, and how they differ from PyTorch.
+
+    A policy of few steps has one graph for all of them (``sampler``).
 
     Args:
         networks: of the policy. With ``half`` their weights are rounded, in place.
@@ -166,13 +178,16 @@ def write_graphs(
     Raises:
         BundleError: a graph differs from PyTorch by more than ``tolerance``.
     """
-    names = {part: f"{strength}_{part}.onnx" for part in ("encoder", "denoiser")}
-    files = (out / names["encoder"], out / names["denoiser"])
+    whole = diffusion.sampling_steps <= MOST_STEPS_OF_ONE_GRAPH
+    names = {part: f"{strength}_{part}.onnx" for part in ("encoder", "denoiser", "sampler")[: 2 + whole]}
+    files = tuple(out / name for name in names.values())
     if half:
         round_weights(networks)
     encoder = EncoderGraph(networks.encoder, task)
     write_encoder(encoder, task, files[0])
     write_denoiser(networks.denoiser, task, condition, files[1])
+    if whole:
+        write_sampler(SamplerGraph(networks.denoiser, diffusion), task, condition, files[2])
     if half:
         for path in files:
             store_half(path)

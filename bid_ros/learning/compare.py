@@ -1,5 +1,6 @@
 """Compares an exported bundle with PyTorch."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +19,20 @@ from bid_ros.policy.runtimes.base import Runtime
 def compare(
     encoder: EncoderGraph,
     denoiser: Denoiser,
-    files: tuple[Path, Path],
+    files: Sequence[Path],
     runtime: Runtime,
     task: Task,
     diffusion: DiffusionConfig,
 ) -> dict[str, float]:
-    """Run the ONNX ``files`` (encoder, denoiser) beside the networks they were made from, on random inputs.
+    """Run the ONNX ``files`` (encoder, denoiser, perhaps sampler) beside their networks, on random inputs.
 
     Returns:
         Largest absolute differences: ``encoder``, of the condition; ``denoiser``, of single predictions, over noise
         levels and numbers of samples; ``chunk``, of whole sampled chunks, normalised units: encoding and all denoising
-        steps.
+        steps, in as many network calls and in one.
     """
     rng = np.random.default_rng(0)
-    graph_encoder, graph_denoiser = (runtime.load(path) for path in files)
+    graph_encoder, graph_denoiser, *graph_samplers = (runtime.load(path) for path in files)
     encoder.eval(), denoiser.eval()
     sampler, found = Sampler(diffusion), []
 
@@ -46,10 +47,12 @@ def compare(
         expected, condition = _run(encoder, *(feeds[name] for name in encoder.names)), graph_encoder.run(feeds)
         noise = rng.standard_normal((sampler.noises, samples, task.horizon, task.action_dim), dtype=np.float32)
         step = np.array([level], dtype=np.int64)
+        chunks = [sampler.run(ours(condition), noise)]
+        chunks += [graph.run({"noise": noise, "condition": condition}) for graph in graph_samplers]
         pairs = (
             (condition, expected),
             (ours(expected)(noise[0], step), theirs(expected)(noise[0], step)),
-            (sampler.run(ours(condition), noise), sampler.run(theirs(expected), noise)),
+            (np.stack(chunks), sampler.run(theirs(expected), noise)),
         )
         found.append([np.abs(one - other).max() for one, other in pairs])
     return dict(zip(("encoder", "denoiser", "chunk"), np.max(found, axis=0).tolist(), strict=True))

@@ -14,6 +14,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.encoder import ObservationEncoder
+from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
 
 OPSET: Final = 18
 SMALLEST_HALF: Final = 256  # values; smaller tensors are not worth a cast
@@ -34,6 +35,31 @@ class EncoderGraph(nn.Module):  # type: ignore[misc]
         images = {name: scale_images(value).unsqueeze(0) for name, value in pairs if name in self.cameras}
         vectors = {name: value.unsqueeze(0) for name, value in pairs if name not in self.cameras}
         return self.encoder(images, vectors)
+
+
+class SamplerGraph(nn.Module):  # type: ignore[misc]
+    """All steps of :class:`Sampler` from noise, with the denoiser inside: one network call for a decision's samples."""
+
+    def __init__(self, denoiser: Denoiser, config: DiffusionConfig) -> None:
+        super().__init__()
+        self.denoiser, self.config = denoiser, config
+        self.sampler = Sampler(config)
+
+    def forward(self, noise: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
+        """Return normalised chunks ``(N, H, D)`` of noise ``(noises, N, H, D)`` and condition ``(1, C)``."""
+        steps, limit = self.sampler.steps, self.config.clip
+        sample = clean = noise[0]
+        for index, step in enumerate(steps):
+            clean = float(step.from_output) * self.denoiser(sample, torch.from_numpy(step.timestep), condition)
+            if self.config.prediction == "epsilon":
+                clean = clean + float(step.from_sample) * sample
+            clean = clean.clamp(-limit, limit)
+            if self.config.sampler == "ddim":
+                sample = float(step.keep) * sample + float(step.add) * clean
+            elif step is not steps[-1]:
+                after = steps[index + 1]
+                sample = float(after.signal) * clean + float(after.noise) * noise[index + 1]
+        return clean  # the last step keeps nothing of the noise
 
 
 def round_weights(network: nn.Module) -> None:
@@ -64,6 +90,13 @@ def write_denoiser(denoiser: Denoiser, task: Task, condition: int, path: Path) -
     axes = {"sample": {0: "samples"}, "prediction": {0: "samples"}}
     names: dict[str, Any] = {"input_names": ["sample", "step", "condition"], "output_names": ["prediction"]}
     _export(denoiser, example, path, dynamic_axes=axes, **names)
+
+
+def write_sampler(graph: SamplerGraph, task: Task, condition: int, path: Path) -> None:
+    """Export the whole sampling for any number of samples."""
+    example = (torch.zeros(graph.sampler.noises, 2, task.horizon, task.action_dim), torch.zeros(1, condition))
+    axes = {"noise": {1: "samples"}, "chunks": {0: "samples"}}
+    _export(graph, example, path, dynamic_axes=axes, input_names=["noise", "condition"], output_names=["chunks"])
 
 
 def store_half(path: Path) -> None:

@@ -117,6 +117,7 @@ class PolicyFamily:
     Attributes:
         name: name of the family and of its section in ``bundle.yaml``.
         roles: names of the graphs of one policy, such as ``encoder``.
+        optional: names of further graphs that a bundle may have.
         settings: turns the section into the family's settings. Raises BundleError for a bad field.
         load: turns a bundle, its task, the name of a runtime and a number of threads into the policy. Raises
             BundleError if a graph does not fit the family and the task.
@@ -126,3 +127,4 @@ class PolicyFamily:
     roles: tuple[str, ...]
     settings: Callable[[Any], Any]
     load: Callable[[Bundle, Task, str, int], Policy]
+    optional: tuple[str, ...] = ()

@@ -236,8 +236,9 @@ def _array(values: Numbers | tuple[Numbers, ...], end: str, shapes: tuple[tuple[
 def _graph_files(
     folder: Path, names: Mapping[str, str], strength: str, files: Mapping[str, str], family: PolicyFamily
 ) -> Mapping[str, Path]:
-    if set(names) != set(family.roles):
-        raise BundleError(f"graphs.{strength} has {', '.join(names)}; valid are {', '.join(family.roles)}")
+    if not set(family.roles) <= set(names) <= {*family.roles, *family.optional}:
+        further = f", and {', '.join(family.optional)} if there is one" if family.optional else ""
+        raise BundleError(f"graphs.{strength} has {', '.join(names)}; valid are {', '.join(family.roles)}{further}")
     for role, name in names.items():
         if name not in files:
             raise BundleError(f"graphs.{strength}.{role} is '{name}'; valid is one of the files it has hashes of")

@@ -11,6 +11,7 @@ from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.observation import Observation
 from bid_ros.learning import DistillConfig, distill, export, train
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
+from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
 QUICK = DistillConfig(steps=4, batch=16, levels=4)
 
@@ -40,6 +41,47 @@ def test_a_student_is_a_bundle_that_samples_in_two_calls(teacher, dataset, tmp_p
     assert strong.shape == (3, task.horizon, task.action_dim) and weak.shape[0] == 2
     alone, _ = policy.sample(encoded, 3, 0, np.random.default_rng(0))
     np.testing.assert_array_equal(alone, strong)
+
+
+@pytest.mark.parametrize("runtime", ["onnx", "openvino"])
+def test_one_graph_samples_what_its_steps_would(teacher, dataset, tmp_path, task, runtime):
+    student = run(teacher, dataset, tmp_path, task)
+    observation = Observation(0, {name: items[5:7] for name, items in dataset.observations.items()})
+    start = dataset.actions[5 : 5 + task.horizon]
+
+    def chunks(bundle, **options):
+        policy = DiffusionPolicy(bundle, task, runtime)
+        policy.warm_up(3)
+        return policy.sample(policy.encode(observation), 3, 2, np.random.default_rng(0), **options)
+
+    stepwise = replace(
+        student,
+        strong={role: path for role, path in student.strong.items() if role != "sampler"},
+        weak={role: path for role, path in student.weak.items() if role != "sampler"},
+    )
+    for options in ({}, {"start": start, "start_mode": "renoise"}):
+        for one, other in zip(chunks(student, **options), chunks(stepwise, **options), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5)
+    policy = DiffusionPolicy(student, task, runtime)
+    policy._strong.denoiser = policy._weak.denoiser = None
+    assert policy.sample(policy.encode(observation), 3, 2, np.random.default_rng(0))[1] is not None
+
+
+def test_a_sampler_of_other_noise_is_refused(teacher, dataset, tmp_path, task):
+    student = run(teacher, dataset, tmp_path, task)
+    other = replace(student, settings=replace(student.settings, sampling_steps=3))
+    with pytest.raises(BundleError, match=r"strong_sampler.onnx: input 'noise' is float32 \(2, .*; valid is .*\(3, "):
+        DiffusionPolicy(other, task, "onnx")
+
+
+def test_a_teacher_of_few_steps_has_one_graph_too(dataset, make_config, tmp_path, task):
+    diffusion = DiffusionConfig(prediction="epsilon")
+    train(make_config(diffusion=diffusion), dataset, tmp_path / "training", task, progress=False)
+    few, many = (
+        export(tmp_path / "training", tmp_path / f"steps{steps}", task, sampling_steps=steps) for steps in (3, 8)
+    )
+    assert "sampler" in few.strong and "sampler" in few.weak and "sampler" not in many.strong
+    assert few.provenance["difference_to_pytorch"]["strong"]["chunk"] < 1e-4
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -25,4 +25,4 @@ def _load(bundle: Bundle, task: Task, runtime: str, threads: int) -> Policy:
     return DiffusionPolicy(bundle, task, runtime, threads)
 
 
-FAMILY = PolicyFamily("diffusion", ("encoder", "denoiser"), _settings, _load)
+FAMILY = PolicyFamily("diffusion", ("encoder", "denoiser"), _settings, _load, optional=("sampler",))

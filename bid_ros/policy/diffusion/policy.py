@@ -6,6 +6,9 @@ The graphs, one pair of ONNX files for the strong and one for the weak policy:
   to 255, a vector float32 ``(To, S)`` normalised; one output ``condition`` float32 ``(1, C)``.
 - denoiser: inputs ``sample`` float32 ``(N, H, D)`` with any N, ``step`` int64 ``(1,)``, the training time step, and
   ``condition`` float32 ``(1, C)``; one output ``prediction`` float32 ``(N, H, D)``.
+- sampler, where there is one: all steps of the sampling in one call. Inputs ``noise`` float32 ``(noises, N, H, D)``
+  with any N, and ``condition``; one output ``chunks`` float32 ``(N, H, D)``. A start from anything else than noise uses
+  the denoiser.
 """
 
 from collections.abc import Mapping
@@ -72,11 +75,12 @@ class DiffusionPolicy:
         self._task = task
         self._bundle = bundle
         self._sampler = Sampler(bundle.settings)
-        self._strong = _Networks(bundle.strong, task, chosen)
+        noises = self._sampler.noises
+        self._strong = _Networks(bundle.strong, task, chosen, noises)
         self._weak: _Networks | None = None
         if bundle.weak is not None:
             shared = bundle.weak["encoder"] == bundle.strong["encoder"]
-            self._weak = _Networks(bundle.weak, task, chosen, self._strong.encoder if shared else None)
+            self._weak = _Networks(bundle.weak, task, chosen, noises, self._strong.encoder if shared else None)
 
     @property
     def has_weak(self) -> bool:
@@ -140,7 +144,10 @@ class DiffusionPolicy:
 
             shape = (self._sampler.noises, count, self._task.horizon, self._task.action_dim)
             noise = rng.standard_normal(shape, dtype=np.float32)
-            result = self._sampler.run(predict, noise, first, start_mode)
+            if networks.sampler is not None and start_mode == "noise":
+                result = networks.sampler.run({"noise": noise, "condition": condition})
+            else:
+                result = self._sampler.run(predict, noise, first, start_mode)
             return encoded.place(self._bundle.action.denormalise(result))
 
         chunks = draw(self._strong, encoded.strong, strong)
@@ -172,11 +179,12 @@ class DiffusionPolicy:
 
 
 class _Networks:
-    """Encoder and denoiser of one policy. Their inputs and outputs are checked. ``encoder``: another policy's."""
+    """The graphs of one policy. Their inputs and outputs are checked. ``encoder``: another policy's, to share it."""
 
-    def __init__(self, files: Graphs, task: Task, runtime: Runtime, encoder: Graph | None = None) -> None:
+    def __init__(self, files: Graphs, task: Task, runtime: Runtime, noises: int, encoder: Graph | None = None) -> None:
         self.encoder: Graph = encoder or runtime.load(files["encoder"])
         self.denoiser: Graph = runtime.load(files["denoiser"])
+        self.sampler: Graph | None = runtime.load(files["sampler"]) if "sampler" in files else None
         steps, chunk = task.observation_steps, (None, task.horizon, task.action_dim)
         images = {item.name for item in task.cameras}
         observation = {
@@ -191,6 +199,9 @@ class _Networks:
         }
         _check_graph(files["encoder"].name, self.encoder, observation, condition)
         _check_graph(files["denoiser"].name, self.denoiser, inputs, TensorSpec(chunk, FLOAT))
+        if self.sampler is not None:
+            inputs = {"noise": TensorSpec((noises, *chunk), FLOAT), "condition": condition}
+            _check_graph(files["sampler"].name, self.sampler, inputs, TensorSpec(chunk, FLOAT))
 
 
 def _check_graph(name: str, graph: Graph, inputs: Mapping[str, TensorSpec], output: TensorSpec) -> None:

@@ -92,7 +92,7 @@ def sampling_timesteps(config: DiffusionConfig) -> list[int]:
     return [index * (total // count) for index in reversed(range(count))]
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """Factors of one step: clean = from_sample x + from_output f; next x = keep x + add clean."""
 
     timestep: NDArray[np.int64]
@@ -111,6 +111,7 @@ class Sampler:
 
     Attributes:
         noises: number of noise arrays it needs for each sample: 1, or S for ``consistency``.
+        steps: what it computes, noisiest first.
     """
 
     def __init__(self, config: DiffusionConfig) -> None:
@@ -120,7 +121,7 @@ class Sampler:
         alphas = cumulative_alphas(config.train_steps)
         visited = sampling_timesteps(config)
         following = [alphas[step] for step in visited[1:]] + [1.0]
-        self._steps = tuple(
+        self.steps = tuple(
             _coefficients(step, alphas[step], after, config.prediction)
             for step, after in zip(visited, following, strict=True)
         )
@@ -173,25 +174,25 @@ class Sampler:
 
     def _start(
         self, noise: Samples, start: NDArray[np.float32] | None, mode: StartMode
-    ) -> tuple[Samples, tuple[_Step, ...]]:
+    ) -> tuple[Samples, tuple[Step, ...]]:
         if mode not in START_MODES:
             raise DecodingError(f"start mode is '{mode}'; valid are {', '.join(START_MODES)}")
         if mode == "noise":
-            return noise, self._steps
+            return noise, self.steps
         if start is None or start.shape != noise.shape[1:]:
             shape = None if start is None else start.shape
             raise DecodingError(f"start mode '{mode}' got a start of shape {shape}; valid is {noise.shape[1:]}")
         if mode == "clean":
-            return np.ascontiguousarray(np.broadcast_to(start, noise.shape)), self._steps
-        steps = self._steps[self._renoise_from :]
+            return np.ascontiguousarray(np.broadcast_to(start, noise.shape)), self.steps
+        steps = self.steps[self._renoise_from :]
         return steps[0].signal * start + steps[0].noise * noise, steps
 
 
-def _coefficients(step: int, alpha: float, after: float, prediction: Prediction) -> _Step:
+def _coefficients(step: int, alpha: float, after: float, prediction: Prediction) -> Step:
     """Fold Eqs. 9 and 12 into factors. float64, because they divide by a signal that is nearly 0."""
     signal, noise = np.sqrt(alpha), np.sqrt(1 - alpha)
     keep = np.sqrt(1 - after) / noise
     add = np.sqrt(after) - keep * signal
     from_sample, from_output = (1 / signal, -noise / signal) if prediction == "epsilon" else (0.0, 1.0)
     numbers = (np.float32(value) for value in (signal, noise, from_sample, from_output, keep, add))
-    return _Step(np.array([step], dtype=np.int64), *numbers)
+    return Step(np.array([step], dtype=np.int64), *numbers)
