@@ -19,6 +19,7 @@ from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import load_policy
 
+WARM_UP = 10  # rounds
 PARTS = ("encode_ns", "sample_ns", "choose_ns")
 
 
@@ -62,7 +63,7 @@ def table(contenders: Sequence[Contender]) -> str:
     lines.append("|---|---|---|---|---|---|---|")
     reference = 0.0
     for item in contenders:
-        milliseconds = np.array(item.rows) / 1e6
+        milliseconds = np.array(item.rows[WARM_UP:]) / 1e6
         whole = milliseconds.sum(axis=1)
         median = float(np.median(whole))
         reference = reference or median
@@ -82,10 +83,10 @@ def main() -> None:
     options = parser.parse_args()
     task = load_task(task_path(options.task))
     contenders, rng = [contender(words, task) for words in options.bundles], np.random.default_rng(0)
-    for index in range(options.rounds):
+    for index in range(WARM_UP + options.rounds):
         observation = random_observation(task, (index + 1) * task.dt_ns, rng)
-        for item in contenders:
-            item.decide(observation)
+        for place in rng.permutation(len(contenders)):  # whoever is first finds cold caches
+            contenders[place].decide(observation)
     print(table(contenders))
 
 

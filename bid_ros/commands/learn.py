@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
+
+DISTILL_OPTIONS: Final = ("sampling_steps", "levels", "steps", "batch", "learning_rate", "seed")
 
 if TYPE_CHECKING:
     from bid_ros.recording.build_dataset import BagReport
@@ -71,8 +73,8 @@ def add_parser(verbs: Any) -> None:
 def _add_distill(verbs: Any) -> None:
     parser = verbs.add_parser(
         "distill",
-        help="make a bundle sample in two network calls",
-        description="Distil a diffusion policy, strong and weak, into one that samples a chunk in a few network calls "
+        help="make a bundle sample in two denoising steps",
+        description="Distil a diffusion policy, strong and weak, into one that samples in a few denoising steps "
         "(consistency distillation). Running the command again resumes.",
     )
     parser.add_argument("bundle", help="bundle folder that bid export wrote")
@@ -80,9 +82,11 @@ def _add_distill(verbs: Any) -> None:
     parser.add_argument("--task", default="", help="name or path of the task file (default: what the data are of)")
     parser.add_argument("--out", required=True, help="folder of the new bundle")
     parser.add_argument("--run", dest="folder", default="data/distillation", help="folder of checkpoints and log")
-    parser.add_argument("--sampling-steps", type=int, default=2, help="network calls a sample (default 2)")
+    parser.add_argument("--sampling-steps", type=int, default=2, help="denoising steps a sample (default 2)")
+    parser.add_argument("--levels", type=int, default=8, help="noise levels of the teacher's sampling (default 8)")
     parser.add_argument("--steps", type=int, default=6000, help="training steps of each student (default 6000)")
     parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--learning-rate", type=float, default=5e-4, help="peak (default 0.0005)")
     parser.add_argument("--seed", type=int, default=0)
     parser.set_defaults(run=run_distill)
 
@@ -151,7 +155,7 @@ def run_distill(options: argparse.Namespace) -> int:
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.recording.dataset import Dataset
 
-    config = DistillConfig(**{name: getattr(options, name) for name in ("sampling_steps", "steps", "batch", "seed")})
+    config = DistillConfig(**{name: getattr(options, name) for name in DISTILL_OPTIONS})
     dataset = Dataset.load(options.dataset)
     task = task_of(options.task, dataset.task, options.dataset)
     distill(load_bundle(options.bundle, task), dataset, options.folder, options.out, task, config)

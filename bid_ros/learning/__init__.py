@@ -5,8 +5,8 @@ from bid_ros.core.extras import extra
 with extra("train", "training"):
     from bid_ros.learning.bundling import export
     from bid_ros.learning.config import AugmentConfig, NetworkConfig, TrainConfig
-    from bid_ros.learning.distill import DistillConfig
-    from bid_ros.learning.distilling import distill
+    from bid_ros.learning.consistency import DistillConfig
+    from bid_ros.learning.distillation import distill
     from bid_ros.learning.training import TrainResult, train
 
 __all__ = [

@@ -8,6 +8,8 @@
 ``log.jsonl``         one line of numbers every ``log_every`` steps and one every ``validate_every`` steps
 ``loss.png``          the same as a plot
 ====================  ===================================================================================
+
+Of a distillation, ``strong.pt`` and ``weak.pt`` are the last checkpoints of the two students.
 """
 
 import json

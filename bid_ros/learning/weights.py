@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
-from numpy.typing import NDArray
 from onnx import numpy_helper
 from torch import nn
 
@@ -31,14 +30,22 @@ def read_weights(path: Path, network: nn.Module, prefix: str = "") -> None:
     tensors = {item.name.removesuffix(".half"): item for item in onnx.load(path).graph.initializer}
     unnamed = [item for name, item in tensors.items() if name.startswith(_OF_NORMALISATION)]
     unnamed.sort(key=lambda item: int(item.name.removesuffix(".half").rpartition("_")[2]))
-    values: dict[str, NDArray[np.float32]] = {}
+    numbered = {
+        f"{name}.{part}"
+        for name, module in network.named_modules()
+        if isinstance(module, nn.GroupNorm)
+        for part in ("weight", "bias")
+    }
+    values: dict[str, torch.Tensor] = {}
     for name, wanted in network.state_dict().items():
-        found = tensors.get(prefix + name)
-        if found is None and unnamed:
-            found = unnamed.pop(0)
+        found = unnamed.pop(0) if name in numbered and unnamed else tensors.get(prefix + name)
         array = None if found is None else numpy_helper.to_array(found).astype(np.float32)
-        if array is None or array.size != wanted.numel():
+        if array is not None and name in numbered:
+            array = array.reshape(-1)  # an axis for each of the others that it is spread over
+        if array is None or array.shape != tuple(wanted.shape):
             found_is = "is missing" if array is None else f"has shape {array.shape}"
             raise BundleError(f"{path.name}: weight '{name}' {found_is}; the network needs {tuple(wanted.shape)}")
-        values[name] = array.reshape(tuple(wanted.shape))
-    network.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in values.items()})
+        values[name] = torch.from_numpy(array.copy())
+    if unnamed:
+        raise BundleError(f"{path.name} has {len(unnamed)} weights more than the network")
+    network.load_state_dict(values)

@@ -38,9 +38,13 @@ class LeanExecutor(SingleThreadedExecutor):
         self._found: dict[str, dict[int, Any]] = {}
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Stop, and let go of the entities; return whether everything had ended in time."""
+        """Stop, and let go of the entities; return whether everything had ended in time.
+
+        Only the thread that spins may call it.
+        """
+        ended = bool(super().shutdown(timeout_sec))
         self._in_use.close()
-        return bool(super().shutdown(timeout_sec))
+        return ended
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
         """Wait up to ``timeout_sec`` (None: a second), and call back whatever is ready.

@@ -1,6 +1,6 @@
 """A diffusion policy: samples N action chunks from an observation.
 
-The graphs, one pair of ONNX files for the strong and one for the weak policy:
+The graphs, ONNX files of the strong and of the weak policy:
 
 - encoder: one input per observation feature, by its name: an image uint8 ``(To, height, width, 3)`` with values 0
   to 255, a vector float32 ``(To, S)`` normalised; one output ``condition`` float32 ``(1, C)``.
@@ -13,7 +13,8 @@ The graphs, one pair of ONNX files for the strong and one for the weak policy:
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,13 @@ from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Bundle, Graphs
-from bid_ros.policy.diffusion.sampler import Sampler, Samples
+from bid_ros.policy.diffusion.sampler import Denoise, Sampler
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
 from bid_ros.policy.runtimes.registry import build_runtime
 
 Array = NDArray[np.float64]
 FLOAT = np.dtype(np.float32)
+SAMPLER_TOLERANCE: Final = 1e-3  # normalised units; rounding differs far less
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +77,11 @@ class DiffusionPolicy:
         self._task = task
         self._bundle = bundle
         self._sampler = Sampler(bundle.settings)
-        noises = self._sampler.noises
-        self._strong = _Networks(bundle.strong, task, chosen, noises)
+        self._strong = _Networks(bundle.strong, task, chosen, self._sampler)
         self._weak: _Networks | None = None
         if bundle.weak is not None:
             shared = bundle.weak["encoder"] == bundle.strong["encoder"]
-            self._weak = _Networks(bundle.weak, task, chosen, noises, self._strong.encoder if shared else None)
+            self._weak = _Networks(bundle.weak, task, chosen, self._sampler, self._strong.encoder if shared else None)
 
     @property
     def has_weak(self) -> bool:
@@ -139,15 +140,12 @@ class DiffusionPolicy:
         first = None if start is None else self._bundle.action.normalise(start - encoded.anchor)
 
         def draw(networks: _Networks, condition: NDArray[np.float32], count: int) -> Array:
-            def predict(sample: Samples, step: NDArray[np.int64]) -> Samples:
-                return networks.denoiser.run({"sample": sample, "step": step, "condition": condition})
-
             shape = (self._sampler.noises, count, self._task.horizon, self._task.action_dim)
             noise = rng.standard_normal(shape, dtype=np.float32)
             if networks.sampler is not None and start_mode == "noise":
                 result = networks.sampler.run({"noise": noise, "condition": condition})
             else:
-                result = self._sampler.run(predict, noise, first, start_mode)
+                result = self._sampler.run(networks.predict(condition), noise, first, start_mode)
             return encoded.place(self._bundle.action.denormalise(result))
 
         chunks = draw(self._strong, encoded.strong, strong)
@@ -165,8 +163,12 @@ class DiffusionPolicy:
             for item in self._task.observation
         }
         encoded = self.encode(Observation(0, values))
-        for count in {1, samples}:
-            self.sample(encoded, count, count if self.has_weak else 0, np.random.default_rng(0))
+        start = self._bundle.action.denormalise(np.zeros((self._task.horizon, self._task.action_dim)))
+        modes: set[StartMode] = {"noise"}
+        if self._strong.sampler is not None:
+            modes.add("renoise")  # which the denoiser serves
+        for count, mode in product({1, samples}, modes):
+            self.sample(encoded, count, count if self.has_weak else 0, np.random.default_rng(0), start, mode)
 
     def _feed(self, feature: Feature, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         value, shape = values.get(feature.name), (self._task.observation_steps, *feature.shape)
@@ -181,7 +183,9 @@ class DiffusionPolicy:
 class _Networks:
     """The graphs of one policy. Their inputs and outputs are checked. ``encoder``: another policy's, to share it."""
 
-    def __init__(self, files: Graphs, task: Task, runtime: Runtime, noises: int, encoder: Graph | None = None) -> None:
+    def __init__(
+        self, files: Graphs, task: Task, runtime: Runtime, stepwise: Sampler, encoder: Graph | None = None
+    ) -> None:
         self.encoder: Graph = encoder or runtime.load(files["encoder"])
         self.denoiser: Graph = runtime.load(files["denoiser"])
         self.sampler: Graph | None = runtime.load(files["sampler"]) if "sampler" in files else None
@@ -200,8 +204,24 @@ class _Networks:
         _check_graph(files["encoder"].name, self.encoder, observation, condition)
         _check_graph(files["denoiser"].name, self.denoiser, inputs, TensorSpec(chunk, FLOAT))
         if self.sampler is not None:
-            inputs = {"noise": TensorSpec((noises, *chunk), FLOAT), "condition": condition}
+            inputs = {"noise": TensorSpec((stepwise.noises, *chunk), FLOAT), "condition": condition}
             _check_graph(files["sampler"].name, self.sampler, inputs, TensorSpec(chunk, FLOAT))
+            self._check_sampler(files["sampler"].name, self.sampler, stepwise, task)
+
+    def _check_sampler(self, name: str, sampler: Graph, stepwise: Sampler, task: Task) -> None:
+        """Raise BundleError if the graph of the whole sampling was made for other settings: they are inside it."""
+        rng, size = np.random.default_rng(0), sampler.inputs["condition"].shape[-1] or 1
+        noise = rng.standard_normal((stepwise.noises, 1, task.horizon, task.action_dim), dtype=np.float32)
+        condition = rng.standard_normal((1, size), dtype=np.float32)
+        expected = stepwise.run(self.predict(condition), noise)
+        if not np.allclose(sampler.run({"noise": noise, "condition": condition}), expected, atol=SAMPLER_TOLERANCE):
+            raise BundleError(
+                f"graph {name} does not sample as the section 'diffusion' of bundle.yaml says; export the bundle again"
+            )
+
+    def predict(self, condition: NDArray[np.float32]) -> Denoise:
+        """Return the denoiser as a function of sample and step."""
+        return lambda sample, step: self.denoiser.run({"sample": sample, "step": step, "condition": condition})
 
 
 def _check_graph(name: str, graph: Graph, inputs: Mapping[str, TensorSpec], output: TensorSpec) -> None:

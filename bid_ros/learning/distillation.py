@@ -1,7 +1,6 @@
-"""Distils a bundle into one that samples in a few network calls. Distillation can be resumed."""
+"""Distils a bundle into one that samples in a few denoising steps. Distillation can be resumed."""
 
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +14,9 @@ from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.bundling import replaced, write_graphs
+from bid_ros.learning.bundling import check_replaceable, replaced, write_graphs
 from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.distill import DistillConfig, Distiller, student_settings
+from bid_ros.learning.consistency import DistillConfig, Distiller, student_settings
 from bid_ros.learning.encoder import ObservationEncoder
 from bid_ros.learning.memory import keep_freed_memory
 from bid_ros.learning.networks import PolicyNetworks
@@ -30,7 +29,7 @@ from bid_ros.recording.dataset import Dataset
 
 CHECKPOINT_EVERY: Final = 500
 ENCODED: Final = 64  # windows a call
-LOOKS: Final = 4  # at each window: as recorded, and augmented as in training
+AUGMENTATIONS: Final = 3  # of each window, beside the recorded one
 
 
 def distill(
@@ -42,9 +41,10 @@ def distill(
     config: DistillConfig,
     progress: bool = True,
 ) -> Bundle:
-    """Distil the strong and the weak policy of a bundle into one that samples in ``sampling_steps`` network calls.
+    """Distil the strong and the weak policy of a bundle into one that samples in ``sampling_steps`` denoising steps.
 
-    The encoders stay as they are. The same call resumes an interrupted run.
+    The strong encoder stays as it is. With ``share_encoder`` the weak policy uses it too. The same call resumes an
+    interrupted run.
 
     Args:
         bundle: a diffusion policy that ``bid export`` wrote.
@@ -57,30 +57,25 @@ def distill(
 
     Raises:
         RecordingError: the data set does not fit the task.
-        BundleError: the bundle is distilled already or was not written by ``bid export``, or ``out`` is not a bundle.
-        BidError: ``run`` holds another distillation.
+        BundleError: the bundle is distilled already, was not written by ``bid export``, or has fewer noise levels than
+            ``config``; or ``out`` is not a bundle, or is the bundle itself.
+        BidError: ``run`` holds another distillation, or a checkpoint that does not fit.
     """
     keep_freed_memory()
-    trained = _training_of(bundle)
+    trained = _training_of(bundle, config)
+    if Path(out).resolve() == bundle.path.resolve():
+        raise BundleError(f"{out} is the bundle to distil; valid is another folder")
+    check_replaceable(Path(out))
     data = TrainingData(dataset, task, bundle.action_reference, bundle)
-    folder = RunFolder(run)
-    folder.begin(
-        {
-            "config": asdict(config),
-            "task": task.name,
-            "task_signature": task.signature(),
-            "data_sha256": dataset.sha256,
-            "bundle_sha256": bundle.sha256,
-        }
-    )
-    if folder.about().get("bundle_sha256") != bundle.sha256:
-        raise BidError(f"{run} holds the distillation of another bundle; resume with the same, or use another folder")
+    folder = _begin(run, bundle, dataset, task, config)
+    students = _students(bundle, data, trained, config, folder, task, progress)
+    sampling, half = student_settings(bundle.settings, config), bundle.provenance.get("weights") != "float32"
+    graphs: dict[str, dict[str, str] | None] = {"weak": None}
+    differences = {}
     with replaced(Path(out)) as new:
-        graphs: dict[str, dict[str, str] | None] = {"weak": None}
-        differences, sampling = {}, student_settings(bundle.settings, config)
-        for strength, networks in _students(bundle, data, trained, config, folder, task, progress):
+        for strength, networks in students.items():
             graphs[strength], differences[strength] = write_graphs(
-                networks.eval(), new, task, trained.network.condition, sampling, strength
+                networks.eval(), new, task, trained.network.condition, sampling, strength, half
             )
         strong, weak = graphs["strong"], graphs["weak"]
         if config.share_encoder and strong is not None and weak is not None:
@@ -101,12 +96,30 @@ def distill(
     return load_bundle(out, task)
 
 
-def _training_of(bundle: Bundle) -> TrainConfig:
+def _training_of(bundle: Bundle, config: DistillConfig) -> TrainConfig:
     if bundle.family != "diffusion" or bundle.settings.sampler != "ddim":
         raise BundleError(f"bundle {bundle.path} is not a diffusion policy that is sampled by ddim, so it cannot teach")
     if "training" not in bundle.provenance:
         raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
+    if config.levels > bundle.settings.train_steps:
+        raise BundleError(f"levels is {config.levels}; valid for this bundle is up to {bundle.settings.train_steps}")
     return parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
+
+
+def _begin(run: str | Path, bundle: Bundle, dataset: Dataset, task: Task, config: DistillConfig) -> RunFolder:
+    folder = RunFolder(run)
+    folder.begin(
+        {
+            "config": asdict(config),
+            "task": task.name,
+            "task_signature": task.signature(),
+            "data_sha256": dataset.sha256,
+            "bundle_sha256": bundle.sha256,
+        }
+    )
+    if folder.about().get("bundle_sha256") != bundle.sha256:
+        raise BidError(f"{run} holds the distillation of another bundle; resume with the same, or use another folder")
+    return folder
 
 
 def _students(
@@ -117,34 +130,38 @@ def _students(
     folder: RunFolder,
     task: Task,
     progress: bool,
-) -> Iterator[tuple[str, PolicyNetworks]]:
+) -> dict[str, PolicyNetworks]:
     """Train the strong, then the weak student; return each with its encoder."""
-    strong: tuple[PolicyNetworks, torch.Tensor] | None = None
+    students: dict[str, PolicyNetworks] = {}
+    conditions: torch.Tensor | None = None
     for strength, files in (("strong", bundle.strong), ("weak", bundle.weak)):
         if files is None:
             continue
         networks = PolicyNetworks(task, trained.network)
         read_weights(files["encoder"], networks.encoder, "encoder.")
         read_weights(files["denoiser"], networks.denoiser)
-        taught, actions = encode_windows(networks.encoder, data, trained)
-        if strong is None or not config.share_encoder:
-            distiller = Distiller(networks.denoiser, bundle.settings, config, taught, actions)
+        own, actions = encode_windows(networks.encoder, data, trained)
+        initial = None
+        if config.share_encoder and conditions is not None:
+            networks.encoder, initial = students["strong"].encoder, students["strong"].denoiser
         else:
-            begin, conditions = strong
-            distiller = Distiller(
-                networks.denoiser, bundle.settings, config, conditions, actions, taught, begin.denoiser
-            )
-            networks.encoder = begin.encoder
+            conditions = own
+        distiller = Distiller(networks.denoiser, bundle.settings, config, conditions, actions, own, initial)
         _train(distiller, config, folder, strength, progress)
         networks.denoiser = distiller.averaged
-        yield strength, networks
-        strong = strong or (networks, taught)
+        students[strength] = networks
+    return students
 
 
 def _train(distiller: Distiller, config: DistillConfig, folder: RunFolder, strength: str, progress: bool) -> None:
     """Train one student to its end, from its last checkpoint on."""
     if folder.has(strength):
-        distiller.restore(folder.load(strength))
+        try:
+            distiller.restore(folder.load(strength))
+        except (KeyError, RuntimeError, ValueError, TypeError) as error:
+            raise BidError(
+                f"{folder.path / strength}.pt does not fit this run, remove it to start from the beginning"
+            ) from error
     bar = tqdm(
         desc=strength, total=config.steps, initial=distiller.step, disable=not progress, unit="step", file=sys.stderr
     )
@@ -154,7 +171,7 @@ def _train(distiller: Distiller, config: DistillConfig, folder: RunFolder, stren
             bar.update()
             if distiller.step % CHECKPOINT_EVERY == 0 or distiller.step == config.steps:
                 if not np.isfinite(loss):
-                    raise BidError(f"distillation diverged at step {distiller.step}: lower learning_rate")
+                    raise BidError(f"distillation diverged at step {distiller.step}; give a lower learning rate")
                 folder.log({"strength": strength, "step": distiller.step, "loss": loss})
                 bar.set_postfix(loss=f"{loss:.5f}")
                 folder.save(strength, distiller.state())
@@ -163,23 +180,24 @@ def _train(distiller: Distiller, config: DistillConfig, folder: RunFolder, stren
 def encode_windows(
     encoder: ObservationEncoder, data: TrainingData, trained: TrainConfig
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the conditions ``(LOOKS, W, C)`` of all windows, and their normalised chunks ``(W, H, D)``.
+    """Return the conditions ``(K, W, C)`` of all windows, and their normalised chunks ``(W, H, D)``.
 
-    The first look at a window is as recorded, the others are augmented as in the training of the teacher.
+    The first of the K conditions of a window is as recorded; :data:`AUGMENTATIONS` more are augmented as in the
+    training of the teacher.
     """
-    looks, chunks = [], []
+    conditions, chunks = [], []
     encoder.eval()
     with torch.no_grad():
-        for look in range(LOOKS):
+        for copy in range(1 + AUGMENTATIONS):
             parts = []
             for first in range(0, len(data), ENCODED):
                 windows = np.arange(first, min(first + ENCODED, len(data)))
-                batch = data.batch(windows, torch.device("cpu"), trained.augment if look else None, seed=first + look)
+                batch = data.batch(windows, torch.device("cpu"), trained.augment if copy else None, seed=first + copy)
                 parts.append(encoder(batch.images, batch.vectors))
-                if look == 0:
+                if copy == 0:
                     chunks.append(batch.actions)
-            looks.append(torch.cat(parts))
-    return torch.stack(looks), torch.cat(chunks)
+            conditions.append(torch.cat(parts))
+    return torch.stack(conditions), torch.cat(chunks)
 
 
 def _provenance(bundle: Bundle, dataset: Dataset, config: DistillConfig) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Consistency distillation: a student that samples a chunk in a few network calls instead of the teacher's many.
+"""Consistency distillation: a student that samples a chunk in a few denoising steps instead of the teacher's many.
 
 Source: Song et al., "Consistency Models", ICML 2023, Algorithm 2, with the teacher's own DDIM step as the solver.
 
@@ -9,7 +9,7 @@ f_theta           ``student``: it returns the clean chunk from any noise level
 f_theta-          the student's own weights without a gradient: no moving average (mu = 0)
 phi               ``teacher``, and one DDIM step of it from a level to the next (:class:`Sampler`)
 N, t_n            ``levels``: the noise levels that the DDIM steps visit
-lambda(t_n)       ``weights``: of each level in the loss
+lambda(t_n)       1 at every level: the loss is in units of the clean chunk
 ================  ==========================================================================
 """
 
@@ -36,8 +36,9 @@ class DistillConfig:
     """One distillation. The same configuration, data, machine and thread count give the same weights.
 
     Attributes:
-        sampling_steps: S of the student, network calls a sample.
-        levels: noise levels that the teacher's DDIM visits, a multiple of ``sampling_steps``.
+        sampling_steps: S of the student, denoising steps a sample.
+        levels: noise levels that the teacher's DDIM visits, a multiple of ``sampling_steps``. With as many as the
+            teacher has steps, the student learns what the teacher samples.
         steps: optimiser steps for each of the strong and the weak student.
         batch: windows a step.
         seed: seed of order and noise.
@@ -53,7 +54,7 @@ class DistillConfig:
     """
 
     sampling_steps: Annotated[int, Field(ge=1, le=100)] = 2
-    levels: Annotated[int, Field(ge=2, le=1000)] = 20
+    levels: Annotated[int, Field(ge=2, le=1000)] = 8
     steps: Count = 6000
     batch: Count = 256
     seed: Annotated[int, Field(ge=0)] = 0
@@ -64,8 +65,10 @@ class DistillConfig:
 
     def __post_init__(self) -> None:
         if self.levels % self.sampling_steps:
+            divisors = [str(count) for count in range(1, self.levels + 1) if self.levels % count == 0]
             raise BidError(
-                f"distill: levels is {self.levels}; valid is a multiple of sampling_steps, {self.sampling_steps}"
+                f"distill: sampling_steps is {self.sampling_steps}; valid with {self.levels} levels are "
+                f"{', '.join(divisors)}"
             )
 
 
@@ -81,7 +84,7 @@ def student_settings(teacher: DiffusionConfig, config: DistillConfig) -> Diffusi
 
 
 class Distiller:
-    """Trains one student. Its condition comes from the teacher's encoder, which stays as it is.
+    """Trains one student. Encoders stay as they are.
 
     Args:
         teacher: the network to distil; it is not changed.
@@ -89,8 +92,12 @@ class Distiller:
         config: settings of the distillation.
         conditions: ``(K, W, C)`` encoded observation of each window, K times differently augmented.
         actions: ``(W, H, D)`` normalised chunk of each window.
-        taught: ``(K, W, C)`` the same observations as the teacher's encoder encodes them, if the student uses another.
-        begin: network with whose weights the student begins; the teacher if there is none.
+        teacher_conditions: ``(K, W, C)`` the same observations from the teacher's own encoder; default: ``conditions``.
+        initial: network with whose weights the student begins; default: the teacher.
+
+    Attributes:
+        student: the network in training; averaged: its moving average, which is what is exported.
+        step: number of steps taken.
     """
 
     def __init__(
@@ -100,16 +107,16 @@ class Distiller:
         config: DistillConfig,
         conditions: torch.Tensor,
         actions: torch.Tensor,
-        taught: torch.Tensor | None = None,
-        begin: Denoiser | None = None,
+        teacher_conditions: torch.Tensor | None = None,
+        initial: Denoiser | None = None,
     ) -> None:
         self._teacher = teacher.eval().requires_grad_(False)
-        self.student = copy.deepcopy(begin or teacher).requires_grad_(True).train()
+        self.student = copy.deepcopy(initial or teacher).requires_grad_(True).train()
         self.averaged = copy.deepcopy(self.student).requires_grad_(False)
         self.step = 0
         self._diffusion, self._config = diffusion, config
         self._conditions, self._actions = conditions, actions
-        self._taught = conditions if taught is None else taught
+        self._teacher_conditions = conditions if teacher_conditions is None else teacher_conditions
         self._optimiser = torch.optim.Adam(self.student.parameters(), lr=config.learning_rate)
         self._parts = {"student": self.student, "averaged": self.averaged, "optimiser": self._optimiser}
         visited = sampling_timesteps(replace(diffusion, spacing="trailing", sampling_steps=config.levels))
@@ -119,7 +126,7 @@ class Distiller:
         self._signal, self._noise = alphas.sqrt().float(), (1 - alphas).sqrt().float()
         keep = (1 - after).sqrt() / (1 - alphas).sqrt()  # Song et al., DDIM, Eq. 12
         self._keep, self._add = keep.float(), (after.sqrt() - keep * alphas.sqrt()).float()
-        knows_clean = begin is None and diffusion.prediction == "sample"
+        knows_clean = initial is None and diffusion.prediction == "sample"
         self._imitates = 0 if knows_clean else round(config.imitation * config.steps)
 
     def advance(self) -> float:
@@ -153,13 +160,13 @@ class Distiller:
     def _loss(self, windows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         count = len(windows)
         copies = torch.randint(len(self._conditions), (count,), generator=generator)
-        condition, taught = self._conditions[copies, windows], self._taught[copies, windows]
+        condition, teacher_condition = self._conditions[copies, windows], self._teacher_conditions[copies, windows]
         actions = self._actions[windows]
         index = torch.randint(self._config.levels, (count,), generator=generator)
         noise = torch.randn(actions.shape, generator=generator)
         noisy = _column(self._signal, index) * actions + _column(self._noise, index) * noise
         with torch.no_grad():
-            clean = self._clean(self._teacher(noisy, self._times[index], taught), noisy, index)
+            clean = self._clean(self._teacher(noisy, self._times[index], teacher_condition), noisy, index)
             if self.step < self._imitates:
                 target = clean
             else:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
-from bid_ros.learning.distill import DistillConfig, Distiller, student_settings
+from bid_ros.learning.consistency import DistillConfig, Distiller, student_settings
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler, cumulative_alphas
 
 MEAN, SPREAD = 0.1, 0.2  # of the chunks' values, which are independent
@@ -123,10 +123,29 @@ def test_a_resumed_distillation_ends_with_the_same_weights():
     assert torch.equal(teacher.layer.weight, before) and not torch.equal(whole.averaged.layer.weight, before)
 
 
+class Heard(Mean):
+    """Notes the conditions that it is given."""
+
+    def forward(self, sample: torch.Tensor, step: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
+        self.conditions = condition
+        return super().forward(sample, step, condition)
+
+
+def test_teacher_and_student_each_have_the_condition_of_their_own_encoder():
+    actions, diffusion = torch.zeros(10, 4, 3), DiffusionConfig()
+    teacher, initial = Heard(), Heard()
+    own, others = torch.ones(2, 10, 5), torch.full((2, 10, 5), 2.0)
+    made = Distiller(teacher, diffusion, DistillConfig(steps=8), own, actions, others, initial)
+    made.advance()
+    assert (made.student.conditions == 1).all() and (teacher.conditions == 2).all()
+    assert made._imitates == 2, "a student that begins as another policy first has to imitate its teacher"
+    assert Distiller(teacher, diffusion, DistillConfig(steps=8), own, actions)._imitates == 0
+
+
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"sampling_steps": 3}, "levels is 20; valid is a multiple of sampling_steps, 3"),
+        ({"sampling_steps": 3, "levels": 20}, "sampling_steps is 3; valid with 20 levels are 1, 2, 4, 5, 10, 20"),
         ({"sampling_steps": 0}, "sampling_steps is 0; valid is"),
         ({"steps": 0}, "steps is 0; valid is"),
         ({"imitation": 2.0}, "imitation is 2.0; valid is"),

@@ -6,10 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.observation import Observation
 from bid_ros.learning import DistillConfig, distill, export, train
+from bid_ros.learning.consistency import Distiller
+from bid_ros.learning.graphs import round_weights
+from bid_ros.learning.networks import PolicyNetworks
+from bid_ros.learning.run_folder import RunFolder
+from bid_ros.learning.weights import read_weights
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
@@ -82,6 +88,37 @@ def test_a_teacher_of_few_steps_has_one_graph_too(dataset, make_config, tmp_path
     )
     assert "sampler" in few.strong and "sampler" in few.weak and "sampler" not in many.strong
     assert few.provenance["difference_to_pytorch"]["strong"]["chunk"] < 1e-4
+    changed = replace(few, settings=replace(few.settings, sampling_steps=4))
+    with pytest.raises(BundleError, match=r"strong_sampler.onnx does not sample as the section 'diffusion' of bundle"):
+        DiffusionPolicy(changed, task, "onnx")
+
+
+def test_nothing_is_compiled_after_the_warm_up(teacher, dataset, tmp_path, task, monkeypatch):
+    policy = DiffusionPolicy(run(teacher, dataset, tmp_path, task), task, "openvino")
+    policy.warm_up(3)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a decision would wait for this")
+
+    monkeypatch.setattr("bid_ros.policy.runtimes.openvino.OpenVinoGraph._compile", refuse)
+    encoded = policy.encode(Observation(0, {name: items[5:7] for name, items in dataset.observations.items()}))
+    start = dataset.actions[5 : 5 + task.horizon]
+    for mode in ("noise", "renoise"):
+        policy.sample(encoded, 3, 3, np.random.default_rng(0), start, mode)
+        policy.sample(encoded, 1, 0, np.random.default_rng(0), start, mode)
+
+
+@pytest.mark.parametrize("strength", ["strong", "weak"])
+def test_weights_are_read_back_as_they_were_written(teacher, make_config, tmp_path, task, strength):
+    networks, read = (PolicyNetworks(task, make_config().network) for _ in range(2))
+    networks.load_state_dict(RunFolder(tmp_path / "training").load(strength)["weights"])
+    round_weights(networks)
+    files = getattr(teacher, strength)
+    read_weights(files["encoder"], read.encoder, "encoder.")
+    read_weights(files["denoiser"], read.denoiser)
+    for name, weight in networks.state_dict().items():
+        if not name.startswith("goal."):
+            assert torch.equal(read.state_dict()[name], weight), name
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -95,25 +132,39 @@ def test_one_encoder_serves_both_policies_if_they_share_it(teacher, dataset, tmp
 
 
 def test_a_stopped_distillation_goes_on(teacher, dataset, tmp_path, task, monkeypatch):
+    monkeypatch.setattr("bid_ros.learning.distillation.CHECKPOINT_EVERY", 2)
     whole = run(teacher, dataset, tmp_path / "whole", task)
+    steps, advance = [], Distiller.advance
 
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
+    def stop_in_the_third(self: Distiller) -> float:
+        steps.append(self.step)
+        if len(steps) == 4:
+            raise KeyboardInterrupt
+        return advance(self)
 
-    with monkeypatch.context() as patch:
-        patch.setattr("bid_ros.learning.distilling.write_graphs", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run(teacher, dataset, tmp_path / "stopped", task)
-    assert (tmp_path / "stopped" / "run" / "strong.pt").exists()
-    assert not (tmp_path / "stopped" / "student").exists()
+    monkeypatch.setattr(Distiller, "advance", stop_in_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        run(teacher, dataset, tmp_path / "stopped", task)
+    assert sorted(path.name for path in (tmp_path / "stopped").iterdir()) == ["run"]
     resumed = run(teacher, dataset, tmp_path / "stopped", task)
-    assert resumed.strong["denoiser"].read_bytes() == whole.strong["denoiser"].read_bytes()
+    assert steps == [0, 1, 2, 3, 2, 3, 0, 1, 2, 3]
+    for strength in ("strong", "weak"):
+        one, other = getattr(resumed, strength), getattr(whole, strength)
+        assert one["denoiser"].read_bytes() == other["denoiser"].read_bytes()
 
 
 def test_what_cannot_teach_is_refused(teacher, dataset, tmp_path, task):
     student = run(teacher, dataset, tmp_path, task)
     with pytest.raises(BundleError, match="is not a diffusion policy that is sampled by ddim"):
         run(student, dataset, tmp_path / "again", task)
+    with pytest.raises(BundleError, match="is the bundle to distil; valid is another folder"):
+        distill(teacher, dataset, tmp_path / "run", teacher.path, task, QUICK, progress=False)
+    with pytest.raises(BundleError, match="levels is 1000; valid for this bundle is up to 100"):
+        run(teacher, dataset, tmp_path / "again", task, replace(QUICK, levels=1000))
+    (tmp_path / "run" / "strong.pt").unlink()
+    torch.save({"step": 1}, tmp_path / "run" / "strong.pt")
+    with pytest.raises(BidError, match=r"strong\.pt does not fit this run, remove it"):
+        run(teacher, dataset, tmp_path, task)
     with pytest.raises(BundleError, match="does not say how it was trained"):
         run(replace(teacher, provenance={}), dataset, tmp_path / "again", task)
     with pytest.raises(BidError, match="holds the distillation of another bundle"):
