@@ -62,8 +62,9 @@ class TrainingData:
     ) -> None:
         dataset.validate(task)
         check_reference(task, reference)
-        own = observation_normalisers(dataset, task)
-        self.observation: Mapping[str, LinearNormaliser] = own if bundle is None else bundle.observation
+        self.observation: Mapping[str, LinearNormaliser] = (
+            observation_normalisers(dataset, task) if bundle is None else bundle.observation
+        )
         self._steps = task.observation_steps
         self._images = {item.name: dataset.observations[item.name] for item in task.cameras}
         self._vectors = {name: item.normalise(dataset.observations[name]) for name, item in self.observation.items()}

@@ -125,7 +125,7 @@ def _write(
             reason = str(error).splitlines()[0]
             raise BidError(f"{folder.path / strength}.pt does not fit the run's configuration: {reason}") from error
         graphs[strength], differences[strength] = write_graphs(
-            networks.eval(), out, task, config.network.condition, config.diffusion, strength, half, tolerance
+            networks.eval(), out, task, config.diffusion, strength, half, tolerance
         )
     provenance = {
         "commit": about.get("commit", "unknown"),
@@ -160,7 +160,6 @@ def write_graphs(
     networks: PolicyNetworks,
     out: Path,
     task: Task,
-    condition: int,
     diffusion: DiffusionConfig,
     strength: str,
     half: bool = True,
@@ -174,7 +173,6 @@ def write_graphs(
         networks: of the policy. With ``half`` their weights are rounded, in place.
         out: folder of the bundle.
         task: of the policy.
-        condition: C, size of the observation's encoding.
         diffusion: how the policy is sampled.
         strength: ``strong`` or ``weak``.
         half: store weights as float16.
@@ -184,6 +182,7 @@ def write_graphs(
         BundleError: a graph differs from PyTorch by more than ``tolerance``.
     """
     whole = diffusion.sampling_steps <= MOST_STEPS_OF_ONE_GRAPH
+    condition = networks.encoder.condition
     names = {part: f"{strength}_{part}.onnx" for part in ("encoder", "denoiser", "sampler")[: 2 + whole]}
     files = tuple(out / name for name in names.values())
     if half:

@@ -17,7 +17,7 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 import torch
@@ -28,7 +28,9 @@ from bid_ros.core.settings import Share, settings
 from bid_ros.learning.config import Count
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.windows import batch_windows
-from bid_ros.policy.diffusion.sampler import DiffusionConfig, cumulative_alphas, sampling_timesteps
+from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
+
+FACTORS: Final = ("signal", "noise", "from_sample", "from_output", "keep", "add")
 
 
 @settings
@@ -119,13 +121,9 @@ class Distiller:
         self._teacher_conditions = conditions if teacher_conditions is None else teacher_conditions
         self._optimiser = torch.optim.Adam(self.student.parameters(), lr=config.learning_rate)
         self._parts = {"student": self.student, "averaged": self.averaged, "optimiser": self._optimiser}
-        visited = sampling_timesteps(replace(diffusion, spacing="trailing", sampling_steps=config.levels))
-        alphas = torch.from_numpy(cumulative_alphas(diffusion.train_steps))[visited].to(torch.float64)
-        after = torch.cat([alphas[1:], alphas.new_ones(1)])
-        self._times = torch.tensor(visited)
-        self._signal, self._noise = alphas.sqrt().float(), (1 - alphas).sqrt().float()
-        keep = (1 - after).sqrt() / (1 - alphas).sqrt()  # Song et al., DDIM, Eq. 12
-        self._keep, self._add = keep.float(), (after.sqrt() - keep * alphas.sqrt()).float()
+        steps = Sampler(replace(diffusion, spacing="trailing", sampling_steps=config.levels)).steps
+        self._times = torch.tensor([int(step.timestep[0]) for step in steps])
+        self._factors = {name: torch.tensor([getattr(step, name) for step in steps]) for name in FACTORS}
         knows_clean = initial is None and diffusion.prediction == "sample"
         self._imitates = 0 if knows_clean else round(config.imitation * config.steps)
 
@@ -164,13 +162,13 @@ class Distiller:
         actions = self._actions[windows]
         index = torch.randint(self._config.levels, (count,), generator=generator)
         noise = torch.randn(actions.shape, generator=generator)
-        noisy = _column(self._signal, index) * actions + _column(self._noise, index) * noise
+        noisy = self._at("signal", index) * actions + self._at("noise", index) * noise
         with torch.no_grad():
             clean = self._clean(self._teacher(noisy, self._times[index], teacher_condition), noisy, index)
             if self.step < self._imitates:
                 target = clean
             else:
-                less = _column(self._keep, index) * noisy + _column(self._add, index) * clean
+                less = self._at("keep", index) * noisy + self._at("add", index) * clean
                 last = index == self._config.levels - 1
                 following = self._times[(index + 1).clamp(max=self._config.levels - 1)]
                 target = self.student(less, following, condition).clamp(-self._diffusion.clip, self._diffusion.clip)
@@ -178,11 +176,10 @@ class Distiller:
         return torch.nn.functional.mse_loss(self.student(noisy, self._times[index], condition), target)
 
     def _clean(self, output: torch.Tensor, noisy: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        """Return the clean chunk that the teacher's output means (Song et al., DDIM, Eq. 9), clipped as in sampling."""
-        if self._diffusion.prediction == "epsilon":
-            output = (noisy - _column(self._noise, index) * output) / _column(self._signal, index)
-        return output.clamp(-self._diffusion.clip, self._diffusion.clip)
+        """Return the clean chunk that the teacher's output means, clipped as in sampling."""
+        clean = self._at("from_output", index) * output + self._at("from_sample", index) * noisy
+        return clean.clamp(-self._diffusion.clip, self._diffusion.clip)
 
-
-def _column(values: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-    return values[index, None, None]
+    def _at(self, factor: str, index: torch.Tensor) -> torch.Tensor:
+        """Return a factor of the teacher's sampling steps, for chunks ``(B, H, D)`` at these levels."""
+        return self._factors[factor][index, None, None]

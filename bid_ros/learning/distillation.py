@@ -1,6 +1,7 @@
 """Distils a bundle into one that samples in a few denoising steps. Distillation can be resumed."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,31 +70,42 @@ def distill(
     data = TrainingData(dataset, task, bundle.action_reference, bundle)
     folder = _begin(run, bundle, dataset, task, config)
     students = _students(bundle, data, trained, config, folder, task, progress)
+    with replaced(Path(out)) as new:
+        _write(students, new, Path(out).name, bundle, dataset, task, config)
+    return load_bundle(out, task)
+
+
+def _write(
+    students: Mapping[str, PolicyNetworks],
+    out: Path,
+    name: str,
+    bundle: Bundle,
+    dataset: Dataset,
+    task: Task,
+    config: DistillConfig,
+) -> None:
+    """Write the bundle of the students. It differs from the teacher's in graphs, sampling and provenance."""
     sampling, half = student_settings(bundle.settings, config), bundle.provenance.get("weights") != "float32"
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
     differences = {}
-    with replaced(Path(out)) as new:
-        for strength, networks in students.items():
-            graphs[strength], differences[strength] = write_graphs(
-                networks.eval(), new, task, trained.network.condition, sampling, strength, half
-            )
-        strong, weak = graphs["strong"], graphs["weak"]
-        if config.share_encoder and strong is not None and weak is not None:
-            (new / weak["encoder"]).unlink()
-            weak["encoder"] = strong["encoder"]
-        write_bundle_manifest(
-            new,
-            task,
-            name=Path(out).name,
-            observation=bundle.observation,
-            action=bundle.action,
-            action_spread=bundle.action_spread,
-            settings=sampling,
-            graphs=graphs,
-            provenance=_provenance(bundle, dataset, config) | {"difference_to_pytorch": differences},
-            action_reference=bundle.action_reference,
-        )
-    return load_bundle(out, task)
+    for strength, networks in students.items():
+        graphs[strength], differences[strength] = write_graphs(networks.eval(), out, task, sampling, strength, half)
+    strong, weak = graphs["strong"], graphs["weak"]
+    if config.share_encoder and strong is not None and weak is not None:
+        (out / weak["encoder"]).unlink()
+        weak["encoder"] = strong["encoder"]
+    write_bundle_manifest(
+        out,
+        task,
+        name=name,
+        observation=bundle.observation,
+        action=bundle.action,
+        action_spread=bundle.action_spread,
+        settings=sampling,
+        graphs=graphs,
+        provenance=_provenance(bundle, dataset, config) | {"difference_to_pytorch": differences},
+        action_reference=bundle.action_reference,
+    )
 
 
 def _training_of(bundle: Bundle, config: DistillConfig) -> TrainConfig:
@@ -156,12 +168,7 @@ def _students(
 def _train(distiller: Distiller, config: DistillConfig, folder: RunFolder, strength: str, progress: bool) -> None:
     """Train one student to its end, from its last checkpoint on."""
     if folder.has(strength):
-        try:
-            distiller.restore(folder.load(strength))
-        except (KeyError, RuntimeError, ValueError, TypeError) as error:
-            raise BidError(
-                f"{folder.path / strength}.pt does not fit this run, remove it to start from the beginning"
-            ) from error
+        folder.restore(strength, distiller.restore)
     bar = tqdm(
         desc=strength, total=config.steps, initial=distiller.step, disable=not progress, unit="step", file=sys.stderr
     )

@@ -62,6 +62,9 @@ class ObservationEncoder(nn.Module):  # type: ignore[misc]
     Args:
         task: names and shapes of the features.
         config: sizes.
+
+    Attributes:
+        condition: C.
     """
 
     def __init__(self, task: Task, config: NetworkConfig) -> None:
@@ -74,6 +77,7 @@ class ObservationEncoder(nn.Module):  # type: ignore[misc]
             for item in task.cameras
         )
         self.size = self.steps * (2 * config.keypoints * len(self.cameras) + sum(item.size for item in task.vectors))
+        self.condition = config.condition
         self.mix = nn.Sequential(
             nn.Linear(self.size, 2 * config.condition), nn.SiLU(), nn.Linear(2 * config.condition, config.condition)
         )

@@ -42,24 +42,11 @@ class SamplerGraph(nn.Module):  # type: ignore[misc]
 
     def __init__(self, denoiser: Denoiser, config: DiffusionConfig) -> None:
         super().__init__()
-        self.denoiser, self.config = denoiser, config
-        self.sampler = Sampler(config)
+        self.denoiser, self.sampler = denoiser, Sampler(config)
 
     def forward(self, noise: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
         """Return normalised chunks ``(N, H, D)`` of noise ``(noises, N, H, D)`` and condition ``(1, C)``."""
-        steps, limit = self.sampler.steps, self.config.clip
-        sample = clean = noise[0]
-        for index, step in enumerate(steps):
-            clean = float(step.from_output) * self.denoiser(sample, torch.from_numpy(step.timestep), condition)
-            if self.config.prediction == "epsilon":
-                clean = clean + float(step.from_sample) * sample
-            clean = clean.clamp(-limit, limit)
-            if self.config.sampler == "ddim":
-                sample = float(step.keep) * sample + float(step.add) * clean
-            elif step is not steps[-1]:
-                after = steps[index + 1]
-                sample = float(after.signal) * clean + float(after.noise) * noise[index + 1]
-        return clean  # the last step keeps nothing of the noise
+        return self.sampler.run(lambda sample, step: self.denoiser(sample, torch.from_numpy(step), condition), noise)
 
 
 def round_weights(network: nn.Module) -> None:

@@ -15,7 +15,7 @@ Of a distillation, ``strong.pt`` and ``weak.pt`` are the last checkpoints of the
 import json
 import pickle
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,6 +110,18 @@ class RunFolder:
         if not isinstance(state, dict):
             raise BidError(f"{path} is damaged, remove it to start from the beginning: it holds no checkpoint")
         return state
+
+    def restore(
+        self, name: str, restore: Callable[[Mapping[str, Any]], None], device: torch.device | str = "cpu"
+    ) -> None:
+        """Continue from checkpoint ``name``; raises BidError as :meth:`load` does, and if ``restore`` cannot use it."""
+        try:
+            restore(self.load(name, device))
+        except (KeyError, RuntimeError, ValueError, TypeError) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise BidError(
+                f"{self.path / name}.pt does not fit this run, remove it to start from the beginning: {reason}"
+            ) from error
 
     def log(self, row: Mapping[str, Any]) -> None:
         """Append a line to the log."""

@@ -73,7 +73,7 @@ def train(
     folder = RunFolder(out)
     folder.begin(_about(config, data_set, data, task, held))
     if folder.has("checkpoint"):
-        _restore(trainer, folder, device)
+        folder.restore("checkpoint", trainer.restore, device)
     first = trainer.step
     folder.log_rows(until=first)
     if first < config.steps or not folder.has("strong"):
@@ -118,16 +118,6 @@ def _keep(trainer: Trainer, folder: RunFolder, config: TrainConfig) -> None:
         folder.save("weak", {"step": step, "weights": trainer.averaged.state_dict()})
     if step % config.checkpoint_every == 0 or last:
         folder.save("checkpoint", trainer.state())
-
-
-def _restore(trainer: Trainer, folder: RunFolder, device: torch.device) -> None:
-    try:
-        trainer.restore(folder.load("checkpoint", device))
-    except (KeyError, RuntimeError, ValueError, TypeError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise BidError(
-            f"{folder.path / 'checkpoint.pt'} does not fit this run, remove it to start from the beginning: {reason}"
-        ) from error
 
 
 def _device(config: TrainConfig) -> torch.device:

@@ -96,12 +96,12 @@ class Step(NamedTuple):
     """Factors of one step: clean = from_sample x + from_output f; next x = keep x + add clean."""
 
     timestep: NDArray[np.int64]
-    signal: np.float32
-    noise: np.float32
-    from_sample: np.float32
-    from_output: np.float32
-    keep: np.float32
-    add: np.float32
+    signal: float
+    noise: float
+    from_sample: float
+    from_output: float
+    keep: float
+    add: float
 
 
 class Sampler:
@@ -134,7 +134,7 @@ class Sampler:
         start: NDArray[np.float32] | None = None,
         start_mode: StartMode = "noise",
     ) -> Samples:
-        """Denoise N chunks.
+        """Denoise N chunks. Arrays of PyTorch do as well, so that a graph can hold the whole sampling.
 
         1. Start from ``noise``; or from the trajectory ``start`` in place of a sample at full noise (``clean``, the
            published warm start: all samples start alike, and DDIM is deterministic, so they end alike); or from
@@ -163,7 +163,7 @@ class Sampler:
             clean = step.from_output * output
             if predicts_noise:
                 clean += step.from_sample * sample
-            np.clip(clean, -limit, limit, out=clean)
+            clean = clean.clip(-limit, limit)
             if self._fresh and step is not steps[-1]:
                 after = steps[index + 1]
                 sample = after.signal * clean + after.noise * noise[index + 1]
@@ -194,5 +194,5 @@ def _coefficients(step: int, alpha: float, after: float, prediction: Prediction)
     keep = np.sqrt(1 - after) / noise
     add = np.sqrt(after) - keep * signal
     from_sample, from_output = (1 / signal, -noise / signal) if prediction == "epsilon" else (0.0, 1.0)
-    numbers = (np.float32(value) for value in (signal, noise, from_sample, from_output, keep, add))
+    numbers = (float(np.float32(value)) for value in (signal, noise, from_sample, from_output, keep, add))
     return Step(np.array([step], dtype=np.int64), *numbers)
