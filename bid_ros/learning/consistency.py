@@ -15,11 +15,9 @@ lambda(t_n)       1 at every level: the loss is in units of the clean chunk
 
 import copy
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-import numpy as np
 import torch
 from pydantic import Field
 
@@ -27,9 +25,11 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.settings import Share, settings
 from bid_ros.learning.config import Count
 from bid_ros.learning.denoiser import Denoiser
+from bid_ros.learning.descent import Descent, seed_of
 from bid_ros.learning.windows import batch_windows
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
 
+MOST_KEPT: Final = 0.999  # of the averaged weights' past
 FACTORS: Final = ("signal", "noise", "from_sample", "from_output", "keep", "add")
 
 
@@ -85,7 +85,7 @@ def student_settings(teacher: DiffusionConfig, config: DistillConfig) -> Diffusi
     )
 
 
-class Distiller:
+class Distiller(Descent):
     """Trains one student. Encoders stay as they are.
 
     Args:
@@ -115,12 +115,11 @@ class Distiller:
         self._teacher = teacher.eval().requires_grad_(False)
         self.student = copy.deepcopy(initial or teacher).requires_grad_(True).train()
         self.averaged = copy.deepcopy(self.student).requires_grad_(False)
-        self.step = 0
         self._diffusion, self._config = diffusion, config
         self._conditions, self._actions = conditions, actions
         self._teacher_conditions = conditions if teacher_conditions is None else teacher_conditions
-        self._optimiser = torch.optim.Adam(self.student.parameters(), lr=config.learning_rate)
-        self._parts = {"student": self.student, "averaged": self.averaged, "optimiser": self._optimiser}
+        optimiser = torch.optim.Adam(self.student.parameters(), lr=config.learning_rate)
+        super().__init__(self.student, self.averaged, optimiser, config.ema_power, MOST_KEPT)
         steps = Sampler(replace(diffusion, spacing="trailing", sampling_steps=config.levels)).steps
         self._times = torch.tensor([int(step.timestep[0]) for step in steps])
         self._factors = {name: torch.tensor([getattr(step, name) for step in steps]) for name in FACTORS}
@@ -131,29 +130,11 @@ class Distiller:
         """Take one optimiser step; return the loss."""
         config = self._config
         rate = config.learning_rate * (1 + math.cos(math.pi * self.step / config.steps)) / 2
-        for group in self._optimiser.param_groups:
-            group["lr"] = rate
         windows = batch_windows(len(self._actions), config.batch, self.step, config.seed)
-        seed = int(np.random.SeedSequence([config.seed, self.step]).generate_state(1)[0])
-        loss = self._loss(torch.from_numpy(windows), torch.Generator().manual_seed(seed))
-        self._optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.student.parameters(), 1.0)
-        self._optimiser.step()
-        keep = min(1 - (1 + self.step) ** -config.ema_power, 0.999)
-        torch._foreach_lerp_(list(self.averaged.parameters()), list(self.student.parameters()), 1 - keep)
-        self.step += 1
+        generator = torch.Generator().manual_seed(seed_of(config.seed, self.step))
+        loss = self._loss(torch.from_numpy(windows), generator)
+        self.descend(loss, rate)
         return float(loss.item())
-
-    def state(self) -> dict[str, Any]:
-        """Return everything that a resumed distillation needs."""
-        return {"step": self.step, **{name: part.state_dict() for name, part in self._parts.items()}}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from :meth:`state`. Raises KeyError, RuntimeError or ValueError if the networks differ."""
-        for name, part in self._parts.items():
-            part.load_state_dict(state[name])
-        self.step = int(state["step"])
 
     def _loss(self, windows: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         count = len(windows)

@@ -2,8 +2,7 @@
 
 import copy
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
@@ -12,15 +11,17 @@ from numpy.typing import NDArray
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch, TrainingData
 from bid_ros.learning.config import TrainConfig
+from bid_ros.learning.descent import Descent, seed_of
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.windows import batch_windows
 from bid_ros.policy.diffusion.sampler import cumulative_alphas
 
 VALIDATION_WINDOWS: Final = 512
+MOST_KEPT: Final = 0.9999  # of the averaged weights' past
 VALIDATION_SEED: Final = 20_000_000  # away from the seeds of training steps
 
 
-class Trainer:
+class Trainer(Descent):
     """Networks, their moving average and the optimiser.
 
     Seed and step number determine batch, noise and augmentation of each step. So a run that is resumed from
@@ -46,15 +47,14 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.networks = PolicyNetworks(task, config.network).to(device)
         self.averaged = copy.deepcopy(self.networks).requires_grad_(False)
-        self.step = 0
         self._data, self._config, self._device = data, config, device
         self._training = training
         count = min(len(validation), VALIDATION_WINDOWS)
         self._validation = validation[np.linspace(0, len(validation) - 1, count).round().astype(np.int64)]
-        self._optimiser = torch.optim.AdamW(
+        optimiser = torch.optim.AdamW(
             self.networks.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
-        self._parts = {"networks": self.networks, "averaged": self.averaged, "optimiser": self._optimiser}
+        super().__init__(self.networks, self.averaged, optimiser, config.ema_power, MOST_KEPT)
         alphas = torch.from_numpy(cumulative_alphas(config.diffusion.train_steps)).to(torch.float32).to(device)
         self._signal, self._noise = alphas.sqrt(), (1 - alphas).sqrt()
         self._goal_scale = None if data.goal is None else 500 * (data.goal.maximum - data.goal.minimum)  # to mm
@@ -70,20 +70,13 @@ class Trainer:
 
     def advance(self) -> dict[str, float]:
         """Take one step and return its ``loss`` (denoising) and, where there is a goal, ``goal_loss``."""
-        for group in self._optimiser.param_groups:
-            group["lr"] = self.learning_rate
         windows = self._training[batch_windows(len(self._training), self._config.batch, self.step, self._config.seed)]
-        seed = int(np.random.SeedSequence([self._config.seed, self.step]).generate_state(1)[0])
+        seed = seed_of(self._config.seed, self.step)
         losses = self._losses(self.networks, self._data.batch(windows, self._device, self._config.augment, seed), seed)
         total = losses["loss"]
         if "goal_loss" in losses:
             total = total + self._config.goal_weight * losses["goal_loss"]
-        self._optimiser.zero_grad(set_to_none=True)
-        total.backward()
-        torch.nn.utils.clip_grad_norm_(self.networks.parameters(), 1.0)
-        self._optimiser.step()
-        self._average()
-        self.step += 1
+        self.descend(total, self.learning_rate)
         return {name: loss.item() for name, loss in losses.items()}
 
     def validate(self) -> dict[str, float]:
@@ -104,16 +97,6 @@ class Trainer:
                 sums[name] = sums.get(name, 0.0) + value * len(windows) / len(self._validation)
         return sums
 
-    def state(self) -> dict[str, Any]:
-        """Return everything that a resumed run needs."""
-        return {"step": self.step, **{name: part.state_dict() for name, part in self._parts.items()}}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from :meth:`state`. Raises KeyError, RuntimeError or ValueError if the networks differ."""
-        for name, part in self._parts.items():
-            part.load_state_dict(state[name])
-        self.step = int(state["step"])
-
     def _losses(self, networks: PolicyNetworks, batch: Batch, seed: int) -> dict[str, torch.Tensor]:
         """Noise the actions to random levels (Ho et al., "DDPM", NeurIPS 2020, Eq. 4) and predict as configured."""
         generator = torch.Generator(self._device).manual_seed(seed)
@@ -127,8 +110,3 @@ class Trainer:
         guess = self.averaged.goal(self.averaged.encoder.features(batch.images, batch.vectors))
         scale = torch.as_tensor(self._goal_scale, dtype=guess.dtype, device=guess.device)
         return float(((guess - goals) * scale).norm(dim=1).mean())
-
-    def _average(self) -> None:
-        """Exponential moving average whose memory grows with the steps (as in Diffusion Policy's code)."""
-        keep = min(1 - (1 + self.step) ** -self._config.ema_power, 0.9999)
-        torch._foreach_lerp_(list(self.averaged.parameters()), list(self.networks.parameters()), 1 - keep)
