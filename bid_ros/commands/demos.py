@@ -4,17 +4,18 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP
 from bid_ros.commands.up import start
 from bid_ros.core.errors import BidError
-from bid_ros.system.folder import find_system
+from bid_ros.system.folder import System, find_system
 from bid_ros.system.run import RunArguments
 from bid_ros.tasks.base import Demonstrator
 from bid_ros.tasks.registry import find_demonstrator
 
 DEVICE = "scripted"
+ATTEMPTS: Final = 3  # episodes for each demonstration that is wanted
 
 
 def add_parser(verbs: Any) -> None:
@@ -34,6 +35,12 @@ def add_parser(verbs: Any) -> None:
         help="demonstrations of a style, for example clean=50 diverse=100 (default: what the task asks for)",
     )
     parser.add_argument("--out", default="", help="folder of the bags (default data/demos/SYSTEM)")
+    parser.add_argument(
+        "--lockstep",
+        default="",
+        metavar="FILE",
+        help="write this data set instead of bags: in lockstep, without ROS or real time, in minutes",
+    )
     parser.set_defaults(run=run)
 
 
@@ -41,16 +48,19 @@ def run(options: argparse.Namespace) -> int:
     """Record the missing demonstrations. Return 0 when complete."""
     system = find_system(options.system)
     demonstrator = find_demonstrator(system.task)
+    wanted = _wanted(options.count, demonstrator)
+    if options.lockstep:
+        return _in_lockstep(system, demonstrator, wanted, Path(options.lockstep))
     out = Path(options.out or f"data/demos/{system.folder.name}")
-    for label, wanted in _wanted(options.count, demonstrator).items():
+    for label, count in wanted.items():
         done, attempted = _count(out, label)
         attempts_left = 3
-        while done < wanted and attempts_left:
-            print(f"{label}: {done} of {wanted} demonstrations", file=sys.stderr)
+        while done < count and attempts_left:
+            print(f"{label}: {done} of {count} demonstrations", file=sys.stderr)
             arguments = RunArguments(
                 acts=DEVICE,
                 moving=0.0,
-                episodes=wanted - done,
+                episodes=count - done,
                 seed=demonstrator.styles[label].first_seed + attempted,
                 out=str(out / f"{label}_{len(list(out.glob(f'{label}_*'))):03d}"),
                 styles=(label,),
@@ -58,9 +68,44 @@ def run(options: argparse.Namespace) -> int:
             start(system, arguments)
             before, (done, attempted) = done, _count(out, label)
             attempts_left = 3 if done > before else attempts_left - 1
-        if done < wanted:
-            raise BidError(f"only {done} of {wanted} {label} demonstrations were recorded; see the logs below {out}")
+        if done < count:
+            raise BidError(f"only {done} of {count} {label} demonstrations were recorded; see the logs below {out}")
     print(f"demonstrations are in {out}", file=sys.stderr)
+    return 0
+
+
+def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str, int], out: Path) -> int:
+    """Write the data set of the demonstrations that are wanted of each style. What was recorded before is kept."""
+    from tqdm import tqdm
+
+    from bid_ros.episodes.demonstrating import LockstepDemonstrations, recorded
+    from bid_ros.recording.rows import joined
+    from bid_ros.robots.registry import load_arm_config
+    from bid_ros.tasks.registry import build_stage
+
+    config = load_arm_config(system.file("robot.yaml"), "rehearsal", twin=True, name=system.task.robot)
+    stage = build_stage(system.task, config.gripper_thresholds)
+    parts = []
+    try:
+        demonstrations = LockstepDemonstrations(system.task, stage)
+        for style, count in wanted.items():
+            first_seed, tried, done = demonstrator.styles[style].first_seed, 0, 0
+            with tqdm(total=count, desc=style, file=sys.stderr) as bar:
+                while done < count:
+                    if tried == ATTEMPTS * count:
+                        raise BidError(f"only {done} of {tried} {style} demonstrations succeeded")
+                    found = recorded(demonstrations, style, first_seed + tried, out.with_suffix(".parts"))
+                    tried += 1
+                    if found is not None:
+                        parts.append(found)
+                        done += 1
+                        bar.update()
+    finally:
+        stage.close()
+    if not parts:
+        raise BidError("no demonstration is asked for; valid are counts of which one is above 0")
+    joined(parts).save(out)
+    print(f"{out}: {len(parts)} demonstrations", file=sys.stderr)
     return 0
 
 

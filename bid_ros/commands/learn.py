@@ -11,6 +11,7 @@ from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 
+TRAIN_OPTIONS: Final = ("steps", "batch", "seed", "device", "action_reference", "assign_noise")
 DISTILL_OPTIONS: Final = ("sampling_steps", "levels", "steps", "batch", "learning_rate", "seed")
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ def add_parser(verbs: Any) -> None:
         "--prediction",
         default="sample",
         help="what the denoiser learns to return: sample, the clean chunk, or epsilon, the noise",
+    )
+    train.add_argument(
+        "--assign-noise",
+        action="store_true",
+        help="pair the noise with the nearest actions of a batch, so that samples show more strategies",
     )
     train.set_defaults(run=run_train)
 
@@ -127,7 +133,7 @@ def run_train(options: argparse.Namespace) -> int:
     from bid_ros.recording.dataset import Dataset
 
     config = TrainConfig(
-        **{name: getattr(options, name) for name in ("steps", "batch", "seed", "device", "action_reference")},
+        **{name: getattr(options, name) for name in TRAIN_OPTIONS},
         weak_steps=options.weak_steps or max(1, options.steps // 10),
         network=NetworkConfig(widths=tuple(options.widths), condition=options.condition),
         augment=AugmentConfig(state=options.state_noise),

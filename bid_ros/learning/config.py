@@ -88,6 +88,7 @@ class TrainConfig:
         weight_decay: of AdamW.
         ema_power: the averaged weights keep ``1 - (1 + step) ** -ema_power`` of their past, at most 0.9999.
         action_reference: origin of the policy's positions, see :mod:`bid_ros.policy.anchor`.
+        assign_noise: noise is assigned to the actions of a batch (:mod:`bid_ros.learning.immiscible`).
         goal_weight: weight of the auxiliary loss on the goal (see :mod:`bid_ros.learning.goal`).
         validation_share: share of held-out episodes, at least one of two or more. 0: none.
         validate_every, checkpoint_every, log_every: steps between validations, checkpoints and log lines.
@@ -108,6 +109,7 @@ class TrainConfig:
     warm_up: Annotated[float, Field(ge=0, le=0.9)] = 0.05
     ema_power: Annotated[float, Field(ge=0.1, le=1)] = 0.75
     action_reference: ActionReference = "tool"
+    assign_noise: bool = False
     goal_weight: Annotated[float, Field(ge=0, le=100)] = 0.5
     validation_share: Half = 0.05
     validate_every: Count = 500

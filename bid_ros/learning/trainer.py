@@ -12,6 +12,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch, TrainingData
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.descent import Descent, seed_of
+from bid_ros.learning.immiscible import assign_noise
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.windows import batch_windows
 from bid_ros.policy.diffusion.sampler import cumulative_alphas
@@ -103,6 +104,8 @@ class Trainer(Descent):
         count, settings = len(batch.actions), self._config.diffusion
         level = torch.randint(settings.train_steps, (count,), generator=generator, device=self._device)
         noise = torch.randn(batch.actions.shape, generator=generator, device=self._device)
+        if self._config.assign_noise:
+            noise = assign_noise(batch.actions, noise)
         noisy = self._signal[level, None, None] * batch.actions + self._noise[level, None, None] * noise
         return networks.losses(batch, noisy, level, noise if settings.prediction == "epsilon" else batch.actions)
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import ObservationError, RecordingError
 from bid_ros.core.observation import Observation, ObservationBuffer
-from bid_ros.core.rotation import matrix_from_6d
 from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import ARM_STATUS, feature_topic, recorded_topics
@@ -24,11 +23,9 @@ from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
 from bid_ros.recording.repair import bag_files
+from bid_ros.recording.rows import first_row, joined
 
 LAG_NS: Final = 1_000_000_000  # a message from before END may be received this long after it
-IDLE_ROWS: Final = 3  # rows kept before the first motion
-MOVED_M: Final = 0.001
-MOVED_RAD: Final = 0.005
 CACHE_VERSION: Final = 1
 
 
@@ -85,7 +82,7 @@ def build_dataset(
         raise RecordingError(
             f"none of {len(reports)} bags has a usable episode for task '{task.name}' ({'; '.join(reasons[:3])})"
         )
-    return _joined(parts)
+    return joined(parts)
 
 
 def _log(report: BagReport) -> None:
@@ -125,7 +122,7 @@ def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None
             segments += found
             used += bool(found)
     # The frames of the recording have a prefix; the data are those of the task itself.
-    part = replace(_joined(segments), task_signature=task.signature()) if segments else None
+    part = replace(joined(segments), task_signature=task.signature()) if segments else None
     return part, BagReport(str(bag), len(episodes), used, part.rows if part else 0, tuple(reasons))
 
 
@@ -148,7 +145,7 @@ def _read_episode(
         reasons.append(f"{int((~known).sum())} rows left out: no reference of the arm near their stamp")
     rows = [row for row, good in zip(rows, known, strict=True) if good]
     stamps, actions = stamps[known], actions[known]
-    first = _first_row(actions, task)
+    first = first_row(actions, task)
     if first is None:
         return [], [*reasons, f"left out: the arm is never told to move in {len(rows)} rows"]
     rows, stamps, actions = rows[first:], stamps[first:], actions[first:]
@@ -197,24 +194,6 @@ def _features_by_topic(task: Task) -> dict[str, list[Feature]]:
     return by_topic
 
 
-def _first_row(actions: NDArray[np.float64], task: Task) -> int | None:
-    """Return the first row: ``IDLE_ROWS`` before the reference first moves. None if it never moves."""
-    if not len(actions):
-        return None
-    moved = np.zeros(len(actions), dtype=np.bool_)
-    for kind in ("position", "gripper"):
-        columns = task.columns(kind)
-        if columns is not None:
-            part = actions[:, columns]
-            moved |= np.linalg.norm(part - part[0], axis=1) > MOVED_M
-    columns = task.columns("rotation_6d")
-    if columns is not None:
-        turns = matrix_from_6d(actions[:, columns])
-        cosine = (np.einsum("tij,ij->t", turns, turns[0]) - 1) / 2
-        moved |= np.arccos(np.clip(cosine, -1, 1)) > MOVED_RAD
-    return max(0, int(moved.argmax()) - IDLE_ROWS) if moved.any() else None
-
-
 def _split(
     episode: Episode,
     rows: Sequence[Observation],
@@ -246,23 +225,6 @@ def _split(
             )
             segments.append(segment)
     return segments
-
-
-def _joined(parts: Sequence[Dataset]) -> Dataset:
-    offsets = np.cumsum([0, *(part.rows for part in parts[:-1])])
-    whole: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("actions", "stamps_ns", "seeds", "truncated")
-    }
-    return replace(
-        parts[0],
-        observations={
-            name: np.concatenate([part.observations[name] for part in parts]) for name in parts[0].observations
-        },
-        episode_ends=np.concatenate([part.episode_ends + at for part, at in zip(parts, offsets, strict=True)]),
-        labels=tuple(label for part in parts for label in part.labels),
-        **whole,
-    )
 
 
 def _cache_key(bag: Path, task: Task, only_success: bool) -> str:

@@ -29,11 +29,7 @@ class References:
     """
 
     def __init__(self, task: Task, tolerance_ns: int = 80_000_000) -> None:
-        for feature in task.action:
-            if feature.kind not in KINDS:
-                raise RecordingError(
-                    f"action '{feature.name}' of kind '{feature.kind}' is not recorded; valid are {', '.join(KINDS)}"
-                )
+        check_recorded(task)
         self._task = task
         self._tolerance_ns = tolerance_ns
         self._stamps: list[int] = []
@@ -81,3 +77,12 @@ class References:
         }
         actions[known] = np.concatenate([parts[feature.kind] for feature in self._task.action], axis=-1)
         return actions, known
+
+
+def check_recorded(task: Task) -> None:
+    """Raise RecordingError unless every action feature of the task is among what is recorded."""
+    for feature in task.action:
+        if feature.kind not in KINDS:
+            raise RecordingError(
+                f"action '{feature.name}' of kind '{feature.kind}' is not recorded; valid are {', '.join(KINDS)}"
+            )

@@ -112,6 +112,10 @@ class Stage(Protocol):
     def width(self) -> float:
         """Opening of the gripper, m."""
 
+    @property
+    def bodies(self) -> Mapping[str, Array]:
+        """Positions ``(3,)`` m, base frame, of what a demonstration looks at."""
+
     def begin(self, seed: int, start: Array, cup_speed: float) -> None:
         """Lay out the episode of a seed, the tool at ``start`` ``(3,)`` m and pointing down, and let the cup go.
 

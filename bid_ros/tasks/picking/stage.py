@@ -47,6 +47,11 @@ class PickingStage:
         """Opening of the gripper, m."""
         return self._scene.truth.gripper_width
 
+    @property
+    def bodies(self) -> Mapping[str, Array]:
+        """Positions of cup and saucer."""
+        return {name: position for name, (position, _) in self._scene.truth.bodies.items()}
+
     def begin(self, seed: int, start: Array, cup_speed: float) -> None:
         """Put the tool at ``start``, gripper open; lay out cup and saucer for the seed; start the string."""
         self._scene = PickingLockstep(picking_layout(seed, cup_speed), start)

@@ -56,6 +56,11 @@ class PlacingStage:
         self.width, self._held, self._touched = geometry.OBJECT_DIAMETER, True, False
         self._scene.home()
 
+    @property
+    def bodies(self) -> Mapping[str, Array]:
+        """Position of the cup."""
+        return {"cup": np.append(self._path.position(self._elapsed_s), 0.0)}
+
     def images(self) -> Mapping[str, NDArray[np.uint8]]:
         """Return the images of the cameras."""
         self._scene.move(*self.measured)
