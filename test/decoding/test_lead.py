@@ -1,0 +1,89 @@
+"""The lead decoders: what they estimate of a target's motion, and how far they shift."""
+
+import numpy as np
+import pytest
+
+from bid_ros.decoding import DecoderConfig, DecodeRequest, DecodingError, LeadConfig, build_decoder
+
+DT, H, D, TO, N = 100_000_000, 16, 4, 2, 8
+VELOCITY = np.array([0.06, -0.02])
+
+
+def chunks(decision, random=None, spread=0.0):
+    """Samples (N, H, D) that aim at a place which moves; column 2 changes too, but is no column of a lead."""
+    aim = np.zeros((N, H, D))
+    aim[..., :2] = 0.5 + VELOCITY * decision * DT * 1e-9
+    aim[..., 2] = 0.01 * decision
+    return aim if random is None else aim + random.normal(0.0, spread, (N, 1, D))
+
+
+def decide(name, lead, decisions=60, random=None, spread=0.0):
+    decoder = build_decoder(name, DecoderConfig(samples=N, lead=lead))
+    for k in range(decisions):
+        samples = chunks(k, random, spread)
+        if decoder.propose(DecodeRequest(k * DT, DT, TO, H, D)).strong == 1:
+            samples = samples[:1]
+        choice = decoder.choose(DecodeRequest(k * DT, DT, TO, H, D), samples, None)
+    return decoder, samples, choice
+
+
+@pytest.mark.parametrize("name", ["lead", "bid+lead"])
+def test_a_decision_is_shifted_to_where_the_target_will_be(name):
+    decoder, samples, choice = decide(name, LeadConfig(time_s=0.2))
+    np.testing.assert_allclose(decoder.velocity, VELOCITY, rtol=1e-4)
+    shifted = samples[choice.index].copy()
+    shifted[TO - 1 :, :2] += 0.2 * VELOCITY
+    np.testing.assert_allclose(choice.actions, shifted, atol=1e-5)
+
+
+def test_the_memory_is_not_shifted():
+    choice = decide("lead", LeadConfig(time_s=0.2), decisions=2)[2]
+    np.testing.assert_allclose(choice.previous, chunks(0)[0, 1:])
+
+
+@pytest.mark.parametrize("name", ["lead", "bid+lead"])
+def test_a_lead_of_nothing_is_the_plain_decoder(name):
+    _, samples, choice = decide(name, LeadConfig(time_s=0.0), random=np.random.default_rng(1), spread=0.01)
+    np.testing.assert_array_equal(choice.actions, samples[choice.index])
+
+
+def test_the_velocity_comes_in_with_the_time_constant():
+    decoder, _, _ = decide("lead", LeadConfig(filter_s=0.5), decisions=6)
+    np.testing.assert_allclose(decoder.velocity, VELOCITY * (1 - np.exp(-0.5 / 0.5)), rtol=1e-6)
+
+
+def test_no_shift_crosses_the_bounds_and_what_is_outside_stays():
+    inside = LeadConfig(time_s=1.0, columns=(0, 1), low=(0.0, 0.0), high=(0.56, 1.0))
+    decoder, samples, choice = decide("lead", inside, decisions=9)
+    assert samples[0, -1, 0] < 0.56 < samples[0, -1, 0] + decoder.velocity[0]
+    np.testing.assert_array_equal(choice.actions[TO - 1 :, 0], 0.56)
+    outside = LeadConfig(time_s=1.0, columns=(0, 1), low=(0.0, 0.0), high=(0.5, 1.0))
+    _, samples, choice = decide("lead", outside, decisions=9)
+    np.testing.assert_array_equal(choice.actions[:, 0], samples[0, :, 0])
+
+
+def test_a_reset_and_a_pause_forget_the_motion():
+    decoder, _, _ = decide("lead", LeadConfig())
+    decoder.reset()
+    assert decoder.velocity is None
+    decoder, samples, _ = decide("lead", LeadConfig())
+    late = decoder.choose(DecodeRequest(900 * DT, DT, TO, H, D), samples, None)
+    assert decoder.velocity is None
+    np.testing.assert_array_equal(late.actions, samples[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"time_s": 2.0}, "time_s is 2.0; valid is .* 0 to 1"),
+        ({"low": (0.0,), "columns": (0, 1)}, r"low is \(0.0,\); valid is one for each of the columns \(0, 1\)"),
+    ],
+)
+def test_bad_settings_are_refused(values, message):
+    with pytest.raises(DecodingError, match=message):
+        LeadConfig(**values)
+
+
+def test_columns_that_the_action_lacks_are_refused():
+    with pytest.raises(DecodingError, match=r"lead columns are \(0, 7\); valid are 0 to 3"):
+        decide("lead", LeadConfig(columns=(0, 7)), decisions=1)
