@@ -121,7 +121,11 @@ def compare_peers(setup: Setup, peers: Sequence[Peer], decisions: int, warm_up: 
         BidError: a number is outside its range.
     """
     own = setup.bundle.settings.sampling_steps
-    for name, value, most in (("samples", setup.samples, 256), ("decisions", decisions, 100_000)):
+    for name, value, most in (
+        ("samples", setup.samples, 256),
+        ("decisions", decisions, 100_000),
+        ("threads", setup.threads, 256),
+    ):
         if not 1 <= value <= most:
             raise BidError(f"{name} is {value}; valid is 1 to {most}")
     for peer in peers:
