@@ -31,7 +31,7 @@ def markdown(result: Comparison) -> str:
 
 
 def plot(result: Comparison, path: Path) -> None:
-    """Draw the medians as stacked horizontal bars, on a logarithmic axis of time.
+    """Draw the medians as horizontal bars, a group for each procedure and the floor, on a logarithmic axis of time.
 
     Raises:
         BidError: the file cannot be written.
@@ -41,8 +41,7 @@ def plot(result: Comparison, path: Path) -> None:
     names = ["floor", *result.times]
     figure = Figure(figsize=(8.0, 1.3 + 0.42 * len(names)), dpi=110, layout="constrained")
     axes = figure.add_subplot(xscale="log", xlabel="ms a decision, median (logarithmic)")
-    stages = STAGES[:-1]
-    height = 0.8 / (len(stages) + 1)
+    height = 0.8 / len(STAGES)
     for index, stage in enumerate(STAGES):
         values = [result.floors[stage].ms, *(times[stage].p50_ms for times in result.times.values())]
         places = [row + (index - (len(STAGES) - 1) / 2) * height for row in range(len(names))]
