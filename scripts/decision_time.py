@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bid_ros.bench.timing import random_observation
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import Task, load_task
@@ -45,16 +46,6 @@ def contender(words: str, task: Task) -> Contender:
     policy = load_policy(bundle, task, "auto", 1)
     policy.warm_up(int(samples))
     return Contender(words, DecisionMaker(policy, bundle_decoder(decoder, bundle, task, int(samples), 1), task))
-
-
-def random_observation(task: Task, stamp_ns: int, rng: np.random.Generator) -> Observation:
-    """Return an observation of noise: durations do not depend on what is seen."""
-    values = {}
-    for item in task.observation:
-        shape = (task.observation_steps, *item.shape)
-        image = item.kind == "image"
-        values[item.name] = rng.integers(0, 256, shape, dtype=np.uint8) if image else rng.uniform(0, 0.5, shape)
-    return Observation(stamp_ns, values)
 
 
 def table(contenders: Sequence[Contender]) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError
 from bid_ros.policy.runtimes.base import TensorSpec
+from bid_ros.policy.runtimes.openvino_convolutions import rewrite_convolutions
 
 
 class OpenVinoRuntime:
@@ -69,6 +70,7 @@ class OpenVinoGraph:
         model = self._model.clone()
         try:
             model.reshape(dict(zip(self.inputs, (list(shape) for shape in shapes), strict=True)))
+            rewrite_convolutions(model)
             try:
                 compiled = self._core.compile_model(model, "CPU", dict(self._options))
             except RuntimeError:

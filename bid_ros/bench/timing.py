@@ -1,0 +1,100 @@
+"""Times the stages of a decision. Procedures alternate in one run, so that other work meets all alike."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.observation import Observation
+from bid_ros.core.task import Task
+
+STAGES: Final = ("encode", "sample", "choose", "whole")
+_RESAMPLES: Final = 2000
+
+# (encode, sample, choose), ns
+Durations = tuple[int, int, int]
+Procedure = Callable[[Observation], Durations]
+Interval = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """Durations of a stage.
+
+    Attributes:
+        p50_ms, p99_ms: median and 99th percentile.
+        ratio: of the reference's decisions on the same observations to it: median and its 95 % interval.
+    """
+
+    p50_ms: float
+    p99_ms: float
+    ratio: Interval
+
+
+def random_observation(task: Task, stamp_ns: int, rng: np.random.Generator) -> Observation:
+    """Return an observation of noise: durations do not depend on what is seen."""
+    values = {}
+    for item in task.observation:
+        shape = (task.observation_steps, *item.shape)
+        image = item.kind == "image"
+        values[item.name] = rng.integers(0, 256, shape, dtype=np.uint8) if image else rng.uniform(0, 0.5, shape)
+    return Observation(stamp_ns, values)
+
+
+def alternate(
+    procedures: Mapping[str, Procedure],
+    task: Task,
+    rounds: int,
+    warm_up: int = 5,
+    between: Callable[[], None] = lambda: None,
+    seed: int = 0,
+) -> dict[str, NDArray[np.float64]]:
+    """Let every procedure decide on the same observations, in a new random order each round.
+
+    Args:
+        procedures: each decides, and returns the duration of its parts.
+        task: whose observations to make up, one control period after the other.
+        rounds: decisions of each procedure that count.
+        warm_up: rounds before that do not count.
+        between: called once a round.
+        seed: of observations and orders.
+
+    Returns:
+        Per procedure ``(rounds, 4)``, ms: the stages in the order of :data:`STAGES`.
+    """
+    rng, names = np.random.default_rng(seed), list(procedures)
+    found: dict[str, list[tuple[int, ...]]] = {name: [] for name in names}
+    for index in range(warm_up + rounds):
+        observation = random_observation(task, (index + 1) * task.dt_ns, rng)
+        for place in rng.permutation(len(names)):  # whoever is first finds cold caches
+            begin = time.perf_counter_ns()
+            parts = procedures[names[place]](observation)
+            found[names[place]].append((*parts, time.perf_counter_ns() - begin))
+        between()
+    return {name: np.array(rows[warm_up:], dtype=np.float64) / 1e6 for name, rows in found.items()}
+
+
+def summarise(rows: Mapping[str, NDArray[np.float64]], reference: str) -> dict[str, dict[str, StageTime]]:
+    """Return the durations of every stage by procedure. ``rows`` are those of :func:`alternate`."""
+    return {
+        name: {
+            stage: StageTime(
+                float(np.median(values[:, column])),
+                float(np.quantile(values[:, column], 0.99)),
+                median_ratio(values[:, column], rows[reference][:, column]),
+            )
+            for column, stage in enumerate(STAGES)
+        }
+        for name, values in rows.items()
+    }
+
+
+def median_ratio(first: NDArray[np.float64], second: NDArray[np.float64], seed: int = 0) -> Interval:
+    """Return the median of the paired ratios ``first / second`` and its 95 % bootstrap interval (median, low, high)."""
+    ratios = first / second
+    drawn = np.random.default_rng(seed).integers(0, ratios.size, (_RESAMPLES, ratios.size))
+    low, high = np.percentile(np.median(ratios[drawn], axis=1), [2.5, 97.5])
+    return float(np.median(ratios)), float(low), float(high)
