@@ -29,8 +29,8 @@ def add_parser(verbs: Any) -> None:
         "compile",
         help="make a bundle ready for a runtime such as TensorRT, and compare it with the CPU",
         description="Load a bundle with a runtime, for N = 1 and the given N, and build the engines that it needs. "
-        "Then decide with it and with float32 on the CPU, on the same observations and noise, and report how far chunks "
-        "and choices differ, and what decisions take.",
+        "Then decide with it and with float32 on the CPU, on the same observations and noise, and report how far "
+        "chunks and choices differ, and what decisions take.",
     )
     parser.add_argument("bundle", help="folder of a policy bundle")
     names = ", ".join(":".join((name, *(f"[{item}]" for item in options))) for name, options in OPTIONS.items())

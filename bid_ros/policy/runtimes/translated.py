@@ -271,7 +271,7 @@ OPERATORS: Final[Mapping[str, Callable[..., torch.Tensor]]] = {
     "Equal": lambda a, x, y: x == y,
     "Erf": lambda a, x: x.erf(),
     "Exp": lambda a, x: x.exp(),
-    "Expand": lambda a, x, shape: x.expand(torch.broadcast_shapes(x.shape, tuple(_numbers(shape)))),
+    "Expand": lambda a, x, shape: x.expand(np.broadcast_shapes(x.shape, tuple(_numbers(shape)))),
     "Flatten": lambda a, x: x.reshape(int(np.prod(x.shape[: a.get("axis", 1)])), -1),
     "Gather": _gather,
     "Gemm": _gemm,
