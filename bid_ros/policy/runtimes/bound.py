@@ -13,10 +13,9 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError, BundleError
-from bid_ros.policy.bundle import file_sha256
 from bid_ros.policy.runtimes import nvidia
 from bid_ros.policy.runtimes.base import TensorSpec
-from bid_ros.policy.runtimes.engines import EngineCache, EngineKey
+from bid_ros.policy.runtimes.engines import EngineCache, EngineKey, sha256_of
 from bid_ros.policy.runtimes.onnx import OnnxRuntime
 
 Shapes = Mapping[str, Sequence[int]]
@@ -158,7 +157,7 @@ class BoundGraph:
             key = EngineKey(
                 runtime.name.split(":")[0],
                 "fp16" if runtime.half else "fp32",
-                file_sha256(self._path),
+                sha256_of(self._path),
                 shapes,
                 gpu.name,
                 gpu.capability,

@@ -85,7 +85,7 @@ class EngineCache:
     def seal(self, key: EngineKey) -> None:
         """Say what a built engine is, with the hash of each of its files."""
         folder = self.folder(key)
-        hashes = {path.name: _sha256(path) for path in sorted(folder.glob("*.engine"))}
+        hashes = {path.name: sha256_of(path) for path in sorted(folder.glob("*.engine"))}
         (folder / KEY).write_text(json.dumps({**_plain(key), "files": hashes}, indent=1))
 
     def folder(self, key: EngineKey) -> Path:
@@ -108,7 +108,7 @@ class EngineCache:
                 kind = "stale" if name in ("driver", "versions") else "foreign"
                 return f"the engine {folder} is {kind}: its {name} is {found.get(name)}, here it is {value}"
         for name, expected in found.get("files", {}).items():
-            if not (folder / name).is_file() or _sha256(folder / name) != expected:
+            if not (folder / name).is_file() or sha256_of(folder / name) != expected:
                 return f"the engine {folder} is damaged: {name} is missing or was replaced"
         return ""
 
@@ -135,6 +135,7 @@ def _shapes(inputs: Mapping[str, Sequence[int]]) -> str:
     return " and ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in inputs.items())
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """Return the hash of a file's content, hexadecimal, without holding the file in memory."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

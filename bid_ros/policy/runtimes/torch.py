@@ -34,6 +34,7 @@ class TorchRuntime:
         self.name, self._half, self._fuse = name, half, fuse
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         torch.set_num_threads(threads)
+        torch.backends.cudnn.benchmark = True  # shapes are fixed, so the fastest kernels are looked for once
         # Single precision means single precision.
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
 
