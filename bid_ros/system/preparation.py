@@ -39,9 +39,10 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
             task = load_task(wanted["task"])
             bundle = load_bundle(Path(wanted["bundle"]), task)
             bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
-            problem = missing(wanted.get("runtime", "auto"))
+            runtime = wanted.get("runtime", "auto")
+            problem = missing(runtime)
             if problem and not wanted.get("fallback_runtime"):
-                raise BidError(f"the policy node cannot start: {problem}")
+                raise BidError(f"the policy node cannot use runtime '{runtime}': {problem}")
 
 
 def _set_aside(out: Path) -> None:
