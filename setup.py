@@ -66,6 +66,10 @@ setup(
     ],
     extras_require={
         "openvino": ["openvino"],
+        # onnxruntime-gpu and onnxruntime are the same module: docs/reference/runtimes.md.
+        "cuda": ["onnxruntime-gpu[cuda,cudnn]", "onnx"],
+        "tensorrt": ["onnxruntime-gpu[cuda,cudnn]", "tensorrt-cu13==10.*", "onnx"],
+        "tensorrt-rtx": ["onnxruntime-ep-nv-tensorrt-rtx-cu13", "onnx"],
         "franka": ["franky-control>=2.0"],
         "twin": ["franky-sim", "mujoco>=4"],
         "train": ["torch>=2.13", "onnx", "onnxscript", "tqdm"],

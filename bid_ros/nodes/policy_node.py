@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.errors import ObservationError
+from bid_ros.core.errors import BidError, ObservationError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
@@ -21,7 +21,8 @@ from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
-from bid_ros.policy.registry import load_policy
+from bid_ros.policy.registry import start_policy
+from bid_ros.policy.runtimes.registry import COMPILED, parse_runtime
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -29,7 +30,11 @@ PARAMETERS = (
     Parameter("decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
-    Parameter("runtime", "auto", "network runtime: auto, openvino or onnx"),
+    Parameter("runtime", "auto", "network runtime; names: docs/reference/runtimes.md"),
+    Parameter(
+        "fallback_runtime", "", "starts instead if runtime cannot be used; empty: the node then refuses to start"
+    ),
+    Parameter("engines", "", "folder of compiled engines; empty: ~/.cache/bid_ros/engines"),
     Parameter("threads", 1, "inference threads", 1, 64),
     Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
     Parameter("frame_wait_ms", 65.0, "a decision waits this long for frames; a little over half a period", 0.0, 1000.0),
@@ -52,11 +57,19 @@ class PolicyNode(BidNode):
         self._task = self.load_task()
         self.pulse.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
         self._bundle = load_bundle(Path(self.value("bundle")), load_task(self.value("task")))
-        self._policy = load_policy(self._bundle, self._task, self.value("runtime"), self.value("threads"))
         self._choice = {name: self.value(name) for name in self.changeable}
         self._decoder = self._build_decoder(self._choice)
+        self._policy = start_policy(
+            self._bundle,
+            self._task,
+            self.value("samples"),
+            self.value("runtime"),
+            self.value("threads"),
+            self.value("engines"),
+            self.value("fallback_runtime"),
+            self.get_logger().warning,
+        )
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"))
-        self._policy.warm_up(self.value("samples"))
         self._next_decoder: tuple[Decoder, int] | None = None
         self._buffer = ObservationBuffer(self._task)
         self._lock = threading.Condition()
@@ -111,6 +124,11 @@ class PolicyNode(BidNode):
         choice = {**self._choice, **{name: values[name] for name in self.changeable if name in values}}
         if choice == self._choice:
             return
+        if choice["samples"] != self._choice["samples"] and parse_runtime(self._policy.runtime)[0] in COMPILED:
+            raise BidError(
+                f"samples is {choice['samples']}; valid is {self._choice['samples']}, for which the engines of runtime "
+                f"'{self._policy.runtime}' were loaded: start the node again with another number"
+            )
         decoder = self._build_decoder(choice)
         self._choice = choice
         with self._lock:

@@ -17,6 +17,7 @@ from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.normalise import LinearNormaliser
+from bid_ros.policy.runtimes.base import Runtime
 
 Array = NDArray[np.float64]
 Graphs: TypeAlias = Mapping[str, Path]
@@ -119,12 +120,12 @@ class PolicyFamily:
         roles: names of the graphs of one policy, such as ``encoder``.
         optional: names of further graphs that a bundle may have.
         settings: turns the section into the family's settings. Raises BundleError for a bad field.
-        load: turns a bundle, its task, the name of a runtime and a number of threads into the policy. Raises
+        load: turns a bundle, its task, a runtime or the name of one, and a number of threads into the policy. Raises
             BundleError if a graph does not fit the family and the task.
     """
 
     name: str
     roles: tuple[str, ...]
     settings: Callable[[Any], Any]
-    load: Callable[[Bundle, Task, str, int], Policy]
+    load: Callable[[Bundle, Task, str | Runtime, int], Policy]
     optional: tuple[str, ...] = ()

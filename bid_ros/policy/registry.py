@@ -1,28 +1,67 @@
 """Families of policies by name."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
-from bid_ros.core.errors import BundleError
+from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle, Policy, PolicyFamily
+from bid_ros.policy.runtimes.base import Runtime
+from bid_ros.policy.runtimes.registry import build_runtime
 
 FAMILIES: Final[Registry[PolicyFamily]] = Registry(
     "family of policies", "bid_ros.policies", lambda: collect(__package__, "FAMILY"), BundleError
 )
 
 
-def load_policy(bundle: Bundle, task: Task, runtime: str = "auto", threads: int = 1) -> Policy:
+def load_policy(bundle: Bundle, task: Task, runtime: str | Runtime = "auto", threads: int = 1) -> Policy:
     """Return the policy of a bundle.
 
     Args:
         bundle: a checked bundle.
         task: the task it was checked against.
-        runtime: name for :func:`bid_ros.policy.runtimes.registry.build_runtime`.
-        threads: inference threads.
+        runtime: a runtime, or a name for :func:`bid_ros.policy.runtimes.registry.build_runtime`.
+        threads: inference threads of a runtime given by name.
 
     Raises:
         BundleError: a graph cannot be loaded, or does not fit the family and the task.
         BidError: the runtime cannot be used.
     """
     return FAMILIES.find(bundle.family).load(bundle, task, runtime, threads)
+
+
+def start_policy(
+    bundle: Bundle,
+    task: Task,
+    samples: int,
+    runtime: str = "auto",
+    threads: int = 1,
+    engines: str | Path = "",
+    fallback: str = "",
+    say: Callable[[str], object] = print,
+) -> Policy:
+    """Return the policy of a bundle, warmed up for ``samples``.
+
+    Args:
+        bundle: a checked bundle.
+        task: the task it was checked against.
+        samples: N.
+        runtime, threads, engines: see :func:`bid_ros.policy.runtimes.registry.build_runtime`.
+        fallback: runtime that takes over if ``runtime`` cannot be used; empty: none.
+        say: takes a sentence about that.
+
+    Raises:
+        BidError: (or its subclass BundleError) the bundle does not fit, or the runtime cannot be used and there is no
+            fallback.
+    """
+    try:
+        policy = load_policy(bundle, task, build_runtime(runtime, threads, engines), threads)
+        policy.warm_up(samples)
+    except BidError as error:
+        if not fallback:
+            raise
+        say(f"{error}; as it was told to, the policy starts on runtime '{fallback}'")
+        return start_policy(bundle, task, samples, fallback, threads, engines)
+    return policy

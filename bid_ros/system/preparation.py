@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 from bid_ros.system.description import NodeSpec
 
@@ -23,13 +24,14 @@ def prepare(specs: Iterable[NodeSpec], out: Path) -> None:
 
 
 def check_policy(specs: Iterable[NodeSpec]) -> None:
-    """Check that bundle, decoder and task fit.
+    """Check that bundle, decoder and task fit, and that the runtime can be used.
 
     Raises:
         BidError: (one of its subclasses) the policy node would refuse them.
     """
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.policy.decide import bundle_decoder
+    from bid_ros.policy.runtimes.registry import missing
 
     for spec in specs:
         if spec.executable == "policy_node":
@@ -37,6 +39,10 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
             task = load_task(wanted["task"])
             bundle = load_bundle(Path(wanted["bundle"]), task)
             bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
+            runtime = wanted.get("runtime", "auto")
+            problem = missing(runtime)
+            if problem and not wanted.get("fallback_runtime"):
+                raise BidError(f"the policy node cannot use runtime '{runtime}': {problem}")
 
 
 def _set_aside(out: Path) -> None:

@@ -74,8 +74,8 @@ def test_a_new_system_has_nothing_that_fails_in_its_twin(of_either_robot):
     assert status == 0, findings
     files = ["task.yaml", "robot.yaml", "cameras.yaml", "nodes.yaml", "view.rviz"]
     assert list(findings) == [
-        *(*files, "who acts", "ROS", "twin", "rendering", "parameters", "libraries", "clock"),
-        *("rtprio", "memlock", "kernel", "receive buffers", "disk"),
+        *(*files, "who acts", "ROS", "twin", "rendering", "parameters", "libraries", "runtimes"),
+        *("clock", "rtprio", "memlock", "kernel", "receive buffers", "disk"),
     ]
     assert findings["who acts"]["measured"] == "device exercise"
     assert "2 images of 96x96 px in" in findings["rendering"]["measured"]

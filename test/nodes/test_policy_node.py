@@ -240,13 +240,30 @@ def test_a_bad_bundle_ends_the_node_with_one_sentence(bench, root, tmp_path, tas
 
 @pytest.mark.parametrize(
     ("parameters", "word"),
-    [({"decoder": "best"}, "'best'"), ({"samples": 0}, "samples"), ({"samples": "many"}, "samples")],
+    [
+        ({"decoder": "best"}, "'best'"),
+        ({"samples": 0}, "samples"),
+        ({"samples": "many"}, "samples"),
+        ({"runtime": "cuda"}, "runtime 'cuda' cannot be used"),
+    ],
 )
 def test_a_bad_parameter_ends_the_node_with_one_sentence(bench, root, tmp_path, task, parameters, word):
     Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), **parameters)
     status, output = bench.finish("policy", START_S)
     assert status == 2
     assert output.count("error: ") == 1 and word in output and "Traceback" not in output
+
+
+def test_the_policy_starts_on_another_runtime_if_it_was_told_to(bench, root, tmp_path, task):
+    bundle = make_tiny_bundle(tmp_path / "bundle", task)
+    harness = Harness(bench, root, bundle, runtime="tensorrt:fp16", fallback_runtime="onnx")
+    assert harness.ready()
+    bench.grant("policy")
+    assert harness.until_decisions(2)
+    bench.processes["policy"].terminate()
+    _, output = bench.finish("policy")
+    assert output.count("runtime 'tensorrt:fp16' cannot be used") == 1
+    assert "the policy starts on runtime 'onnx'" in output
 
 
 def test_a_policy_that_predicts_nan_ends_the_node_so_that_safety_stops_the_arm(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros.core.errors import BidError
@@ -67,3 +68,14 @@ def test_what_cannot_work_moves_nothing(specs, tmp_path, arguments, sentence):
     with pytest.raises(BidError, match=sentence):
         prepare(specs(**arguments), out)
     assert (out / "logs").is_dir()
+
+
+def test_a_runtime_that_cannot_be_used_starts_nothing_unless_there_is_a_fallback(specs, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))  # no nvidia-smi, so no driver
+    out, file = tmp_path / "out", tmp_path / "parameters.yaml"
+    wanted = {"runtime": "tensorrt:fp16"}
+    file.write_text(yaml.safe_dump({"policy": {"ros__parameters": wanted}}))
+    with pytest.raises(BidError, match="the policy node cannot use runtime 'tensorrt:fp16': there is no NVIDIA driver"):
+        prepare(specs(parameters=str(file)), out)
+    file.write_text(yaml.safe_dump({"policy": {"ros__parameters": {**wanted, "fallback_runtime": "onnx"}}}))
+    prepare(specs(parameters=str(file)), out)

@@ -7,6 +7,7 @@ from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle, Policy, PolicyFamily
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
+from bid_ros.policy.runtimes.base import Runtime
 
 FROM_TRAINING: Final = ("train_steps", "beta_schedule", "prediction", "sampling_steps", "clip")
 
@@ -19,7 +20,7 @@ def _settings(content: Any) -> DiffusionConfig:
     return parse_settings(DiffusionConfig, content, "diffusion")
 
 
-def _load(bundle: Bundle, task: Task, runtime: str, threads: int) -> Policy:
+def _load(bundle: Bundle, task: Task, runtime: str | Runtime, threads: int) -> Policy:
     from bid_ros.policy.diffusion.policy import DiffusionPolicy
 
     return DiffusionPolicy(bundle, task, runtime, threads)

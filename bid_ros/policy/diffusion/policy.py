@@ -14,7 +14,7 @@ The graphs, ONNX files of the strong and of the weak policy:
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,14 @@ from bid_ros.policy.runtimes.registry import build_runtime
 Array = NDArray[np.float64]
 FLOAT = np.dtype(np.float32)
 SAMPLER_TOLERANCE: Final = 1e-3  # normalised units; rounding differs far less
+
+
+@runtime_checkable
+class WholeSampling(Protocol):
+    """A runtime that computes all steps of a sampling in one call, whatever graphs a bundle has."""
+
+    def sampling(self, denoiser: Graph, sampler: Sampler) -> Graph:
+        """Return the graph ``sampler``, made from a denoiser that this runtime loaded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +196,7 @@ class _Networks:
     ) -> None:
         self.encoder: Graph = encoder or runtime.load(files["encoder"])
         self.denoiser: Graph = runtime.load(files["denoiser"])
-        self.sampler: Graph | None = runtime.load(files["sampler"]) if "sampler" in files else None
+        self.sampler: Graph | None = None
         steps, chunk = task.observation_steps, (None, task.horizon, task.action_dim)
         images = {item.name for item in task.cameras}
         observation = {
@@ -203,7 +211,10 @@ class _Networks:
         }
         _check_graph(files["encoder"].name, self.encoder, observation, condition)
         _check_graph(files["denoiser"].name, self.denoiser, inputs, TensorSpec(chunk, FLOAT))
-        if self.sampler is not None:
+        if isinstance(runtime, WholeSampling):
+            self.sampler = runtime.sampling(self.denoiser, stepwise)
+        elif "sampler" in files:
+            self.sampler = runtime.load(files["sampler"])
             inputs = {"noise": TensorSpec((stepwise.noises, *chunk), FLOAT), "condition": condition}
             _check_graph(files["sampler"].name, self.sampler, inputs, TensorSpec(chunk, FLOAT))
             self._check_sampler(files["sampler"].name, self.sampler, stepwise, task)

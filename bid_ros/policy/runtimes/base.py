@@ -1,7 +1,7 @@
 """The interface between a policy and the library that runs its ONNX graphs.
 
-Every runtime computes in float32, whatever type the weights are stored in and whatever the processor offers. So two
-runtimes differ only by rounding.
+Unless its name says ``fp16``, a runtime computes in float32, whatever type the weights are stored in and whatever the
+processor offers. So two runtimes differ only by rounding.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,13 +41,21 @@ class OnnxRuntime:
 
 
 class OnnxGraph:
-    """One onnxruntime session."""
+    """One onnxruntime session.
+
+    Attributes:
+        symbols: shape of each input by its name, and of the output by ``""``; an open extent has its name in the graph.
+    """
 
     def __init__(self, session: Any) -> None:
         self._session = session
         self._output_names = [session.get_outputs()[0].name]
         self.inputs: Mapping[str, TensorSpec] = {item.name: _spec(item) for item in session.get_inputs()}
         self.output = _spec(session.get_outputs()[0])
+        self.symbols: Mapping[str, Sequence[str | int]] = {
+            **{item.name: item.shape for item in session.get_inputs()},
+            "": session.get_outputs()[0].shape,
+        }
 
     def run(self, feeds: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """Compute the output."""

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Final
 
+from bid_ros.policy.runtimes.registry import RUNTIMES, missing
 from bid_ros.system.check.finding import Finding, least
 
 RMEM: Final = Path("/proc/sys/net/core/rmem_max")
@@ -31,6 +32,7 @@ def computer_findings(robot: bool, drivers: tuple[str, ...], out: Path) -> Itera
         out: folder that runs are written to, or an ancestor of it.
     """
     yield _libraries(drivers)
+    yield _runtimes()
     yield clock_finding(robot)
     yield from _real_time(robot)
     yield _buffers(robot)
@@ -47,6 +49,17 @@ def _libraries(drivers: tuple[str, ...]) -> Finding:
         return Finding("libraries", "warn", f"pip knows no {', '.join(missing)}", advice)
     shown = ", ".join(f"{name} {_version(name)}" for name in ("bid_ros", "numpy", *drivers))
     return Finding("libraries", "ok", f"Python {platform.python_version()}, {shown}, {len(names)} required are there")
+
+
+def _runtimes() -> Finding:
+    """Which runtimes of networks can be used here, and what the others lack."""
+    usable: list[str] = []
+    lacks: dict[str, list[str]] = {}
+    for name in RUNTIMES:
+        problem = missing(name)
+        (lacks.setdefault(problem, []) if problem else usable).append(name)
+    rest = "".join(f"; {', '.join(names)}: {problem}" for problem, names in lacks.items())
+    return Finding("runtimes", "ok", f"{', '.join(usable)}{rest}")
 
 
 def _version(name: str) -> str | None:

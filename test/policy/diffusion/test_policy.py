@@ -57,9 +57,10 @@ def test_the_newest_row_of_the_observation_is_the_last(policy, observe):
     np.testing.assert_allclose(draw(policy, observation)[0][..., 9].mean(), 0.04, atol=0.005)
 
 
-def test_runtimes_sample_alike(tiny, task, policy, observe):
-    other = DiffusionPolicy(load_bundle(tiny, task), task, runtime="openvino")
-    assert (policy.runtime, other.runtime) == ("onnx", "openvino")
+@pytest.mark.parametrize("runtime", ["openvino", "torch"])
+def test_runtimes_sample_alike(tiny, task, policy, observe, runtime):
+    other = DiffusionPolicy(load_bundle(tiny, task), task, runtime=runtime)
+    assert (policy.runtime, other.runtime) == ("onnx", runtime)
     other.warm_up(8)
     for first, second in zip(draw(policy, observe()), draw(other, observe()), strict=True):
         np.testing.assert_allclose(first, second, atol=1e-5)
@@ -117,7 +118,7 @@ def swap(folder, name, model):
     write_manifest(folder, manifest)
 
 
-@pytest.mark.parametrize("runtime", ["onnx", "openvino"])
+@pytest.mark.parametrize("runtime", ["onnx", "openvino", "torch"])
 def test_graphs_that_break_the_contract_are_refused(runtime, tiny, task, tmp_path):
     larger = replace(
         task, observation=tuple(replace(i, shape=(9, 9, 3)) if i.kind == "image" else i for i in task.observation)

@@ -1,0 +1,97 @@
+"""Compares two policies of one bundle, decision by decision: their chunks, the decoder's choices, their times."""
+
+import copy
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.observation import Observation
+from bid_ros.core.task import Task
+from bid_ros.policy.base import Bundle, Policy
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+
+DECODER = "bid"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two policies agree.
+
+    Attributes:
+        decisions: number of compared decisions.
+        difference: largest absolute difference of their chunks, strong and weak, normalised units.
+        agree: share of decisions in which the decoder chooses the same sample.
+    """
+
+    decisions: int
+    difference: float
+    agree: float
+
+
+def compare_policies(
+    bundle: Bundle, task: Task, reference: Policy, other: Policy, observations: Iterable[Observation], samples: int
+) -> Agreement:
+    """Let both decide on the same observations, with the same noise.
+
+    The memory of the decisions is the reference's for both. So one different choice is one difference, not the first of
+    many.
+    """
+    decoder = bundle_decoder(DECODER, bundle, task, samples, 1)
+    maker = DecisionMaker(reference, decoder, task)
+    differences, same = [], []
+    for observation in observations:
+        draft = maker.begin(observation)
+        if draft is None:
+            continue
+        rng, beside = copy.deepcopy(draft.rng), copy.deepcopy(decoder)
+        wanted = reference.sample(draft.encoded, draft.strong, draft.weak, draft.rng, draft.start, draft.start_mode)
+        encoded = other.encode(observation, weak=draft.weak > 0)
+        found = other.sample(encoded, draft.strong, draft.weak, rng, draft.start, draft.start_mode)
+        for one, two in zip(wanted, found, strict=True):
+            if one is not None and two is not None:
+                apart = np.abs(bundle.action.normalise(one) - bundle.action.normalise(two))
+                differences.append(float(apart.max()))
+        choice = beside.choose(draft.request, *found)
+        same.append(maker.finish(draft, *wanted).choice.index == choice.index)
+    return Agreement(len(same), max(differences), float(np.mean(same)))
+
+
+def decision_times(
+    bundle: Bundle,
+    task: Task,
+    policies: Sequence[tuple[Policy, int]],
+    observations: Sequence[Observation],
+    rounds: int,
+    warm_up: int = 5,
+) -> list[NDArray[np.float64]]:
+    """Return the durations of whole decisions, ms, of each policy with its N. All alternate, in changing order."""
+    makers = [DecisionMaker(policy, bundle_decoder(DECODER, bundle, task, n, 1), task) for policy, n in policies]
+    times: list[list[float]] = [[] for _ in makers]
+    rng = np.random.default_rng(0)
+    for turn in range(warm_up + rounds):
+        seen = observations[turn % len(observations)]
+        observation = Observation((turn + 1) * task.dt_ns, seen.values)
+        for place in rng.permutation(len(makers)):  # whoever is first finds cold caches
+            begin = time.perf_counter_ns()
+            makers[place].decide(observation)
+            times[place].append((time.perf_counter_ns() - begin) / 1e6)
+    return [np.array(row[warm_up:]) for row in times]
+
+
+def random_observations(bundle: Bundle, task: Task, count: int, seed: int = 0) -> list[Observation]:
+    """Return observations of noise, one period apart: images of random pixels, vectors within the training's range."""
+    rng, found = np.random.default_rng(seed), []
+    for index in range(count):
+        values: dict[str, NDArray[Any]] = {}
+        for item in task.observation:
+            shape = (task.observation_steps, *item.shape)
+            if item.kind == "image":
+                values[item.name] = rng.integers(0, 256, shape, dtype=np.uint8)
+            else:
+                values[item.name] = bundle.observation[item.name].denormalise(rng.uniform(-1, 1, shape))
+        found.append(Observation((index + 1) * task.dt_ns, values))
+    return found
