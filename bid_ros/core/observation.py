@@ -124,3 +124,13 @@ def _checked(feature: Feature, value: NDArray[Any]) -> NDArray[Any]:
     if not np.isfinite(array).all():
         raise ObservationError(f"observation '{feature.name}' holds a value that is not finite")
     return array
+
+
+def blank_observation(task: Task) -> Observation:
+    """Return an observation of black images and zeros: to warm up, and to measure what a decision takes."""
+    shape = (task.observation_steps,)
+    values: dict[str, NDArray[Any]] = {
+        item.name: np.zeros(shape + item.shape, np.uint8 if item.kind == "image" else np.float64)
+        for item in task.observation
+    }
+    return Observation(0, values)

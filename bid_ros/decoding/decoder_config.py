@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.core.settings import Share, settings
+from bid_ros.core.settings import Positive, Share, settings
 from bid_ros.decoding.config import BidConfig, Count, Criterion, Steps
 
 WarmStart = Literal["renoise", "clean"]
@@ -27,6 +27,8 @@ class LeadConfig:
         time_s: time by which the arm is behind a moving target without them, s; see
             ``docs/reference/decoders/bid+lead.md`` for how to measure it.
         filter_s: time constant of the filter of the target's velocity, s.
+        settled: a decision that still goes farther than this along the columns, in their unit (m), says nothing about
+            the target's motion; one that goes nowhere says all.
         columns: columns of an action along which targets move, for example x and y of its position;
             None: the first two.
         low, high: bounds that no shift crosses, one for each column; None: none.
@@ -35,8 +37,9 @@ class LeadConfig:
         DecodingError: a value is outside its range, or there are not as many bounds as columns.
     """
 
-    time_s: Annotated[float, Field(ge=0, le=1)] = 0.2
+    time_s: Annotated[float, Field(ge=0, le=1)] = 0.3
     filter_s: Annotated[float, Field(ge=0.01, le=10)] = 0.45
+    settled: Positive = 0.03
     columns: tuple[Steps, ...] | None = None
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
@@ -87,9 +90,17 @@ class DecoderConfig(Criterion):
                 f"mode_size is {self.mode_size}; valid with {self.samples} samples is at most {self.samples // 2}"
             )
 
-    def bid(self, executed: int, observation_steps: int, delay: int | None = None) -> BidConfig:
-        """Settings of one selection, ``executed`` steps after the previous decision; ``delay`` as in BidConfig."""
-        size = max(1, min(DEFAULT_MODE_SIZE, self.samples // 2)) if self.mode_size is None else self.mode_size
+    def bid(
+        self, executed: int, observation_steps: int, delay: int | None = None, samples: int | None = None
+    ) -> BidConfig:
+        """Settings of one selection, ``executed`` steps after the previous decision; ``delay`` as in BidConfig.
+
+        ``samples``: how many there are, if fewer than the settings say. They may make the mode size smaller.
+        """
+        half = max(1, (self.samples if samples is None else min(samples, self.samples)) // 2)
+        size = DEFAULT_MODE_SIZE if self.mode_size is None else self.mode_size
+        if self.mode_size is None or samples is not None:
+            size = min(size, half)
         shared: dict[str, Any] = {item.name: getattr(self, item.name) for item in fields(Criterion)}
         return BidConfig(**shared, mode_size=size, executed=executed, observation_steps=observation_steps, delay=delay)
 

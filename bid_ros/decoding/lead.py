@@ -2,9 +2,9 @@
 
 A policy that learned from targets at rest aims at where the target was seen. The arm arrives later: after the decision,
 the servo's and the arm's lag, and the time in which the policy closes a distance. So it follows a moving target at a
-constant distance behind. Consecutive decisions show that motion: each one is the previous one, moved by what the target
-moved in between. Their mean difference over the rows that both have is an estimate of the target's velocity. Noise of
-the sampling enters it too, so it is filtered.
+constant distance behind. Consecutive decisions show that motion: once the tool is over its target, each one is the
+previous one, moved by what the target moved in between. On the way there a policy changes its decisions for other
+reasons. So a difference counts the less, the farther the decision still goes.
 """
 
 import math
@@ -75,11 +75,10 @@ class LeadDecoder(RecedingDecoder):
         elif before.executed:
             seconds = before.executed * request.dt_ns * 1e-9
             moved = mean[now : len(before.previous), columns] - before.previous[now:, columns]
-            import os
-            extent = np.linalg.norm(mean[-1, columns] - mean[now, columns])
-            moved = moved * max(0.0, 1.0 - extent / float(os.environ.get("GATE", "0.06")))
+            still_to_go = float(np.linalg.norm(mean[-1, columns] - mean[now, columns]))
+            moved = moved.mean(axis=0) * max(0.0, 1.0 - still_to_go / self._lead.settled)
             kept, known = math.exp(-seconds / self._lead.filter_s), self._velocity
-            self._velocity = (1.0 - kept) * moved.mean(axis=0) / seconds + (0.0 if known is None else kept * known)
+            self._velocity = (1.0 - kept) * moved / seconds + (0.0 if known is None else kept * known)
 
 
 DECODERS: Final[Mapping[str, Builder]] = {

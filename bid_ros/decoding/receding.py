@@ -101,7 +101,7 @@ class RecedingDecoder:
         if not self._selects or strong.shape[0] == 1:
             return 0, None
         previous, executed = overlap or (None, 0)
-        config = self._config.bid(executed, request.observation_steps, self._delay)
+        config = self._config.bid(executed, request.observation_steps, self._delay, len(strong))
         selection = select(strong, weak, previous, config)
         return selection.index, selection
 

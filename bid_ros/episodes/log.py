@@ -70,7 +70,7 @@ class RunLog:
     Attributes:
         task: name.
         decoder: name; of the decisions, once there are some.
-        samples: N strong candidates per decision; those of the last one, once there is one.
+        samples: N strong candidates per decision; the largest of the decisions, once there are some.
         moving: speed of the cup in m/s, 0 = static.
         seed: seed of the first episode.
         hardware: ``twin`` or the name of the robot.
@@ -82,6 +82,7 @@ class RunLog:
         safety_stop: reason of the latched stop that ended the run; empty if none did.
         action_horizon: actions executed per decision; 1 = closed loop.
         system: folder of the system; empty for a rehearsal.
+        drawn: number of decisions with each N. It may shrink when a decision would take too long.
         deciding: decoder of the episode, once it has decided; not in ``run.json``.
     """
 
@@ -99,6 +100,7 @@ class RunLog:
     safety_stop: str = ""
     action_horizon: int = 1
     system: str = ""
+    drawn: dict[int, int] = field(default_factory=dict)
     deciding: str = ""
     _missed_before: int | None = None
     _decoders: dict[str, None] = field(default_factory=dict)
@@ -115,7 +117,8 @@ class RunLog:
     def add_decision(self, decision_ms: float, missed: int, decoder: str, samples: int) -> None:
         """Add one decision. ``missed`` is the counter of the policy node."""
         self._decoders[decoder], self.deciding = None, decoder
-        self.decoder, self.samples = " then ".join(self._decoders), samples
+        self.drawn[samples] = self.drawn.get(samples, 0) + 1
+        self.decoder, self.samples = " then ".join(self._decoders), max(self.drawn)
         self.decision_ms.append(decision_ms)
         if self._missed_before is not None:
             self.missed += missed - self._missed_before
@@ -137,6 +140,7 @@ class RunLog:
             "success_interval_95": [round(low, 4), round(high, 4)],
             "decisions": len(self.decision_ms),
             "missed": self.missed,
+            "samples_drawn": {str(count): number for count, number in sorted(self.drawn.items())},
             "decision_ms": percentiles(self.decision_ms),
             "command_age_ms": {"p50": age["p50"], "p99": age["p99"]},
             "safety_stops": int(bool(self.safety_stop)),

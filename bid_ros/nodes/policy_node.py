@@ -14,11 +14,12 @@ from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
-from bid_ros.decoding import Decoder
+from bid_ros.decoding import Decoder, DecodeRequest
 from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.nodes.convert import chunk_to_message, decision_to_message
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.policy.budget import SampleBudget, decision_costs
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import start_policy
@@ -36,6 +37,9 @@ PARAMETERS = (
     ),
     Parameter("engines", "", "folder of compiled engines; empty: ~/.cache/bid_ros/engines"),
     Parameter("threads", 1, "inference threads", 1, 64),
+    Parameter(
+        "budget_ms", 45.0, "a decision may take this long: N shrinks until it fits; 0 = N stays as it is", 0.0, 1000.0
+    ),
     Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
     Parameter("frame_wait_ms", 65.0, "a decision waits this long for frames; a little over half a period", 0.0, 1000.0),
     Parameter("decision_phase_ms", 5.0, "decisions start this long after each multiple of the period", 0.0, 1000.0),
@@ -70,6 +74,7 @@ class PolicyNode(BidNode):
             self.get_logger().warning,
         )
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"))
+        self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
         self._buffer = ObservationBuffer(self._task)
         self._lock = threading.Condition()
@@ -104,11 +109,14 @@ class PolicyNode(BidNode):
         """Return decisions and misses so far, and latency percentiles of the last hundred decisions."""
         recent = self._durations[-100:]
         values: dict[str, object] = {"decisions": self._sequence, "missed": self._missed, "decoder": self._decoder.name}
+        if self._budget is not None:
+            values["samples"] = self._budget.samples
         if recent:
             values |= {"decision_ms_p50": round(median(recent), 1), "decision_ms_max": round(max(recent), 1)}
         if not self._granted:
             return True, "not granted", values
-        return not self._waiting, self._waiting or "deciding", values
+        problem = self._waiting or (self._budget.shortfall if self._budget is not None else "")
+        return not problem, problem or "deciding", values
 
     def close(self) -> None:
         """End the decision thread."""
@@ -139,6 +147,28 @@ class PolicyNode(BidNode):
             choice["decoder"], self._bundle, self._task, choice["samples"], self.value("action_horizon")
         )
 
+    def _fit(self) -> SampleBudget | None:
+        """Fit N to the budget by a second of trials. None: N is fixed, or the decoder draws a single sample."""
+        task, budget_ms = self._task, self.value("budget_ms")
+        wanted = self._decoder.propose(
+            DecodeRequest(0, task.dt_ns, task.observation_steps, task.horizon, task.action_dim)
+        )
+        self._maker.limit = None
+        if not budget_ms or wanted.strong <= 1 or parse_runtime(self._policy.runtime)[0] in COMPILED:
+            return None
+        budget = SampleBudget(wanted.strong, round(budget_ms * 1e6))
+        weak = wanted.weak > 0 and self._policy.has_weak
+        budget.calibrate(decision_costs(self._policy, task, budget.steps, weak))
+        self._limit(budget)
+        return budget
+
+    def _limit(self, budget: SampleBudget) -> None:
+        """Draw as many samples as the budget says, and say so if they are not all."""
+        if budget.samples != (self._maker.limit or budget.steps[0]):
+            say = self.get_logger().warning if budget.samples < budget.steps[0] else self.get_logger().info
+            say(f"N = {budget.samples} of {budget.steps[0]} fits {self.value('budget_ms'):g} ms a decision")
+        self._maker.limit = budget.samples
+
     def _take_next_decoder(self) -> None:
         """Change the decoder between two episodes: what it warms up takes too long for an arm in motion.
 
@@ -151,6 +181,8 @@ class PolicyNode(BidNode):
         self._decoder, samples = found
         self._maker.use(self._decoder)
         self._policy.warm_up(samples)
+        self.worked()
+        self._budget = self._fit()
         self.worked()
         self.get_logger().info(f"decides from now on: {self._decoder.name}, N = {samples}")
 
@@ -201,6 +233,9 @@ class PolicyNode(BidNode):
             self._maker.reset()
             self._decided_episode = episode
         record = self._maker.decide(observation)
+        took_ns = 0 if record is None else record.encode_ns + record.sample_ns + record.choose_ns
+        if self._budget is not None and record is not None and self._budget.took(took_ns):
+            self._limit(self._budget)
         if record is None or episode != self._episode or not self._may_move():
             return
         self._chunks.publish(chunk_to_message(record.chunk, self._task, self.robot))

@@ -81,6 +81,9 @@ class DecisionMaker:
         seed: seed of the sampling noise. Several numbers are one seed.
         weak: False: do not use the weak policy.
         clock: steady time in ns. It only measures the duration of the parts.
+
+    Attributes:
+        limit: largest number of samples to draw of each policy, whatever the decoder asks for. None: no limit.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class DecisionMaker:
         self._policy, self._decoder, self._task, self._clock = policy, decoder, task, clock
         self._weak = weak and policy.has_weak
         self._sequence = 0
+        self.limit: int | None = None
         self._seed, self._episode = _numbers(seed), 0
         self._rng = np.random.default_rng((*self._seed, 0))
 
@@ -137,11 +141,12 @@ class DecisionMaker:
         proposal = self._decoder.propose(request)
         if proposal.strong == 0:
             return None
-        weak = proposal.weak if self._weak else 0
+        limit = proposal.strong if self.limit is None else self.limit
+        strong, weak = min(proposal.strong, limit), min(proposal.weak, limit) if self._weak else 0
         begin = self._clock()
         encoded = self._policy.encode(observation, weak=weak > 0)
         took_ns = self._clock() - begin
-        return Draft(request, encoded, proposal.strong, weak, self._rng, proposal.start, proposal.start_mode, took_ns)
+        return Draft(request, encoded, strong, weak, self._rng, proposal.start, proposal.start_mode, took_ns)
 
     def finish(self, draft: Draft, strong: Array, weak: Array | None, sample_ns: int = 0) -> DecisionRecord:
         """Choose among the samples of a draft: the second half of :meth:`decide`. Raises as it does.

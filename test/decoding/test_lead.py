@@ -52,6 +52,28 @@ def test_the_velocity_comes_in_with_the_time_constant():
     np.testing.assert_allclose(decoder.velocity, VELOCITY * (1 - np.exp(-0.5 / 0.5)), rtol=1e-6)
 
 
+def test_a_decision_that_still_goes_far_says_nothing_about_the_target():
+    found = {}
+    for length in (0.0, 0.01, 0.02, 0.5):
+        decoder = build_decoder("lead", DecoderConfig(lead=LeadConfig(settled=0.02)))
+        for k in range(60):
+            on_the_way = chunks(k)[:1]
+            on_the_way[0, TO - 1 :, 0] += np.linspace(-length, 0.0, H - TO + 1)
+            decoder.choose(DecodeRequest(k * DT, DT, TO, H, D), on_the_way, None)
+        found[length] = float(np.linalg.norm(decoder.velocity))
+    assert found[0.0] == pytest.approx(np.linalg.norm(VELOCITY), rel=1e-4)
+    assert 0.1 * found[0.0] < found[0.01] < found[0.0] and found[0.02] == found[0.5] == 0.0
+
+
+def test_the_velocity_is_that_of_all_samples():
+    decoder, random = build_decoder("bid+lead", DecoderConfig(samples=N, lead=LeadConfig())), np.random.default_rng(2)
+    offsets = random.normal(0.0, 0.02, (N, 1, D))
+    for k in range(60):
+        samples = chunks(k) + random.permutation(offsets)
+        decoder.choose(DecodeRequest(k * DT, DT, TO, H, D), samples, None)
+    np.testing.assert_allclose(decoder.velocity, VELOCITY, rtol=1e-4)
+
+
 def test_no_shift_crosses_the_bounds_and_what_is_outside_stays():
     inside = LeadConfig(time_s=1.0, columns=(0, 1), low=(0.0, 0.0), high=(0.56, 1.0))
     decoder, samples, choice = decide("lead", inside, decisions=9)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import yaml
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from qos import COMMAND, IMAGE, STATE
 from rcl_interfaces.srv import SetParameters
@@ -62,6 +63,7 @@ class Harness:
                 "runtime": "onnx",
                 # A busy computer delays a decision; that is not what these tests are about.
                 "max_late_ms": 90.0,
+                "budget_ms": 0.0,
                 **parameters,
             },
         )
@@ -130,6 +132,21 @@ def test_decides_ten_times_a_second_while_it_is_granted(bench, root, tmp_path, t
     assert all(after > before for before, after in pairwise(stamps))
     gaps = np.diff(stamps) / 1e9
     assert np.median(gaps) == pytest.approx(0.1, abs=0.02)
+
+
+@pytest.mark.parametrize(("budget_ms", "samples"), [(1000.0, SAMPLES), (0.001, 1)])
+def test_as_many_samples_are_drawn_as_fit_the_budget(bench, root, tmp_path, task, budget_ms, samples):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), budget_ms=budget_ms)
+    said: list[str] = []
+    bench.node.create_subscription(
+        DiagnosticArray, "/diagnostics", lambda message: said.extend(item.message for item in message.status), 10
+    )
+    assert harness.ready()
+    bench.grant("policy")
+    assert harness.until_decisions(3)
+    assert {decision.samples for decision in harness.decisions} == {samples}
+    if samples == 1:
+        assert bench.until(lambda: any("decisions of 1 sample take longer" in text for text in said))
 
 
 def test_a_chunk_carries_the_stamp_of_the_newest_image_and_what_was_selected(bench, root, tmp_path, task):

@@ -109,6 +109,18 @@ def test_episodes_do_not_share_their_noise_nor_depend_on_the_length_of_the_last(
     assert np.abs(np.subtract(second, first[:2])).max() > 1e-4
 
 
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_a_limit_draws_fewer_samples_and_decides_among_them(policy, task, observe, limit):
+    maker = build(policy, task)
+    assert maker.decide(observe(START)).strong.shape[0] == 8
+    maker.limit = limit
+    record = maker.decide(observe(START + STEP))
+    assert record.strong.shape[0] == record.weak.shape[0] == limit
+    assert 0 <= record.choice.index < limit and record.choice.previous is not None
+    maker.limit = None
+    assert maker.decide(observe(START + 2 * STEP)).strong.shape[0] == 8
+
+
 def test_times_are_those_of_the_clock(policy, task, observe):
     ticks = iter([0, 3, 5, 12, 20, 35])
     decoder = build_decoder("bid", DecoderConfig(samples=8))

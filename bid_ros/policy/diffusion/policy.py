@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError, DecodingError, ObservationError
-from bid_ros.core.observation import Observation
+from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
@@ -165,12 +165,7 @@ class DiffusionPolicy:
 
     def warm_up(self, samples: int) -> None:
         """Run every network once, for one sample and for ``samples``, so that no decision has to wait for compiling."""
-        shape = (self._task.observation_steps,)
-        values = {
-            item.name: np.zeros(shape + item.shape, np.uint8 if item.kind == "image" else np.float64)
-            for item in self._task.observation
-        }
-        encoded = self.encode(Observation(0, values))
+        encoded = self.encode(blank_observation(self._task))
         start = self._bundle.action.denormalise(np.zeros((self._task.horizon, self._task.action_dim)))
         modes: set[StartMode] = {"noise"}
         if self._strong.sampler is not None:

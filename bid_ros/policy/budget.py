@@ -1,0 +1,122 @@
+"""Fits the number of samples to the time that a decision may take, on any machine and under any load."""
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.observation import blank_observation
+from bid_ros.core.task import Task
+from bid_ros.policy.base import Policy
+
+FEWEST_OF_SEVERAL: Final = 4  # samples: fewer than these say nothing about modes, so next comes a single one
+WINDOW: Final = 5  # decisions
+LATE: Final = 2  # so many late ones among the last WINDOW take a step down
+PATIENCE: Final = 50  # decisions in time before a step up: 5 s
+LONGEST_PATIENCE: Final = 1600
+REPEATS: Final = 5  # measured decisions of each number of samples
+RESERVE: Final = 0.8  # share of the budget that more samples may be expected to take
+
+
+def ladder(most: int) -> tuple[int, ...]:
+    """Return the numbers of samples to choose from: ``most``, its halves down to 4, and 1."""
+    steps = [most]
+    while steps[-1] // 2 >= FEWEST_OF_SEVERAL:
+        steps.append(steps[-1] // 2)
+    return tuple(steps) if steps[-1] == 1 else (*steps, 1)
+
+
+class SampleBudget:
+    """Says how many samples the next decision draws. One thread only.
+
+    Too many late decisions take a step down at once. A step up needs many decisions in time, and an estimate that the
+    larger number fits. If it did not fit, the next try comes later.
+
+    Args:
+        most: N, the number wanted.
+        budget_ns: time that a decision may take, ns.
+
+    Attributes:
+        samples: number for the next decision.
+
+    Raises:
+        BidError: a value is below 1.
+    """
+
+    def __init__(self, most: int, budget_ns: int) -> None:
+        if most < 1 or budget_ns < 1:
+            raise BidError(f"budget is {most} samples in {budget_ns} ns; valid are whole numbers of at least 1")
+        self.steps, self.samples, self._budget_ns = ladder(most), most, budget_ns
+        self._costs: dict[int, float] = {}
+        self._late: deque[bool] = deque(maxlen=WINDOW)
+        self._longest, self._in_time, self._patience = 0, 0, PATIENCE
+
+    def calibrate(self, costs_ns: Mapping[int, int]) -> None:
+        """Begin with the largest number that fits, by what decisions with each of :attr:`steps` take, in ns."""
+        self._costs = {count: float(cost) for count, cost in costs_ns.items()}
+        fitting = [count for count in self.steps if self._costs[count] <= RESERVE * self._budget_ns]
+        self._take(fitting[0] if fitting else self.steps[-1])
+
+    def took(self, duration_ns: int) -> bool:
+        """Take the duration of a decision. Return whether the number changed."""
+        index = self.steps.index(self.samples)
+        self._late.append(duration_ns > self._budget_ns)
+        if sum(self._late) >= LATE and index + 1 < len(self.steps):
+            self._patience = min(2 * self._patience, LONGEST_PATIENCE)
+            self._take(self.steps[index + 1])
+            return True
+        self._in_time = 0 if self._late[-1] else self._in_time + 1
+        self._longest = max(self._longest, duration_ns) if self._in_time else 0
+        if index == 0 or self._in_time < self._patience:
+            return False
+        more = self.steps[index - 1]
+        if self._longest * self._ratio(more) > RESERVE * self._budget_ns:
+            self._in_time = self._longest = 0
+            return False
+        self._take(more)
+        return True
+
+    @property
+    def shortfall(self) -> str:
+        """One sentence if even the fewest samples do not fit; else empty."""
+        if self.samples != self.steps[-1] or sum(self._late) < LATE:
+            return ""
+        return (
+            f"decisions of {self.samples} sample take longer than their {self._budget_ns / 1e6:.0f} ms; "
+            "use a faster computer, end other programs, or give a bundle with fewer denoising steps (bid distill)"
+        )
+
+    def _ratio(self, more: int) -> float:
+        """Return how much longer a decision takes with more samples: as calibrated, else in proportion."""
+        if more in self._costs and self.samples in self._costs:
+            return self._costs[more] / self._costs[self.samples]
+        return more / self.samples
+
+    def _take(self, samples: int) -> None:
+        self.samples = samples
+        self._late.clear()
+        self._longest = self._in_time = 0
+
+
+def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool) -> dict[int, int]:
+    """Return what encoding and sampling take for each number of samples in ns, the median of :data:`REPEATS`.
+
+    Args:
+        policy: of the task.
+        task: the task.
+        steps: numbers of samples. The first call of each is not counted: a runtime may compile then.
+        weak: whether as many weak samples are drawn.
+    """
+    observation, rng = blank_observation(task), np.random.default_rng(0)
+
+    def once(count: int) -> int:
+        begin = time.monotonic_ns()
+        encoded = policy.encode(observation, weak=weak)
+        policy.sample(encoded, count, count if weak else 0, rng)
+        return time.monotonic_ns() - begin
+
+    return {count: round(median([once(count) for _ in range(1 + REPEATS)][1:])) for count in steps}

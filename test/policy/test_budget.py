@@ -1,0 +1,92 @@
+"""The fit of N to the time of a decision: steps down at once, steps up with patience."""
+
+from itertools import pairwise
+
+import pytest
+
+from bid_ros.core.errors import BidError
+from bid_ros.policy.budget import LATE, PATIENCE, SampleBudget, decision_costs, ladder
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.registry import load_policy
+
+MS = 1_000_000
+COSTS = {16: 20 * MS, 8: 12 * MS, 4: 8 * MS, 1: 5 * MS}
+
+
+def fitted(factor=1.0, budget_ms=30):
+    budget = SampleBudget(16, budget_ms * MS)
+    budget.calibrate({count: round(factor * cost) for count, cost in COSTS.items()})
+    return budget
+
+
+def run(budget, factor, decisions):
+    """Decide on a machine that takes ``factor`` times the costs; return N of each decision."""
+    drawn = []
+    for _ in range(decisions):
+        drawn.append(budget.samples)
+        budget.took(round(factor * COSTS[budget.samples]))
+    return drawn
+
+
+@pytest.mark.parametrize(("most", "steps"), [(16, (16, 8, 4, 1)), (24, (24, 12, 6, 1)), (5, (5, 1)), (1, (1,))])
+def test_the_numbers_to_choose_from(most, steps):
+    assert ladder(most) == steps
+
+
+@pytest.mark.parametrize(("factor", "samples"), [(1.0, 16), (1.5, 8), (2.5, 4), (4.0, 1), (50.0, 1)])
+def test_calibration_takes_the_largest_number_that_fits(factor, samples):
+    assert fitted(factor).samples == samples
+
+
+def test_all_samples_are_drawn_while_decisions_are_in_time():
+    assert set(run(fitted(), 1.0, 500)) == {16}
+
+
+def test_late_decisions_take_steps_down_until_they_fit():
+    drawn = run(fitted(), 3.0, 40)
+    assert drawn[:LATE] == [16] * LATE and drawn[-1] == 4
+    assert sum(3.0 * COSTS[count] > 30 * MS for count in drawn) == 2 * LATE
+
+
+def test_one_late_decision_changes_nothing():
+    budget = fitted()
+    assert not budget.took(90 * MS) and set(run(budget, 1.0, 20)) == {16}
+
+
+def test_the_number_comes_back_when_the_load_is_gone():
+    budget = fitted()
+    run(budget, 3.0, 10)
+    assert budget.samples == 4
+    drawn = run(budget, 1.0, 12 * PATIENCE)
+    assert drawn[0] == 4 and drawn[-1] == 16
+
+
+def test_a_number_that_did_not_fit_is_tried_ever_more_rarely():
+    drawn = run(fitted(), 1.4, 4000)  # 16 take 28 of 30 ms: expected above the reserve, so it stays
+    assert set(drawn) == {16}
+    budget = SampleBudget(16, 30 * MS)  # without calibration a step up is a guess
+    tries = []
+    for decision in range(6000):
+        late = budget.samples == 16
+        tries += [decision] if late and (not tries or decision > tries[-1] + LATE) else []
+        budget.took(40 * MS if late else 5 * MS)
+    pauses = [later - earlier for earlier, later in pairwise(tries)]
+    assert len(pauses) >= 4 and all(later >= 1.5 * earlier for earlier, later in pairwise(pauses[:-1]))
+
+
+def test_a_computer_that_is_too_slow_is_told_in_one_sentence():
+    budget = fitted(50.0)
+    assert budget.shortfall == ""
+    run(budget, 50.0, 3)
+    assert budget.shortfall.startswith("decisions of 1 sample take longer than their 30 ms; use a faster computer")
+
+
+@pytest.mark.parametrize("values", [(0, MS), (16, 0)])
+def test_bad_values_are_refused(values):
+    with pytest.raises(BidError, match="valid are whole numbers of at least 1"):
+        SampleBudget(*values)
+
+
+def test_costs_are_measured_for_every_number(task, tiny):
+    costs = decision_costs(load_policy(load_bundle(tiny, task), task, "onnx"), task, (8, 4, 1), weak=True)
+    assert list(costs) == [8, 4, 1] and min(costs.values()) > 0
