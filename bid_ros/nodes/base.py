@@ -16,13 +16,14 @@ from rclpy.signals import SignalHandlerOptions
 
 from bid_msgs.msg import Heartbeat
 from bid_ros.core.checks import check_range
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
 from bid_ros.nodes.convert import header
 from bid_ros.nodes.executor import LeanExecutor
 from bid_ros.nodes.pulse import Pulse
-from bid_ros.nodes.topics import message_type, profile
+from bid_ros.nodes.topics import CountingPublisher, message_type, profile
 from bid_ros.system.ending import Ending
 from bid_ros.system.priority import raise_priority
 
@@ -173,7 +174,8 @@ class BidNode(Node):
     def advertise(self, name: str, topic: Topic | None = None) -> Any:
         """Return a publisher. Type and quality of service are those of ``topic``, by default the one of this name."""
         topic = topic or TOPICS[name]
-        return self.create_publisher(message_type(topic.type_name), name, profile(topic.qos))
+        kind, qos = message_type(topic.type_name), profile(topic.qos)
+        return self.create_publisher(kind, name, qos, publisher_class=CountingPublisher)
 
     def subscribe(self, name: str, callback: Callable[[Any], None], topic: Topic | None = None) -> None:
         """Subscribe as :meth:`advertise`. Messages of another robot are refused with a warning, without a callback."""
@@ -261,9 +263,17 @@ class BidNode(Node):
             name=f"bid_ros: {self.get_fully_qualified_name()[1:]}",
             message=summary,
             hardware_id=self.robot,
-            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+            values=[KeyValue(key=key, value=str(value)) for key, value in {**values, **self._counted()}.items()],
         )
         self._diagnostics_publisher.publish(DiagnosticArray(header=header(self.now_ns()), status=[status]))
+
+    def _counted(self) -> dict[str, object]:
+        """Return messages since the start, and the CPU time in s that the executor took itself, in its thread."""
+        sent = sum(getattr(publisher, "sent", 0) for publisher in self.publishers)
+        if not isinstance(self.executor, LeanExecutor):
+            return {"messages out": sent}
+        own_s = (time.thread_time_ns() - self.executor.callbacks_ns) / NANOSECONDS
+        return {"messages in": self.executor.messages, "messages out": sent, "executor s": f"{own_s:.3f}"}
 
 
 def run_node(factory: Callable[..., BidNode]) -> NoReturn:

@@ -1,6 +1,7 @@
 """The executor of a node: it serves topics and timers from a wait set that it keeps."""
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any, Final
 
@@ -25,10 +26,15 @@ class LeanExecutor(SingleThreadedExecutor):
 
     It serves nodes whose callbacks are plain functions in one callback group. A guard condition only ends the wait. It
     uses internals of Jazzy's rclpy (7.1).
+
+    Attributes:
+        messages: how many it has called back for.
+        callbacks_ns: CPU time of those callbacks, and of the timers', ns.
     """
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
+        self.messages = self.callbacks_ns = 0
         self._tasks: list[Any] = []
         self._cb_iter: Any = None  # the base class goes through what is ready with this generator
         self._changed = True
@@ -63,16 +69,22 @@ class LeanExecutor(SingleThreadedExecutor):
             timer = self._found["timer"][pointer]
             if timer.handle.is_timer_ready():
                 timer.handle.call_timer()
-                timer.callback()
+                self._call(timer.callback)
         for pointer in self._wait_set.get_ready_entities("subscription"):
             subscription = self._found["subscription"][pointer]
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
             if taken is not None:
-                subscription.callback(taken[0])
+                self.messages += 1
+                self._call(subscription.callback, taken[0])
         if any(self._wait_set.get_ready_entities(kind) for kind in ("service", "client")):
             self._serve_rare()
         # Whoever wakes an executor may have changed something.
         self._changed = self._changed or bool(self._wait_set.get_ready_entities("guard_condition"))
+
+    def _call(self, callback: Callable[..., object], *arguments: Any) -> None:
+        begun = time.thread_time_ns()
+        callback(*arguments)
+        self.callbacks_ns += time.thread_time_ns() - begun
 
     def _serve_rare(self) -> None:
         """Call back everything that is ready: a service, which comes last, does not wait until no message is left."""
