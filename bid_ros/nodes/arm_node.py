@@ -40,6 +40,7 @@ PARAMETERS = (
     Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node; then a latched stop", 0.1, 2.0),
 )
 STALLED_S = 0.1  # s without a set-point, after which the arm node gives no heartbeat
+HEED_S = 0.02  # s between two looks at the heartbeats that have come; their ages count from their arrival
 REST_S = 1.0  # s in which the servo brakes to rest from any speed that a task allows
 
 
@@ -73,7 +74,8 @@ class ArmNode(BidNode):
 
     def begin(self) -> None:
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
-        self.subscribe(topics.HEARTBEAT, self._on_heartbeat)
+        self.subscribe(topics.HEARTBEAT, self._on_heartbeat, patient=True)
+        self.create_timer(HEED_S, lambda: None)
         self._wait_for_company(time.monotonic() + self.value("company_wait_s"))
         if self.ended:  # nothing is connected for a run that ends
             return
@@ -154,7 +156,7 @@ class ArmNode(BidNode):
     def _on_heartbeat(self, message: Heartbeat) -> None:
         with self._lock:
             if message.node in self._watched:
-                self._deadlines.beat(message.node, time.monotonic_ns())
+                self._deadlines.beat(message.node, self.arrived_ns())
 
     def _on_reset(self, _: Trigger.Request) -> tuple[bool, str]:
         with self._lock:

@@ -28,6 +28,7 @@ from bid_ros.system.ending import Ending
 from bid_ros.system.priority import raise_priority
 
 WORK_PERIOD_S, WORK_LIMIT_S = 0.05, 0.2  # of the executor, which is the work of most nodes
+PATIENT_DEPTH = 50  # messages of a topic that may wait for a timer
 LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
 # Steps of niceness. Nodes on the way of a set-point to the robot must not wait for nodes that compute, and must not
 # mistake their own delay for the silence of others. A twin stands for hardware, which no load slows down.
@@ -177,8 +178,16 @@ class BidNode(Node):
         kind, qos = message_type(topic.type_name), profile(topic.qos)
         return self.create_publisher(kind, name, qos, publisher_class=CountingPublisher)
 
-    def subscribe(self, name: str, callback: Callable[[Any], None], topic: Topic | None = None) -> None:
-        """Subscribe as :meth:`advertise`. Messages of another robot are refused with a warning, without a callback."""
+    def subscribe(
+        self, name: str, callback: Callable[[Any], None], topic: Topic | None = None, patient: bool = False
+    ) -> None:
+        """Subscribe as :meth:`advertise`. Messages of another robot are refused with a warning, without a callback.
+
+        Args:
+            name, topic: as :meth:`advertise`.
+            callback: takes each message.
+            patient: its messages may wait until a timer of this node is due.
+        """
         topic = topic or TOPICS[name]
 
         def refuse_foreign(message: Any) -> None:
@@ -189,7 +198,21 @@ class BidNode(Node):
             problem = f"refused messages on {name} of robot '{robot}'; valid is '{self.robot}', the one of this system"
             self.get_logger().warning(problem, throttle_duration_sec=5.0)
 
-        self.create_subscription(message_type(topic.type_name), name, refuse_foreign, profile(topic.qos))
+        self.listen(name, refuse_foreign, topic, patient)
+
+    def listen(
+        self, name: str, callback: Callable[[Any], None], topic: Topic, patient: bool = False, raw: bool = False
+    ) -> None:
+        """Subscribe as :meth:`subscribe`, to messages of every robot. ``raw``: the callback gets serialised ones."""
+        # Those that wait need room, and so do those that come while a busy computer lets this node wait.
+        qos = profile(topic.qos, max(PATIENT_DEPTH, topic.qos.depth) if patient else None)
+        subscription = self.create_subscription(message_type(topic.type_name), name, callback, qos, raw=raw)
+        subscription.patient = patient
+
+    def arrived_ns(self) -> int:
+        """Steady time in ns at which the message arrived whose callback runs, in the executor's thread."""
+        executor = self.executor
+        return executor.arrived_ns if isinstance(executor, LeanExecutor) else time.monotonic_ns()
 
     def serve(self, kind: Any, name: str, work: Callable[[Any], tuple[bool, str]]) -> None:
         """Offer a service. ``work`` takes a request and returns ``success`` and ``message`` of the response."""

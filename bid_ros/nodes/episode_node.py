@@ -56,8 +56,8 @@ class EpisodeNode(SequenceNode):
         )
         self._events = self.advertise(EPISODE_EVENT)
         self._missing = {name for name in self.value("nodes") if name}
-        self.subscribe(HEARTBEAT, lambda message: self._missing.discard(message.node))
-        self.subscribe(DECISION, self._on_decision)
+        self.subscribe(HEARTBEAT, lambda message: self._missing.discard(message.node), patient=True)
+        self.subscribe(DECISION, self._on_decision, patient=True)
         self._operator = TwinOperator(self, self.task) if self.value("twin") else RobotOperator(self, self.task)
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
 

@@ -56,9 +56,9 @@ class SafetyNode(BidNode):
         for source in PRIORITY:
             self.subscribe(chunk_topic(source), partial(self._on_chunk, source))
         self._grants = subscribe_grants(self, self._on_grant)
-        self.subscribe(TOOL_POSE, self._on_pose)
-        self.subscribe(ARM_STATUS, self._on_status)
-        self.subscribe(HEARTBEAT, self._on_heartbeat)
+        self.subscribe(TOOL_POSE, self._on_pose, patient=True)
+        self.subscribe(ARM_STATUS, self._on_status, patient=True)
+        self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
         self.serve(Trigger, SAFETY_RESET, self._on_reset)
         self.create_timer(0.02, self._tick)
         self.create_timer(0.1, self._publish_state)
@@ -70,7 +70,7 @@ class SafetyNode(BidNode):
         return not stopped, summary, {"forwarded": self._forwarded, "refused": self._refused}
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
-        self._watchdog.beat(message.node, time.monotonic_ns())
+        self._watchdog.beat(message.node, self.arrived_ns())
 
     def _on_grant(self) -> None:
         now = time.monotonic_ns()
@@ -80,7 +80,7 @@ class SafetyNode(BidNode):
                 self._arbiter.release(source)
 
     def _on_pose(self, message: PoseStamped) -> None:
-        self._tool = (time.monotonic_ns(), pose_arrays(message.pose)[0])
+        self._tool = (self.arrived_ns(), pose_arrays(message.pose)[0])
 
     def _on_status(self, message: ArmStatus) -> None:
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
