@@ -22,7 +22,7 @@ from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
 from bid_ros.nodes.convert import header
 from bid_ros.nodes.executor import LeanExecutor
-from bid_ros.nodes.pulse import Pulse
+from bid_ros.nodes.pulse import PERIOD_S, Pulse
 from bid_ros.nodes.topics import CountingPublisher, message_type, profile
 from bid_ros.system.ending import Ending
 from bid_ros.system.priority import raise_priority
@@ -88,6 +88,7 @@ class BidNode(Node):
 
     Attributes:
         outlives: topics. When asked to end, the node waits until nobody publishes them any more, 3 s at most.
+        heartbeat_s: s between two heartbeats. No other node can have a short deadline for a node whose period is long.
         changeable: names of the parameters that may be set while the node runs; :meth:`change` takes them.
         ended: whether the node was asked to end, or ends by itself.
         worked: call it at each step of the node's work. :class:`bid_ros.nodes.pulse.Pulse` tells what for.
@@ -106,6 +107,7 @@ class BidNode(Node):
     """
 
     outlives: Sequence[str] = ()
+    heartbeat_s: float = PERIOD_S
     changeable: Sequence[str] = ()
 
     def __init__(
@@ -143,7 +145,8 @@ class BidNode(Node):
         self._beats = 0
         self._heartbeat_publisher = self.advertise(HEARTBEAT)
         self._diagnostics_publisher = self.advertise(DIAGNOSTICS)
-        self.pulse = Pulse(self._send_heartbeat, WORK_LIMIT_S if work_limit_s is None else work_limit_s)
+        limit_s = WORK_LIMIT_S if work_limit_s is None else work_limit_s
+        self.pulse = Pulse(self._send_heartbeat, limit_s, self.heartbeat_s)
         self.worked = self.pulse.worked
         if work_limit_s is None:
             self.create_timer(WORK_PERIOD_S, self.worked)
@@ -179,14 +182,23 @@ class BidNode(Node):
         return self.create_publisher(kind, name, qos, publisher_class=CountingPublisher)
 
     def subscribe(
-        self, name: str, callback: Callable[[Any], None], topic: Topic | None = None, patient: bool = False
-    ) -> None:
+        self,
+        name: str,
+        callback: Callable[[Any], None],
+        topic: Topic | None = None,
+        patient: bool = False,
+        newest: bool = False,
+    ) -> Any:
         """Subscribe as :meth:`advertise`. Messages of another robot are refused with a warning, without a callback.
 
         Args:
             name, topic: as :meth:`advertise`.
             callback: takes each message.
             patient: its messages may wait until a timer of this node is due.
+            newest: it is patient, and only the newest of those that wait counts.
+
+        Returns:
+            The subscription.
         """
         topic = topic or TOPICS[name]
 
@@ -198,16 +210,30 @@ class BidNode(Node):
             problem = f"refused messages on {name} of robot '{robot}'; valid is '{self.robot}', the one of this system"
             self.get_logger().warning(problem, throttle_duration_sec=5.0)
 
-        self.listen(name, refuse_foreign, topic, patient)
+        return self.listen(name, refuse_foreign, topic, patient or newest, depth=1 if newest else None)
 
     def listen(
-        self, name: str, callback: Callable[[Any], None], topic: Topic, patient: bool = False, raw: bool = False
-    ) -> None:
-        """Subscribe as :meth:`subscribe`, to messages of every robot. ``raw``: the callback gets serialised ones."""
-        # Those that wait need room, and so do those that come while a busy computer lets this node wait.
-        qos = profile(topic.qos, max(PATIENT_DEPTH, topic.qos.depth) if patient else None)
-        subscription = self.create_subscription(message_type(topic.type_name), name, callback, qos, raw=raw)
+        self,
+        name: str,
+        callback: Callable[[Any], None],
+        topic: Topic,
+        patient: bool = False,
+        raw: bool = False,
+        depth: int | None = None,
+    ) -> Any:
+        """Subscribe as :meth:`subscribe`, to messages of every robot.
+
+        Args:
+            name, callback, topic, patient: as :meth:`subscribe`.
+            raw: the callback gets serialised messages.
+            depth: how many may wait; by default enough for the pauses of a busy computer.
+        """
+        if patient and depth is None:
+            depth = max(PATIENT_DEPTH, topic.qos.depth)
+        kind, qos = message_type(topic.type_name), profile(topic.qos, depth)
+        subscription = self.create_subscription(kind, name, callback, qos, raw=raw)
         subscription.patient = patient
+        return subscription
 
     def arrived_ns(self) -> int:
         """Steady time in ns at which the message arrived whose callback runs, in the executor's thread."""

@@ -10,6 +10,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, recorded_topics
 from bid_ros.nodes.base import BidNode, Parameter
+from bid_ros.nodes.pulse import RARE_S
 from bid_ros.nodes.topics import message_type
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.writer import BagWriter
@@ -25,6 +26,7 @@ class RecorderNode(BidNode):
     """Subscribes to serialised messages, so recording needs no decoding. It also records the end of episode and arm."""
 
     outlives = (EPISODE_EVENT, ARM_STATUS)
+    heartbeat_s = RARE_S
 
     def __init__(self) -> None:
         super().__init__("recorder", PARAMETERS, sim_time=True)
@@ -66,12 +68,13 @@ class RecorderNode(BidNode):
 
     def _take(self, writer: BagWriter, topic: str, data: bytes) -> None:
         now = self.now_ns()
-        arrived = now - (time.monotonic_ns() - self.arrived_ns())
+        # Simulated time has a pace of its own, so nobody knows what it was when the message arrived.
+        age = 0 if self.get_clock().ros_time_is_active else time.monotonic_ns() - self.arrived_ns()
         self._problem = "" if now else NO_TIME
         if not now:
             return
         try:
-            writer.write(topic, max(0, arrived), data)
+            writer.write(topic, now - age, data)
         except RecordingError as error:
             self._problem = str(error)
             self.get_logger().error(self._problem, throttle_duration_sec=5.0)

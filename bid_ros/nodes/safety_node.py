@@ -56,8 +56,8 @@ class SafetyNode(BidNode):
         for source in PRIORITY:
             self.subscribe(chunk_topic(source), partial(self._on_chunk, source))
         self._grants = subscribe_grants(self, self._on_grant)
-        self.subscribe(TOOL_POSE, self._on_pose, patient=True)
-        self.subscribe(ARM_STATUS, self._on_status, patient=True)
+        self.subscribe(TOOL_POSE, self._on_pose, newest=True)
+        self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
         self.serve(Trigger, SAFETY_RESET, self._on_reset)
         self.create_timer(0.02, self._tick)

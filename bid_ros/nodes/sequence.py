@@ -49,8 +49,8 @@ class SequenceNode(BidNode):
         self._granted: tuple[str, ...] = ()
         self._granted_at = 0.0
         self._grants_sent = 0
-        self.subscribe(ARM_STATUS, self.on_status, patient=True)
-        self.subscribe(TOOL_POSE, self._on_tool, patient=True)
+        self.subscribe(ARM_STATUS, self.on_status, newest=True)
+        self.subscribe(TOOL_POSE, self._on_tool, newest=True)
         self.subscribe(SAFETY_STATE, self._on_safety, patient=True)
 
     def wait(

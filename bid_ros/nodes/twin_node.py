@@ -12,6 +12,7 @@ from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, SCENES, TWIN_RESET, TWIN_SCENE, body_topic
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.convert import header, pose_stamped
+from bid_ros.nodes.pulse import RARE_S
 from bid_ros.system.priority import raise_priority
 from bid_ros.tasks.twins import build_twin
 
@@ -26,6 +27,7 @@ class TwinNode(BidNode):
     """The simulated robot and scene. A real system has no such node. It ends after the arm node."""
 
     outlives = (ARM_STATUS,)
+    heartbeat_s = RARE_S
 
     def __init__(self) -> None:
         super().__init__("twin", PARAMETERS)
