@@ -194,7 +194,7 @@ class BidNode(Node):
         Args:
             name, topic: as :meth:`advertise`.
             callback: takes each message.
-            patient: its messages may wait until a timer of this node is due.
+            patient: its messages may wait until a timer or another message wakes this node.
             newest: it is patient, and only the newest of those that wait counts.
 
         Returns:

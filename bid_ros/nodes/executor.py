@@ -24,8 +24,8 @@ class LeanExecutor(SingleThreadedExecutor):
     when an entity is added or removed. Services, clients and tasks are rare: the base class handles them as soon as
     they are ready, and event handlers once a second.
 
-    A subscription with a true attribute ``patient`` wakes nobody. Its messages are taken together when a timer is due,
-    before the timer is called back, so that it judges by the newest.
+    A subscription with a true attribute ``patient`` wakes nobody. Its messages are taken together when a timer or
+    another message wakes this class, and before those are called back, so that they judge by the newest.
 
     It serves nodes whose callbacks are plain functions in one callback group. A guard condition only ends the wait. It
     uses internals of Jazzy's rclpy (7.1).
@@ -71,10 +71,9 @@ class LeanExecutor(SingleThreadedExecutor):
         if self._changed:
             self._collect()
         self._wait(round(NANOSECONDS * (EVERYTHING_S if timeout_sec is None else timeout_sec)))
-        timers = [self._found["timer"][pointer] for pointer in self._wait_set.get_ready_entities("timer")]
-        if timers:
-            self._serve_patient()
-        for timer in timers:
+        self._serve_patient()
+        for pointer in self._wait_set.get_ready_entities("timer"):
+            timer = self._found["timer"][pointer]
             if timer.handle.is_timer_ready():
                 timer.handle.call_timer()
                 self._call(timer.callback)
@@ -118,6 +117,8 @@ class LeanExecutor(SingleThreadedExecutor):
 
     def _serve_rare(self) -> None:
         """Call back everything that is ready: a service, which comes last, does not wait until no message is left."""
+        if self._changed:
+            self._collect()
         self._serve_patient()
         self._changed = True  # the base class may take the news of a change
         self._cb_iter = None  # an earlier turn may have ended with an exception
@@ -126,6 +127,7 @@ class LeanExecutor(SingleThreadedExecutor):
             super().spin_once(timeout_sec=0)
         with self._tasks_lock:
             self._tasks = [item for item in self._tasks if not item[0].done()]
+        self._emptied_ns = time.monotonic_ns()  # patient messages taken just now have arrived before the next ones
 
     def _collect(self) -> None:
         """Collect all entities. While they are in use, another thread that destroys one waits for the next time."""

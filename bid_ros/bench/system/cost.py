@@ -26,7 +26,7 @@ class Cost:
         executor: CPU time of the executor itself, outside callbacks, in % of the node's.
         messages_in, messages_out: messages a second.
         waits, preemptions: voluntary and involuntary context switches a second.
-        memory_mb: memory at the end, MB.
+        memory_mb: most memory, MB.
     """
 
     cpu: float

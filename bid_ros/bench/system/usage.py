@@ -21,7 +21,7 @@ class Usage:
         cpu_s: CPU time, s.
         middleware_s: share of it in the threads of Fast DDS, s.
         waits, preemptions: voluntary and involuntary context switches.
-        memory_mb: memory in use now, MB; shared pages count.
+        memory_mb: memory in use, MB; shared pages count.
     """
 
     cpu_s: float = 0.0

@@ -25,9 +25,10 @@ class Course:
     values: list[tuple[float, ...]] = field(default_factory=list)
 
     def add(self, stamp_ns: int, values: tuple[float, ...]) -> None:
-        """Append a look."""
+        """Append a look. No counter falls: a process that ends loses those of its threads first."""
+        before = self.values[-1] if self.values else values
         self.stamps_ns.append(stamp_ns)
-        self.values.append(values)
+        self.values.append(tuple(map(max, before, values)))
 
     def at(self, stamp_ns: int) -> tuple[float, ...]:
         """Return the counters at a time, linear between two looks."""

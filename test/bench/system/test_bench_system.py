@@ -81,6 +81,13 @@ def test_a_watch_follows_what_it_is_told_of(burner):
     assert course.at(course.stamps_ns[-1]) == course.values[-1]
 
 
+def test_no_counter_falls_when_threads_end():
+    course = Course()
+    for stamp, values in enumerate([(1.0, 5.0), (2.0, 0.0), (3.0, 6.0)]):
+        course.add(stamp, values)
+    assert course.values == [(1.0, 5.0), (2.0, 5.0), (3.0, 6.0)]
+
+
 def test_costs_are_those_between_the_first_preparation_and_the_last_end(tmp_path):
     events = [(EpisodeEvent.PREPARE, 10), (EpisodeEvent.START, 12), (EpisodeEvent.END, 14), (EpisodeEvent.PREPARE, 15)]
     events.append((EpisodeEvent.END, 20))
