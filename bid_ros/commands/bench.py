@@ -1,4 +1,4 @@
-"""``bid bench``: compare decoders in simulation, and the time of a decision with that of others."""
+"""``bid bench``: compare decoders, time decisions, and measure what a system costs."""
 
 import argparse
 import json
@@ -10,6 +10,7 @@ from typing import Any, Final
 from bid_ros.commands.arguments import add_list
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.commands.bench_peers import add_peers_parser
+from bid_ros.commands.bench_system import add_system_parser
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import load_task
@@ -23,13 +24,14 @@ def add_parser(verbs: Any) -> None:
     """Add ``bench`` and its parts."""
     bench = verbs.add_parser(
         "bench",
-        help="measure decoders in simulation",
-        description="Measure what a decoder does to success, smoothness and latency.",
+        help="measure decoders in simulation, and what a system costs",
+        description="Measure what a decoder does to success, smoothness and latency, and what each node costs.",
     )
     parts = bench.add_subparsers(title="benches", dest="bench", required=True, metavar="BENCH")
     _add_pusht(parts)
     add_diagnostic_parser(parts)
     add_peers_parser(parts)
+    add_system_parser(parts)
     data = parts.add_parser("data", help="turn the human demonstrations of Push-T into a data set")
     data.add_argument("file", help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023)")
     data.add_argument("--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")

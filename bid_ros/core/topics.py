@@ -99,13 +99,13 @@ EPISODE_OUTCOME: Final = "episode/outcome"
 
 LONGEST_NAMESPACE: Final = 100  # ROS allows 245 for a namespace and a topic together
 
-FEATURE_TOPICS: Final[dict[str, str]] = {
-    "tool_position": TOOL_POSE,
-    "tool_rotation": TOOL_POSE,
-    "gripper_width": ARM_STATUS,
-    "joint_positions": JOINT_STATES,
-}
+FEATURE_TOPICS: Final = dict.fromkeys(
+    ("tool_position", "tool_rotation", "gripper_width", "joint_positions"), ARM_STATUS
+)
 """The topic of each observed vector. Images come from :func:`camera_topic`."""
+
+OLDER_TOPICS: Final = {"tool_position": TOOL_POSE, "tool_rotation": TOOL_POSE, "joint_positions": JOINT_STATES}
+"""The same in bags of an earlier version, whose arm status says less."""
 
 
 def check_namespace(namespace: str) -> str:
@@ -138,8 +138,12 @@ def camera_info_topic(name: str) -> str:
     return f"camera/{name}/camera_info"
 
 
-def feature_topic(feature: Feature) -> str:
+def feature_topic(feature: Feature, older: bool = False) -> str:
     """Return the topic that delivers an observation feature.
+
+    Args:
+        feature: of the task.
+        older: the topic in a bag whose arm status says neither pose nor joints.
 
     Raises:
         TaskError: no topic is known for a vector of this name.
@@ -150,7 +154,7 @@ def feature_topic(feature: Feature) -> str:
         return feature.topic
     if feature.name not in FEATURE_TOPICS:
         raise TaskError(f"no topic delivers observation '{feature.name}'; valid are {', '.join(FEATURE_TOPICS)}")
-    return FEATURE_TOPICS[feature.name]
+    return (OLDER_TOPICS if older else {}).get(feature.name, FEATURE_TOPICS[feature.name])
 
 
 def recorded_topics(task: Task) -> dict[str, Topic]:

@@ -15,6 +15,7 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.control.servo import ChunkServo, ServoConfig, ServoMode, ServoOutput
 from bid_ros.core import topics
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError
 from bid_ros.core.schedule import PeriodicThread, Tick
@@ -36,10 +37,12 @@ PARAMETERS = (
     Parameter("rate_hz", 100, "set-points streamed a second", 100, 1000),
     Parameter("lookahead_s", 0.0, "chunks are sampled this long ahead of now, for the lag of the arm", 0.0, 0.3),
     Parameter("publish_every", 2, "publish the state every n-th set-point", 1, 100),
+    Parameter("standard_rate_hz", 10, "joint states, tool poses and transforms a second, at most", 1, 1000),
     Parameter("required", ["policy", "safety"], "nodes whose heartbeat the arm waits for and watches"),
     Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node; then a latched stop", 0.1, 2.0),
 )
 STALLED_S = 0.1  # s without a set-point, after which the arm node gives no heartbeat
+HEED_S = 0.02  # s between two looks at the heartbeats that have come; their ages count from their arrival
 REST_S = 1.0  # s in which the servo brakes to rest from any speed that a task allows
 
 
@@ -63,7 +66,7 @@ class ArmNode(BidNode):
         self._commanded = False
         self._last_gripper: float = float("nan")
         self._due = False
-        self._told, self._told_ns = (ArmStatus.HOLDING, ""), 0
+        self._told, self._told_ns, self._standard_ns = (ArmStatus.HOLDING, ""), 0, 0
         self._joint_states = self.advertise(topics.JOINT_STATES)
         self._tool_poses = self.advertise(topics.TOOL_POSE)
         self._statuses = self.advertise(topics.ARM_STATUS)
@@ -73,7 +76,8 @@ class ArmNode(BidNode):
 
     def begin(self) -> None:
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
-        self.subscribe(topics.HEARTBEAT, self._on_heartbeat)
+        self.subscribe(topics.HEARTBEAT, self._on_heartbeat, patient=True)
+        self.create_timer(HEED_S, lambda: None)
         self._wait_for_company(time.monotonic() + self.value("company_wait_s"))
         if self.ended:  # nothing is connected for a run that ends
             return
@@ -154,7 +158,7 @@ class ArmNode(BidNode):
     def _on_heartbeat(self, message: Heartbeat) -> None:
         with self._lock:
             if message.node in self._watched:
-                self._deadlines.beat(message.node, time.monotonic_ns())
+                self._deadlines.beat(message.node, self.arrived_ns())
 
     def _on_reset(self, _: Trigger.Request) -> tuple[bool, str]:
         with self._lock:
@@ -235,13 +239,16 @@ class ArmNode(BidNode):
         told, told_ns = (status.mode, status.reason), state.stamp_ns
         new, changed = told_ns > self._told_ns, told != self._told
         self._told, self._told_ns = told, told_ns
-        if new:
-            self._publish_measured(state)
         if new or changed or self._fault:  # a robot that is silent is told of too
             self._statuses.publish(status)
+        # Stamps jitter by the period of the robot's reader.
+        if new and told_ns - self._standard_ns > 0.9 * NANOSECONDS / self.value("standard_rate_hz"):
+            self._standard_ns = told_ns
+            self._publish_standard(state)
         return new or changed or bool(self._fault)
 
-    def _publish_measured(self, state: ArmState) -> None:
+    def _publish_standard(self, state: ArmState) -> None:
+        """Publish the measurements once more, in the messages of ROS."""
         frame, stamp = self._task.base_frame, state.stamp_ns
         pose = state.tool_position, state.tool_quaternion
         self._tool_poses.publish(convert.pose_stamped(stamp, frame, *pose))
@@ -259,6 +266,8 @@ class ArmNode(BidNode):
             source=output.source,
             sequence=output.sequence,
             command_age=output.command_age_s,
+            tool=convert.pose_message(state.tool_position, state.tool_quaternion),
+            joint_positions=convert.float64_array(state.joint_positions),
             gripper_width=state.gripper_width,
             gripper_busy=state.gripper_busy,
             reference=convert.pose_message(setpoint.position, setpoint.quaternion),

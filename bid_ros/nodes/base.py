@@ -16,17 +16,19 @@ from rclpy.signals import SignalHandlerOptions
 
 from bid_msgs.msg import Heartbeat
 from bid_ros.core.checks import check_range
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
 from bid_ros.nodes.convert import header
 from bid_ros.nodes.executor import LeanExecutor
-from bid_ros.nodes.pulse import Pulse
-from bid_ros.nodes.topics import message_type, profile
+from bid_ros.nodes.pulse import PERIOD_S, Pulse
+from bid_ros.nodes.topics import CountingPublisher, message_type, profile
 from bid_ros.system.ending import Ending
 from bid_ros.system.priority import raise_priority
 
 WORK_PERIOD_S, WORK_LIMIT_S = 0.05, 0.2  # of the executor, which is the work of most nodes
+PATIENT_DEPTH = 50  # messages of a topic that may wait for a timer
 LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
 # Steps of niceness. Nodes on the way of a set-point to the robot must not wait for nodes that compute, and must not
 # mistake their own delay for the silence of others. A twin stands for hardware, which no load slows down.
@@ -86,6 +88,7 @@ class BidNode(Node):
 
     Attributes:
         outlives: topics. When asked to end, the node waits until nobody publishes them any more, 3 s at most.
+        heartbeat_s: s between two heartbeats. No other node can have a short deadline for a node whose period is long.
         changeable: names of the parameters that may be set while the node runs; :meth:`change` takes them.
         ended: whether the node was asked to end, or ends by itself.
         worked: call it at each step of the node's work. :class:`bid_ros.nodes.pulse.Pulse` tells what for.
@@ -104,6 +107,7 @@ class BidNode(Node):
     """
 
     outlives: Sequence[str] = ()
+    heartbeat_s: float = PERIOD_S
     changeable: Sequence[str] = ()
 
     def __init__(
@@ -141,7 +145,8 @@ class BidNode(Node):
         self._beats = 0
         self._heartbeat_publisher = self.advertise(HEARTBEAT)
         self._diagnostics_publisher = self.advertise(DIAGNOSTICS)
-        self.pulse = Pulse(self._send_heartbeat, WORK_LIMIT_S if work_limit_s is None else work_limit_s)
+        limit_s = WORK_LIMIT_S if work_limit_s is None else work_limit_s
+        self.pulse = Pulse(self._send_heartbeat, limit_s, self.heartbeat_s)
         self.worked = self.pulse.worked
         if work_limit_s is None:
             self.create_timer(WORK_PERIOD_S, self.worked)
@@ -173,10 +178,28 @@ class BidNode(Node):
     def advertise(self, name: str, topic: Topic | None = None) -> Any:
         """Return a publisher. Type and quality of service are those of ``topic``, by default the one of this name."""
         topic = topic or TOPICS[name]
-        return self.create_publisher(message_type(topic.type_name), name, profile(topic.qos))
+        kind, qos = message_type(topic.type_name), profile(topic.qos)
+        return self.create_publisher(kind, name, qos, publisher_class=CountingPublisher)
 
-    def subscribe(self, name: str, callback: Callable[[Any], None], topic: Topic | None = None) -> None:
-        """Subscribe as :meth:`advertise`. Messages of another robot are refused with a warning, without a callback."""
+    def subscribe(
+        self,
+        name: str,
+        callback: Callable[[Any], None],
+        topic: Topic | None = None,
+        patient: bool = False,
+        newest: bool = False,
+    ) -> Any:
+        """Subscribe as :meth:`advertise`. Messages of another robot are refused with a warning, without a callback.
+
+        Args:
+            name, topic: as :meth:`advertise`.
+            callback: takes each message.
+            patient: its messages may wait until a timer or another message wakes this node.
+            newest: it is patient, and only the newest of those that wait counts.
+
+        Returns:
+            The subscription.
+        """
         topic = topic or TOPICS[name]
 
         def refuse_foreign(message: Any) -> None:
@@ -187,7 +210,35 @@ class BidNode(Node):
             problem = f"refused messages on {name} of robot '{robot}'; valid is '{self.robot}', the one of this system"
             self.get_logger().warning(problem, throttle_duration_sec=5.0)
 
-        self.create_subscription(message_type(topic.type_name), name, refuse_foreign, profile(topic.qos))
+        return self.listen(name, refuse_foreign, topic, patient or newest, depth=1 if newest else None)
+
+    def listen(
+        self,
+        name: str,
+        callback: Callable[[Any], None],
+        topic: Topic,
+        patient: bool = False,
+        raw: bool = False,
+        depth: int | None = None,
+    ) -> Any:
+        """Subscribe as :meth:`subscribe`, to messages of every robot.
+
+        Args:
+            name, callback, topic, patient: as :meth:`subscribe`.
+            raw: the callback gets serialised messages.
+            depth: how many may wait; by default enough for the pauses of a busy computer.
+        """
+        if patient and depth is None:
+            depth = max(PATIENT_DEPTH, topic.qos.depth)
+        kind, qos = message_type(topic.type_name), profile(topic.qos, depth)
+        subscription = self.create_subscription(kind, name, callback, qos, raw=raw)
+        subscription.patient = patient
+        return subscription
+
+    def arrived_ns(self) -> int:
+        """Steady time in ns at which the message arrived whose callback runs, in the executor's thread."""
+        executor = self.executor
+        return executor.arrived_ns if isinstance(executor, LeanExecutor) else time.monotonic_ns()
 
     def serve(self, kind: Any, name: str, work: Callable[[Any], tuple[bool, str]]) -> None:
         """Offer a service. ``work`` takes a request and returns ``success`` and ``message`` of the response."""
@@ -261,9 +312,17 @@ class BidNode(Node):
             name=f"bid_ros: {self.get_fully_qualified_name()[1:]}",
             message=summary,
             hardware_id=self.robot,
-            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+            values=[KeyValue(key=key, value=str(value)) for key, value in {**values, **self._counted()}.items()],
         )
         self._diagnostics_publisher.publish(DiagnosticArray(header=header(self.now_ns()), status=[status]))
+
+    def _counted(self) -> dict[str, object]:
+        """Return messages since the start, and the CPU time in s that the executor took itself, in its thread."""
+        sent = sum(getattr(publisher, "sent", 0) for publisher in self.publishers)
+        if not isinstance(self.executor, LeanExecutor):
+            return {"messages out": sent}
+        own_s = (time.thread_time_ns() - self.executor.callbacks_ns) / NANOSECONDS
+        return {"messages in": self.executor.messages, "messages out": sent, "executor s": f"{own_s:.3f}"}
 
 
 def run_node(factory: Callable[..., BidNode]) -> NoReturn:

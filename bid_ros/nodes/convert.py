@@ -50,7 +50,7 @@ def chunk_to_message(chunk: ActionChunk, task: Task, robot: str, frame_prefix: s
         features=[feature.name for feature in task.action],
         steps=chunk.actions.shape[0],
         dims=chunk.actions.shape[1],
-        actions=array.array("d", np.ascontiguousarray(chunk.actions).tobytes()),
+        actions=float64_array(chunk.actions),
     )
 
 
@@ -157,6 +157,11 @@ def pose_arrays(pose: Pose) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return position (3,) and quaternion (4,) xyzw of a pose message."""
     p, q = pose.position, pose.orientation
     return np.array([p.x, p.y, p.z]), np.array([q.x, q.y, q.z, q.w])
+
+
+def float64_array(values: ArrayLike) -> array.array[float]:
+    """Return a flat float64 array for a message, as :func:`float32_array`."""
+    return array.array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
 
 
 def float32_array(values: ArrayLike) -> array.array[float]:

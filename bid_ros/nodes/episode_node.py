@@ -9,13 +9,14 @@ from pathlib import Path
 
 from rclpy.duration import Duration
 
-from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, SafetyState
+from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Heartbeat, SafetyState
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, HEARTBEAT
 from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import format_summary, write_run
 from bid_ros.nodes.base import Parameter
 from bid_ros.nodes.convert import header
 from bid_ros.nodes.operator import RobotOperator, TwinOperator
+from bid_ros.nodes.pulse import RARE_S
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.system.progress import PROGRESS
@@ -45,6 +46,8 @@ ACKNOWLEDGED_S = 0.5  # s in which every subscriber gets the end of an episode
 class EpisodeNode(SequenceNode):
     """Runs its sequence in one thread. Callbacks only store what arrives."""
 
+    heartbeat_s = RARE_S
+
     def __init__(self) -> None:
         super().__init__("episode", PARAMETERS)
         self._running: RunLog | None = None
@@ -56,8 +59,8 @@ class EpisodeNode(SequenceNode):
         )
         self._events = self.advertise(EPISODE_EVENT)
         self._missing = {name for name in self.value("nodes") if name}
-        self.subscribe(HEARTBEAT, lambda message: self._missing.discard(message.node))
-        self.subscribe(DECISION, self._on_decision)
+        self._heartbeats = self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
+        self.subscribe(DECISION, self._on_decision, patient=True)
         self._operator = TwinOperator(self, self.task) if self.value("twin") else RobotOperator(self, self.task)
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
 
@@ -79,6 +82,11 @@ class EpisodeNode(SequenceNode):
         super().on_status(message)
         if self._running is not None and message.mode == ArmStatus.TRACKING and message.source == "policy":
             self._running.command_age_ms.append(message.command_age * 1e3)
+
+    def _on_heartbeat(self, message: Heartbeat) -> None:
+        self._missing.discard(message.node)
+        if not self._missing:  # nobody is waited for any more
+            self.destroy_subscription(self._heartbeats)
 
     def _on_decision(self, message: Decision) -> None:
         if self._running is not None:

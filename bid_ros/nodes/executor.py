@@ -1,6 +1,7 @@
 """The executor of a node: it serves topics and timers from a wait set that it keeps."""
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any, Final
 
@@ -23,12 +24,23 @@ class LeanExecutor(SingleThreadedExecutor):
     when an entity is added or removed. Services, clients and tasks are rare: the base class handles them as soon as
     they are ready, and event handlers once a second.
 
+    A subscription with a true attribute ``patient`` wakes nobody. Its messages are taken together when a timer or
+    another message wakes this class, and before those are called back, so that they judge by the newest.
+
     It serves nodes whose callbacks are plain functions in one callback group. A guard condition only ends the wait. It
     uses internals of Jazzy's rclpy (7.1).
+
+    Attributes:
+        messages: how many it has called back for.
+        callbacks_ns: CPU time of those callbacks, and of the timers', ns.
     """
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
+        self.messages = self.callbacks_ns = 0
+        self._patient: list[Any] = []
+        self._arrived_ns: int | None = None
+        self._emptied_ns = 0
         self._tasks: list[Any] = []
         self._cb_iter: Any = None  # the base class goes through what is ready with this generator
         self._changed = True
@@ -59,23 +71,55 @@ class LeanExecutor(SingleThreadedExecutor):
         if self._changed:
             self._collect()
         self._wait(round(NANOSECONDS * (EVERYTHING_S if timeout_sec is None else timeout_sec)))
+        self._serve_patient()
         for pointer in self._wait_set.get_ready_entities("timer"):
             timer = self._found["timer"][pointer]
             if timer.handle.is_timer_ready():
                 timer.handle.call_timer()
-                timer.callback()
+                self._call(timer.callback)
         for pointer in self._wait_set.get_ready_entities("subscription"):
             subscription = self._found["subscription"][pointer]
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
             if taken is not None:
-                subscription.callback(taken[0])
+                self.messages += 1
+                self._call(subscription.callback, taken[0])
         if any(self._wait_set.get_ready_entities(kind) for kind in ("service", "client")):
             self._serve_rare()
         # Whoever wakes an executor may have changed something.
         self._changed = self._changed or bool(self._wait_set.get_ready_entities("guard_condition"))
 
+    @property
+    def arrived_ns(self) -> int:
+        """Steady time in ns at which the message arrived whose callback runs. A patient one came some time ago."""
+        return time.monotonic_ns() if self._arrived_ns is None else self._arrived_ns
+
+    def _serve_patient(self) -> None:
+        """Call back all messages of the patient subscriptions.
+
+        The middleware stamps their arrival by the wall clock. Whatever was done to that, they came after the last time.
+        """
+        steady_from_wall_ns = time.monotonic_ns() - time.time_ns()
+        for subscription in self._patient:
+            for _ in range(subscription.qos_profile.depth):
+                taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+                if taken is None:
+                    break
+                came_ns = steady_from_wall_ns + taken[1]["received_timestamp"]
+                self._arrived_ns = min(max(came_ns, self._emptied_ns), time.monotonic_ns())
+                self.messages += 1
+                self._call(subscription.callback, taken[0])
+        self._arrived_ns, self._emptied_ns = None, time.monotonic_ns()
+
+    def _call(self, callback: Callable[..., object], *arguments: Any) -> None:
+        begun = time.thread_time_ns()
+        callback(*arguments)
+        self.callbacks_ns += time.thread_time_ns() - begun
+
     def _serve_rare(self) -> None:
         """Call back everything that is ready: a service, which comes last, does not wait until no message is left."""
+        if self._changed:
+            self._collect()
+        self._serve_patient()
         self._changed = True  # the base class may take the news of a change
         self._cb_iter = None  # an earlier turn may have ended with an exception
         super().spin_once(timeout_sec=0)
@@ -83,6 +127,7 @@ class LeanExecutor(SingleThreadedExecutor):
             super().spin_once(timeout_sec=0)
         with self._tasks_lock:
             self._tasks = [item for item in self._tasks if not item[0].done()]
+        self._emptied_ns = time.monotonic_ns()  # patient messages taken just now have arrived before the next ones
 
     def _collect(self) -> None:
         """Collect all entities. While they are in use, another thread that destroys one waits for the next time."""
@@ -91,11 +136,14 @@ class LeanExecutor(SingleThreadedExecutor):
         found = {kind: [item for node in nodes for item in getattr(node, f"{kind}s")] for kind in KINDS}
         found["guard_condition"] = [self._guard, self._sigint_gc, *(item for node in nodes for item in node.guards)]
         before, self._in_use = self._in_use, ExitStack()
-        self._found = {kind: {} for kind in found}
+        self._found, self._patient = {kind: {} for kind in found}, []
         for kind, item in ((kind, item) for kind, items in found.items() for item in items):
             with suppress(InvalidHandle):  # it was destroyed meanwhile
                 self._in_use.enter_context(item.handle)
-                self._found[kind][item.handle.pointer] = item
+                if getattr(item, "patient", False):
+                    self._patient.append(item)
+                else:
+                    self._found[kind][item.handle.pointer] = item
         before.close()
         sizes = (len(self._found[kind]) for kind in ("subscription", "guard_condition", "timer", "client", "service"))
         self._wait_set = rclpy_implementation.WaitSet(*sizes, 0, self._context.handle)

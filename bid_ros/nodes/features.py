@@ -18,15 +18,19 @@ def subscribe_features(node: BidNode, task: Task, observe: Callable[[str, int, A
     A message that does not fit the task is refused with a warning.
     """
     topics = recorded_topics(task)
+    features: dict[str, list[Feature]] = {}
     for feature in task.observation:
-        name = feature_topic(feature)
-        node.subscribe(name, partial(_take, node, feature, observe), topics[name])
+        features.setdefault(feature_topic(feature), []).append(feature)
+    for name, carried in features.items():
+        node.subscribe(name, partial(_take, node, carried, observe), topics[name])
 
 
-def _take(node: BidNode, feature: Feature, observe: Callable[[str, int, Any], None], message: Any) -> None:
-    try:
-        value = extract(feature, message)
-    except BidError as error:
-        node.get_logger().warning(str(error), throttle_duration_sec=1.0)
-        return
-    observe(feature.name, sample_ns(message, node.now_ns()), value)
+def _take(node: BidNode, features: list[Feature], observe: Callable[[str, int, Any], None], message: Any) -> None:
+    stamp_ns = sample_ns(message, node.now_ns())
+    for feature in features:
+        try:
+            value = extract(feature, message)
+        except BidError as error:
+            node.get_logger().warning(str(error), throttle_duration_sec=1.0)
+        else:
+            observe(feature.name, stamp_ns, value)

@@ -111,7 +111,7 @@ class TwinOperator(Operator):
         self._stamps: dict[str, int] = {}
         self._bodies: dict[str, Pose] = {}
         for name in kind.bodies:
-            node.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
+            node.subscribe(body_topic(name), partial(self._on_body, name), BODIES, patient=True)
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
         """Prepare. Wait until all cameras show the scene. Go to the start of a style, if the label is one."""

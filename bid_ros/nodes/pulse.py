@@ -9,11 +9,12 @@ from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.system.priority import raise_thread_priority
 
 PERIOD_S: Final = 0.05
+RARE_S: Final = 0.5  # for nodes that are only waited for in the beginning
 PRIORITY: Final = 10  # steps of niceness above the node: a busy computer must not look like a dead node
 
 
 class Pulse(PeriodicThread):
-    """Sends a heartbeat every 50 ms while the work of a node is younger than a limit.
+    """Sends a heartbeat every 50 ms, or another period, while the work of a node is younger than a limit.
 
     A heartbeat proves two things: the process runs, and its work made a step within the last ``limit_s``. Whoever
     watches adds its own deadline. The thread needs the interpreter for microseconds. So a long decision or a loaded
@@ -22,10 +23,11 @@ class Pulse(PeriodicThread):
     Args:
         send: publishes one heartbeat; takes the age of the work in s.
         limit_s: the heartbeat pauses while the last step of the work is older than this, s. It may be changed.
+        period_s: s between two heartbeats.
     """
 
-    def __init__(self, send: Callable[[float], None], limit_s: float) -> None:
-        super().__init__("pulse", round(PERIOD_S * NANOSECONDS), self._tick)
+    def __init__(self, send: Callable[[float], None], limit_s: float, period_s: float = PERIOD_S) -> None:
+        super().__init__("pulse", round(period_s * NANOSECONDS), self._tick)
         self._send = send
         self.limit_s = limit_s
         self._worked_ns: int | None = None

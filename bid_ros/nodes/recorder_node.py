@@ -1,6 +1,7 @@
 """Recorder node: records every topic of the system into one rosbag2 MCAP bag."""
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -9,7 +10,8 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, recorded_topics
 from bid_ros.nodes.base import BidNode, Parameter
-from bid_ros.nodes.topics import message_type, profile
+from bid_ros.nodes.pulse import RARE_S
+from bid_ros.nodes.topics import message_type
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.writer import BagWriter
 
@@ -18,13 +20,13 @@ PARAMETERS = (
     Parameter("bag", "", "folder of the bag to write; must not exist"),
 )
 NO_TIME = "recording begins with simulated time, but no /clock has arrived"
-DEPTH = 20  # messages waiting in the middleware
 
 
 class RecorderNode(BidNode):
     """Subscribes to serialised messages, so recording needs no decoding. It also records the end of episode and arm."""
 
     outlives = (EPISODE_EVENT, ARM_STATUS)
+    heartbeat_s = RARE_S
 
     def __init__(self) -> None:
         super().__init__("recorder", PARAMETERS, sim_time=True)
@@ -41,10 +43,8 @@ class RecorderNode(BidNode):
             self._writer.add_topic(self.resolve_topic_name(name), self._definitions[name], topic.qos)
         # Only now, and all at once: until this node spins, the queues hold the messages.
         for name, topic in self._topics.items():
-            # A longer queue than the publisher's: the recorder may fall behind for a moment, and no node waits for it.
-            qos = profile(topic.qos, max(DEPTH, topic.qos.depth))
             take = partial(self._take, self._writer, self.resolve_topic_name(name))
-            self.create_subscription(self._types[name], name, take, qos, raw=True)
+            self.listen(name, take, topic, patient=True, raw=True)
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return the messages written and dropped."""
@@ -68,11 +68,13 @@ class RecorderNode(BidNode):
 
     def _take(self, writer: BagWriter, topic: str, data: bytes) -> None:
         now = self.now_ns()
+        # Simulated time has a pace of its own, so nobody knows what it was when the message arrived.
+        age = 0 if self.get_clock().ros_time_is_active else time.monotonic_ns() - self.arrived_ns()
         self._problem = "" if now else NO_TIME
         if not now:
             return
         try:
-            writer.write(topic, now, data)
+            writer.write(topic, now - age, data)
         except RecordingError as error:
             self._problem = str(error)
             self.get_logger().error(self._problem, throttle_duration_sec=5.0)

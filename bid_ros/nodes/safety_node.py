@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.core.errors import ChunkError
-from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, TOOL_POSE, chunk_topic
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
@@ -49,16 +49,15 @@ class SafetyNode(BidNode):
         )
         self._watchdog.granted = False
         self._tool: tuple[int, NDArray[np.float64]] | None = None
-        self._forwarded = self._refused = 0
+        self._forwarded = self._refused = self._measured_ns = 0
         self._last_source = ""
         self._forward = self.advertise(SAFETY_CHUNK)
         self._states = self.advertise(SAFETY_STATE)
         for source in PRIORITY:
             self.subscribe(chunk_topic(source), partial(self._on_chunk, source))
         self._grants = subscribe_grants(self, self._on_grant)
-        self.subscribe(TOOL_POSE, self._on_pose)
-        self.subscribe(ARM_STATUS, self._on_status)
-        self.subscribe(HEARTBEAT, self._on_heartbeat)
+        self.subscribe(ARM_STATUS, self._on_status, newest=True)
+        self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
         self.serve(Trigger, SAFETY_RESET, self._on_reset)
         self.create_timer(0.02, self._tick)
         self.create_timer(0.1, self._publish_state)
@@ -70,7 +69,7 @@ class SafetyNode(BidNode):
         return not stopped, summary, {"forwarded": self._forwarded, "refused": self._refused}
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
-        self._watchdog.beat(message.node, time.monotonic_ns())
+        self._watchdog.beat(message.node, self.arrived_ns())
 
     def _on_grant(self) -> None:
         now = time.monotonic_ns()
@@ -79,10 +78,10 @@ class SafetyNode(BidNode):
             if not self._grants.live(source, now):
                 self._arbiter.release(source)
 
-    def _on_pose(self, message: PoseStamped) -> None:
-        self._tool = (time.monotonic_ns(), pose_arrays(message.pose)[0])
-
     def _on_status(self, message: ArmStatus) -> None:
+        if stamp_ns(message) != self._measured_ns:  # the status of a silent robot repeats what was measured last
+            self._measured_ns = stamp_ns(message)
+            self._tool = (self.arrived_ns(), pose_arrays(message.tool)[0])
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
         self._act(self._watchdog.arm_fault(fault, time.monotonic_ns()))
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
-from geometry_msgs.msg import PoseStamped
 
 from bid_msgs.msg import ArmStatus, Grant, SafetyState
 from bid_ros.control.homing import HomingPlan, homing_within
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
-from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE, TOOL_POSE
+from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE
 from bid_ros.episodes.log import EpisodeStopped
 from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.nodes.convert import chunk_to_message, duration_message, header, pose_arrays
@@ -49,9 +48,8 @@ class SequenceNode(BidNode):
         self._granted: tuple[str, ...] = ()
         self._granted_at = 0.0
         self._grants_sent = 0
-        self.subscribe(ARM_STATUS, self.on_status)
-        self.subscribe(TOOL_POSE, self._on_tool)
-        self.subscribe(SAFETY_STATE, self._on_safety)
+        self.subscribe(ARM_STATUS, self.on_status, newest=True)
+        self.subscribe(SAFETY_STATE, self._on_safety, patient=True)
 
     def wait(
         self, condition: Callable[[], bool], timeout_s: float, what: str, missing: Callable[[], str] | None = None
@@ -134,11 +132,8 @@ class SequenceNode(BidNode):
     def on_status(self, message: ArmStatus) -> None:
         """Take one status of the arm. A subclass may do more with it."""
         with self._arrived:
-            self.status = message
+            self.status, self.tool = message, pose_arrays(message.tool)
             self._arrived.notify_all()
-
-    def _on_tool(self, message: PoseStamped) -> None:
-        self.tool = pose_arrays(message.pose)
 
     def _on_safety(self, message: SafetyState) -> None:
         with self._arrived:

@@ -9,9 +9,9 @@ import scipy.interpolate  # noqa: F401  # a third of a second, in which the firs
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
 
-from bid_msgs.msg import EpisodeEvent
+from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
-from bid_ros.core.topics import BODIES, EPISODE_EVENT, TELEOP_CHUNK, TOOL_POSE, body_topic
+from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TELEOP_CHUNK, body_topic
 from bid_ros.nodes.base import BidNode, Parameter
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
@@ -39,7 +39,7 @@ class TeleopNode(BidNode):
         self._bodies: dict[str, NDArray[np.float64]] = {}
         self._tool: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._chunks = self.advertise(TELEOP_CHUNK)
-        self.subscribe(TOOL_POSE, self._on_tool)
+        self.subscribe(ARM_STATUS, self._on_status, newest=True)
         for name in self._names:
             self.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
         self.subscribe(EPISODE_EVENT, self._on_event)
@@ -54,8 +54,8 @@ class TeleopNode(BidNode):
         """Release the device."""
         self._device.close()
 
-    def _on_tool(self, message: PoseStamped) -> None:
-        self._tool = pose_arrays(message.pose)
+    def _on_status(self, message: ArmStatus) -> None:
+        self._tool = pose_arrays(message.tool)
 
     def _on_body(self, name: str, message: PoseStamped) -> None:
         self._bodies[name] = pose_arrays(message.pose)[0]

@@ -1,8 +1,9 @@
-"""The ROS classes and profiles of what ``core.topics`` names."""
+"""The ROS classes and profiles of what ``core.topics`` names, and the publishers of it."""
 
 import importlib
 from typing import Any
 
+from rclpy.publisher import Publisher
 from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
 
 from bid_ros.core.errors import BidError
@@ -29,3 +30,18 @@ def message_type(name: str) -> Any:
         return getattr(importlib.import_module(f"{package}.msg"), short)
     except (ImportError, AttributeError) as error:
         raise BidError(f"message type '{name}' does not import: {error}; valid is one of a sourced package") from error
+
+
+class CountingPublisher(Publisher):
+    """Counts what it publishes.
+
+    Attributes:
+        sent: messages so far.
+    """
+
+    sent = 0
+
+    def publish(self, msg: Any) -> None:
+        """Publish a message."""
+        self.sent += 1
+        super().publish(msg)

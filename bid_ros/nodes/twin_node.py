@@ -1,6 +1,5 @@
 """Twin node: serves the task's robot, publishes the scene for the twin's cameras and ground truth, and resets it."""
 
-import array
 import gc
 from collections.abc import Mapping
 from functools import partial
@@ -11,7 +10,8 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, SCENES, TWIN_RESET, TWIN_SCENE, body_topic
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode, Parameter
-from bid_ros.nodes.convert import header, pose_stamped
+from bid_ros.nodes.convert import float64_array, header, pose_stamped
+from bid_ros.nodes.pulse import RARE_S
 from bid_ros.system.priority import raise_priority
 from bid_ros.tasks.twins import build_twin
 
@@ -26,6 +26,7 @@ class TwinNode(BidNode):
     """The simulated robot and scene. A real system has no such node. It ends after the arm node."""
 
     outlives = (ARM_STATUS,)
+    heartbeat_s = RARE_S
 
     def __init__(self) -> None:
         super().__init__("twin", PARAMETERS)
@@ -74,9 +75,9 @@ class TwinNode(BidNode):
         state = self._twin.scene_state()
         message = TwinScene(
             header=header(state.stamp_ns),
-            qpos=array.array("d", state.qpos.tobytes()),
-            mocap_pos=array.array("d", state.mocap_pos.tobytes()),
-            mocap_quat=array.array("d", state.mocap_quat.tobytes()),
+            qpos=float64_array(state.qpos),
+            mocap_pos=float64_array(state.mocap_pos),
+            mocap_quat=float64_array(state.mocap_quat),
         )
         self._scenes.publish(message)
         for name, pose in self._twin.ground_truth().bodies.items():

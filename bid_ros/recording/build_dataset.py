@@ -157,7 +157,7 @@ def _observe(
 ) -> tuple[list[Observation], list[str]]:
     """Play an episode into an observation buffer and return the newest row at each frame pair."""
     assert episode.end_ns is not None and episode.end_received_ns is not None
-    by_topic = _features_by_topic(task)
+    by_topic = _features_by_topic(task, older=not reader.says(ARM_STATUS, "tool"))
     # A row is the newest of a window. A window of one step keeps the first row after a gap.
     buffer = ObservationBuffer(replace(task, observation_steps=1))
     rows: list[Observation] = []
@@ -185,12 +185,12 @@ def _observe(
     return rows, reasons
 
 
-def _features_by_topic(task: Task) -> dict[str, list[Feature]]:
+def _features_by_topic(task: Task, older: bool = False) -> dict[str, list[Feature]]:
     """Return the observed features by the topic that delivers them; the arm's status is always among the topics."""
     recorded_topics(task)  # refuses topics that cannot be told apart
     by_topic: dict[str, list[Feature]] = {ARM_STATUS: []}
     for feature in task.observation:
-        by_topic.setdefault(feature_topic(feature), []).append(feature)
+        by_topic.setdefault(feature_topic(feature, older), []).append(feature)
     return by_topic
 
 

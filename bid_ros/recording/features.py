@@ -20,9 +20,9 @@ def extract(feature: Feature, message: Any) -> NDArray[Any]:
     """Return the value of ``feature`` that a message of its topic (``topics.feature_topic``) carries.
 
     Args:
-        feature: image from ``sensor_msgs/Image``; position (m) and rotation_6d from ``geometry_msgs/PoseStamped``;
-            gripper width (m) from ``bid_msgs/ArmStatus``; joints (rad) from ``sensor_msgs/JointState``; vector from
-            the field that it names.
+        feature: image from ``sensor_msgs/Image``; position (m), rotation_6d, gripper width (m) and joints (rad) from
+            ``bid_msgs/ArmStatus``; vector from the field that it names. In bags of an earlier version the pose comes
+            from ``geometry_msgs/PoseStamped`` and joints come from ``sensor_msgs/JointState``.
         message: object with the fields of that type.
 
     Returns:
@@ -49,7 +49,9 @@ def extract(feature: Feature, message: Any) -> NDArray[Any]:
 
 
 def _joints(feature: Feature, message: Any) -> NDArray[np.float64]:
-    """Return the joints of the arm, rad. The arm node appends the fingers, whose velocities are NaN."""
+    """Return the joints of the arm, rad. A JointState appends the fingers, whose velocities are NaN."""
+    if hasattr(message, "joint_positions"):
+        return np.asarray(message.joint_positions, dtype=np.float64)
     positions, velocities = (np.asarray(part, dtype=np.float64) for part in (message.position, message.velocity))
     if len(velocities) == len(positions):
         return positions[~np.isnan(velocities)]
@@ -85,14 +87,15 @@ def _flat(value: Any) -> NDArray[np.float64]:
 
 
 def _pose_part(feature: Feature, message: Any) -> NDArray[np.float64]:
-    """Return position ``(3,)`` m or rotation ``(6,)`` of a stamped pose given in the feature's frame."""
+    """Return position ``(3,)`` m or rotation ``(6,)`` of the tool's pose, given in the feature's frame."""
     frame = message.header.frame_id
     if frame != feature.frame:
         raise ObservationError(f"observation '{feature.name}' is in frame '{frame}'; valid is '{feature.frame}'")
+    pose = message.tool if hasattr(message, "tool") else message.pose
     if feature.kind == "position":
-        point = message.pose.position
+        point = pose.position
         return np.array([point.x, point.y, point.z], dtype=np.float64)
-    turn = message.pose.orientation
+    turn = pose.orientation
     quaternion = np.array([turn.x, turn.y, turn.z, turn.w], dtype=np.float64)
     norm = float(np.linalg.norm(quaternion))
     if not abs(norm - 1) < 0.01:

@@ -78,6 +78,11 @@ class BagReader:
         """Type name by topic."""
         return {name: info.msgtype for name, info in self._reader.topics.items()}
 
+    def says(self, topic: str, field: str) -> bool:
+        """Whether the messages of a topic have a field; True if the bag has no such topic."""
+        kind = self.topics.get(self.recorded_name(topic))
+        return kind is None or field in {name for name, _ in self._reader.typestore.fielddefs[kind][1]}
+
     @property
     def counts(self) -> dict[str, int]:
         """Messages by topic."""

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from io import FileIO
@@ -73,12 +73,14 @@ class Supervisor:
         foreground: process that ends a run that is complete, and whose output goes to the terminal.
         hung_s: s without a sign of life of a process that gave one, after which it counts as hung.
         kill_s: s to end in, then a process is killed.
+        started: told name and process id of each process.
     """
 
     logs: Path
     foreground: str
     hung_s: float
     kill_s: float
+    started: Callable[[str, int], None]
     _terminal: Terminal = field(default_factory=Terminal, init=False)
     _children: list[_Child] = field(default_factory=list, init=False)
     _signal: asyncio.Future[int] = field(init=False)
@@ -117,6 +119,7 @@ class Supervisor:
         finally:
             os.close(their_output)
             os.close(their_alive)
+        self.started(name, process.pid)
         child = _Child(name, process, log, FileIO(output), FileIO(alive))
         child.ended = asyncio.create_task(self._follow(child))
         return child
@@ -228,6 +231,7 @@ def supervise(
     foreground: str,
     hung_s: float = SILENT_S,
     kill_s: float = KILL_S,
+    started: Callable[[str, int], None] = lambda name, process: None,
 ) -> int:
     """Run the commands until the first one ends, then end the others; return the exit status of the run.
 
@@ -242,6 +246,7 @@ def supervise(
         foreground: process whose output goes to the terminal (standard error, so that results can be piped).
         hung_s: s without a sign of life of a process that gave one (``BID_ALIVE``), after which it counts as hung.
         kill_s: s that the processes have to end in, once asked; then they are killed.
+        started: told name and process id of each process; it leads a session of its own.
     """
     logs.mkdir(parents=True, exist_ok=True)
-    return asyncio.run(Supervisor(logs, foreground, hung_s, kill_s).run(commands, env))
+    return asyncio.run(Supervisor(logs, foreground, hung_s, kill_s, started).run(commands, env))

@@ -216,7 +216,7 @@ def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_
         counts = reader.counts
     assert_moved_inside_the_limits(out / "bag", "ur5_pick")
     assert {name for name in counts if not name.startswith("/cell/right/")} == SHARED
-    assert counts["/cell/right/heartbeat"] > 100 and counts["/rosout"] > 0 and counts["/tf"] > 100
+    assert counts["/cell/right/heartbeat"] > 100 and counts["/rosout"] > 0 and counts["/tf"] > 20
     truth = "/cell/right/ground_truth"
     assert counts[f"{truth}/saucer_pose"] > 10 and counts[f"{truth}/object_pose"] == 0
     assert not [log for log in (out / "logs").glob("*.log") if "Traceback" in log.read_text()]
@@ -245,7 +245,7 @@ def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain, patient):
         counts = reader.counts
         kinds = [item.message.kind for item in reader.messages(["/episode/event"])]
     assert kinds == [0, 1, 2]
-    assert counts["/policy/decision"] >= run["decisions"] - 2 and counts["/joint_states"] > 100
+    assert counts["/policy/decision"] >= run["decisions"] - 2 and counts["/joint_states"] > 20
     assert_moved_inside_the_limits(out / "bag", "franka_place")
     assert (out / "run.gif").stat().st_size > 1000
     names = {"twin", "camera", "safety", "arm", "policy", "recorder", "episode"}

@@ -18,7 +18,7 @@ from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Grant, Heartbeat, Sa
 from bid_msgs.srv import ResetEpisode
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.topics import GRANT
-from bid_ros.nodes.convert import pose_stamped
+from bid_ros.nodes.convert import pose_message, pose_stamped
 from bid_ros.tasks.picking import TASK as PICKING
 
 START_S = 60.0
@@ -43,7 +43,6 @@ class Harness:
         self.decisions = self.missed = 0
         node = bench.node
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
-        self._poses = node.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
         self._states = node.create_publisher(SafetyState, "/safety/state", STATE)
         self._decisions = node.create_publisher(Decision, "/policy/decision", STATE)
         node.create_subscription(ChunkMessage, "/episode/chunk", self._follow, COMMAND)
@@ -65,10 +64,9 @@ class Harness:
     def _publish(self):
         if self.mode is None:
             return
-        self._statuses.publish(
-            ArmStatus(mode=self.mode, reason=self.reason, gripper_width=self.width, source="policy", command_age=0.05)
-        )
-        self._poses.publish(pose_stamped(time.time_ns(), "base", self.position, [1.0, 0.0, 0.0, 0.0]))
+        status = ArmStatus(mode=self.mode, reason=self.reason, gripper_width=self.width, source="policy")
+        status.command_age, status.tool = 0.05, pose_message(self.position, [1.0, 0.0, 0.0, 0.0])
+        self._statuses.publish(status)
         for state in (self.safety, *self.also):
             self._states.publish(state)
         if self.kinds()[-1:] == [EpisodeEvent.START]:

@@ -16,6 +16,7 @@ from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from bid_ros.nodes import executor
 from bid_ros.nodes.executor import LeanExecutor
 
 LIMIT_S = 10.0
@@ -177,3 +178,44 @@ def test_a_publisher_whose_quality_does_not_fit_is_still_told_of(pair, capfd):
     pair.other.create_publisher(String, "words", QoSProfile(depth=1, reliability=QoSReliabilityPolicy.BEST_EFFORT))
     said = []
     assert pair.until(lambda: said.append(capfd.readouterr().err) or "incompatible QoS" in "".join(said))
+
+
+def test_patient_messages_wait_for_the_next_timer_and_come_before_it(pair, monkeypatch):
+    monkeypatch.setattr(executor, "EVERYTHING_S", 60.0)  # then they are taken too
+    seen, ages = [], []
+    subscription = pair.listen("words")
+    subscription.patient = True
+    subscription.callback = lambda message: (
+        pair.heard.append(message.data),
+        ages.append(time.monotonic_ns() - pair.executor.arrived_ns),
+    )
+    pair.node.create_timer(0.4, lambda: seen.append(len(pair.heard)))
+    speaker = pair.other.create_publisher(String, "words", 10)
+    assert pair.until(lambda: pair.heard, lambda: speaker.publish(String(data="first")))
+    pair.until(lambda: len(seen) > 1)
+    before, heard = len(seen), len(pair.heard)
+    for _ in range(5):
+        speaker.publish(String(data="more"))
+    end = time.monotonic() + LIMIT_S
+    while len(pair.heard) == heard and time.monotonic() < end:
+        pair.executor.spin_once(timeout_sec=LIMIT_S)  # until something wakes it
+    assert pair.heard[heard:] == ["more"] * 5, "they are taken together"
+    assert len(seen) == before + 1 and seen[-1] == heard + 5, "before the timer"
+    assert all(0.1e9 < age < 0.8e9 for age in ages[heard:]), "they know when they came"
+    assert pair.executor.arrived_ns == pytest.approx(time.monotonic_ns(), abs=1e8)
+
+
+def test_a_patient_message_came_after_the_last_look_whatever_the_wall_clock_says(pair, monkeypatch):
+    ages = []
+    subscription = pair.listen("words")
+    subscription.patient = True
+    subscription.callback = lambda _: ages.append(time.monotonic_ns() - pair.executor.arrived_ns)
+    pair.node.create_timer(0.02, lambda: None)
+    speaker = pair.other.create_publisher(String, "words", 10)
+    assert pair.until(lambda: ages, lambda: speaker.publish(String(data="word")))
+    wall = time.time_ns
+    for jump_ns in (3600 * 10**9, -3600 * 10**9):
+        monkeypatch.setattr(time, "time_ns", lambda jump_ns=jump_ns: wall() + jump_ns)
+        known = len(ages)
+        assert pair.until(lambda known=known: len(ages) > known, lambda: speaker.publish(String(data="word")))
+    assert all(-1e6 < age < 1e9 for age in ages), ages

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PoseStamped, WrenchStamped
+from geometry_msgs.msg import WrenchStamped
 from qos import COMMAND, IMAGE, STATE
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
-from sensor_msgs.msg import Image, JointState
+from sensor_msgs.msg import Image
 from tiny_bundle import SPREADS, make_tiny_bundle
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
@@ -23,7 +23,7 @@ from bid_msgs.msg import ArmStatus, Decision
 from bid_ros.cameras.image import encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Feature, load_task
-from bid_ros.nodes.convert import pose_stamped, time_message
+from bid_ros.nodes.convert import header, pose_message, time_message
 
 START_S = 60.0
 SAMPLES = 8
@@ -44,11 +44,10 @@ class Harness:
         self.decisions: list[Decision] = []
         self.image_stamps: list[int] = []
         self.cameras_on = self.arm_on = True
-        self.position = TOOL
+        self.position, self.joints = TOOL, 7
         node = bench.node
         names = ("third_person", "wrist")
         self._images = [node.create_publisher(Image, f"/camera/{name}/image", IMAGE) for name in names]
-        self._poses = node.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         node.create_subscription(ChunkMessage, "/policy/chunk", self.chunks.append, COMMAND)
         node.create_subscription(Decision, "/policy/decision", self.decisions.append, STATE)
@@ -82,9 +81,8 @@ class Harness:
         if not self.arm_on:
             return
         stamp = time.time_ns()
-        self._poses.publish(pose_stamped(stamp, "base", self.position, [1.0, 0.0, 0.0, 0.0]))
-        status = ArmStatus(gripper_width=0.04)
-        status.header.stamp = time_message(stamp)
+        status = ArmStatus(header=header(stamp, "base"), gripper_width=0.04, joint_positions=[0.1] * self.joints)
+        status.tool = pose_message(self.position, [1.0, 0.0, 0.0, 0.0])
         self._statuses.publish(status)
 
     def ready(self) -> bool:
@@ -376,24 +374,13 @@ def test_joints_and_forces_of_any_publisher_feed_decisions_and_others_are_refuse
     file.parent.mkdir(parents=True)
     file.write_text(yaml.safe_dump(content))
     best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
-    joints = bench.node.create_publisher(JointState, "/joint_states", STATE)
     wrenches = bench.node.create_publisher(WrenchStamped, "/ft_sensor/wrench", best_effort)
-    arm = {"count": 7}
-
-    def publish():
-        for publisher, message in (
-            (joints, JointState(position=[0.1] * arm["count"], velocity=[0.0] * arm["count"])),
-            (wrenches, WrenchStamped()),
-        ):
-            message.header.stamp = time_message(time.time_ns())
-            publisher.publish(message)
-
-    bench.node.create_timer(0.02, publish)
+    bench.node.create_timer(0.02, lambda: wrenches.publish(WrenchStamped(header=header(time.time_ns()))))
     harness = Harness(bench, tmp_path, make_tiny_bundle(tmp_path / "bundle", task))
     assert harness.ready()
     bench.grant("policy")
     harness.frames_without_decision()
-    arm["count"] = 6
+    harness.joints = 6
     assert harness.until_decisions(3)
     process = bench.processes["policy"]
     process.terminate()

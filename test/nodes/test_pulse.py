@@ -74,3 +74,16 @@ def test_nothing_is_sent_after_the_stop(pulse, listener):
     assert listener.hears(1)
     pulse.stop()
     assert not listener.hears(1, 4 * PERIOD_S)
+
+
+def test_a_rare_heartbeat_has_a_longer_period(listener):
+    pulse = Pulse(listener, 10.0, period_s=0.4)
+    pulse.worked()
+    pulse.start()
+    try:
+        assert listener.hears(1)
+        begun = time.monotonic()
+        assert listener.hears(3)
+        assert 0.9 < time.monotonic() - begun < 2.0
+    finally:
+        pulse.stop()

@@ -13,7 +13,7 @@ from geometry_msgs.msg import WrenchStamped
 from qos import EVENT, IMAGE, STATE
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Image, JointState
+from sensor_msgs.msg import Image
 from std_msgs.msg import Float32MultiArray
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
@@ -180,7 +180,6 @@ class Sensors:
         best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
         self._images = node.create_publisher(Image, "/camera/wrist/image", IMAGE)
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
-        self._joints = node.create_publisher(JointState, "/joint_states", STATE)
         self._wrenches = node.create_publisher(WrenchStamped, "/ft_sensor/wrench", best_effort)
         self._skins = node.create_publisher(Float32MultiArray, "/skin", STATE)
         self._events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
@@ -211,12 +210,11 @@ class Sensors:
         wrench = WrenchStamped()
         # The force says when it was measured, so that a row tells whether it holds the right one.
         wrench.wrench.force.x, wrench.wrench.force.z = self.newest_s, 1.0
-        joints = JointState(position=[*range(6), 0.02, 0.02], velocity=[0.0] * 6 + [float("nan")] * 2)
-        for message in (status, wrench, joints):
+        status.joint_positions = [float(number) for number in range(6)]
+        for message in (status, wrench):
             message.header.stamp = time_message(stamp)
         self._statuses.publish(status)
         self._wrenches.publish(wrench)
-        self._joints.publish(joints)
         self._skins.publish(Float32MultiArray(data=[self.newest_s, 0.5]))
 
     def _publish_image(self):
@@ -242,7 +240,7 @@ def test_forces_joints_and_a_skin_of_a_ur_reach_its_data_set(bench, root, tmp_pa
     file.write_text(yaml.safe_dump(content))
     sensors = Sensors(bench.node)
     bench.start("recorder", {"task": str(file), "bag": str(tmp_path / "bag")})
-    names = ("/arm/status", "/ft_sensor/wrench", "/skin", "/joint_states", "/camera/wrist/image", "/episode/event")
+    names = ("/arm/status", "/ft_sensor/wrench", "/skin", "/camera/wrist/image", "/episode/event")
     assert bench.until(lambda: all(bench.node.count_subscribers(name) for name in names), START_S)
     sensors.mark(EpisodeEvent.START)
     assert bench.until(lambda: sensors.newest_s > 3.0, START_S)

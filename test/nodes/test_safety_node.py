@@ -7,7 +7,6 @@ import time
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import PoseStamped
 from qos import COMMAND, STATE
 from std_srvs.srv import Trigger
 
@@ -16,7 +15,7 @@ from bid_msgs.msg import ArmStatus, Grant, Heartbeat, SafetyState
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import GRANT
-from bid_ros.nodes.convert import chunk_to_message, duration_message, pose_stamped
+from bid_ros.nodes.convert import chunk_to_message, duration_message, header, pose_message
 
 DOWN = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
 
@@ -34,8 +33,7 @@ class Harness:
         node = bench.node
         self._chunks = node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
-        self._poses = node.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
-        self.tool_known = True
+        self.tool_known, self.tool_frozen = True, False
         node.create_subscription(ChunkMessage, "/safety/chunk", self.forwarded.append, COMMAND)
         self.statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         node.create_subscription(SafetyState, "/safety/state", self.states.append, STATE)
@@ -50,7 +48,9 @@ class Harness:
         for name in self.alive:
             self._beats.publish(Heartbeat(node=name, robot="other" if name in self.foreign else ""))
         if self.tool_known:
-            self._poses.publish(pose_stamped(time.time_ns(), "base", [0.5, 0.0, 0.3], [1.0, 0.0, 0.0, 0.0]))
+            tool = pose_message([0.5, 0.0, 0.3], [1.0, 0.0, 0.0, 0.0])
+            stamp_ns = 1 if self.tool_frozen else time.time_ns()
+            self.statuses.publish(ArmStatus(header=header(stamp_ns, "base"), tool=tool))
 
     def running(self) -> bool:
         return bool(self.states) and self.states[-1].state == SafetyState.RUNNING
@@ -121,12 +121,13 @@ def test_a_bad_chunk_is_refused_and_latches_with_its_reason(harness, change, tri
 @pytest.mark.parametrize("offset_s", [-30.0, 30.0])
 def test_chunks_from_the_past_and_far_future_are_refused_and_latch_in_the_end(harness, offset_s):
     assert harness.send_until(harness.stopped, stamp_offset_ns=round(offset_s * 1e9))
-    assert harness.states[-1].trigger == "time"
+    assert harness.states[-1].trigger == "time", harness.states[-1]
     assert not harness.forwarded
 
 
-def test_nothing_passes_while_the_tool_pose_is_unknown(harness):
-    harness.tool_known = False
+@pytest.mark.parametrize("frozen", [False, True], ids=["silent arm", "repeated pose"])
+def test_nothing_passes_while_the_tool_pose_is_unknown(harness, frozen):
+    harness.tool_known, harness.tool_frozen = frozen, frozen
     assert harness.send_until(harness.stopped)
     assert harness.states[-1].trigger == "measurement"
 

@@ -11,9 +11,9 @@ from geometry_msgs.msg import PoseStamped
 from qos import COMMAND, EVENT, STATE
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import EpisodeEvent
+from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.nodes.convert import pose_stamped
+from bid_ros.nodes.convert import pose_message, pose_stamped
 from bid_ros.system.folder import find_system
 from bid_ros.tasks.registry import find_demonstrator
 
@@ -31,7 +31,7 @@ class Harness:
         self.chunks: list[ChunkMessage] = []
         self.summary = ""
         node = bench.node
-        self._tool = node.create_publisher(PoseStamped, "/arm/tool_pose", STATE)
+        self._tool = node.create_publisher(ArmStatus, "/arm/status", STATE)
         self._bodies = {
             name: node.create_publisher(PoseStamped, f"/ground_truth/{name}_pose", STATE) for name in bodies
         }
@@ -48,7 +48,7 @@ class Harness:
         self.summary = message.status[0].message
 
     def _publish(self):
-        self._tool.publish(pose_stamped(time.time_ns(), "base", START, DOWN))
+        self._tool.publish(ArmStatus(tool=pose_message(START, DOWN)))
         for name, publisher in self._bodies.items():
             publisher.publish(pose_stamped(time.time_ns(), "base", PLACES[name], [0.0, 0.0, 0.0, 1.0]))
 

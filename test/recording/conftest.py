@@ -177,6 +177,7 @@ def add_episode(
         pose = PoseStamped()
         # The arm lags behind its reference by two centimetres.
         set_pose(pose.pose, (place[0] - 0.02, place[1], place[2]), turn)
+        status.tool = pose.pose
         run.add(ARM_STATUS, stamp + int(rng.integers(2 * MS, 6 * MS)), stamped(status, stamp))
         run.add(TOOL_POSE, stamp + int(rng.integers(2 * MS, 6 * MS)), stamped(pose, stamp))
     for number, stamp in enumerate(range(start + 7 * MS, end + 300 * MS, 100 * MS)):

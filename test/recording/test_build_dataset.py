@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from geometry_msgs.msg import WrenchStamped
-from sensor_msgs.msg import JointState
+from rclpy.serialization import serialize_message
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from std_msgs.msg import Float64MultiArray
 
 from bid_ros.core.chunk import NANOSECONDS
@@ -14,11 +15,13 @@ from bid_ros.core.observation import ObservationBuffer
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Feature
-from bid_ros.core.topics import ARM_STATUS, JOINT_STATES, TOOL_POSE, camera_topic, feature_topic
+from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, camera_topic, feature_topic
 from bid_ros.recording.build_dataset import build_dataset
 from bid_ros.recording.dataset import Dataset
+from bid_ros.recording.definitions import Definition
 from bid_ros.recording.features import extract
 from bid_ros.recording.rows import IDLE_ROWS
+from bid_ros.recording.writer import BagWriter
 
 START = 1_700_000_000 * NANOSECONDS
 MS = 1_000_000
@@ -149,14 +152,14 @@ def test_piece_shorter_than_the_observation_window_is_left_out_and_reported(make
 def test_state_that_stops_costs_its_rows_and_says_why(make_run, task, tmp_path):
     run = make_run()
     silent = range(START + 1200 * MS, START + 1500 * MS)
-    run.items = [item for item in run.items if item[1] != TOOL_POSE or item[0] not in silent]
+    run.items = [item for item in run.items if item[1] != ARM_STATUS or item[0] not in silent]
     dataset, report = built(run, task, tmp_path)
     assert dataset.episodes == 2
     assert "rows left out: observation 'tool_position' is" in report.reasons[0]
 
     run = make_run()
     run.items = [item for item in run.items if item[1] != ARM_STATUS or item[0] not in silent]
-    _, report = built(run, replace(task, observation=task.observation[:4]), tmp_path / "other")
+    _, report = built(run, replace(task, observation=task.observation[:2]), tmp_path / "other")
     assert "rows left out: no reference of the arm near their stamp" in report.reasons[0]
 
 
@@ -268,13 +271,13 @@ def test_task_that_nothing_was_recorded_for_is_refused_at_once(task, tmp_path):
 def test_six_joints_and_numbers_of_other_topics_are_observed(make_run, task, tmp_path, kit):
     run = make_run()
     for stamp in range(START - 500 * MS, START + 2300 * MS, 10 * MS):
-        angles = [stamp % NANOSECONDS / 1e9 + joint for joint in range(6)]
-        joints = JointState(position=[*angles, 0.02, 0.02], velocity=[0.0] * 6 + [np.nan] * 2, effort=[0.0] * 8)
         wrench = WrenchStamped()
         wrench.wrench.force.z = (stamp - START) / NANOSECONDS
-        run.add(JOINT_STATES, stamp + 3 * MS, kit.stamped(joints, stamp))
         run.add("/ft/wrench", stamp + 2 * MS, kit.stamped(wrench, stamp, "ft_link"))
         run.add("skin", stamp + 1 * MS, Float64MultiArray(data=[float(stamp - START), 1.0]))
+    for _, topic, message in run.items:
+        if topic == ARM_STATUS:
+            message.joint_positions = [stamp_ns(message) % NANOSECONDS / 1e9 + joint for joint in range(6)]
     wrench_type, skin_type = "geometry_msgs/msg/WrenchStamped", "std_msgs/msg/Float64MultiArray"
     observed = (
         Feature("joint_positions", "joints", (6,), rate_hz=100),
@@ -287,14 +290,13 @@ def test_six_joints_and_numbers_of_other_topics_are_observed(make_run, task, tmp
     dataset.validate(ur)
     plain = build_dataset([bag], task)
     np.testing.assert_array_equal(dataset.actions, plain.actions)
-    # Samples are stamped every 10 ms; those without a header are logged a millisecond later.
+    # States of the arm are stamped every 20 ms, other samples every 10 ms; those without a header are logged later.
     nearest = np.round((dataset.stamps_ns - START) / (10 * MS)) * 10 * MS
     logged = np.round((dataset.stamps_ns - START - MS) / (10 * MS)) * 10 * MS
     np.testing.assert_allclose(dataset.observations["force"][:, 2], nearest / NANOSECONDS, atol=1e-12)
     np.testing.assert_array_equal(dataset.observations["skin"], np.stack([logged, np.ones(len(logged))], axis=1))
-    np.testing.assert_allclose(
-        dataset.observations["joint_positions"], nearest[:, None] / 1e9 % 1 + np.arange(6), atol=1e-6
-    )
+    measured = np.round((dataset.stamps_ns - START) / (20 * MS))[:, None] * 20 * MS
+    np.testing.assert_allclose(dataset.observations["joint_positions"], measured / 1e9 % 1 + np.arange(6), atol=1e-6)
     seven = replace(task, observation=(*task.observation, Feature("joint_positions", "joints")))
     with pytest.raises(RecordingError, match=r"observation 'joint_positions' is .*; valid are 7 finite numbers"):
         build_dataset([bag], seven)
@@ -311,6 +313,38 @@ def test_data_set_of_a_run_survives_its_file(make_run, task, tmp_path):
 def test_live_buffer_of_the_test_can_fail(make_run, task):
     # Guards the parity test: the live side really refuses what is not there.
     run = make_run()
-    run.items = [item for item in run.items if item[1] != TOOL_POSE]
+    run.items = [item for item in run.items if item[1] != ARM_STATUS]
     with pytest.raises(ObservationError, match="'tool_position' has not arrived yet"):
         live_observations(run, task, START, START + NANOSECONDS)
+
+
+def test_rows_of_a_bag_whose_arm_status_had_no_pose_are_the_same(make_run, task, tmp_path, kit):
+    """Until it had one, the pose of the tool came from a topic of its own, with the same stamps."""
+    plain, _ = built(make_run(), task, tmp_path)
+    now = kit.definition("bid_msgs/msg/ArmStatus")
+    new = ("geometry_msgs/Pose tool", "float64[] joint_positions")
+    text = "".join(line for line in now.text.splitlines(keepends=True) if not line.startswith(new))
+    old, store = Definition(now.type_name, text, "RIHS01_old"), get_typestore(Stores.EMPTY)
+    store.register(get_types_from_msg(now.text, now.type_name))
+    stripped = get_typestore(Stores.EMPTY)
+    stripped.register(get_types_from_msg(text, now.type_name))
+    names = [name for name, _ in stripped.fielddefs[now.type_name][1]]
+    assert len(names) == len(store.fielddefs[now.type_name][1]) - 2
+    with BagWriter(tmp_path / "old") as writer:
+        run = make_run()
+        for topic in dict.fromkeys(topic for _, topic, _ in run.ordered()):
+            if topic == ARM_STATUS:
+                writer.add_topic(f"/{topic}", old)
+            else:
+                kit.add_topic(writer, topic)
+        for received, topic, message in run.ordered():
+            data = serialize_message(message)
+            if topic == ARM_STATUS:
+                found = store.deserialize_cdr(data, now.type_name)
+                status = stripped.types[now.type_name](**{name: getattr(found, name) for name in names})
+                data = bytes(stripped.serialize_cdr(status, now.type_name))
+            writer.write(f"/{topic}", received, data)
+    dataset = build_dataset([tmp_path / "old"], task)
+    dataset.validate(task)
+    assert dataset.rows > 10 and abs(dataset.rows - plain.rows) <= 1
+    np.testing.assert_allclose(dataset.observations["tool_position"][:10], plain.observations["tool_position"][:10])

@@ -1,0 +1,1 @@
+"""What each node of a running system costs, against its budget."""

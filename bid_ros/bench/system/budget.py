@@ -1,0 +1,41 @@
+"""What each node may cost, so that the CPU is left to the policy."""
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The most that a node may use.
+
+    Attributes:
+        cpu: CPU time in % of a core.
+        messages_in, messages_out: messages a second.
+    """
+
+    cpu: float
+    messages_in: float
+    messages_out: float
+
+
+BUDGETS: Final = {
+    "twin": Budget(60, 10, 40),
+    "camera": Budget(8, 15, 70),
+    "policy": Budget(100, 250, 45),
+    "teleop": Budget(15, 150, 45),
+    "safety": Budget(12, 350, 50),
+    "arm": Budget(30, 250, 250),
+    "recorder": Budget(15, 700, 25),
+    "monitor": Budget(40, 250, 60),
+    "episode": Budget(12, 350, 45),
+}
+"""Budget by node, on a core of the computer of the published tables."""
+
+
+def excess(node: str, used: Budget) -> list[str]:
+    """Return a sentence for each part of its budget that a node exceeds. A node without a budget exceeds none."""
+    if node not in BUDGETS:
+        return []
+    words = {"cpu": "% of a core", "messages_in": "messages in a second", "messages_out": "messages out a second"}
+    parts = [(item.name, getattr(used, item.name), getattr(BUDGETS[node], item.name)) for item in fields(Budget)]
+    return [f"{node} uses {have:.0f} {words[name]}, above its {most:g}" for name, have, most in parts if have > most]
