@@ -19,15 +19,15 @@ class Budget:
 
 
 BUDGETS: Final = {
-    "twin": Budget(60, 10, 40),
+    "twin": Budget(60, 5, 40),
     "camera": Budget(8, 15, 70),
-    "policy": Budget(100, 250, 45),
-    "teleop": Budget(15, 150, 45),
-    "safety": Budget(12, 350, 50),
-    "arm": Budget(30, 250, 250),
-    "recorder": Budget(15, 700, 25),
-    "monitor": Budget(40, 250, 60),
-    "episode": Budget(12, 350, 45),
+    "policy": Budget(100, 200, 45),
+    "teleop": Budget(10, 120, 45),
+    "safety": Budget(12, 200, 60),
+    "arm": Budget(30, 150, 120),
+    "recorder": Budget(10, 350, 10),
+    "monitor": Budget(40, 100, 60),
+    "episode": Budget(7, 100, 40),
 }
 """Budget by node, on a core of the computer of the published tables."""
 

@@ -73,7 +73,7 @@ def draw(nodes: Mapping[str, Cost], file: Path, before: Mapping[str, Cost] | Non
     _label(messages, list(nodes), "messages in and out a second; red: budget")
     _label(switches, list(nodes), "context switches a second")
     if before is not None:
-        cpu.legend(loc="lower right")
+        figure.legend(*cpu.get_legend_handles_labels(), loc="outside upper right", ncols=2)
     figure.savefig(file)
 
 

@@ -18,7 +18,7 @@ from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
 from bid_ros.robots.franka.link import FRANKY_ERRORS, impedance_tracker, open_robot, sentence, stop_motion
 from bid_ros.robots.gripper import GripperThread, request_width
 
-POLL_S = 0.008
+POLL_S = 0.004
 ARRIVED_RAD = 0.01
 SETTLE_S = 1.0
 JOINTS = 7
@@ -90,7 +90,7 @@ class FrankaArm:
             self._reader.start()
 
     def state(self) -> ArmState:
-        """Return the newest state without waiting for the robot; at most 10 ms old while the robot answers.
+        """Return the newest state without waiting for the robot; at most 5 ms old while the robot answers.
 
         Raises:
             ArmError: not connected.

@@ -157,3 +157,9 @@ def test_a_system_is_started_and_measured(ros_domain, tmp_path, monkeypatch, cap
         assert 0 <= cost["executor"] <= 100 and cost["waits"] > 1, name
         assert cost["messages_in"] > 1 or name == "twin"
     assert (tmp_path / "out" / "system.png").exists()
+
+
+def test_the_architecture_page_has_the_budget(root):
+    page = (root / "docs" / "explanation" / "architecture.md").read_text()
+    for node, budget in BUDGETS.items():
+        assert f"| {node} | {budget.cpu:g} | {budget.messages_in:g} | {budget.messages_out:g} |" in page
