@@ -1,15 +1,14 @@
 """``bid bench system``: what each node of a running system costs."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from bid_ros.bench.system.cost import Cost, around, costs, mean
-from bid_ros.bench.system.table import draw, markdown
-from bid_ros.bench.system.watch import Watch
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
 from bid_ros.system.description import command_line, describe, environment
@@ -17,6 +16,9 @@ from bid_ros.system.folder import System, find_system
 from bid_ros.system.preparation import prepare
 from bid_ros.system.processes import supervise
 from bid_ros.system.run import RunArguments, argument_fields
+
+if TYPE_CHECKING:
+    from bid_ros.bench.system.cost import Cost
 
 DESCRIPTION: Final = """\
 Start a system in its twin, run episodes, and say what each node costs from the first preparation of an episode to the
@@ -41,6 +43,9 @@ def add_system_parser(subparsers: Any) -> None:
 
 def run_system(options: argparse.Namespace) -> int:
     """Run the bench; return 0, or 1 if a run did not complete."""
+    from bid_ros.bench.system.cost import mean  # takes half a second to import
+    from bid_ros.bench.system.table import draw, markdown
+
     system, arguments = find_system(options.system), run_arguments(options)
     if options.runs < 1:
         raise BidError(f"--runs is {options.runs}; valid is 1 or more")
@@ -63,6 +68,9 @@ def run_system(options: argparse.Namespace) -> int:
 
 def _measure(system: System, arguments: RunArguments, tree: Path | None) -> dict[str, Cost]:
     """Run the system once, with the nodes of another checkout if one is given; return the cost of each node."""
+    from bid_ros.bench.system.cost import costs
+    from bid_ros.bench.system.watch import Watch
+
     specs, out = describe(system, arguments), Path(arguments.out)
     prepare(specs, out)
     commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
@@ -77,6 +85,8 @@ def _measure(system: System, arguments: RunArguments, tree: Path | None) -> dict
 
 def _numbers(nodes: dict[str, Cost], before: dict[str, Cost] | None) -> dict[str, Any]:
     """Return everything as plain values for JSON."""
+    from bid_ros.bench.system.cost import around
+
     versions = {"nodes": nodes} | ({} if before is None else {"before": before})
     values: dict[str, Any] = {key: {name: asdict(cost) for name, cost in of.items()} for key, of in versions.items()}
     values["around_the_policy"] = {key: around(of) for key, of in versions.items()}

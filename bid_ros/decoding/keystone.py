@@ -4,13 +4,11 @@ Source: Dai et al., "Geometry Guided Self-Consistency for Physical AI", arXiv 26
 """
 
 from collections.abc import Mapping
-from functools import partial
+from importlib import import_module
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2
-from scipy.spatial.distance import pdist, squareform
 
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
@@ -26,6 +24,9 @@ def keystone(samples: Array, config: DecoderConfig) -> int:
     The medoid has the smallest sum of distances to the others. A distance is Euclidean over all values of a chunk,
     weighted by the settings' ``weights``. Clusters are those of k-means, which starts from the first two samples.
     """
+    from scipy.cluster.vq import kmeans2
+    from scipy.spatial.distance import pdist, squareform
+
     weights = 1.0 if config.weights is None else np.array(config.weights)
     points = (samples * weights).reshape(len(samples), -1)
     if len(points) <= CLUSTERS:
@@ -43,4 +44,11 @@ def _medoid(distances: Array, members: NDArray[np.intp]) -> int:
     return int(members[distances[np.ix_(members, members)].sum(axis=1).argmin()])
 
 
-DECODERS: Final[Mapping[str, Builder]] = {"keystone": partial(RecedingDecoder, judge=keystone)}
+def _build(name: str, config: DecoderConfig) -> RecedingDecoder:
+    """Import SciPy now: it takes half a second, which no decision has, and a list of decoders does not need it."""
+    import_module("scipy.cluster.vq")
+    import_module("scipy.spatial.distance")
+    return RecedingDecoder(name, config, judge=keystone)
+
+
+DECODERS: Final[Mapping[str, Builder]] = {"keystone": _build}
