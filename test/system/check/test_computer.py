@@ -61,7 +61,7 @@ def findings(robot, drivers=(), out=None):
 
 def test_every_probe_measures_something(tmp_path):
     found = findings(True, ("franky-control",), tmp_path / "not" / "yet")
-    assert list(found) == ["libraries", "clock", "rtprio", "memlock", "kernel", "receive buffers", "disk"]
+    assert list(found) == ["libraries", "runtimes", "clock", "rtprio", "memlock", "kernel", "receive buffers", "disk"]
     assert "franky-control 2." in found["libraries"].measured and "Python 3." in found["libraries"].measured
     assert found["disk"].measured.endswith(f"GB free at {tmp_path}")
     assert all(finding.measured and bool(finding.advice) == (finding.state != "ok") for finding in found.values())
