@@ -32,6 +32,8 @@ BEYOND_A_RUN = (
     "torch onnx onnxscript onnx_ir sympy networkx tqdm ray gym_pusht gymnasium pygame pymunk shapely pyarrow "
     "pytest mypy colcon_core imageio requests"
 )
+# Folders and files that only the extra `train` serves: the verbs that need them say so.
+WITH_TRAINING = {"learning", "peers", "machine.py", "floor.py", "torch.py", "translated.py"}
 PUSHT = ("bench", "pusht", "--episodes", "1", "--steps", "1", "--seeds", "1", "--decoder", "vanilla", "--workers", "1")
 
 
@@ -112,7 +114,7 @@ def test_nothing_but_training_and_tests_needs_more_than_a_run_installs(program, 
     modules = [
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         for path in sorted((root / "bid_ros").rglob("*.py"))
-        if "learning" not in path.parts and path.stem not in ("__main__", "launching")
+        if not WITH_TRAINING.intersection(path.parts) and path.stem not in ("__main__", "launching")
     ]
     assert "bid_ros.nodes.policy_node" in modules
     assert "bid_ros.cli" in modules

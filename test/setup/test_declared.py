@@ -35,13 +35,14 @@ PYTHON = {
     "rtde_control": ("", "ur-rtde"),
     "rtde_receive": ("", "ur-rtde"),
     "scipy": ("python3-scipy", "scipy"),
+    "tensorrt_libs": ("", "tensorrt-cu13"),
     "torch": ("", "torch"),
     "tqdm": ("", "tqdm"),
     "yaml": ("python3-yaml", "pyyaml"),
     "zstandard": ("", "zstandard"),
 }
 # What a robot computer does without, so neither rosdep nor ros.lock brings it.
-OPTIONAL = {"gym-pusht", "onnx", "pyarrow", "pyrealsense2", "ray", "torch", "tqdm"}
+OPTIONAL = {"gym-pusht", "onnx", "pyarrow", "pyrealsense2", "ray", "tensorrt-cu13", "torch", "tqdm"}
 NOT_IMPORTED = {"libusb-1.0", "ros2launch", "python3-pytest", "python3-pytest-timeout"}
 
 
