@@ -21,7 +21,8 @@ def test_every_table_of_the_docs_is_what_its_summary_says(root):
     done = check(root, root)
     assert done.returncode == 0, done.stderr
     pages = [root / "docs" / "results" / "pusht.md", *(root / "docs" / "reference" / "decoders").glob("*.md")]
-    without = [page.name for page in pages if "<!-- table " not in page.read_text() and page.stem != "index"]
+    shown = ("<!-- table ", "results/moving-targets.md")  # Push-T has no target that moves steadily
+    without = [page.name for page in pages if page.stem != "index" and not any(s in page.read_text() for s in shown)]
     assert not without, f"these pages show no measurement: {without}"
 
 
