@@ -29,6 +29,7 @@ from bid_ros.core.task import Task, load_task
 from bid_ros.policy.agreement import compare_policies, decision_times, random_observations
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.runtimes.nvidia import find_gpu
 from bid_ros.policy.runtimes.registry import build_runtime, missing
@@ -48,7 +49,7 @@ class Sizes:
     widths: tuple[int, ...] = (512, 1024, 2048)
     blocks: int = 2
     step_embedding: int = 128
-    image_width: int = 64
+    stages: tuple[int, ...] = (64, 128, 256, 512)
     samples: int = 16
     many: int = 64
     rounds: int = 500
@@ -58,7 +59,7 @@ class Sizes:
     copied: int = 1 << 30  # bytes
 
 
-TINY: Final = Sizes("cpu", ("torch",), (8, 16), 1, 16, 8, 1, 2, 2, 1, 2, 128, 1 << 16)
+TINY: Final = Sizes("cpu", ("torch",), (8, 16), 1, 16, (64, 80, 96, 112), 1, 2, 2, 1, 2, 128, 1 << 16)
 
 
 class Report:
@@ -111,79 +112,23 @@ def delivered(sizes: Sizes) -> dict[str, float]:
 
 def full_size(sizes: Sizes, task: Task, folder: Path) -> tuple[Bundle, dict[str, float]]:
     """Write a policy of random weights: two ResNet-18 cameras and a U-Net. Return it, and what a decision computes."""
-    import torch
-    from torch import nn
-    from torch.utils.flop_counter import FlopCounterMode
+    from bid_ros.bench.floor import operations
+    from bid_ros.bench.peers.full_size import UNET, parameters, write_full_size
 
-    from bid_ros.learning.config import NetworkConfig
-    from bid_ros.learning.denoiser import Denoiser
-    from bid_ros.learning.encoder import SpatialSoftmax
-    from bid_ros.learning.graphs import EncoderGraph, write_denoiser, write_encoder
-
-    keypoints, steps = 32, task.observation_steps
-
-    class Residual(nn.Module):  # type: ignore[misc]
-        def __init__(self, inputs: int, outputs: int, stride: int) -> None:
-            super().__init__()
-            layers = [nn.Conv2d(inputs, outputs, 3, stride, 1), nn.GroupNorm(4, outputs), nn.ReLU()]
-            self.layers = nn.Sequential(*layers, nn.Conv2d(outputs, outputs, 3, 1, 1), nn.GroupNorm(4, outputs))
-            self.skip = nn.Conv2d(inputs, outputs, 1, stride) if stride > 1 else nn.Identity()
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.relu(self.layers(x) + self.skip(x))
-
-    def camera(height: int, width: int) -> nn.Sequential:
-        first = sizes.image_width
-        widths = [first, first, 2 * first, 4 * first, 8 * first]
-        stem = [nn.Conv2d(3, first, 7, 2, 3), nn.GroupNorm(4, first), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
-        stages = [
-            Residual(widths[i] if not j else widths[i + 1], widths[i + 1], 2 if i and not j else 1)
-            for i in range(4)
-            for j in range(2)
-        ]
-        grid = (-(-height // 32), -(-width // 32))
-        return nn.Sequential(*stem, *stages, nn.Conv2d(widths[-1], keypoints, 1), SpatialSoftmax(*grid))
-
-    class Encoder(nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.cameras = nn.ModuleDict({item.name: camera(*item.shape[:2]) for item in task.cameras})
-            vectors = sum(item.size for item in task.vectors)
-            self.condition = steps * (2 * keypoints * len(task.cameras) + vectors)
-
-        def forward(self, images: dict[str, torch.Tensor], vectors: dict[str, torch.Tensor]) -> torch.Tensor:
-            parts = [
-                net(images[name].flatten(0, 1).permute(0, 3, 1, 2)).reshape(1, -1) for name, net in self.cameras.items()
-            ]
-            return torch.cat([*parts, *(value.flatten(1) for value in vectors.values())], dim=1)
-
-    torch.manual_seed(0)
-    encoder = Encoder().eval()
-    config = NetworkConfig(sizes.widths, 5, sizes.blocks, encoder.condition, sizes.step_embedding)
-    denoiser = Denoiser(task.horizon, task.action_dim, config).eval()
-    files = {name: folder / f"{name}.onnx" for name in ("encoder", "weak_encoder", "denoiser")}
-    write_encoder(EncoderGraph(encoder, task), task, files["encoder"])
-    files["weak_encoder"].write_bytes(files["encoder"].read_bytes())
-    write_denoiser(denoiser, task, encoder.condition, files["denoiser"])
-    shipped = load_bundle(ROOT / "models" / "franka_place", task)
-    settings = replace(shipped.settings, prediction="epsilon")
-    strong = {"encoder": files["encoder"], "denoiser": files["denoiser"]}
-    weak = {"encoder": files["weak_encoder"], "denoiser": files["denoiser"]}
-    bundle = replace(shipped, name="full size", settings=settings, strong=strong, weak=weak)
-    with FlopCounterMode(display=False) as of_encoder, torch.no_grad():
-        images = {item.name: torch.zeros(1, steps, *item.shape) for item in task.cameras}
-        encoder(images, {item.name: torch.zeros(1, steps, item.size) for item in task.vectors})
-    with FlopCounterMode(display=False) as of_step, torch.no_grad():
-        level, condition = torch.zeros(1, dtype=torch.int64), torch.zeros(1, encoder.condition)
-        denoiser(torch.zeros(sizes.samples, task.horizon, task.action_dim), level, condition)
-    calls = settings.sampling_steps
-    weights = [sum(item.numel() for item in net.parameters()) for net in (encoder, denoiser)]
+    unet = replace(UNET, widths=sizes.widths, blocks=sizes.blocks, step_embedding=sizes.step_embedding)
+    bundle, networks = write_full_size(folder, task, DiffusionConfig(prediction="epsilon"), unet, sizes.stages)
+    calls, weights = bundle.settings.sampling_steps, [parameters(item) for item in networks]
+    shape = {"sample": (sizes.samples, task.horizon, task.action_dim)}
+    policies = [item for item in (bundle.strong, bundle.weak) if item is not None]
     return bundle, {
-        "parameters": sum(weights),
+        "parameters": sum(weights[0]),
         "sampling_steps": calls,
-        # Strong and weak; each step reads the weights again, which no cache holds, in half precision.
-        "operations": 2 * (of_encoder.get_total_flops() + calls * of_step.get_total_flops()),
-        "bytes": 2 * 2 * (weights[0] + calls * weights[1]),
+        "operations": sum(
+            operations(graphs["encoder"], {}).flops + calls * operations(graphs["denoiser"], shape).flops
+            for graphs in policies
+        ),
+        # Each step reads the weights again, which no cache holds, in half precision.
+        "bytes": sum(2 * (encoder + calls * denoiser) for encoder, denoiser in weights),
     }
 
 

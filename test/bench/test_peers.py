@@ -164,16 +164,15 @@ def test_the_image_network_is_a_resnet_18():
     assert network(torch.zeros(2, 3, 96, 96)).shape == (2, 512, 3, 3)
 
 
-def test_a_policy_of_other_sizes_is_counted_and_run(task, tmp_path, monkeypatch):
+def test_a_policy_of_other_sizes_is_counted_and_run(task, tmp_path):
     """The full-size policy with few channels."""
     from bid_ros.bench.peers import full_size
     from bid_ros.bench.peers.comparison import Peer, Setup, compare_peers
     from bid_ros.learning.config import NetworkConfig
 
     small = NetworkConfig(widths=(8, 16, 32), blocks=2, condition=1, step_embedding=16)
-    monkeypatch.setattr(full_size, "UNET", small)
-    monkeypatch.setattr(full_size, "STAGES", (64, 80, 96, 112))
-    found, networks = full_size.write_full_size(tmp_path, task, DiffusionConfig(sampling_steps=2))
+    settings = DiffusionConfig(sampling_steps=2)
+    found, networks = full_size.write_full_size(tmp_path, task, settings, small, (64, 80, 96, 112))
     assert sum(full_size.parameters(networks[0])) < 3_000_000
     result = compare_peers(Setup(found, networks, task, 6, "onnx"), [Peer("ddim")], 2, 1)
     assert set(result.times) == {"bid_ros, DDIM 2", "eager, DDIM 2"}

@@ -1,6 +1,6 @@
 """A policy of the published size: U-Net of 512, 1024 and 2048 channels, two ResNet-18. Its weights are random."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,12 +28,15 @@ class ResNet18(nn.Sequential):  # type: ignore[misc]
     """He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, to the last feature map.
 
     ``(B, 3, h, w)`` to ``(B, 512, h / 32, w / 32)``. Group normalisation replaces batch normalisation.
+
+    Args:
+        stages: channels of the four stages. Tests take fewer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stages: Sequence[int] = STAGES) -> None:
         blocks = [
             _Residual(inputs, outputs, stride)
-            for inputs, outputs in zip((64, *STAGES[:-1]), STAGES, strict=True)
+            for inputs, outputs in zip((64, *stages[:-1]), stages, strict=True)
             for inputs, stride in ((inputs, 1 if inputs == outputs else 2), (outputs, 1))
         ]
         stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), _norm(64), nn.ReLU(inplace=True))
@@ -63,17 +66,21 @@ class FullSizeEncoder(nn.Module):  # type: ignore[misc]
     """A ResNet-18 with a spatial softmax for each camera; vectors enter as they are. All steps side by side.
 
     It takes what :class:`bid_ros.learning.encoder.ObservationEncoder` takes.
+
+    Args:
+        task: what it sees.
+        stages: of :class:`ResNet18`.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, stages: Sequence[int] = STAGES) -> None:
         super().__init__()
         self.cameras = [item.name for item in task.cameras]
         self.vectors = [item.name for item in task.vectors]
         self.steps = task.observation_steps
         self.images = nn.ModuleList(
             nn.Sequential(
-                ResNet18(),
-                nn.Conv2d(STAGES[-1], KEYPOINTS, 1),
+                ResNet18(stages),
+                nn.Conv2d(stages[-1], KEYPOINTS, 1),
                 SpatialSoftmax(-(-item.shape[0] // 32), -(-item.shape[1] // 32)),
                 nn.Linear(2 * KEYPOINTS, 2 * KEYPOINTS),
                 nn.ReLU(),
@@ -91,13 +98,20 @@ class FullSizeEncoder(nn.Module):  # type: ignore[misc]
         return torch.cat([*parts, *(vectors[name].flatten(1) for name in self.vectors)], dim=1)
 
 
-def write_full_size(folder: Path, task: Task, settings: DiffusionConfig) -> tuple[Bundle, list[Networks]]:
+def write_full_size(
+    folder: Path,
+    task: Task,
+    settings: DiffusionConfig,
+    unet: NetworkConfig = UNET,
+    stages: Sequence[int] = STAGES,
+) -> tuple[Bundle, list[Networks]]:
     """Write the graphs of a full-size strong and weak policy with random weights.
 
     Args:
         folder: empty folder; about 2 GB go there.
         task: what the policy sees and does.
         settings: of the sampling.
+        unet: sizes of the denoiser; stages: of :class:`ResNet18`. Tests take smaller ones.
 
     Returns:
         The bundle, which has no ``bundle.yaml``, and the same networks in PyTorch, strong and weak.
@@ -106,8 +120,8 @@ def write_full_size(folder: Path, task: Task, settings: DiffusionConfig) -> tupl
     files: dict[str, dict[str, Path]] = {}
     for strength in ("strong", "weak"):
         torch.manual_seed(len(policies))
-        encoder = FullSizeEncoder(task).eval()
-        config = NetworkConfig(**(vars(UNET) | {"condition": encoder.condition}))
+        encoder = FullSizeEncoder(task, stages).eval()
+        config = NetworkConfig(**(vars(unet) | {"condition": encoder.condition}))
         denoiser = Denoiser(task.horizon, task.action_dim, config).eval()
         files[strength] = {part: folder / f"{strength}_{part}.onnx" for part in ("encoder", "denoiser")}
         write_encoder(EncoderGraph(encoder, task), task, files[strength]["encoder"])
