@@ -25,9 +25,7 @@ from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, Draft, bundle_decoder
 from bid_ros.policy.registry import load_policy
-from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.folder import System, find_system
-from bid_ros.tasks.registry import build_stage
 
 Array = NDArray[np.float64]
 SAMPLES, DECISIONS, FIRST_SEED, SPEED = 64, 80, 320_000, 0.02  # m/s of what moves in the scene
@@ -53,8 +51,7 @@ def rehearsed(system: System, bundle: Bundle, policy: Policy, episodes: int) -> 
     """Return encoded observations of rehearsed episodes, evenly chosen."""
     task = system.task
     maker = Listener(policy, bundle_decoder("bid", bundle, task, 16, 1), task)
-    config = load_arm_config(system.file("robot.yaml"), "rehearsal", twin=True, name=task.robot)
-    rehearsal = Rehearsal(task, maker, build_stage(task, config.gripper_thresholds))
+    rehearsal = Rehearsal(task, maker, system.stage())
     for episode in range(episodes):
         rehearsal.run(episode, FIRST_SEED + episode, SPEED)
     rehearsal.close()

@@ -80,12 +80,8 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
 
     from bid_ros.episodes.demonstrating import LockstepDemonstrations, recorded
     from bid_ros.recording.rows import joined
-    from bid_ros.robots.registry import load_arm_config
-    from bid_ros.tasks.registry import build_stage
 
-    config = load_arm_config(system.file("robot.yaml"), "rehearsal", twin=True, name=system.task.robot)
-    stage = build_stage(system.task, config.gripper_thresholds)
-    parts = []
+    parts, stage = [], system.stage()
     try:
         demonstrations = LockstepDemonstrations(system.task, stage)
         for style, count in wanted.items():

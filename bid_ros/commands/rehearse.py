@@ -33,9 +33,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.policy.bundle import bundle_sha256, load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
     from bid_ros.policy.registry import load_policy
-    from bid_ros.robots.registry import load_arm_config
     from bid_ros.system.description import decided
-    from bid_ros.tasks.registry import build_stage
 
     chosen = decided(find_system(options.system), run_arguments(options))
     task, policy = chosen.system.task, chosen.policy
@@ -51,9 +49,7 @@ def run(options: argparse.Namespace) -> int:
         hardware="rehearsal",
     )
     decoder = bundle_decoder(policy.decoder, bundle, task, policy.samples, policy.action_horizon)
-    config = load_arm_config(chosen.system.file("robot.yaml"), "rehearsal", twin=True, name=task.robot)
-    stage = build_stage(task, config.gripper_thresholds)
-    rehearsal = Rehearsal(task, DecisionMaker(load_policy(bundle, task), decoder, task), stage)
+    rehearsal = Rehearsal(task, DecisionMaker(load_policy(bundle, task), decoder, task), chosen.system.stage())
     try:
         for episode in range(options.episodes):
             result = rehearsal.run(episode, options.seed + episode, chosen.moving, policy.decoder)

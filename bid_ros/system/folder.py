@@ -14,7 +14,8 @@ from bid_ros.core.settings import load_settings, parse_settings, read_yaml, sett
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import recorded_topics
 from bid_ros.robots.registry import check_joints, load_arm_config
-from bid_ros.tasks.registry import kind_of
+from bid_ros.tasks.base import Stage
+from bid_ros.tasks.registry import build_stage, kind_of
 
 FILE: Final = "system.yaml"
 POLICY: Final = "policy"
@@ -146,6 +147,11 @@ class System:
             check_vectors(self.task)
         except TaskError as error:
             raise TaskError(f"task file {self.file('task.yaml')}: {error}") from error
+
+    def stage(self) -> Stage:
+        """Return what its rehearsals play on; the caller closes it. Raises as :func:`build_stage`."""
+        config = load_arm_config(self.file("robot.yaml"), "rehearsal", twin=True, name=self.task.robot)
+        return build_stage(self.task, config.gripper_thresholds)
 
     def file(self, name: str) -> Path:
         """Return the path of a file of the folder. Raises BidError if it is missing."""
