@@ -3,7 +3,6 @@
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from statistics import median
 from typing import Final
 
 import numpy as np
@@ -17,6 +16,7 @@ FEWEST_OF_SEVERAL: Final = 4  # samples: fewer than these say nothing about mode
 WINDOW: Final = 5  # decisions
 LATE: Final = 2  # so many late ones among the last WINDOW take a step down
 PATIENCE: Final = 50  # decisions in time before a step up: 5 s
+FIRST_PATIENCE: Final = 10  # the same after calibration: other nodes were starting then, which passes
 LONGEST_PATIENCE: Final = 1600
 REPEATS: Final = 5  # measured decisions of each number of samples
 RESERVE: Final = 0.8  # share of the budget that more samples may be expected to take
@@ -53,7 +53,7 @@ class SampleBudget:
         self.steps, self.samples, self._budget_ns = ladder(most), most, budget_ns
         self._costs: dict[int, float] = {}
         self._late: deque[bool] = deque(maxlen=WINDOW)
-        self._longest, self._in_time, self._patience = 0, 0, PATIENCE
+        self._longest, self._in_time, self._patience = 0, 0, FIRST_PATIENCE
 
     def calibrate(self, costs_ns: Mapping[int, int]) -> None:
         """Begin with the largest number that fits, by what decisions with each of :attr:`steps` take, in ns."""
@@ -66,7 +66,7 @@ class SampleBudget:
         index = self.steps.index(self.samples)
         self._late.append(duration_ns > self._budget_ns)
         if sum(self._late) >= LATE and index + 1 < len(self.steps):
-            self._patience = min(2 * self._patience, LONGEST_PATIENCE)
+            self._patience = min(max(PATIENCE, 2 * self._patience), LONGEST_PATIENCE)
             self._take(self.steps[index + 1])
             return True
         self._in_time = 0 if self._late[-1] else self._in_time + 1
@@ -103,7 +103,9 @@ class SampleBudget:
 
 
 def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool) -> dict[int, int]:
-    """Return what encoding and sampling take for each number of samples in ns, the median of :data:`REPEATS`.
+    """Return what encoding and sampling take for each number of samples in ns, the least of :data:`REPEATS`.
+
+    The least, because what disturbs a start passes.
 
     Args:
         policy: of the task.
@@ -119,4 +121,4 @@ def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool)
         policy.sample(encoded, count, count if weak else 0, rng)
         return time.monotonic_ns() - begin
 
-    return {count: round(median([once(count) for _ in range(1 + REPEATS)][1:])) for count in steps}
+    return {count: min([once(count) for _ in range(1 + REPEATS)][1:]) for count in steps}

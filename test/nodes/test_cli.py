@@ -6,8 +6,10 @@ import json
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
+import yaml
 from forked_bid import bid
 from std_srvs.srv import SetBool, Trigger
 from tiny_bundle import make_tiny_bundle
@@ -228,8 +230,11 @@ def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain, patient):
     task = load_task(root / "config" / "franka_place" / "task.yaml")
     bundle = shipped if shipped.is_dir() else make_tiny_bundle(tmp_path / "bundle", task)
     out = tmp_path / "out"
+    every_sample = tmp_path / "every_sample.yaml"  # on a busy computer too
+    parameters = yaml.safe_load(Path(patient).read_text()) | {"policy": {"ros__parameters": {"budget_ms": 0.0}}}
+    every_sample.write_text(yaml.safe_dump(parameters))
     command = f"up franka_place --episodes 1 --moving 0 --decoder bid --samples 4 --json --bundle {bundle} --out {out}"
-    done = bid(*command.split(), "--parameters", patient, limit_s=100)
+    done = bid(*command.split(), "--parameters", str(every_sample), limit_s=100)
     # What an untrained policy asks for is noise around its pose, which safety may have to stop.
     assert done.returncode in (0, 3), done.stderr
     assert "Traceback" not in done.stderr

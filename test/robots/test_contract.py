@@ -115,11 +115,20 @@ def stream(arm, place, seconds):
     return rows, calls
 
 
-def assert_prompt(calls, when):
-    """Calls return without waiting: 5 ms, but for a few that a busy computer held up; none waits for the robot."""
-    p90, longest = 1000 * np.quantile(calls, 0.9), 1000 * max(calls)
-    assert p90 < 5.0, f"one in ten calls took {p90:.1f} ms {when}"
-    assert longest < 50.0, f"a call took {longest:.1f} ms {when}"
+def assert_prompt(measure, when):
+    """Calls return without waiting for the robot: 5 ms, but for a few.
+
+    ``measure`` returns the calls' times in s. A busy computer holds up calls too, but hardly three times in a row.
+    """
+    tries = []
+    for _ in range(3):
+        calls = measure()
+        p90, longest = 1000 * np.quantile(calls, 0.9), 1000 * max(calls)
+        if p90 < 5.0 and longest < 50.0:
+            return
+        tries.append((p90, longest))
+    said = ", ".join(f"{p90:.1f} and {longest:.1f}" for p90, longest in tries)
+    raise AssertionError(f"one in ten calls {when} took over 5 ms or one over 50 ms, three times: {said} ms")
 
 
 def smooth(start, offset, seconds):
@@ -170,28 +179,36 @@ def test_a_streamed_move_is_tracked(arm):
     arm.start()
     start = arm.state().tool_position
     offset = np.array([-0.03, 0.03, -0.025])
-    rows, calls = stream(arm, smooth(start, offset, 1.0), 1.4)
+    rows, _ = stream(arm, smooth(start, offset, 1.0), 1.4)
     errors = [np.linalg.norm(measured - wanted) for _, measured, wanted in rows]
     assert max(errors) < 0.010, f"worst {1000 * max(errors):.1f} mm"
     assert errors[-1] < 0.002, f"at the end {1000 * errors[-1]:.1f} mm"
-    assert_prompt(calls, "for a command and a state")
     speeds = [np.linalg.norm(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(rows[::5]) if b[0] > a[0]]
     peak = 1.875 * np.linalg.norm(offset)
     assert max(speeds) < 1.3 * peak, f"measured {max(speeds):.3f} m/s, commanded at most {peak:.3f}"
 
 
+def test_calls_return_without_waiting_for_the_robot(arm):
+    arm.start()
+    place = arm.state().tool_position
+    assert_prompt(lambda: stream(arm, lambda t: place, 0.8)[1], "for a command and a state")
+
+
 def test_the_gripper_does_not_block_the_arm_and_the_newest_request_wins(arm):
     arm.start()
     state = arm.state()
-    arm.command_gripper(0.0)
-    wait_until(lambda: arm.state().gripper_busy, 1.0, "the gripper to begin")
-    stamp = time.monotonic()
-    arm.command_gripper(0.08)
-    arm.command_gripper(0.01)
-    arm.command_gripper(arm.info.gripper_max)
-    assert time.monotonic() - stamp < 0.01
-    _, calls = stream(arm, lambda t: state.tool_position, 0.5)
-    assert_prompt(calls, "while the gripper moved")
+
+    def measure():
+        arm.command_gripper(0.0)
+        wait_until(lambda: arm.state().gripper_busy, 1.0, "the gripper to begin")
+        requests = []
+        for width in (0.08, 0.01, arm.info.gripper_max):
+            begin = time.monotonic()
+            arm.command_gripper(width)
+            requests.append(time.monotonic() - begin)
+        return requests + stream(arm, lambda t: state.tool_position, 0.5)[1]
+
+    assert_prompt(measure, "while the gripper moved")
     wait_until(lambda: arm.state().gripper_width < 0.07, 3.0, "the gripper to close")
     wait_until(lambda: arm.state().gripper_width > 0.075 and not arm.state().gripper_busy, 5.0, "the last request")
 

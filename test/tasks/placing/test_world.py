@@ -122,7 +122,8 @@ def test_lay_out_forgets_the_episode_before() -> None:
     np.testing.assert_allclose(truth.bodies["cup"][0][:2], scene.cup_start, atol=1e-12)
 
 
-HELD_UP_S = 0.1  # a twin that lost more than this was not the robot that the test is about
+SLIP = 0.003  # m, in the fingers, from taking to letting go
+HELD_UP_S = 0.05  # more pause than this in twin and hand together, and the try was not what the test is about
 
 
 class Placer:
@@ -132,6 +133,7 @@ class Placer:
         self.twin = twin
         self.robot = franky.Robot(twin.hostname, realtime_config=franky.RealtimeConfig.Ignore)
         self.gripper = franky.Gripper(twin.hostname)
+        self.held_up_s = 0.0  # longest pause of the loop in the last try
 
     def take(self) -> None:
         assert self.gripper.grasp(0.0, 0.1, 40.0, epsilon_inner=0.05, epsilon_outer=0.05)
@@ -144,12 +146,13 @@ class Placer:
         target, lowering = np.array(pose.translation), False
         seen: deque[tuple[int, np.ndarray]] = deque(maxlen=10)
         tracker = franky.CartesianImpedanceTracker(self.robot)
-        at = time.monotonic()
+        at, self.held_up_s = time.monotonic(), 0.0
         deadline = at + seconds
         while score.outcome == "pending" and at < deadline:
             # By the clock, not by counting: a busy computer wakes it late.
             time.sleep(PERIOD)
             elapsed, at = time.monotonic() - at, time.monotonic()
+            self.held_up_s = max(self.held_up_s, elapsed - PERIOD)
             truth = self.twin.ground_truth()
             seen.append((truth.stamp_ns, truth.bodies["cup"][0]))
             (since, first), (until, last) = seen[0], seen[-1]
@@ -181,15 +184,16 @@ def placer():
 
 @pytest.mark.parametrize(("seed", "speed"), [(3, 0.0), (4, 0.03)])
 def test_franky_client_places_the_object(placer: Placer, seed: int, speed: float) -> None:
-    for _ in range(3):
+    for _ in range(4):
         lost = placer.twin.statistics()["lost_s"]
         scene = placer.twin.reset(seed, speed)
         placer.take()
         placer.twin.start_path()
         outcome, slip = placer.place()
-        if outcome == "success" or placer.twin.statistics()["lost_s"] - lost < HELD_UP_S:
-            break  # else a busy computer held up the twin, and with it the robot: once more
-    assert outcome == "success"
-    assert abs(slip) < 0.003
+        held_up_s = placer.twin.statistics()["lost_s"] - lost + placer.held_up_s
+        if (outcome == "success" and abs(slip) < SLIP) or held_up_s < HELD_UP_S:
+            break  # else a busy computer held up the twin or the hand: once more
+    assert outcome == "success", f"{outcome}, held up for {held_up_s:.2f} s"
+    assert abs(slip) < SLIP, f"slipped {1000 * slip:.1f} mm, held up for {held_up_s:.2f} s"
     moved = np.linalg.norm(placer.twin.ground_truth().bodies["cup"][0][:2] - scene.cup_start)
     assert (moved > 0.01) == (speed > 0)
