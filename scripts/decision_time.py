@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
-from bid_ros.bench.timing import random_observation
+from bid_ros.bench.timing import random_observations
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import Task, load_task
@@ -74,8 +75,7 @@ def main() -> None:
     options = parser.parse_args()
     task = load_task(task_path(options.task))
     contenders, rng = [contender(words, task) for words in options.bundles], np.random.default_rng(0)
-    for index in range(WARM_UP + options.rounds):
-        observation = random_observation(task, (index + 1) * task.dt_ns, rng)
+    for observation in islice(random_observations(task, rng), WARM_UP + options.rounds):
         for place in rng.permutation(len(contenders)):  # whoever is first finds cold caches
             contenders[place].decide(observation)
     print(table(contenders))

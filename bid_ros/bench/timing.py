@@ -1,9 +1,10 @@
 """Times the stages of a decision. Procedures alternate in one run, so that other work meets all alike."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from itertools import count, islice
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +35,19 @@ class StageTime:
     ratio: Interval
 
 
-def random_observation(task: Task, stamp_ns: int, rng: np.random.Generator) -> Observation:
-    """Return an observation of noise: durations do not depend on what is seen."""
-    values = {}
-    for item in task.observation:
-        shape = (task.observation_steps, *item.shape)
-        image = item.kind == "image"
-        values[item.name] = rng.integers(0, 256, shape, dtype=np.uint8) if image else rng.uniform(0, 0.5, shape)
-    return Observation(stamp_ns, values)
+def random_observations(task: Task, rng: np.random.Generator) -> Iterator[Observation]:
+    """Yield observations of noise, one period apart: durations do not depend on what is seen.
+
+    As in a run, all but the newest frames and values are those of the observation before.
+    """
+    values: dict[str, NDArray[Any]] = {}
+    for stamp_ns in count(task.dt_ns, task.dt_ns):
+        for item in task.observation:
+            old = values[item.name][1:] if item.name in values else None
+            shape = (task.observation_steps if old is None else 1, *item.shape)
+            new = rng.integers(0, 256, shape, np.uint8) if item.kind == "image" else rng.uniform(0, 0.5, shape)
+            values[item.name] = new if old is None else np.concatenate([old, new])
+        yield Observation(stamp_ns, dict(values))
 
 
 def alternate(
@@ -67,8 +73,7 @@ def alternate(
     """
     rng, names = np.random.default_rng(seed), list(procedures)
     found: dict[str, list[tuple[int, ...]]] = {name: [] for name in names}
-    for index in range(warm_up + rounds):
-        observation = random_observation(task, (index + 1) * task.dt_ns, rng)
+    for observation in islice(random_observations(task, rng), warm_up + rounds):
         for place in rng.permutation(len(names)):  # whoever is first finds cold caches
             begin = time.perf_counter_ns()
             parts = procedures[names[place]](observation)

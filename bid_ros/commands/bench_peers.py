@@ -72,7 +72,8 @@ def _compare(options: argparse.Namespace, folder: Path) -> "Comparison":
 
 def _setup(options: argparse.Namespace, folder: Path) -> "Setup":
     from bid_ros.bench.peers.comparison import Setup
-    from bid_ros.bench.peers.eager import bundle_networks
+    from bid_ros.bench.peers.eager import Networks
+    from bid_ros.learning.weights import bundle_networks
     from bid_ros.policy.bundle import load_bundle
 
     task = load_task(task_path(options.system))
@@ -80,7 +81,7 @@ def _setup(options: argparse.Namespace, folder: Path) -> "Setup":
         bundle, networks = _full_size(folder, task)
     else:
         bundle = load_bundle(_bundle(options.system, options.bundle), task)
-        networks = bundle_networks(bundle, task)
+        networks = [Networks(item.encoder, item.denoiser) for item in bundle_networks(bundle, task).values()]
     return Setup(bundle, networks, task, options.samples, options.runtime, options.threads)
 
 

@@ -4,19 +4,17 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import yaml
 
 from bid_ros.commands.tasks import task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import Task
 from bid_ros.policy.agreement import compare_policies, decision_times, random_observations
-from bid_ros.policy.bundle import MANIFEST, load_bundle
+from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.runtimes.registry import OPTIONS, build_runtime
 
@@ -52,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     for name, value in (("samples", options.samples), ("decisions", options.decisions)):
         if value < 1:
             raise BidError(f"--{name} is {value}; valid is 1 or more")
-    task = task_of(options.task, _made_for(options.bundle), options.bundle)
+    task = task_of(options.task, bundled_task(options.bundle), options.bundle)
     bundle = load_bundle(options.bundle, task)
     runtime = build_runtime(options.runtime, options.threads, options.engines, build=True)
     observations = (
@@ -123,11 +121,3 @@ def recorded_observations(path: str, task: Task, count: int) -> Sequence[Observa
         values = {name: items[rows] for name, items in dataset.observations.items()}
         found.append(Observation(int(dataset.stamps_ns[row]), values))
     return found
-
-
-def _made_for(bundle: str) -> str:
-    """Return the name of the task of a bundle; what is wrong with the bundle is said when it is loaded."""
-    try:
-        return str(yaml.safe_load((Path(bundle) / MANIFEST).read_text())["task"])
-    except (OSError, TypeError, KeyError, ValueError, yaml.YAMLError):
-        raise BidError(f"{bundle} has no readable {MANIFEST} that names a task; valid is a policy bundle") from None

@@ -60,8 +60,13 @@ def add_parser(verbs: Any) -> None:
     )
     train.set_defaults(run=run_train)
 
-    export = verbs.add_parser("export", help="export checkpoints to a policy bundle")
-    export.add_argument("training", help="folder that bid train wrote")
+    export = verbs.add_parser(
+        "export",
+        help="export checkpoints to a policy bundle",
+        description="Export checkpoints to a policy bundle. A bundle of an older version can be written anew: its "
+        "weights stay as they are.",
+    )
+    export.add_argument("training", help="folder that bid train wrote, or a bundle to write anew")
     export.add_argument("--task", default="", help="name or path of the task file (default: what the run is of)")
     export.add_argument("--out", default="", help="bundle folder to write (default models/ and the task's name)")
     export.add_argument(
@@ -148,10 +153,26 @@ def run_export(options: argparse.Namespace) -> int:
     """Export a bundle."""
     from bid_ros.learning import export
     from bid_ros.learning.run_folder import RunFolder
+    from bid_ros.policy.bundle import MANIFEST
 
-    task = task_of(options.task, str(RunFolder(options.training).about()["task"]), options.training)
+    source = Path(options.training)
+    if (source / MANIFEST).is_file():
+        return _export_again(source, options)
+    task = task_of(options.task, str(RunFolder(source).about()["task"]), options.training)
     out = Path(options.out or f"models/{task.name}")
-    export(Path(options.training), out, task, weak=not options.no_weak, sampling_steps=options.sampling_steps)
+    export(source, out, task, weak=not options.no_weak, sampling_steps=options.sampling_steps)
+    return 0
+
+
+def _export_again(source: Path, options: argparse.Namespace) -> int:
+    """Write a bundle anew."""
+    from bid_ros.learning import export_again
+    from bid_ros.policy.bundle import bundled_task, load_bundle
+
+    if options.no_weak:
+        raise BidError("--no-weak is for a training run; a bundle is written anew as it is")
+    task = task_of(options.task, bundled_task(source), options.training)
+    export_again(load_bundle(source, task), options.out or f"models/{task.name}", task, options.sampling_steps)
     return 0
 
 

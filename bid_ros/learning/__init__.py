@@ -3,7 +3,7 @@
 from bid_ros.core.extras import extra
 
 with extra("train", "training"):
-    from bid_ros.learning.bundling import export
+    from bid_ros.learning.bundling import export, export_again
     from bid_ros.learning.config import AugmentConfig, NetworkConfig, TrainConfig
     from bid_ros.learning.consistency import DistillConfig
     from bid_ros.learning.distillation import distill
@@ -17,5 +17,6 @@ __all__ = [
     "TrainResult",
     "distill",
     "export",
+    "export_again",
     "train",
 ]

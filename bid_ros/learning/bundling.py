@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,24 +16,25 @@ from bid_ros.core.task import Task
 from bid_ros.learning.compare import compare
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.graphs import (
-    EncoderGraph,
     SamplerGraph,
     round_weights,
     store_half,
     write_denoiser,
-    write_encoder,
+    write_encoding,
     write_sampler,
 )
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
+from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import MANIFEST, load_bundle
+from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.runtimes.registry import build_runtime
 
-MOST_STEPS_OF_ONE_GRAPH: Final = 4  # more take long to compile
+MOST_STEPS_OF_ONE_GRAPH: Final = 8  # more take long to compile
 
 
 def export(
@@ -77,6 +78,59 @@ def export(
     with replaced(out) as new:
         _write(folder, new, task, config, about, name or out.name, half, weak, tolerance)
     return load_bundle(out, task)
+
+
+def export_again(bundle: Bundle, out: str | Path, task: Task, sampling_steps: int | None = None) -> Bundle:
+    """Write a bundle anew, with its very weights and the graphs that this version writes.
+
+    Args:
+        bundle: which ``bid export`` wrote.
+        out: folder of the new bundle; the old one's own is valid.
+        task: task of the bundle.
+        sampling_steps: network calls a sample; default: those of the bundle.
+
+    Raises:
+        BundleError: the bundle was not written by ``bid export``, ``out`` is not a bundle, or a graph differs from
+            PyTorch.
+    """
+    out, sampling = Path(out), bundle.settings
+    if sampling_steps is not None:
+        sampling = replace(sampling, sampling_steps=sampling_steps)
+    half = bundle.provenance.get("weights") != "float32"
+    graphs: dict[str, dict[str, str] | None] = {"weak": None}
+    differences, policies = {}, bundle_networks(bundle, task)
+    with replaced(out) as new:
+        for strength, networks in policies.items():
+            graphs[strength], differences[strength] = write_graphs(networks, new, task, sampling, strength, half)
+        if bundle.weak is not None and bundle.weak["encoder"] == bundle.strong["encoder"]:
+            share_encoding(new, graphs)
+        write_bundle_manifest(
+            new,
+            task,
+            name=bundle.name,
+            observation=bundle.observation,
+            action=bundle.action,
+            action_spread=bundle.action_spread,
+            settings=sampling,
+            graphs=graphs,
+            provenance={
+                **bundle.provenance,
+                "export_commit": source_commit(),
+                "difference_to_pytorch": differences,
+            },
+            action_reference=bundle.action_reference,
+        )
+    return load_bundle(out, task)
+
+
+def share_encoding(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> None:
+    """Let the weak policy use the strong one's encoder: name its files, and delete those of the weak one."""
+    strong, weak = graphs["strong"], graphs["weak"]
+    if strong is None or weak is None:
+        return
+    for role in set(ENCODING) & set(weak):
+        (out / weak[role]).unlink()
+        weak[role] = strong[role]
 
 
 def check_replaceable(out: Path) -> None:
@@ -182,20 +236,19 @@ def write_graphs(
         BundleError: a graph differs from PyTorch by more than ``tolerance``.
     """
     whole = diffusion.sampling_steps <= MOST_STEPS_OF_ONE_GRAPH
-    condition = networks.encoder.condition
-    names = {part: f"{strength}_{part}.onnx" for part in ("encoder", "denoiser", "sampler")[: 2 + whole]}
-    files = tuple(out / name for name in names.values())
+    condition, encoding = networks.encoder.condition, ENCODING[0 if task.cameras else 1 :]
+    names = {part: f"{strength}_{part}.onnx" for part in (*encoding, "denoiser", *["sampler"] * whole)}
+    files = {part: out / name for part, name in names.items()}
     if half:
         round_weights(networks)
-    encoder = EncoderGraph(networks.encoder, task)
-    write_encoder(encoder, task, files[0])
-    write_denoiser(networks.denoiser, task, condition, files[1])
+    write_encoding(networks.encoder, task, files)
+    write_denoiser(networks.denoiser, task, condition, files["denoiser"])
     if whole:
-        write_sampler(SamplerGraph(networks.denoiser, diffusion), task, condition, files[2])
+        write_sampler(SamplerGraph(networks.denoiser, diffusion), task, condition, files["sampler"])
     if half:
-        for path in files:
+        for path in files.values():
             store_half(path)
-    differences = compare(encoder, networks.denoiser, files, build_runtime("onnx"), task, diffusion)
+    differences = compare(networks, files, build_runtime("onnx"), task, diffusion)
     for part, value in differences.items():
         limit = 10 * tolerance if part == "chunk" else tolerance
         if not value <= limit:

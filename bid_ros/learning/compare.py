@@ -1,7 +1,6 @@
 """Compares an exported bundle with PyTorch."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,21 +9,22 @@ from numpy.typing import NDArray
 from torch import nn
 
 from bid_ros.core.task import Task
-from bid_ros.learning.denoiser import Denoiser
-from bid_ros.learning.graphs import EncoderGraph
+from bid_ros.learning.batch import scale_images
+from bid_ros.learning.networks import PolicyNetworks
+from bid_ros.policy.base import Graphs
+from bid_ros.policy.diffusion.frames import FrameEncoder
 from bid_ros.policy.diffusion.sampler import Denoise, DiffusionConfig, Sampler, Samples
 from bid_ros.policy.runtimes.base import Runtime
 
 
 def compare(
-    encoder: EncoderGraph,
-    denoiser: Denoiser,
-    files: Sequence[Path],
+    networks: PolicyNetworks,
+    files: Graphs,
     runtime: Runtime,
     task: Task,
     diffusion: DiffusionConfig,
 ) -> dict[str, float]:
-    """Run the ONNX ``files`` (encoder, denoiser, perhaps sampler) beside their networks, on random inputs.
+    """Run the ONNX ``files`` of a policy beside its networks, on random inputs.
 
     Returns:
         Largest absolute differences: ``encoder``, of the condition; ``denoiser``, of single predictions, over noise
@@ -32,23 +32,25 @@ def compare(
         steps, in as many network calls and in one.
     """
     rng = np.random.default_rng(0)
-    graph_encoder, graph_denoiser, *graph_samplers = (runtime.load(path) for path in files)
-    encoder.eval(), denoiser.eval()
+    graphs, denoiser = {role: runtime.load(path) for role, path in files.items()}, networks.eval().denoiser
+    frames = FrameEncoder(graphs["frames"], networks.encoder.cameras) if "frames" in graphs else None
     sampler, found = Sampler(diffusion), []
 
     def ours(condition: Samples) -> Denoise:
-        return lambda sample, step: graph_denoiser.run({"sample": sample, "step": step, "condition": condition})
+        return lambda sample, step: graphs["denoiser"].run({"sample": sample, "step": step, "condition": condition})
 
     def theirs(condition: Samples) -> Denoise:
         return lambda sample, step: _run(denoiser, sample, step, condition)
 
     for samples, level in ((1, 0), (3, diffusion.train_steps // 2), (16, diffusion.train_steps - 1)):
-        feeds = _observation(task, rng)
-        expected, condition = _run(encoder, *(feeds[name] for name in encoder.names)), graph_encoder.run(feeds)
+        images, vectors = _observation(task, rng)
+        expected = _condition(networks, images, vectors)
+        condition = graphs["encoder"].run(vectors | ({"points": frames.points(images)} if frames else {}))
         noise = rng.standard_normal((sampler.noises, samples, task.horizon, task.action_dim), dtype=np.float32)
         step = np.array([level], dtype=np.int64)
         chunks = [sampler.run(ours(condition), noise)]
-        chunks += [graph.run({"noise": noise, "condition": condition}) for graph in graph_samplers]
+        if "sampler" in graphs:
+            chunks.append(graphs["sampler"].run({"noise": noise, "condition": condition}))
         pairs = (
             (condition, expected),
             (ours(expected)(noise[0], step), theirs(expected)(noise[0], step)),
@@ -58,13 +60,19 @@ def compare(
     return dict(zip(("encoder", "denoiser", "chunk"), np.max(found, axis=0).tolist(), strict=True))
 
 
-def _observation(task: Task, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-    feeds = {}
-    for item in task.observation:
-        shape = (task.observation_steps, *item.shape)
-        image = item.kind == "image"
-        feeds[item.name] = rng.integers(0, 256, shape, dtype=np.uint8) if image else rng.uniform(-1, 1, shape)
-    return {name: value if value.dtype == np.uint8 else value.astype(np.float32) for name, value in feeds.items()}
+def _observation(task: Task, rng: np.random.Generator) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """Return images and normalised vectors."""
+    steps = task.observation_steps
+    images = {item.name: rng.integers(0, 256, (steps, *item.shape), dtype=np.uint8) for item in task.cameras}
+    return images, {item.name: rng.uniform(-1, 1, (steps, item.size)).astype(np.float32) for item in task.vectors}
+
+
+def _condition(networks: PolicyNetworks, images: Mapping[str, Any], vectors: Mapping[str, Any]) -> Samples:
+    with torch.no_grad():
+        scaled = {name: scale_images(torch.from_numpy(value))[None] for name, value in images.items()}
+        given = {name: torch.from_numpy(value)[None] for name, value in vectors.items()}
+        condition: Samples = networks.encoder(scaled, given).numpy()
+    return condition
 
 
 def _run(network: nn.Module, *values: NDArray[Any]) -> Samples:

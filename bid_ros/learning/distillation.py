@@ -15,14 +15,14 @@ from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.bundling import check_replaceable, replaced, write_graphs
+from bid_ros.learning.bundling import check_replaceable, replaced, share_encoding, write_graphs
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.consistency import DistillConfig, Distiller, student_settings
 from bid_ros.learning.encoder import ObservationEncoder
 from bid_ros.learning.memory import keep_freed_memory
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
-from bid_ros.learning.weights import read_weights
+from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.manifest import write_bundle_manifest
@@ -90,10 +90,8 @@ def _write(
     differences = {}
     for strength, networks in students.items():
         graphs[strength], differences[strength] = write_graphs(networks.eval(), out, task, sampling, strength, half)
-    strong, weak = graphs["strong"], graphs["weak"]
-    if config.share_encoder and strong is not None and weak is not None:
-        (out / weak["encoder"]).unlink()
-        weak["encoder"] = strong["encoder"]
+    if config.share_encoder:
+        share_encoding(out, graphs)
     write_bundle_manifest(
         out,
         task,
@@ -146,12 +144,7 @@ def _students(
     """Train the strong, then the weak student; return each with its encoder."""
     students: dict[str, PolicyNetworks] = {}
     conditions: torch.Tensor | None = None
-    for strength, files in (("strong", bundle.strong), ("weak", bundle.weak)):
-        if files is None:
-            continue
-        networks = PolicyNetworks(task, trained.network)
-        read_weights(files["encoder"], networks.encoder, "encoder.")
-        read_weights(files["denoiser"], networks.denoiser)
+    for strength, networks in bundle_networks(bundle, task).items():
         own, actions = encode_windows(networks.encoder, data, trained)
         initial = None
         if config.share_encoder and conditions is not None:

@@ -1,6 +1,6 @@
 """Encodes an observation into the vector that conditions the denoiser."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import nn
@@ -89,16 +89,24 @@ class ObservationEncoder(nn.Module):  # type: ignore[misc]
             images: per camera ``(B, To, h, w, 3)`` float, in [-0.5, 0.5].
             vectors: per feature ``(B, To, S)``, normalised.
         """
-        parts = []
-        for name, encoder in zip(self.cameras, self.images, strict=True):
-            points = encoder(images[name].flatten(0, 1).permute(0, 3, 1, 2))
-            parts.append(points.reshape(-1, self.steps * points.shape[-1]))
-        parts += [vectors[name].flatten(1) for name in self.vectors]
-        return torch.cat(parts, dim=1)
+        parts = [
+            encoder(images[name].flatten(0, 1).permute(0, 3, 1, 2))
+            for name, encoder in zip(self.cameras, self.images, strict=True)
+        ]
+        return self.join(parts, vectors)
+
+    def join(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return :meth:`features` of key points, per camera ``(B * To, 2 * keypoints)``, and vectors."""
+        parts = [of_camera.reshape(-1, self.steps * of_camera.shape[-1]) for of_camera in points]
+        return torch.cat(parts + [vectors[name].flatten(1) for name in self.vectors], dim=1)
 
     def forward(self, images: Mapping[str, torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Return the condition of the same arguments as :meth:`features`."""
         return self.mix(self.features(images, vectors))
+
+    def finish(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return the condition of the arguments of :meth:`join`."""
+        return self.mix(self.join(points, vectors))
 
 
 def _convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, padding: int = 1) -> nn.Sequential:

@@ -1,6 +1,7 @@
 """Trained networks as ONNX files."""
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,28 +14,40 @@ from torch import nn
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
 from bid_ros.learning.denoiser import Denoiser
-from bid_ros.learning.encoder import ObservationEncoder
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
 
 OPSET: Final = 18
 SMALLEST_HALF: Final = 256  # values; smaller tensors are not worth a cast
 
 
-class EncoderGraph(nn.Module):  # type: ignore[misc]
-    """The encoder with the inputs of the graph contract: one observation, features in the task's order."""
+class FramesGraph(nn.Module):  # type: ignore[misc]
+    """The part of an encoder that reads images, of one instant."""
 
-    def __init__(self, encoder: ObservationEncoder, task: Task) -> None:
+    def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
         self.encoder = encoder
-        self.names = [item.name for item in task.observation]
-        self.cameras = {item.name for item in task.cameras}
+
+    def forward(self, *images: torch.Tensor) -> torch.Tensor:
+        """Return points ``(1, P)`` of one image uint8 ``(1, h, w, 3)`` per camera."""
+        pairs = zip(self.encoder.images, images, strict=True)
+        return torch.cat([encoder(scale_images(image).permute(0, 3, 1, 2)) for encoder, image in pairs], dim=1)
+
+
+class EncoderGraph(nn.Module):  # type: ignore[misc]
+    """The encoder with the inputs of the graph contract: points of all frames where there are cameras, and vectors."""
+
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.names = (["points"] if encoder.cameras else []) + encoder.vectors
 
     def forward(self, *values: torch.Tensor) -> torch.Tensor:
-        """Return the condition ``(1, C)`` of images uint8 ``(To, h, w, 3)`` and vectors ``(To, S)``."""
-        pairs = list(zip(self.names, values, strict=True))
-        images = {name: scale_images(value).unsqueeze(0) for name, value in pairs if name in self.cameras}
-        vectors = {name: value.unsqueeze(0) for name, value in pairs if name not in self.cameras}
-        return self.encoder(images, vectors)
+        """Return the condition ``(1, C)`` of points ``(To, P)`` and vectors ``(To, S)``."""
+        feeds = dict(zip(self.names, values, strict=True))
+        cameras = len(self.encoder.cameras)
+        points = feeds.pop("points").chunk(cameras, dim=1) if cameras else ()
+        vectors = {name: value.unsqueeze(0) for name, value in feeds.items()}
+        return self.encoder.finish(points, vectors)
 
 
 class SamplerGraph(nn.Module):  # type: ignore[misc]
@@ -57,14 +70,20 @@ def round_weights(network: nn.Module) -> None:
                 weight.copy_(weight.half().float())
 
 
-def write_encoder(graph: EncoderGraph, task: Task, path: Path) -> None:
-    """Export the encoder; see :mod:`bid_ros.policy.diffusion.policy` for the contract."""
-    steps = task.observation_steps
-    example = tuple(
-        torch.zeros((steps, *item.shape), dtype=torch.uint8 if item.kind == "image" else torch.float32)
-        for item in task.observation
-    )
-    _export(graph, example, path, input_names=graph.names, output_names=["condition"])
+def write_encoding(encoder: nn.Module, task: Task, files: Mapping[str, Path]) -> None:
+    """Export an encoder: ``frames``, the part that reads images, where there are cameras, and ``encoder``, the rest.
+
+    See :mod:`bid_ros.policy.diffusion.policy` for the contract.
+    """
+    steps, points = task.observation_steps, []
+    if task.cameras:
+        frames, images = FramesGraph(encoder), tuple(torch.zeros(1, *item.shape).byte() for item in task.cameras)
+        names = [item.name for item in task.cameras]
+        _export(frames, images, files["frames"], input_names=names, output_names=["points"])
+        points.append(frames(*images).expand(steps, -1).detach().contiguous())
+    graph = EncoderGraph(encoder)
+    example = (*points, *(torch.zeros(steps, *item.shape) for item in task.vectors))
+    _export(graph, example, files["encoder"], input_names=graph.names, output_names=["condition"])
 
 
 def write_denoiser(denoiser: Denoiser, task: Task, condition: int, path: Path) -> None:

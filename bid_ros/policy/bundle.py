@@ -114,6 +114,18 @@ def file_sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def bundled_task(folder: str | Path) -> str:
+    """Return the name of the task that a bundle says it is of. What else is wrong is said when it is loaded.
+
+    Raises:
+        BundleError: no ``bundle.yaml`` names a task.
+    """
+    try:
+        return str(yaml.safe_load((Path(folder) / MANIFEST).read_text())["task"])
+    except (OSError, TypeError, KeyError, ValueError, yaml.YAMLError):
+        raise BundleError(f"{folder} has no readable {MANIFEST} that names a task; valid is a policy bundle") from None
+
+
 def load_bundle(path: str | Path, task: Task) -> Bundle:
     """Read a bundle and hold it against its own hashes and the task it is to be used for.
 

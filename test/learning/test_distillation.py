@@ -15,7 +15,7 @@ from bid_ros.learning.consistency import Distiller
 from bid_ros.learning.graphs import round_weights
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder
-from bid_ros.learning.weights import read_weights
+from bid_ros.learning.weights import read_policy
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
@@ -84,7 +84,7 @@ def test_a_teacher_of_few_steps_has_one_graph_too(dataset, make_config, tmp_path
     diffusion = DiffusionConfig(prediction="epsilon")
     train(make_config(diffusion=diffusion), dataset, tmp_path / "training", task, progress=False)
     few, many = (
-        export(tmp_path / "training", tmp_path / f"steps{steps}", task, sampling_steps=steps) for steps in (3, 8)
+        export(tmp_path / "training", tmp_path / f"steps{steps}", task, sampling_steps=steps) for steps in (3, 9)
     )
     assert "sampler" in few.strong and "sampler" in few.weak and "sampler" not in many.strong
     assert few.provenance["difference_to_pytorch"]["strong"]["chunk"] < 1e-4
@@ -114,8 +114,7 @@ def test_weights_are_read_back_as_they_were_written(teacher, make_config, tmp_pa
     networks.load_state_dict(RunFolder(tmp_path / "training").load(strength)["weights"])
     round_weights(networks)
     files = getattr(teacher, strength)
-    read_weights(files["encoder"], read.encoder, "encoder.")
-    read_weights(files["denoiser"], read.denoiser)
+    read_policy(files, read)
     for name, weight in networks.state_dict().items():
         if not name.startswith("goal."):
             assert torch.equal(read.state_dict()[name], weight), name
@@ -177,6 +176,7 @@ def test_weights_of_another_network_are_refused(teacher, dataset, tmp_path, task
     network = {**teacher.provenance["training"]["network"], "condition": 64}
     other = replace(teacher, provenance={"training": {**teacher.provenance["training"], "network": network}})
     with pytest.raises(
-        BundleError, match=r"strong_encoder.onnx: weight 'mix.0.weight' has shape \(64, .*; the network"
+        BundleError,
+        match=r"frames.onnx, strong_encoder.onnx: weight 'mix.0.weight' has shape \(64, .*; the network",
     ):
         run(other, dataset, tmp_path, task)

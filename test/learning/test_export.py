@@ -7,11 +7,12 @@ import torch
 
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.observation import Observation
-from bid_ros.learning import export, train
+from bid_ros.learning import export, export_again, train
 from bid_ros.learning.compare import compare
-from bid_ros.learning.graphs import EncoderGraph, write_denoiser, write_encoder
+from bid_ros.learning.graphs import write_denoiser, write_encoding
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder
+from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import Sampler
 from bid_ros.policy.runtimes.registry import build_runtime
@@ -78,7 +79,7 @@ def test_provenance_names_data_steps_and_seeds(task, dataset, run, tmp_path) -> 
 
 def test_a_bundle_without_weak_policy(task, run, tmp_path) -> None:
     assert export(run, tmp_path / "bundle", task, weak=False).weak is None
-    assert len(list((tmp_path / "bundle").iterdir())) == 3
+    assert len(list((tmp_path / "bundle").iterdir())) == 5
 
 
 def test_sampling_steps_are_chosen_at_export(task, run, tmp_path) -> None:
@@ -90,6 +91,20 @@ def test_sampling_steps_are_chosen_at_export(task, run, tmp_path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_a_bundle_written_anew_has_the_same_weights(task, dataset, run, tmp_path) -> None:
+    before = export(run, tmp_path / "before", task)
+    after = export_again(before, tmp_path / "after", task, sampling_steps=3)
+    assert (before.settings.sampling_steps, after.settings.sampling_steps) == (8, 3)
+    assert (after.name, after.provenance["commit"]) == (before.name, before.provenance["commit"])
+    for strength in ("strong", "weak"):
+        ours, theirs = (bundle_networks(bundle, task)[strength].state_dict() for bundle in (before, after))
+        assert all(torch.equal(ours[name], theirs[name]) for name in ours if not name.startswith("goal"))
+    again = export_again(after, tmp_path / "after", task)
+    assert {path.name for path in again.path.iterdir()} == {path.name for path in before.path.iterdir()}
+    with pytest.raises(BundleError, match="does not say how it was trained; valid is one that bid export wrote"):
+        export_again(replace(before, provenance={}), tmp_path / "none", task)
+
+
 def test_a_graph_that_differs_is_not_written(task, run, tmp_path) -> None:
     export(run, tmp_path / "bundle", task)
     before = (tmp_path / "bundle" / "bundle.yaml").read_bytes()
@@ -99,25 +114,24 @@ def test_a_graph_that_differs_is_not_written(task, run, tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "run"]
 
 
-@pytest.mark.parametrize("part", ["encoder", "denoiser"])
+@pytest.mark.parametrize("part", ["frames", "encoder", "denoiser"])
 def test_a_changed_weight_is_noticed(task, run, tmp_path, part) -> None:
     config = RunFolder(run).config()
     networks = PolicyNetworks(task, config.network).eval()
-    encoder = EncoderGraph(networks.encoder, task)
-    files = {"encoder": tmp_path / "encoder.onnx", "denoiser": tmp_path / "denoiser.onnx"}
-    write_encoder(encoder, task, files["encoder"])
+    files = {role: tmp_path / f"{role}.onnx" for role in ("frames", "encoder", "denoiser")}
+    write_encoding(networks.encoder, task, files)
     write_denoiser(networks.denoiser, task, config.network.condition, files["denoiser"])
 
     def difference():
-        paths = (files["encoder"], files["denoiser"])
-        return compare(encoder, networks.denoiser, paths, build_runtime("onnx"), task, config.diffusion)
+        return compare(networks, files, build_runtime("onnx"), task, config.diffusion)
 
-    assert difference()[part] < 1e-4
+    named = "denoiser" if part == "denoiser" else "encoder"
+    assert difference()[named] < 1e-4
     model = onnx.load(files[part])
     tensor = max(model.graph.initializer, key=lambda item: len(item.raw_data))
     tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * np.float32(1.05), tensor.name))
     onnx.save(model, files[part])
-    assert difference()[part] > 1e-4
+    assert difference()[named] > 1e-4
     assert difference()["chunk"] > 1e-4
 
 

@@ -17,7 +17,7 @@ from bid_ros.core.observation import Observation
 from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle, Graphs
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
-from bid_ros.policy.diffusion.policy import DiffusionPolicy
+from bid_ros.policy.diffusion.policy import ENCODING, DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import Sampler
 from bid_ros.policy.runtimes.registry import build_runtime
 
@@ -173,7 +173,8 @@ def our_procedure(setup: Setup, seed: int = 0) -> Procedure:
 def decision_work(bundle: Bundle, task: Task, samples: int) -> dict[str, Work]:
     """Return what each stage of one decision does at least: N strong samples, and N weak ones where there are any."""
     policies = [files for files in (bundle.strong, bundle.weak) if files is not None]
-    encoders = {files["encoder"] for files in policies}
+    # Of each observation, one frame is new.
+    encoders = {files[role] for files in policies for role in ENCODING if role in files}
     work = {
         "encode": sum((operations(path, {}) for path in encoders), Work()),
         "sample": sum((_sampling_work(files, bundle, task, samples) for files in policies), Work()),

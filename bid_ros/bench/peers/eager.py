@@ -13,13 +13,8 @@ from torch import nn
 from bid_ros.bench.peers.choice import choose
 from bid_ros.bench.peers.schedulers import Ddim, Ddpm
 from bid_ros.bench.timing import Durations
-from bid_ros.core.errors import BundleError
 from bid_ros.core.observation import Observation
-from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
-from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.networks import PolicyNetworks
-from bid_ros.learning.weights import read_weights
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.normalise import LinearNormaliser
 
@@ -39,25 +34,6 @@ class Networks:
 
     encoder: nn.Module
     denoiser: nn.Module
-
-
-def bundle_networks(bundle: Bundle, task: Task) -> list[Networks]:
-    """Return the strong and, where there is one, the weak policy of a bundle in PyTorch, with its very weights.
-
-    Raises:
-        BundleError: the bundle was not written by ``bid export``.
-    """
-    if bundle.family != "diffusion" or "training" not in bundle.provenance:
-        raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
-    trained = parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
-    found = []
-    for files in (bundle.strong, bundle.weak):
-        if files is not None:
-            networks = PolicyNetworks(task, trained.network).eval()
-            read_weights(files["encoder"], networks.encoder, "encoder.")
-            read_weights(files["denoiser"], networks.denoiser)
-            found.append(Networks(networks.encoder, networks.denoiser))
-    return found
 
 
 class EagerMaker:

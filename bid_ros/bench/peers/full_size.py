@@ -13,7 +13,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.config import NetworkConfig
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.encoder import SpatialSoftmax
-from bid_ros.learning.graphs import EncoderGraph, write_denoiser, write_encoder
+from bid_ros.learning.graphs import write_denoiser, write_encoding
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.normalise import LinearNormaliser
@@ -91,10 +91,13 @@ class FullSizeEncoder(nn.Module):  # type: ignore[misc]
 
     def forward(self, images: Mapping[str, torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Return the condition ``(B, C)`` of images ``(B, To, h, w, 3)`` and vectors ``(B, To, S)``."""
-        parts = []
-        for name, encoder in zip(self.cameras, self.images, strict=True):
-            points = encoder(images[name].flatten(0, 1).permute(0, 3, 1, 2))
-            parts.append(points.reshape(-1, self.steps * points.shape[-1]))
+        pairs = zip(self.cameras, self.images, strict=True)
+        points = [encoder(images[name].flatten(0, 1).permute(0, 3, 1, 2)) for name, encoder in pairs]
+        return self.finish(points, vectors)
+
+    def finish(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return the condition of key points, per camera ``(B * To, P)``, and vectors."""
+        parts = [of_camera.reshape(-1, self.steps * of_camera.shape[-1]) for of_camera in points]
         return torch.cat([*parts, *(vectors[name].flatten(1) for name in self.vectors)], dim=1)
 
 
@@ -123,8 +126,9 @@ def write_full_size(
         encoder = FullSizeEncoder(task, stages).eval()
         config = NetworkConfig(**(vars(unet) | {"condition": encoder.condition}))
         denoiser = Denoiser(task.horizon, task.action_dim, config).eval()
-        files[strength] = {part: folder / f"{strength}_{part}.onnx" for part in ("encoder", "denoiser")}
-        write_encoder(EncoderGraph(encoder, task), task, files[strength]["encoder"])
+        parts = ("frames", "encoder", "denoiser")[0 if task.cameras else 1 :]
+        files[strength] = {part: folder / f"{strength}_{part}.onnx" for part in parts}
+        write_encoding(encoder, task, files[strength])
         write_denoiser(denoiser, task, encoder.condition, files[strength]["denoiser"])
         policies.append(Networks(encoder, denoiser))
     bundle = Bundle(

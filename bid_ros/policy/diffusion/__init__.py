@@ -26,4 +26,4 @@ def _load(bundle: Bundle, task: Task, runtime: str | Runtime, threads: int) -> P
     return DiffusionPolicy(bundle, task, runtime, threads)
 
 
-FAMILY = PolicyFamily("diffusion", ("encoder", "denoiser"), _settings, _load, optional=("sampler",))
+FAMILY = PolicyFamily("diffusion", ("encoder", "denoiser"), _settings, _load, optional=("frames", "sampler"))

@@ -4,6 +4,9 @@ The graphs, ONNX files of the strong and of the weak policy:
 
 - encoder: one input per observation feature, by its name: an image uint8 ``(To, height, width, 3)`` with values 0
   to 255, a vector float32 ``(To, S)`` normalised; one output ``condition`` float32 ``(1, C)``.
+- frames, where there is one: from the images of one instant, uint8 ``(1, height, width, 3)`` by camera, to ``points``
+  float32 ``(1, P)``. The encoder then has an input ``points`` float32 ``(To, P)`` in place of the images, and each
+  frame is encoded once.
 - denoiser: inputs ``sample`` float32 ``(N, H, D)`` with any N, ``step`` int64 ``(1,)``, the training time step, and
   ``condition`` float32 ``(1, C)``; one output ``prediction`` float32 ``(N, H, D)``.
 - sampler, where there is one: all steps of the sampling in one call. Inputs ``noise`` float32 ``(noises, N, H, D)``
@@ -25,12 +28,14 @@ from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Bundle, Graphs
+from bid_ros.policy.diffusion.frames import FrameEncoder
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
 from bid_ros.policy.runtimes.registry import build_runtime
 
 Array = NDArray[np.float64]
-FLOAT = np.dtype(np.float32)
+FLOAT, BYTE = np.dtype(np.float32), np.dtype(np.uint8)
+ENCODING: Final = ("frames", "encoder")  # roles of the graphs that encode
 SAMPLER_TOLERANCE: Final = 1e-3  # normalised units; rounding differs far less
 
 
@@ -66,7 +71,7 @@ class Encoded:
 
 
 class DiffusionPolicy:
-    """Samples action chunks from a bundle. It keeps no state between calls, only the networks.
+    """Samples action chunks from a bundle. Between calls it keeps the networks and what it encoded last, no state.
 
     Args:
         bundle: a checked bundle.
@@ -88,8 +93,8 @@ class DiffusionPolicy:
         self._strong = _Networks(bundle.strong, task, chosen, self._sampler)
         self._weak: _Networks | None = None
         if bundle.weak is not None:
-            shared = bundle.weak["encoder"] == bundle.strong["encoder"]
-            self._weak = _Networks(bundle.weak, task, chosen, self._sampler, self._strong.encoder if shared else None)
+            shared = all(bundle.weak.get(role) == bundle.strong.get(role) for role in ENCODING)
+            self._weak = _Networks(bundle.weak, task, chosen, self._sampler, self._strong if shared else None)
 
     @property
     def has_weak(self) -> bool:
@@ -107,9 +112,9 @@ class DiffusionPolicy:
             ObservationError: a feature is missing, or has another shape than the task says.
         """
         feeds = {feature.name: self._feed(feature, observation.values) for feature in self._task.observation}
-        first, second = self._strong.encoder.run(feeds), None
+        first, second = self._strong.encode(feeds), None
         if weak and self._weak is not None:
-            second = first if self._weak.encoder is self._strong.encoder else self._weak.encoder.run(feeds)
+            second = first if self._weak.encoder is self._strong.encoder else self._weak.encode(feeds)
         newest = {feature.name: observation.values[feature.name][-1] for feature in self._task.vectors}
         anchor = action_anchor(self._task, self._bundle.action_reference, newest)
         low, high = action_bounds(self._task, self._bundle.action_reference, newest, self._bundle.observation)
@@ -184,21 +189,23 @@ class DiffusionPolicy:
 
 
 class _Networks:
-    """The graphs of one policy. Their inputs and outputs are checked. ``encoder``: another policy's, to share it."""
+    """The graphs of one policy. Their inputs and outputs are checked. ``encoding``: another policy's, to share it."""
 
     def __init__(
-        self, files: Graphs, task: Task, runtime: Runtime, stepwise: Sampler, encoder: Graph | None = None
+        self, files: Graphs, task: Task, runtime: Runtime, stepwise: Sampler, encoding: "_Networks | None" = None
     ) -> None:
-        self.encoder: Graph = encoder or runtime.load(files["encoder"])
+        self.frames: FrameEncoder | None = encoding.frames if encoding else _load_frames(files, task, runtime)
+        self.encoder: Graph = encoding.encoder if encoding else runtime.load(files["encoder"])
+        self._vectors = [item.name for item in task.vectors]
         self.denoiser: Graph = runtime.load(files["denoiser"])
         self.sampler: Graph | None = None
         steps, chunk = task.observation_steps, (None, task.horizon, task.action_dim)
-        images = {item.name for item in task.cameras}
-        observation = {
-            item.name: TensorSpec((steps, *item.shape), np.dtype(np.uint8) if item.name in images else FLOAT)
-            for item in task.observation
-        }
-        condition = TensorSpec((1, self.encoder.output.shape[-1] if self.encoder.output.shape else None), FLOAT)
+        observation = {item.name: TensorSpec((steps, *item.shape), FLOAT) for item in task.vectors}
+        if self.frames is not None:
+            observation["points"] = TensorSpec((steps, _width(self.frames.graph.output)), FLOAT)
+        else:
+            observation |= {item.name: TensorSpec((steps, *item.shape), BYTE) for item in task.cameras}
+        condition = TensorSpec((1, _width(self.encoder.output)), FLOAT)
         inputs = {
             "sample": TensorSpec(chunk, FLOAT),
             "step": TensorSpec((1,), np.dtype(np.int64)),
@@ -214,6 +221,12 @@ class _Networks:
             _check_graph(files["sampler"].name, self.sampler, inputs, TensorSpec(chunk, FLOAT))
             self._check_sampler(files["sampler"].name, self.sampler, stepwise, task)
 
+    def encode(self, feeds: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+        """Return the condition ``(1, C)`` of all features."""
+        if self.frames is not None:
+            feeds = {"points": self.frames.points(feeds)} | {name: feeds[name] for name in self._vectors}
+        return self.encoder.run(feeds)
+
     def _check_sampler(self, name: str, sampler: Graph, stepwise: Sampler, task: Task) -> None:
         """Raise BundleError if the graph of the whole sampling was made for other settings: they are inside it."""
         rng, size = np.random.default_rng(0), sampler.inputs["condition"].shape[-1] or 1
@@ -228,6 +241,19 @@ class _Networks:
     def predict(self, condition: NDArray[np.float32]) -> Denoise:
         """Return the denoiser as a function of sample and step."""
         return lambda sample, step: self.denoiser.run({"sample": sample, "step": step, "condition": condition})
+
+
+def _load_frames(files: Graphs, task: Task, runtime: Runtime) -> FrameEncoder | None:
+    if "frames" not in files:
+        return None
+    graph = runtime.load(files["frames"])
+    wanted = {item.name: TensorSpec((1, *item.shape), BYTE) for item in task.cameras}
+    _check_graph(files["frames"].name, graph, wanted, TensorSpec((1, _width(graph.output)), FLOAT))
+    return FrameEncoder(graph, list(wanted))
+
+
+def _width(output: TensorSpec) -> int | None:
+    return output.shape[-1] if output.shape else None
 
 
 def _check_graph(name: str, graph: Graph, inputs: Mapping[str, TensorSpec], output: TensorSpec) -> None:
