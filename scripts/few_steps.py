@@ -1,7 +1,8 @@
 """Show what fewer denoising steps do to the samples of a system's policy: spread, modes, distance to the full sampler.
 
-Usage: few_steps.py SYSTEM [--steps 4,3,2] [--episodes 6] [--bundle BUNDLE]. The decisions are those of a rehearsal with
-the bundle's own steps, from seed 320000, which no table uses. Each is sampled 64 times with each number of steps.
+Usage: few_steps.py SYSTEM [--steps 4,3,2] [--episodes 6] [--bundle BUNDLE] [--student BUNDLE]. The decisions are those
+of a rehearsal with the bundle's own steps, from seed 320000, which no table uses. Each is sampled 64 times with each
+number of steps, and by the student that was distilled from the bundle.
 
 Spread: standard deviation over the samples of a decision, as a share of the full sampler's. Modes: clusters of samples
 (average linkage, cut at half the median diameter of the full sampler's samples). Distance: energy distance to the full
@@ -33,39 +34,52 @@ STRENGTHS: Final = ("strong", "weak")
 
 
 class Listener(DecisionMaker):
-    """A decision maker that keeps what the encoders made of each observation."""
+    """A decision maker that keeps each observation."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.encoded: list[Any] = []
+        self.observations: list[Observation] = []
 
     def begin(self, observation: Observation) -> Draft | None:
-        """Begin as usual, and keep the encoding."""
+        """Begin as usual, and keep the observation."""
         draft = super().begin(observation)
         if draft is not None:
-            self.encoded.append(draft.encoded)
+            self.observations.append(observation)
         return draft
 
 
-def rehearsed(system: System, bundle: Bundle, policy: Policy, episodes: int) -> list[Any]:
-    """Return encoded observations of rehearsed episodes, evenly chosen."""
+def rehearsed(system: System, bundle: Bundle, policy: Policy, episodes: int) -> list[Observation]:
+    """Return observations of rehearsed episodes, evenly chosen."""
     task = system.task
     maker = Listener(policy, bundle_decoder("bid", bundle, task, 16, 1), task)
     rehearsal = Rehearsal(task, maker, system.stage())
     for episode in range(episodes):
         rehearsal.run(episode, FIRST_SEED + episode, SPEED)
     rehearsal.close()
-    return maker.encoded[:: max(1, len(maker.encoded) // DECISIONS)]
+    return maker.observations[:: max(1, len(maker.observations) // DECISIONS)]
 
 
-def samples(policy: Policy, encoded: list[Any], scale: Array, seed: int) -> list[Array]:
+def with_steps(bundle: Bundle, steps: int) -> Bundle:
+    """Return the bundle with another number of denoising steps, and without its graph that has them inside."""
+    files = [
+        None if graphs is None else {role: path for role, path in graphs.items() if role != "sampler"}
+        for graphs in (bundle.strong, bundle.weak)
+    ]
+    settings = replace(bundle.settings, sampling_steps=steps)
+    return replace(bundle, settings=settings, strong=files[0] or {}, weak=files[1])
+
+
+def samples(policy: Policy, observations: list[Observation], scale: Array, seed: int) -> list[Array]:
     """Return ``(E, N, H D)`` strong and, where there are some, weak samples, in standard deviations of the actions."""
     weak = SAMPLES if policy.has_weak else 0
-    drawn = [policy.sample(item, SAMPLES, weak, np.random.default_rng([seed, k])) for k, item in enumerate(encoded)]
+    drawn = [
+        policy.sample(policy.encode(item), SAMPLES, weak, np.random.default_rng([seed, k]))
+        for k, item in enumerate(observations)
+    ]
     parts = [np.array([pair[0] for pair in drawn])]
     if weak:
         parts.append(np.array([pair[1] for pair in drawn]))
-    return [(part / scale).reshape(len(encoded), SAMPLES, -1) for part in parts]
+    return [(part / scale).reshape(len(observations), SAMPLES, -1) for part in parts]
 
 
 def distances(one: Array, other: Array) -> Array:
@@ -93,20 +107,24 @@ def main() -> None:
     parser.add_argument("--steps", default="4,3,2")
     parser.add_argument("--episodes", type=int, default=6)
     parser.add_argument("--bundle", default="", help="folder (default: the system's)")
+    parser.add_argument("--student", default="", help="bundle that was distilled from it")
     options = parser.parse_args()
     system = find_system(options.system)
     bundle = load_bundle(options.bundle or f"models/{system.task.name}", system.task)
     full = load_policy(bundle, system.task)
-    encoded = rehearsed(system, bundle, full, options.episodes)
-    reference = samples(full, encoded, bundle.action_spread, 1)
+    contenders = {str(steps): with_steps(bundle, steps) for steps in map(int, options.steps.split(","))}
+    contenders = {str(bundle.settings.sampling_steps): bundle} | contenders
+    if options.student:
+        contenders["student"] = load_bundle(options.student, system.task)
+    observations = rehearsed(system, bundle, full, options.episodes)
+    reference = samples(full, observations, bundle.action_spread, 1)
     cuts = [0.5 * float(np.median([distances(item, item).max() for item in part])) for part in reference]
-    print(f"{len(encoded)} decisions, {SAMPLES} samples each\n")
+    print(f"{len(observations)} decisions, {SAMPLES} samples each\n")
     print("| steps | policy | spread | modes | distance |\n|---|---|---|---|---|")
-    for steps in (bundle.settings.sampling_steps, *map(int, options.steps.split(","))):
-        changed = replace(bundle, settings=replace(bundle.settings, sampling_steps=steps))
-        found = samples(load_policy(changed, system.task), encoded, bundle.action_spread, 2)
+    for name, contender in contenders.items():
+        found = samples(load_policy(contender, system.task), observations, bundle.action_spread, 2)
         for strength, part, whole, cut in zip(STRENGTHS, found, reference, cuts, strict=False):
-            print(f"| {steps} | {strength} | {row(part, whole, cut)} |", flush=True)
+            print(f"| {name} | {strength} | {row(part, whole, cut)} |", flush=True)
 
 
 if __name__ == "__main__":
