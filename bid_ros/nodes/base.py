@@ -1,5 +1,6 @@
 """What every node shares: described parameters, heartbeat, diagnostics, clean shutdown."""
 
+import gc
 import sys
 import time
 import traceback
@@ -350,6 +351,9 @@ def _run(factory: Callable[..., BidNode], ending: Ending) -> int:
     node.pulse.start()
     try:
         executor.add_node(node)
+        # A full collection of what was imported holds Python's lock for tens of milliseconds.
+        gc.collect()
+        gc.freeze()
         node.begin()
         # From here on: to connect to a robot may take long, and has a limit of its own.
         node.create_timer(1.0, ending.alive)

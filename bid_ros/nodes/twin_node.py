@@ -1,6 +1,5 @@
 """Twin node: serves the task's robot, publishes the scene for the twin's cameras and ground truth, and resets it."""
 
-import gc
 from collections.abc import Mapping
 from functools import partial
 
@@ -42,10 +41,7 @@ class TwinNode(BidNode):
         self.subscribe(EPISODE_EVENT, self._on_event)
 
     def begin(self) -> None:
-        """Serve the robot and run the physics."""
-        # Last, and with nothing left to collect: a long hold of Python's lock stops the robot's clock.
-        gc.collect()
-        gc.freeze()
+        """Serve the robot and run the physics. Last, because a long hold of Python's lock stops the robot's clock."""
         self._twin.start()
         self._thread.start()
         self.get_logger().info(f"twin serves {self._twin.hostname}")

@@ -1,0 +1,119 @@
+"""Show what each real-time measure does to decisions at 10 Hz, alone and beside two processes that only compute.
+
+Usage: real_time.py SYSTEM [--rounds 6] [--decisions 50] [--bundle BUNDLE]. Settings alternate in rounds. Each is a
+process of its own, which decides ten times a second, as the policy node does. The time is from when a decision was due
+to its end.
+
+Settings: plain; frozen, the garbage collector ignores all that was there before the first decision; locked, mlockall;
+pinned, to one core; nice, niceness -10; real-time, SCHED_RR.
+"""
+
+import argparse
+import ctypes
+import gc
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from bid_ros.bench.timing import random_observations
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+from bid_ros.policy.registry import load_policy
+from bid_ros.system.folder import find_system
+from bid_ros.system.priority import raise_priority
+
+PERIOD_S: Final = 0.1
+ALL_PAGES: Final = 3  # MCL_CURRENT | MCL_FUTURE
+FIRST: Final = 5  # decisions that do not count
+COMPUTING: Final = [sys.executable, "-c", "while True: pass"]
+
+
+def freeze() -> None:
+    """Let the garbage collector ignore what is there."""
+    gc.collect()
+    gc.freeze()
+
+
+def lock() -> None:
+    """Keep all pages in memory."""
+    if ctypes.CDLL(None, use_errno=True).mlockall(ALL_PAGES):
+        raise OSError(ctypes.get_errno(), "mlockall")
+
+
+SETTINGS: Final[dict[str, Callable[[], None]]] = {
+    "plain": lambda: None,
+    "frozen": freeze,
+    "locked": lock,
+    "pinned": lambda: os.sched_setaffinity(0, {max(os.sched_getaffinity(0))}),
+    "nice": lambda: raise_priority(10),
+    "real-time": lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(5)),
+}
+
+
+def decide(system_name: str, folder: str, setting: str, decisions: int) -> list[float]:
+    """Return how long after it was due each decision ended, ms."""
+    import bid_ros.nodes.policy_node  # noqa: F401  for the objects and threads that a node has
+
+    system = find_system(system_name)
+    task = system.task
+    bundle = load_bundle(folder or f"models/{task.name}", task)
+    policy = load_policy(bundle, task, "auto", 1)
+    policy.warm_up(16)
+    maker = DecisionMaker(policy, bundle_decoder("bid", bundle, task, 16, 1), task)
+    observations = list(islice(random_observations(task, np.random.default_rng(0)), FIRST + decisions))
+    SETTINGS[setting]()
+    ended, due = [], time.monotonic()
+    for observation in observations:
+        due += PERIOD_S
+        time.sleep(max(0.0, due - time.monotonic()))
+        maker.decide(observation)
+        ended.append(1e3 * (time.monotonic() - due))
+    return ended[FIRST:]
+
+
+def measure(options: argparse.Namespace) -> dict[str, list[float]]:
+    """Return the times of all settings, in alternating rounds."""
+    found: dict[str, list[float]] = {name: [] for name in SETTINGS}
+    for _ in range(options.rounds):
+        for name, times in found.items():
+            command = [sys.executable, __file__, options.system, "--setting", name, "--bundle", options.bundle]
+            command += ["--decisions", str(options.decisions)]
+            # A session of its own, as `bid up` starts a node.
+            done = subprocess.run(command, stdout=subprocess.PIPE, start_new_session=True, check=True)
+            times += json.loads(done.stdout)
+    return found
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("system")
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--decisions", type=int, default=50)
+    parser.add_argument("--bundle", default="", help="folder (default: the system's)")
+    parser.add_argument("--setting", default="", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.setting:
+        print(json.dumps(decide(options.system, options.bundle, options.setting, options.decisions)))
+        return
+    print("| setting | beside | p50 | p99 | max ms |\n|---|---|---|---|---|")
+    for beside in (0, 2):
+        others = [subprocess.Popen(COMPUTING, start_new_session=True) for _ in range(beside)]
+        try:
+            for name, times in measure(options).items():
+                p50, p99, most = np.quantile(times, [0.5, 0.99, 1.0])
+                print(f"| {name} | {beside} processes | {p50:.1f} | {p99:.1f} | {most:.1f} |", flush=True)
+        finally:
+            for other in others:
+                other.kill()
+
+
+if __name__ == "__main__":
+    main()
