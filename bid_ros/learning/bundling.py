@@ -116,11 +116,16 @@ def export_again(bundle: Bundle, out: str | Path, task: Task, sampling_steps: in
             provenance={
                 **bundle.provenance,
                 "export_commit": source_commit(),
+                "export_command": _command(),
                 "difference_to_pytorch": differences,
             },
             action_reference=bundle.action_reference,
         )
     return load_bundle(out, task)
+
+
+def _command() -> str:
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def share_encoding(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> None:
@@ -189,7 +194,7 @@ def _write(
         "seeds": [config.seed],
         **steps,
         "command": about.get("command", ""),
-        "export_command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "export_command": _command(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "training": about["config"],
         "weights": "float16" if half else "float32",
