@@ -2,14 +2,17 @@
 
 Usage: decision_time.py TASK BUNDLE[:DECODER[:SAMPLES]]... [--rounds 200]. The first one is the reference of the ratios.
 Example: decision_time.py franka_place models/franka_place models/mine models/franka_place:vanilla:1
+The last line is the resident memory of the process after the first tenth, and at the end.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
@@ -66,6 +69,12 @@ def table(contenders: Sequence[Contender]) -> str:
     return "\n".join(lines)
 
 
+def resident_mb() -> float:
+    """Return the resident memory of this process, MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -75,10 +84,14 @@ def main() -> None:
     options = parser.parse_args()
     task = load_task(task_path(options.task))
     contenders, rng = [contender(words, task) for words in options.bundles], np.random.default_rng(0)
-    for observation in islice(random_observations(task, rng), WARM_UP + options.rounds):
+    memory = [0.0]
+    for index, observation in enumerate(islice(random_observations(task, rng), WARM_UP + options.rounds)):
+        if index == WARM_UP + options.rounds // 10:
+            memory = [resident_mb()]
         for place in rng.permutation(len(contenders)):  # whoever is first finds cold caches
             contenders[place].decide(observation)
     print(table(contenders))
+    print(f"\nresident memory {memory[0]:.1f} MB, at the end {resident_mb():.1f} MB")
 
 
 if __name__ == "__main__":
