@@ -3,6 +3,9 @@
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import cycle
+from statistics import median
 from typing import Final
 
 import numpy as np
@@ -13,9 +16,10 @@ from bid_ros.core.task import Task
 from bid_ros.policy.base import Policy
 
 FEWEST_OF_SEVERAL: Final = 4  # samples: fewer than these say nothing about modes, so next comes a single one
-WINDOW: Final = 5  # decisions
-LATE: Final = 2  # so many late ones among the last WINDOW take a step down
-PATIENCE: Final = 50  # decisions in time before a step up: 5 s
+WINDOW: Final = 9  # decisions; their median is compared with the budget
+FEW: Final = 5  # decisions; if LATE of the last ones took over twice the budget, the number falls at once
+LATE: Final = 2
+PATIENCE: Final = 50  # decisions before a step up: 5 s
 FIRST_PATIENCE: Final = 10  # the same after calibration: other nodes were starting then, which passes
 LONGEST_PATIENCE: Final = 1600
 REPEATS: Final = 5  # measured decisions of each number of samples
@@ -33,8 +37,9 @@ def ladder(most: int) -> tuple[int, ...]:
 class SampleBudget:
     """Says how many samples the next decision draws. One thread only.
 
-    Too many late decisions take a step down at once. A step up needs many decisions in time, and an estimate that the
-    larger number fits. If it did not fit, the next try comes later.
+    A busy computer holds up single decisions, whatever they draw. So medians count: one above the budget takes a step
+    down. A step up needs a number of decisions since the last step, and an estimate that the larger number fits. If it
+    did not fit, the next try comes later.
 
     Args:
         most: N, the number wanted.
@@ -52,8 +57,8 @@ class SampleBudget:
             raise BidError(f"budget is {most} samples in {budget_ns} ns; valid are whole numbers of at least 1")
         self.steps, self.samples, self._budget_ns = ladder(most), most, budget_ns
         self._costs: dict[int, float] = {}
-        self._late: deque[bool] = deque(maxlen=WINDOW)
-        self._longest, self._in_time, self._patience = 0, 0, FIRST_PATIENCE
+        self._durations: deque[int] = deque(maxlen=WINDOW)
+        self._since, self._patience = 0, FIRST_PATIENCE
 
     def calibrate(self, costs_ns: Mapping[int, int]) -> None:
         """Begin with the largest number that fits, by what decisions with each of :attr:`steps` take, in ns."""
@@ -64,26 +69,32 @@ class SampleBudget:
     def took(self, duration_ns: int) -> bool:
         """Take the duration of a decision. Return whether the number changed."""
         index = self.steps.index(self.samples)
-        self._late.append(duration_ns > self._budget_ns)
-        if sum(self._late) >= LATE and index + 1 < len(self.steps):
+        self._durations.append(duration_ns)
+        self._since += 1
+        if self._late() and index + 1 < len(self.steps):
             self._patience = min(max(PATIENCE, 2 * self._patience), LONGEST_PATIENCE)
             self._take(self.steps[index + 1])
             return True
-        self._in_time = 0 if self._late[-1] else self._in_time + 1
-        self._longest = max(self._longest, duration_ns) if self._in_time else 0
-        if index == 0 or self._in_time < self._patience:
+        if index == 0 or self._since < max(self._patience, WINDOW):
             return False
         more = self.steps[index - 1]
-        if self._longest * self._ratio(more) > RESERVE * self._budget_ns:
-            self._in_time = self._longest = 0
+        if median(self._durations) * self._ratio(more) > RESERVE * self._budget_ns:
+            self._since = 0
             return False
         self._take(more)
         return True
 
+    def _late(self) -> bool:
+        """Return whether decisions take longer than their budget."""
+        recent = list(self._durations)
+        if sum(duration > 2 * self._budget_ns for duration in recent[-FEW:]) >= LATE:
+            return True
+        return len(recent) == WINDOW and median(recent) > self._budget_ns
+
     @property
     def shortfall(self) -> str:
         """One sentence if even the fewest samples do not fit; else empty."""
-        if self.samples != self.steps[-1] or sum(self._late) < LATE:
+        if self.samples != self.steps[-1] or not self._late():
             return ""
         return (
             f"decisions of {self.samples} sample take longer than their {self._budget_ns / 1e6:.0f} ms; "
@@ -98,8 +109,8 @@ class SampleBudget:
 
     def _take(self, samples: int) -> None:
         self.samples = samples
-        self._late.clear()
-        self._longest = self._in_time = 0
+        self._durations.clear()
+        self._since = 0
 
 
 def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool) -> dict[int, int]:
@@ -113,9 +124,12 @@ def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool)
         steps: numbers of samples. The first call of each is not counted: a runtime may compile then.
         weak: whether as many weak samples are drawn.
     """
-    observation, rng = blank_observation(task), np.random.default_rng(0)
+    black, rng = blank_observation(task), np.random.default_rng(0)
+    white = {item.name: np.full_like(black.values[item.name], 255) for item in task.cameras}
+    seen = cycle([replace(black, values={**black.values, **white}), black])
 
     def once(count: int) -> int:
+        observation = next(seen)  # with new frames: a policy may know those of the one before
         begin = time.monotonic_ns()
         encoded = policy.encode(observation, weak=weak)
         policy.sample(encoded, count, count if weak else 0, rng)

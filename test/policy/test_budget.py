@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from bid_ros.core.errors import BidError
-from bid_ros.policy.budget import LATE, PATIENCE, SampleBudget, decision_costs, ladder
+from bid_ros.policy.budget import FEW, LATE, PATIENCE, WINDOW, SampleBudget, decision_costs, ladder
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 
@@ -44,18 +44,25 @@ def test_all_samples_are_drawn_while_decisions_are_in_time():
 
 def test_late_decisions_take_steps_down_until_they_fit():
     drawn = run(fitted(), 3.0, 40)
-    assert drawn[:LATE] == [16] * LATE and drawn[-1] == 4
-    assert sum(3.0 * COSTS[count] > 30 * MS for count in drawn) == 2 * LATE
+    assert drawn[:WINDOW] == [16] * WINDOW and drawn[-1] == 4
+    assert sum(3.0 * COSTS[count] > 30 * MS for count in drawn) == 2 * WINDOW
 
 
-def test_one_late_decision_changes_nothing():
+def test_decisions_of_more_than_twice_the_budget_take_a_step_down_at_once():
+    drawn = run(fitted(), 4.0, 40)
+    assert drawn[:LATE] == [16] * LATE and drawn[LATE] == 8
+
+
+def test_single_late_decisions_change_nothing():
     budget = fitted()
-    assert not budget.took(90 * MS) and set(run(budget, 1.0, 20)) == {16}
+    for decision in range(300):
+        assert not budget.took((90 if decision % FEW == 0 else 40 if decision % 7 == 0 else 20) * MS)
+    assert budget.samples == 16
 
 
 def test_the_number_comes_back_when_the_load_is_gone():
     budget = fitted()
-    run(budget, 3.0, 10)
+    run(budget, 3.0, 3 * WINDOW)
     assert budget.samples == 4
     drawn = run(budget, 1.0, 12 * PATIENCE)
     assert drawn[0] == 4 and drawn[-1] == 16
@@ -68,10 +75,18 @@ def test_a_number_that_did_not_fit_is_tried_ever_more_rarely():
     tries = []
     for decision in range(6000):
         late = budget.samples == 16
-        tries += [decision] if late and (not tries or decision > tries[-1] + LATE) else []
+        tries += [decision] if late and (not tries or decision > tries[-1] + WINDOW) else []
         budget.took(40 * MS if late else 5 * MS)
     pauses = [later - earlier for earlier, later in pairwise(tries)]
     assert len(pauses) >= 4 and all(later >= 1.5 * earlier for earlier, later in pairwise(pauses[:-1]))
+
+
+def test_the_number_comes_back_beside_single_late_decisions():
+    budget = fitted(4.0)
+    assert budget.samples == 1
+    for decision in range(20 * PATIENCE):
+        budget.took(100 * MS if decision % FEW == 0 else COSTS[budget.samples])
+    assert budget.samples == 16
 
 
 def test_a_computer_that_is_too_slow_is_told_in_one_sentence():
