@@ -29,6 +29,7 @@ class LeadConfig:
         filter_s: time constant of the filter of the target's velocity, s.
         settled: a decision that still goes farther than this along the columns, in their unit (m), says nothing about
             the target's motion; one that goes nowhere says all.
+        fastest: no target is taken to move faster than this along the columns, in their unit a second (m/s).
         columns: columns of an action along which targets move, for example x and y of its position;
             None: the first two.
         low, high: bounds that no shift crosses, one for each column; None: none.
@@ -40,6 +41,7 @@ class LeadConfig:
     time_s: Annotated[float, Field(ge=0, le=1)] = 0.3
     filter_s: Annotated[float, Field(ge=0.01, le=10)] = 0.45
     settled: Positive = 0.03
+    fastest: Positive = 0.1
     columns: tuple[Steps, ...] | None = None
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None

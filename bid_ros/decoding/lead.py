@@ -78,7 +78,10 @@ class LeadDecoder(RecedingDecoder):
             still_to_go = float(np.linalg.norm(mean[-1, columns] - mean[now, columns]))
             moved = moved.mean(axis=0) * max(0.0, 1.0 - still_to_go / self._lead.settled)
             kept, known = math.exp(-seconds / self._lead.filter_s), self._velocity
-            self._velocity = (1.0 - kept) * moved / seconds + (0.0 if known is None else kept * known)
+            velocity = (1.0 - kept) * moved / seconds + (0.0 if known is None else kept * known)
+            speed = float(np.linalg.norm(velocity))
+            # A policy that has lost its target follows the tool, and the tool the shift: bounded, it does not run away.
+            self._velocity = velocity * min(1.0, self._lead.fastest / max(speed, 1e-12))
 
 
 DECODERS: Final[Mapping[str, Builder]] = {

@@ -165,8 +165,12 @@ class PolicyNode(BidNode):
     def _limit(self, budget: SampleBudget) -> None:
         """Draw as many samples as the budget says, and say so if they are not all."""
         if budget.samples != (self._maker.limit or budget.steps[0]):
-            say = self.get_logger().warning if budget.samples < budget.steps[0] else self.get_logger().info
-            say(f"N = {budget.samples} of {budget.steps[0]} fits {self.value('budget_ms'):g} ms a decision")
+            said = f"N = {budget.samples} of {budget.steps[0]} fits {self.value('budget_ms'):g} ms a decision"
+            # Two lines: rclpy refuses a line of code that logs at another severity than before.
+            if budget.samples < budget.steps[0]:
+                self.get_logger().warning(said)
+            else:
+                self.get_logger().info(said)
         self._maker.limit = budget.samples
 
     def _take_next_decoder(self) -> None:

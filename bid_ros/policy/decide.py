@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from bid_ros.decoding import (
     feature_weights,
 )
 from bid_ros.policy.base import Bundle, Policy
+
+CLEARANCE: Final = 0.01  # m, from the workspace's edge: an arm overshoots a set-point by millimetres
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,12 +198,14 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
 
 
 def _lead(task: Task) -> LeadConfig:
-    """Return the lead along x and y of the commanded position, inside the workspace."""
+    """Return the lead along x and y of the commanded position, :data:`CLEARANCE` inside the workspace."""
     columns, limits = task.columns("position"), task.limits
     if columns is None:
         return LeadConfig()
     first = columns.start
-    return LeadConfig(columns=(first, first + 1), low=limits.workspace_min[:2], high=limits.workspace_max[:2])
+    low, high = (np.array(bound[:2]) for bound in (limits.workspace_min, limits.workspace_max))
+    inside = np.minimum(CLEARANCE, (high - low) / 2)
+    return LeadConfig(columns=(first, first + 1), low=tuple(low + inside), high=tuple(high - inside))
 
 
 def publishable(actions: Array, stamp_ns: int, task: Task, sequence: int) -> ActionChunk:

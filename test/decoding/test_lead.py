@@ -84,6 +84,12 @@ def test_no_shift_crosses_the_bounds_and_what_is_outside_stays():
     np.testing.assert_array_equal(choice.actions[:, 0], samples[0, :, 0])
 
 
+def test_no_target_is_taken_to_be_faster_than_the_setting():
+    decoder, _, _ = decide("lead", LeadConfig(fastest=0.02))
+    assert np.linalg.norm(VELOCITY) > 0.02
+    np.testing.assert_allclose(decoder.velocity, 0.02 * VELOCITY / np.linalg.norm(VELOCITY), rtol=1e-4)
+
+
 def test_a_reset_and_a_pause_forget_the_motion():
     decoder, _, _ = decide("lead", LeadConfig())
     decoder.reset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from qos import COMMAND, IMAGE, STATE
 from rcl_interfaces.srv import SetParameters
+from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from sensor_msgs.msg import Image
@@ -24,6 +26,8 @@ from bid_ros.cameras.image import encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Feature, load_task
 from bid_ros.nodes.convert import header, pose_message, time_message
+from bid_ros.nodes.policy_node import PolicyNode
+from bid_ros.policy.budget import SampleBudget
 
 START_S = 60.0
 SAMPLES = 8
@@ -145,6 +149,18 @@ def test_as_many_samples_are_drawn_as_fit_the_budget(bench, root, tmp_path, task
     assert {decision.samples for decision in harness.decisions} == {samples}
     if samples == 1:
         assert bench.until(lambda: any("decisions of 1 sample take longer" in text for text in said))
+
+
+def test_a_number_of_samples_that_comes_back_is_said_too():
+    """rclpy refuses a line of code that warns first and informs later."""
+    said = SimpleNamespace(
+        get_logger=lambda: get_logger("policy"), value=lambda name: 45.0, _maker=SimpleNamespace(limit=None)
+    )
+    budget = SampleBudget(16, 45_000_000)
+    for samples in (8, 16, 8, 16):
+        budget.samples = samples
+        PolicyNode._limit(said, budget)
+        assert said._maker.limit == samples
 
 
 def test_a_chunk_carries_the_stamp_of_the_newest_image_and_what_was_selected(bench, root, tmp_path, task):
