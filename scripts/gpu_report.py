@@ -120,11 +120,13 @@ def full_size(sizes: Sizes, task: Task, folder: Path) -> tuple[Bundle, dict[str,
     calls, weights = bundle.settings.sampling_steps, [parameters(item) for item in networks]
     shape = {"sample": (sizes.samples, task.horizon, task.action_dim)}
     policies = [item for item in (bundle.strong, bundle.weak) if item is not None]
+    encodings = {"frames": task.observation_steps, "encoder": 1}  # all frames are new in the observations used here
     return bundle, {
         "parameters": sum(weights[0]),
         "sampling_steps": calls,
         "operations": sum(
-            operations(graphs["encoder"], {}).flops + calls * operations(graphs["denoiser"], shape).flops
+            sum(times * operations(graphs[role], {}).flops for role, times in encodings.items() if role in graphs)
+            + calls * operations(graphs["denoiser"], shape).flops
             for graphs in policies
         ),
         # Each step reads the weights again, which no cache holds, in half precision.

@@ -63,12 +63,16 @@ def add_parser(verbs: Any) -> None:
     export = verbs.add_parser(
         "export",
         help="export checkpoints to a policy bundle",
-        description="Export checkpoints to a policy bundle. A bundle of an older version can be written anew: its "
-        "weights stay as they are.",
+        description="Export checkpoints to a policy bundle. A bundle of an older version can be exported again, with "
+        "the same weights.",
     )
-    export.add_argument("training", help="folder that bid train wrote, or a bundle to write anew")
+    export.add_argument("training", help="folder that bid train wrote, or a bundle to export again")
     export.add_argument("--task", default="", help="name or path of the task file (default: what the run is of)")
-    export.add_argument("--out", default="", help="bundle folder to write (default models/ and the task's name)")
+    export.add_argument(
+        "--out",
+        default="",
+        help="bundle folder to write (default: models/ and the task's name; of a bundle: its own)",
+    )
     export.add_argument(
         "--sampling-steps",
         type=int,
@@ -165,14 +169,14 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def _export_again(source: Path, options: argparse.Namespace) -> int:
-    """Write a bundle anew."""
+    """Export a bundle again."""
     from bid_ros.learning import export_again
     from bid_ros.policy.bundle import bundled_task, load_bundle
 
     if options.no_weak:
-        raise BidError("--no-weak is for a training run; a bundle is written anew as it is")
+        raise BidError("--no-weak is for a training run; a bundle is exported again as it is")
     task = task_of(options.task, bundled_task(source), options.training)
-    export_again(load_bundle(source, task), options.out or f"models/{task.name}", task, options.sampling_steps)
+    export_again(load_bundle(source, task), options.out or source, task, options.sampling_steps)
     return 0
 
 

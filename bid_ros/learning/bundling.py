@@ -81,7 +81,7 @@ def export(
 
 
 def export_again(bundle: Bundle, out: str | Path, task: Task, sampling_steps: int | None = None) -> Bundle:
-    """Write a bundle anew, with its very weights and the graphs that this version writes.
+    """Write a bundle anew, with the same weights and the graphs that this version writes.
 
     Args:
         bundle: which ``bid export`` wrote.
@@ -90,11 +90,12 @@ def export_again(bundle: Bundle, out: str | Path, task: Task, sampling_steps: in
         sampling_steps: network calls a sample; default: those of the bundle.
 
     Raises:
-        BundleError: the bundle was not written by ``bid export``, ``out`` is not a bundle, or a graph differs from
-            PyTorch.
+        BundleError: the bundle was not written by ``bid export``, ``out`` is not a bundle, a graph differs from
+            PyTorch, or a student was not trained for so many steps.
     """
     out, sampling = Path(out), bundle.settings
     if sampling_steps is not None:
+        _check_levels(bundle, sampling_steps)
         sampling = replace(sampling, sampling_steps=sampling_steps)
     half = bundle.provenance.get("weights") != "float32"
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
@@ -107,7 +108,7 @@ def export_again(bundle: Bundle, out: str | Path, task: Task, sampling_steps: in
         write_bundle_manifest(
             new,
             task,
-            name=bundle.name,
+            name=out.name,
             observation=bundle.observation,
             action=bundle.action,
             action_spread=bundle.action_spread,
@@ -122,6 +123,16 @@ def export_again(bundle: Bundle, out: str | Path, task: Task, sampling_steps: in
             action_reference=bundle.action_reference,
         )
     return load_bundle(out, task)
+
+
+def _check_levels(bundle: Bundle, sampling_steps: int) -> None:
+    """Raise BundleError if the steps of a student would meet noise levels that it was not trained for."""
+    levels = bundle.provenance.get("distillation", {}).get("config", {}).get("levels")
+    if bundle.settings.sampler == "consistency" and levels and levels % sampling_steps:
+        valid = ", ".join(str(count) for count in range(1, levels + 1) if levels % count == 0)
+        raise BundleError(
+            f"sampling_steps is {sampling_steps}; valid with the {levels} levels of this student: {valid}"
+        )
 
 
 def _command() -> str:

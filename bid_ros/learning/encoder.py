@@ -105,7 +105,7 @@ class ObservationEncoder(nn.Module):  # type: ignore[misc]
         return self.mix(self.features(images, vectors))
 
     def finish(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Return the condition of the arguments of :meth:`join`."""
+        """Return the condition of key points, per camera ``(B * To, 2 * keypoints)``, and vectors ``(B, To, S)``."""
         return self.mix(self.join(points, vectors))
 
 

@@ -21,7 +21,7 @@ _OF_NORMALISATION = ("onnx::Mul_", "onnx::Add_")
 
 
 def bundle_networks(bundle: Bundle, task: Task) -> dict[str, PolicyNetworks]:
-    """Return the networks of a bundle with its very weights: ``strong`` and, where there is one, ``weak``.
+    """Return the networks of a bundle with the same weights: ``strong`` and, where there is one, ``weak``.
 
     Raises:
         BundleError: the bundle was not written by ``bid export``.

@@ -39,7 +39,8 @@ class Bundle:
         action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
         strong: graphs of the policy, by their role in the family.
         weak: graphs of the early checkpoint, None without one.
-        provenance: origin (commit, data, seeds, steps). It is for people; no code reads it.
+        provenance: origin (commit, data, seeds, steps). For people, and for ``bid distill``
+            and ``bid export``, which read how the policy was trained.
     """
 
     path: Path
@@ -57,7 +58,7 @@ class Bundle:
 
 
 class Policy(Protocol):
-    """Samples action chunks. It keeps no state between calls, only its networks.
+    """Samples action chunks. Results do not depend on earlier calls. One thread only.
 
     Attributes:
         runtime: name of the library that runs the networks.

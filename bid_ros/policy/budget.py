@@ -39,7 +39,7 @@ class SampleBudget:
 
     A busy computer holds up single decisions, whatever they draw. So medians count: one above the budget takes a step
     down. A step up needs a number of decisions since the last step, and an estimate that the larger number fits. If it
-    did not fit, the next try comes later.
+    did not fit after all, the next try comes later.
 
     Args:
         most: N, the number wanted.
@@ -58,7 +58,7 @@ class SampleBudget:
         self.steps, self.samples, self._budget_ns = ladder(most), most, budget_ns
         self._costs: dict[int, float] = {}
         self._durations: deque[int] = deque(maxlen=WINDOW)
-        self._since, self._patience = 0, FIRST_PATIENCE
+        self._since, self._patience, self._rose = 0, FIRST_PATIENCE, False
 
     def calibrate(self, costs_ns: Mapping[int, int]) -> None:
         """Begin with the largest number that fits, by what decisions with each of :attr:`steps` take, in ns."""
@@ -71,16 +71,24 @@ class SampleBudget:
         index = self.steps.index(self.samples)
         self._durations.append(duration_ns)
         self._since += 1
-        if self._late() and index + 1 < len(self.steps):
-            self._patience = min(max(PATIENCE, 2 * self._patience), LONGEST_PATIENCE)
+        if self._late():
+            if index + 1 == len(self.steps):
+                return False
+            self._patience = min(2 * self._patience, LONGEST_PATIENCE) if self._rose else PATIENCE
+            self._rose = False
             self._take(self.steps[index + 1])
             return True
-        if index == 0 or self._since < max(self._patience, WINDOW):
+        if self._since < max(self._patience, WINDOW):
+            return False
+        if self._rose:  # and the number fitted
+            self._rose, self._patience = False, PATIENCE
+        if index == 0:
             return False
         more = self.steps[index - 1]
         if median(self._durations) * self._ratio(more) > RESERVE * self._budget_ns:
             self._since = 0
             return False
+        self._rose = True
         self._take(more)
         return True
 

@@ -95,7 +95,7 @@ def test_a_bundle_written_anew_has_the_same_weights(task, dataset, run, tmp_path
     before = export(run, tmp_path / "before", task)
     after = export_again(before, tmp_path / "after", task, sampling_steps=3)
     assert (before.settings.sampling_steps, after.settings.sampling_steps) == (8, 3)
-    assert (after.name, after.provenance["commit"]) == (before.name, before.provenance["commit"])
+    assert (after.name, after.provenance["commit"]) == ("after", before.provenance["commit"])
     for strength in ("strong", "weak"):
         ours, theirs = (bundle_networks(bundle, task)[strength].state_dict() for bundle in (before, after))
         assert all(torch.equal(ours[name], theirs[name]) for name in ours if not name.startswith("goal"))
@@ -103,6 +103,14 @@ def test_a_bundle_written_anew_has_the_same_weights(task, dataset, run, tmp_path
     assert {path.name for path in again.path.iterdir()} == {path.name for path in before.path.iterdir()}
     with pytest.raises(BundleError, match="does not say how it was trained; valid is one that bid export wrote"):
         export_again(replace(before, provenance={}), tmp_path / "none", task)
+
+
+def test_a_student_is_not_exported_with_steps_that_it_was_not_trained_for(task, run, tmp_path) -> None:
+    bundle = export(run, tmp_path / "bundle", task)
+    provenance = {**bundle.provenance, "distillation": {"config": {"levels": 8}}}
+    student = replace(bundle, settings=replace(bundle.settings, sampler="consistency"), provenance=provenance)
+    with pytest.raises(BundleError, match="sampling_steps is 3; valid with the 8 levels of this student: 1, 2, 4, 8"):
+        export_again(student, tmp_path / "student", task, sampling_steps=3)
 
 
 def test_a_graph_that_differs_is_not_written(task, run, tmp_path) -> None:

@@ -96,10 +96,40 @@ def test_a_computer_that_is_too_slow_is_told_in_one_sentence():
     assert budget.shortfall.startswith("decisions of 1 sample take longer than their 30 ms; use a faster computer")
 
 
+def test_no_step_up_while_decisions_are_late():
+    budget = SampleBudget(8, 30 * MS)
+    budget.calibrate({8: 40 * MS, 4: 30 * MS, 1: 5 * MS})
+    for decision in range(20 * PATIENCE):
+        budget.took((100 if decision % FEW < LATE else 5) * MS)
+        assert budget.samples == 1 and (decision < FEW or budget.shortfall)
+
+
+def test_a_burst_of_load_does_not_keep_the_number_low_for_long():
+    budget = fitted()
+    for _ in range(5):  # bursts, each to a single sample
+        run(budget, 50.0, 10)
+        assert budget.samples == 1
+        run(budget, 1.0, 4 * PATIENCE)
+        assert budget.samples == 16
+
+
 @pytest.mark.parametrize("values", [(0, MS), (16, 0)])
 def test_bad_values_are_refused(values):
     with pytest.raises(BidError, match="valid are whole numbers of at least 1"):
         SampleBudget(*values)
+
+
+def test_costs_are_those_of_new_frames(task, tiny):
+    policy, seen = load_policy(load_bundle(tiny, task), task, "onnx"), []
+    encode = policy.encode
+
+    def noted(observation, weak):
+        seen.append(observation.values[task.cameras[0].name].max())
+        return encode(observation, weak)
+
+    policy.encode = noted
+    decision_costs(policy, task, (2, 1), weak=False)
+    assert all(one != other for one, other in pairwise(seen)) and len(seen) > 6
 
 
 def test_costs_are_measured_for_every_number(task, tiny):

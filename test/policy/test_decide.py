@@ -163,6 +163,12 @@ def test_a_bundle_s_decoder_weighs_actions_by_their_spread(tiny, task):
     assert not np.allclose(totals[0], totals[2])
 
 
+def test_a_lead_stays_clear_of_the_edge_of_the_workspace(tiny, task):
+    lead = bundle_decoder("lead", load_bundle(tiny, task), task, 1, 1)._lead
+    np.testing.assert_allclose(lead.low, np.array(task.limits.workspace_min[:2]) + 0.01)
+    np.testing.assert_allclose(lead.high, np.array(task.limits.workspace_max[:2]) - 0.01)
+
+
 def test_a_bundle_s_decoder_that_cannot_be_is_refused(tiny, task):
     with pytest.raises(DecodingError, match="decoder 'best' does not exist"):
         bundle_decoder("best", load_bundle(tiny, task), task, 8, 1)

@@ -71,7 +71,7 @@ class Encoded:
 
 
 class DiffusionPolicy:
-    """Samples action chunks from a bundle. Between calls it keeps the networks and what it encoded last, no state.
+    """Samples action chunks from a bundle. Results do not depend on earlier calls. One thread only.
 
     Args:
         bundle: a checked bundle.

@@ -18,6 +18,10 @@ from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
+# A shared computer is held up for a fifth of a second now and then. An arm that stops too late is tried again then; a
+# defect is late every time.
+pytestmark = pytest.mark.flaky(reruns=2, only_rerun=["after the last sign of life"])
+
 MODELS = {"e-series": "ur5e", "cb3": "ur5"}
 FAST_S, TURN_S = 0.3, 0.7  # into the swing: at 0.18 m/s, and just after it turned back, at 0.04 m/s
 QUICK = Dynamics(1.0, 1.0, 1.0)
