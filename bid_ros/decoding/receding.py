@@ -50,6 +50,11 @@ class RecedingDecoder:
         self._delay = config.delay if delayed else None
         self._memory = DecisionMemory()
 
+    @property
+    def warm_starts(self) -> bool:
+        """Whether sampling may start from the previous decision."""
+        return self._start_mode != "noise"
+
     def reset(self) -> None:
         """Forget the previous decision."""
         self._memory.reset()

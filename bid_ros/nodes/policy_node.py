@@ -158,8 +158,11 @@ class PolicyNode(BidNode):
             return None
         budget = SampleBudget(wanted.strong, round(budget_ms * 1e6))
         weak = wanted.weak > 0 and self._policy.has_weak
-        for count in budget.steps:  # N may fall to each of them while the arm moves: nothing may compile then
-            self._policy.warm_up(count)
+        # N may fall to each number while the arm moves, and nothing may compile then. The trials compile what starts
+        # from noise. Another package's decoder need not say how it starts.
+        if getattr(self._decoder, "warm_starts", True):
+            for count in budget.steps:
+                self._policy.warm_up(count)
         budget.calibrate(decision_costs(self._policy, task, budget.steps, weak))
         self._limit(budget)
         return budget

@@ -355,3 +355,11 @@ def test_weights_are_kept_as_they_were_given():
     config = DecoderConfig(weights=given)
     given[0] = 5.0
     assert config.weights == (1.0, 2.0, 3.0)
+
+
+@pytest.mark.parametrize("name", decoder_names())
+def test_a_decoder_says_whether_its_samples_start_warm(name):
+    """What it says is what it does once it has a previous decision."""
+    decoder = build_decoder(name, DecoderConfig(samples=4, weak_samples=4))
+    decoder.choose(request_at(0), samples(0, decoder.propose(request_at(0)).strong), None)
+    assert decoder.warm_starts == (decoder.propose(request_at(1)).start_mode != "noise")
