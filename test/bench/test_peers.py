@@ -96,8 +96,11 @@ def test_the_choice_is_that_of_the_published_code(case):
 
 def test_the_eager_networks_are_those_of_the_bundle(task, bundle):
     """Same observation, same noise: same chunks as ours, up to the spacing of the steps, which is set alike here."""
-    settings = DiffusionConfig(**(vars(bundle.settings) | {"clip": FREE, "spacing": "leading", "sampling_steps": 4}))
-    object.__setattr__(bundle, "settings", settings)
+    changes = {"clip": FREE, "spacing": "leading", "sampling_steps": 4, "sampler": "ddim"}
+    object.__setattr__(bundle, "settings", DiffusionConfig(**(vars(bundle.settings) | changes)))
+    for strength in ("strong", "weak"):  # the graph of all steps has others inside
+        files = {role: path for role, path in getattr(bundle, strength).items() if role != "sampler"}
+        object.__setattr__(bundle, strength, files)
     object.__setattr__(bundle, "action_reference", "base")
     policies = list(bundle_networks(bundle, task).values())
     maker = EagerMaker(policies, bundle, task, "ddim", 4, 3)
@@ -147,8 +150,8 @@ def test_the_command_compares_and_draws(tmp_path, capsys):
     options = ["bench", "peers", "franka_place", "--samples", "6", "--decisions", "2", "--warm-up", "1"]
     assert main([*options, "--peers", "ddim,ddpm:10", "--json", "--plot", str(picture)]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert list(result["times"]) == ["bid_ros, DDIM 8", "eager, DDIM 8", "eager, DDPM 10"]
-    whole = result["times"]["eager, DDIM 8"]["whole"]
+    assert list(result["times"]) == ["bid_ros, CONSISTENCY 2", "eager, DDIM 2", "eager, DDPM 10"]
+    whole = result["times"]["eager, DDIM 2"]["whole"]
     assert whole["ratio"][1] <= whole["ratio"][0] <= whole["ratio"][2]
     floors = result["floors"]
     assert floors["whole"]["flops"] == sum(floors[stage]["flops"] for stage in STAGES[:-1])
