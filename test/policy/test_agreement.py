@@ -34,7 +34,7 @@ def test_a_policy_agrees_with_itself(bundle, task, policy):
 
 
 def test_runtimes_differ_by_rounding(bundle, task, policy):
-    other = DiffusionPolicy(bundle, task, "torch")
+    other = DiffusionPolicy(bundle, task, "openvino")
     found = compare_policies(bundle, task, policy, other, random_observations(bundle, task, 5), 4)
     assert found.difference < 1e-5
     assert found.agree == 1.0

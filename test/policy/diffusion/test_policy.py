@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import yaml
+from installed import TORCH
 from tiny_bundle import denoiser_model, encoder_model, make_tiny_bundle, write_manifest
 
 from bid_ros.core.errors import BundleError, DecodingError, ObservationError
@@ -57,7 +58,7 @@ def test_the_newest_row_of_the_observation_is_the_last(policy, observe):
     np.testing.assert_allclose(draw(policy, observation)[0][..., 9].mean(), 0.04, atol=0.005)
 
 
-@pytest.mark.parametrize("runtime", ["openvino", "torch"])
+@pytest.mark.parametrize("runtime", ["openvino", *TORCH])
 def test_runtimes_sample_alike(tiny, task, policy, observe, runtime):
     other = DiffusionPolicy(load_bundle(tiny, task), task, runtime=runtime)
     assert (policy.runtime, other.runtime) == ("onnx", runtime)
@@ -118,7 +119,7 @@ def swap(folder, name, model):
     write_manifest(folder, manifest)
 
 
-@pytest.mark.parametrize("runtime", ["onnx", "openvino", "torch"])
+@pytest.mark.parametrize("runtime", ["onnx", "openvino", *TORCH])
 def test_graphs_that_break_the_contract_are_refused(runtime, tiny, task, tmp_path):
     larger = replace(
         task, observation=tuple(replace(i, shape=(9, 9, 3)) if i.kind == "image" else i for i in task.observation)

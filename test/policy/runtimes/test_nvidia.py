@@ -5,6 +5,7 @@ import subprocess
 
 import onnxruntime
 import pytest
+from installed import TORCH
 
 from bid_ros.core.errors import BidError
 from bid_ros.policy.runtimes import nvidia
@@ -33,7 +34,7 @@ def test_a_computer_without_a_driver(driver):
         with pytest.raises(
             BidError,
             match=rf"^runtime '{name}' cannot be used: there is no NVIDIA driver .*install it with: sudo ubuntu-"
-            r"drivers install, then restart; what remains: openvino, onnx, torch$",
+            rf"drivers install, then restart; what remains: {', '.join(['openvino', 'onnx', *TORCH])}$",
         ):
             build_runtime(name)
 
@@ -69,7 +70,7 @@ def test_tensorrt_rtx_without_its_plugin(driver):
 
 
 def test_what_needs_no_gpu_is_there():
-    assert [name for name in RUNTIMES if not missing(name)][:4] == ["auto", "openvino", "onnx", "torch"]
+    assert [name for name in RUNTIMES if not missing(name)][: 3 + len(TORCH)] == ["auto", "openvino", "onnx", *TORCH]
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")

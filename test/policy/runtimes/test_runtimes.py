@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from installed import TORCH
 from onnx import TensorProto, helper, numpy_helper
 
 from bid_ros.core.errors import BidError, BundleError
@@ -10,7 +11,7 @@ from bid_ros.policy.runtimes.bound import BoundRuntime, Provider
 from bid_ros.policy.runtimes.engines import EngineCache
 from bid_ros.policy.runtimes.registry import build_runtime
 
-NAMES = ["onnx", "openvino", "torch", "bound"]
+NAMES = ["onnx", "openvino", *TORCH, "bound"]
 
 
 def build(name, threads=1):
