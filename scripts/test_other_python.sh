@@ -23,4 +23,8 @@ installation=$!
 wait "$installation" || { cat "$out/installation.log"; exit 1; }
 installation=""
 cat "$out/installation.log"
-"$venv/bin/bid" up franka_place --episodes 1 --moving 0 --out "$out"
+# A computer that tests share stutters, which is no fault of a node: longer deadlines.
+for node in arm safety; do
+  printf '%s: {ros__parameters: {heartbeat_deadline_s: 2.0}}\n' $node
+done >"$out/patient.yaml"
+"$venv/bin/bid" up franka_place --episodes 1 --moving 0 --parameters "$out/patient.yaml" --out "$out/run"
