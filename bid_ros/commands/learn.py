@@ -60,6 +60,11 @@ def add_parser(verbs: Any) -> None:
     )
     train.set_defaults(run=run_train)
 
+    _add_export(verbs)
+    _add_distill(verbs)
+
+
+def _add_export(verbs: Any) -> None:
     export = verbs.add_parser(
         "export",
         help="export checkpoints to a policy bundle",
@@ -82,7 +87,6 @@ def add_parser(verbs: Any) -> None:
         "--no-weak", action="store_true", help="leave the weak policy out: half the size, and BID without negatives"
     )
     export.set_defaults(run=run_export)
-    _add_distill(verbs)
 
 
 def _add_distill(verbs: Any) -> None:

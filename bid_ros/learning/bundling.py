@@ -15,8 +15,10 @@ from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.task import Task
 from bid_ros.learning.compare import compare
 from bid_ros.learning.config import TrainConfig
+from bid_ros.learning.consistency import valid_steps
 from bid_ros.learning.graphs import (
     SamplerGraph,
+    encoding_roles,
     round_weights,
     store_half,
     write_denoiser,
@@ -93,18 +95,46 @@ def export_again(bundle: Bundle, out: str | Path, task: Task, sampling_steps: in
         BundleError: the bundle was not written by ``bid export``, ``out`` is not a bundle, a graph differs from
             PyTorch, or a student was not trained for so many steps.
     """
-    out, sampling = Path(out), bundle.settings
+    sampling = bundle.settings
     if sampling_steps is not None:
         _check_levels(bundle, sampling_steps)
         sampling = replace(sampling, sampling_steps=sampling_steps)
-    half = bundle.provenance.get("weights") != "float32"
+    shared = bundle.weak is not None and bundle.weak["encoder"] == bundle.strong["encoder"]
+    provenance = {**bundle.provenance, "export_commit": source_commit(), "export_command": _command()}
+    return write_variant(bundle, out, task, bundle_networks(bundle, task), sampling, shared, provenance)
+
+
+def write_variant(
+    bundle: Bundle,
+    out: str | Path,
+    task: Task,
+    policies: Mapping[str, PolicyNetworks],
+    sampling: DiffusionConfig,
+    share_encoder: bool,
+    provenance: Mapping[str, Any],
+) -> Bundle:
+    """Write a bundle that differs from another one in graphs, sampling and provenance.
+
+    Args:
+        bundle: the other one.
+        out: folder of the new bundle. An old bundle is replaced; anything else is refused.
+        task: task of both.
+        policies: networks by strength, ``strong`` and perhaps ``weak``.
+        sampling: how they are sampled.
+        share_encoder: whether the weak policy uses the strong one's encoder.
+        provenance: of the new bundle. The differences to PyTorch are added.
+
+    Raises:
+        BundleError: ``out`` is not a bundle, or a graph differs from PyTorch.
+    """
+    out, half = Path(out), bundle.provenance.get("weights") != "float32"
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
-    differences, policies = {}, bundle_networks(bundle, task)
+    differences = {}
     with replaced(out) as new:
         for strength, networks in policies.items():
-            graphs[strength], differences[strength] = write_graphs(networks, new, task, sampling, strength, half)
-        if bundle.weak is not None and bundle.weak["encoder"] == bundle.strong["encoder"]:
-            share_encoding(new, graphs)
+            graphs[strength], differences[strength] = write_graphs(networks.eval(), new, task, sampling, strength, half)
+        if share_encoder:
+            _share_encoding(new, graphs)
         write_bundle_manifest(
             new,
             task,
@@ -114,12 +144,7 @@ def export_again(bundle: Bundle, out: str | Path, task: Task, sampling_steps: in
             action_spread=bundle.action_spread,
             settings=sampling,
             graphs=graphs,
-            provenance={
-                **bundle.provenance,
-                "export_commit": source_commit(),
-                "export_command": _command(),
-                "difference_to_pytorch": differences,
-            },
+            provenance={**provenance, "difference_to_pytorch": differences},
             action_reference=bundle.action_reference,
         )
     return load_bundle(out, task)
@@ -129,9 +154,8 @@ def _check_levels(bundle: Bundle, sampling_steps: int) -> None:
     """Raise BundleError if the steps of a student would meet noise levels that it was not trained for."""
     levels = bundle.provenance.get("distillation", {}).get("config", {}).get("levels")
     if bundle.settings.sampler == "consistency" and levels and levels % sampling_steps:
-        valid = ", ".join(str(count) for count in range(1, levels + 1) if levels % count == 0)
         raise BundleError(
-            f"sampling_steps is {sampling_steps}; valid with the {levels} levels of this student: {valid}"
+            f"sampling_steps is {sampling_steps}; valid with the {levels} levels of this student: {valid_steps(levels)}"
         )
 
 
@@ -139,7 +163,7 @@ def _command() -> str:
     return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
-def share_encoding(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> None:
+def _share_encoding(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> None:
     """Let the weak policy use the strong one's encoder: name its files, and delete those of the weak one."""
     strong, weak = graphs["strong"], graphs["weak"]
     if strong is None or weak is None:
@@ -252,8 +276,8 @@ def write_graphs(
         BundleError: a graph differs from PyTorch by more than ``tolerance``.
     """
     whole = diffusion.sampling_steps <= MOST_STEPS_OF_ONE_GRAPH
-    condition, encoding = networks.encoder.condition, ENCODING[0 if task.cameras else 1 :]
-    names = {part: f"{strength}_{part}.onnx" for part in (*encoding, "denoiser", *["sampler"] * whole)}
+    condition = networks.encoder.condition
+    names = {part: f"{strength}_{part}.onnx" for part in (*encoding_roles(task), "denoiser", *["sampler"] * whole)}
     files = {part: out / name for part, name in names.items()}
     if half:
         round_weights(networks)

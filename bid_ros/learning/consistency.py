@@ -67,11 +67,15 @@ class DistillConfig:
 
     def __post_init__(self) -> None:
         if self.levels % self.sampling_steps:
-            divisors = [str(count) for count in range(1, self.levels + 1) if self.levels % count == 0]
             raise BidError(
                 f"distill: sampling_steps is {self.sampling_steps}; valid with {self.levels} levels are "
-                f"{', '.join(divisors)}"
+                f"{valid_steps(self.levels)}"
             )
+
+
+def valid_steps(levels: int) -> str:
+    """Return the numbers of steps that visit only levels that a student knows: the divisors of their number."""
+    return ", ".join(str(count) for count in range(1, levels + 1) if levels % count == 0)
 
 
 def student_settings(teacher: DiffusionConfig, config: DistillConfig) -> DiffusionConfig:

@@ -1,7 +1,6 @@
 """Distils a bundle into one that samples in a few denoising steps. Distillation can be resumed."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,20 +11,17 @@ import torch
 from tqdm import tqdm
 
 from bid_ros.core.errors import BidError, BundleError
-from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.bundling import check_replaceable, replaced, share_encoding, write_graphs
+from bid_ros.learning.bundling import check_replaceable, write_variant
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.consistency import DistillConfig, Distiller, student_settings
 from bid_ros.learning.encoder import ObservationEncoder
 from bid_ros.learning.memory import keep_freed_memory
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
-from bid_ros.learning.weights import bundle_networks
+from bid_ros.learning.weights import bundle_networks, training_of
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.recording.dataset import Dataset
 
 CHECKPOINT_EVERY: Final = 500
@@ -70,50 +66,18 @@ def distill(
     data = TrainingData(dataset, task, bundle.action_reference, bundle)
     folder = _begin(run, bundle, dataset, task, config)
     students = _students(bundle, data, trained, config, folder, task, progress)
-    with replaced(Path(out)) as new:
-        _write(students, new, Path(out).name, bundle, dataset, task, config)
-    return load_bundle(out, task)
-
-
-def _write(
-    students: Mapping[str, PolicyNetworks],
-    out: Path,
-    name: str,
-    bundle: Bundle,
-    dataset: Dataset,
-    task: Task,
-    config: DistillConfig,
-) -> None:
-    """Write the bundle of the students. It differs from the teacher's in graphs, sampling and provenance."""
-    sampling, half = student_settings(bundle.settings, config), bundle.provenance.get("weights") != "float32"
-    graphs: dict[str, dict[str, str] | None] = {"weak": None}
-    differences = {}
-    for strength, networks in students.items():
-        graphs[strength], differences[strength] = write_graphs(networks.eval(), out, task, sampling, strength, half)
-    if config.share_encoder:
-        share_encoding(out, graphs)
-    write_bundle_manifest(
-        out,
-        task,
-        name=name,
-        observation=bundle.observation,
-        action=bundle.action,
-        action_spread=bundle.action_spread,
-        settings=sampling,
-        graphs=graphs,
-        provenance=_provenance(bundle, dataset, config) | {"difference_to_pytorch": differences},
-        action_reference=bundle.action_reference,
-    )
+    sampling = student_settings(bundle.settings, config)
+    provenance = _provenance(bundle, dataset, config)
+    return write_variant(bundle, out, task, students, sampling, config.share_encoder, provenance)
 
 
 def _training_of(bundle: Bundle, config: DistillConfig) -> TrainConfig:
     if bundle.family != "diffusion" or bundle.settings.sampler != "ddim":
         raise BundleError(f"bundle {bundle.path} is not a diffusion policy that is sampled by ddim, so it cannot teach")
-    if "training" not in bundle.provenance:
-        raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
+    trained = training_of(bundle)
     if config.levels > bundle.settings.train_steps:
         raise BundleError(f"levels is {config.levels}; valid for this bundle is up to {bundle.settings.train_steps}")
-    return parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
+    return trained
 
 
 def _begin(run: str | Path, bundle: Bundle, dataset: Dataset, task: Task, config: DistillConfig) -> RunFolder:

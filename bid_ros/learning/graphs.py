@@ -14,6 +14,7 @@ from torch import nn
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
 from bid_ros.learning.denoiser import Denoiser
+from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
 
 OPSET: Final = 18
@@ -68,6 +69,11 @@ def round_weights(network: nn.Module) -> None:
         for weight in network.parameters():
             if weight.numel() >= SMALLEST_HALF:
                 weight.copy_(weight.half().float())
+
+
+def encoding_roles(task: Task) -> tuple[str, ...]:
+    """Return the roles of the graphs that :func:`write_encoding` writes."""
+    return ENCODING if task.cameras else ENCODING[1:]
 
 
 def write_encoding(encoder: nn.Module, task: Task, files: Mapping[str, Path]) -> None:

@@ -26,15 +26,19 @@ def bundle_networks(bundle: Bundle, task: Task) -> dict[str, PolicyNetworks]:
     Raises:
         BundleError: the bundle was not written by ``bid export``.
     """
-    if bundle.family != "diffusion" or "training" not in bundle.provenance:
-        raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
-    trained = parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
-    found = {}
+    trained, found = training_of(bundle), {}
     for strength, files in (("strong", bundle.strong), ("weak", bundle.weak)):
         if files is not None:
             found[strength] = PolicyNetworks(task, trained.network).eval()
             read_policy(files, found[strength])
     return found
+
+
+def training_of(bundle: Bundle) -> TrainConfig:
+    """Return how a bundle was trained. Raises BundleError if it was not written by ``bid export``."""
+    if bundle.family != "diffusion" or "training" not in bundle.provenance:
+        raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
+    return parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
 
 
 def read_policy(files: Graphs, networks: PolicyNetworks) -> None:

@@ -13,7 +13,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.config import NetworkConfig
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.encoder import SpatialSoftmax
-from bid_ros.learning.graphs import write_denoiser, write_encoding
+from bid_ros.learning.graphs import encoding_roles, write_denoiser, write_encoding
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.normalise import LinearNormaliser
@@ -126,7 +126,7 @@ def write_full_size(
         encoder = FullSizeEncoder(task, stages).eval()
         config = NetworkConfig(**(vars(unet) | {"condition": encoder.condition}))
         denoiser = Denoiser(task.horizon, task.action_dim, config).eval()
-        parts = ("frames", "encoder", "denoiser")[0 if task.cameras else 1 :]
+        parts = (*encoding_roles(task), "denoiser")
         files[strength] = {part: folder / f"{strength}_{part}.onnx" for part in parts}
         write_encoding(encoder, task, files[strength])
         write_denoiser(denoiser, task, encoder.condition, files[strength]["denoiser"])
