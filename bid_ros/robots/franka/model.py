@@ -13,6 +13,7 @@ import mujoco
 from franky_sim.mujoco_simulator import MujocoSimulator
 
 from bid_ros.robots.franka.config import OPEN_WIDTH
+from bid_ros.robots.franka.lean import LeanRobot
 from bid_ros.sim.mjcf import HAND_BITS, NO_BITS, geom, lamp, part, plain_visuals
 from bid_ros.sim.twin import TwinScene
 
@@ -50,7 +51,7 @@ def build_simulator(scene: TwinScene, initial_q: Sequence[float] = HOME_Q) -> Mu
     simulator = MujocoSimulator()
     for child in list(simulator.worldbody):
         simulator.worldbody.remove(child)  # the checkered floor and its three lights
-    simulator.add_robot(initial_q=initial_q, initial_hand_width=OPEN_WIDTH)
+    LeanRobot.take_over(simulator.add_robot(initial_q=initial_q, initial_hand_width=OPEN_WIDTH))
     _plain_scene(simulator.scene)
     _plain_robot(simulator.worldbody)
     lamp(simulator.worldbody, (1.0, -0.6, 2.0), (-0.4, 0.35, -1.0))

@@ -1,0 +1,35 @@
+"""The lean robot of the twin moves as franky-sim's own."""
+
+import numpy as np
+from franky_sim.mujoco_simulator import MujocoSimulator
+
+from bid_ros.robots.franka.lean import LeanRobot
+from bid_ros.robots.franka.model import HOME_Q
+
+
+def states(lean, steps=300):
+    """States of an arm that is pushed by torques above and below its limits, while the fingers close and open."""
+    simulator = MujocoSimulator()
+    robot = simulator.add_robot(initial_q=HOME_Q, initial_hand_width=0.08)
+    if lean:
+        LeanRobot.take_over(robot)
+    simulator.init()
+    simulator.start()
+    random = np.random.default_rng(0)
+    rows = []
+    for step in range(steps):
+        if step % 60 == 0:
+            robot.set_hand_goal(0.08 * (step % 120 == 60), max_velocity=random.uniform(0.02, 0.3), max_force=40.0)
+        robot.torque_control(random.uniform(-120, 120, 7) if step % 3 else random.uniform(-5, 5, 7))
+        simulator.step()
+        state = robot.inner_state
+        rows.append([*state.q, *state.dq, *state.tau_j, robot.hand_width])
+    return np.array(rows), robot.state.pack_state()
+
+
+def test_every_step_is_the_same_to_the_last_bit():
+    (rows, packed), (others, other) = states(lean=True), states(lean=False)
+    assert np.ptp(rows[:, 0]) > 0.01
+    assert np.ptp(rows[:, -1]) > 0.005
+    np.testing.assert_array_equal(rows, others)
+    assert packed == other
