@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, times, turn_between, turned
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
@@ -59,8 +57,8 @@ class ChunkTrack:
         self._positions: list[Vector] = [(x, y, z) for x, y, z in actions[:, columns.position].tolist()]
         self._quaternions: list[Quaternion] = []
         if columns.rotation is not None:
-            matrices = matrix_from_6d(actions[:, columns.rotation])
-            self._quaternions = [_quaternion(matrix) for matrix in matrices]
+            quaternions = quaternion_from_matrix(matrix_from_6d(actions[:, columns.rotation]))
+            self._quaternions = [(x, y, z, w) for x, y, z, w in quaternions.tolist()]
         self._widths: list[float] = [] if columns.gripper is None else actions[:, columns.gripper].ravel().tolist()
 
     def sample(self, now_ns: int) -> Target:
@@ -81,8 +79,3 @@ class ChunkTrack:
             quaternion = turned(self._quaternions[row], times(turn, share))
         rate = 1.0 / self._seconds
         return Target(add(start, step, share), times(step, rate), quaternion, times(turn, rate), width)
-
-
-def _quaternion(matrix: np.typing.NDArray[np.float64]) -> Quaternion:
-    x, y, z, w = quaternion_from_matrix(matrix).tolist()
-    return (x, y, z, w)

@@ -45,8 +45,8 @@ def matrix_from_quaternion(quaternion: ArrayLike) -> Array:
 
 
 def quaternion_from_matrix(matrix: ArrayLike) -> Array:
-    """Return the unit quaternion ``(4,)`` xyzw of a rotation matrix ``(3, 3)``, with w >= 0."""
-    m = np.asarray(matrix, dtype=np.float64)
+    """Return the unit quaternions ``(..., 4)`` xyzw of rotation matrices ``(..., 3, 3)``, with w >= 0."""
+    m = np.moveaxis(np.asarray(matrix, dtype=np.float64), (-2, -1), (0, 1))
     # Shepperd's method: dividing by the largest component avoids cancellation near half turns. A row
     # is four times the quaternion times one of its components.
     xy, xz, yz = m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1]
@@ -59,9 +59,10 @@ def quaternion_from_matrix(matrix: ArrayLike) -> Array:
             [xw, yw, zw, 1 + m[0, 0] + m[1, 1] + m[2, 2]],
         ]
     )
-    q = products[int(np.argmax(products.diagonal()))]
-    unit: Array = q / np.linalg.norm(q)
-    return unit if unit[3] >= 0 else -unit
+    largest = np.argmax(np.diagonal(products), axis=-1)
+    q = np.take_along_axis(np.moveaxis(products, (0, 1), (-2, -1)), largest[..., None, None], -2)[..., 0, :]
+    unit: Array = q / np.linalg.norm(q, axis=-1, keepdims=True)
+    return np.where(unit[..., 3:] >= 0, unit, -unit)
 
 
 def matrix_from_vector(vector: ArrayLike) -> Array:

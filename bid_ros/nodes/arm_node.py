@@ -1,28 +1,24 @@
 """Arm node: follows safe chunks on the robot, and stops it by itself when a node that it depends on falls silent."""
 
-import math
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
-from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
+from bid_msgs.msg import Heartbeat, SafetyState
 from bid_ros.control.servo import ChunkServo, ServoConfig, ServoMode, ServoOutput
 from bid_ros.core import topics
-from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError
 from bid_ros.core.schedule import PeriodicThread, Tick
-from bid_ros.nodes import convert
+from bid_ros.nodes.arm_report import ArmReport
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode, Parameter
+from bid_ros.nodes.convert import chunk_from_message
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.robots.base import ArmInfo, ArmState
+from bid_ros.robots.base import ArmState
 from bid_ros.robots.registry import build_arm, load_arm_config
 from bid_ros.system.priority import raise_priority
 
@@ -42,7 +38,7 @@ PARAMETERS = (
     Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node; then a latched stop", 0.1, 2.0),
 )
 STALLED_S = 0.1  # s without a set-point, after which the arm node gives no heartbeat
-HEED_S = 0.02  # s between two looks at the heartbeats that have come; their ages count from their arrival
+HEED_S = 0.04  # s between two looks at the heartbeats that have come; their ages count from their arrival
 REST_S = 1.0  # s in which the servo brakes to rest from any speed that a task allows
 
 
@@ -66,11 +62,8 @@ class ArmNode(BidNode):
         self._commanded = False
         self._last_gripper: float = float("nan")
         self._due = False
-        self._told, self._told_ns, self._standard_ns = (ArmStatus.HOLDING, ""), 0, 0
-        self._joint_states = self.advertise(topics.JOINT_STATES)
-        self._tool_poses = self.advertise(topics.TOOL_POSE)
-        self._statuses = self.advertise(topics.ARM_STATUS)
-        self._transforms = self.advertise(topics.TF)
+        self._report = ArmReport(self, self._task, self._arm.info, self.value("standard_rate_hz"))
+        self._publish_every = int(self.value("publish_every"))
         self._thread: PeriodicThread | None = None
         self._at_rest = threading.Event()
 
@@ -136,7 +129,7 @@ class ArmNode(BidNode):
 
     def _on_chunk(self, message: ChunkMessage) -> None:
         try:
-            chunk = convert.chunk_from_message(message, self._task)
+            chunk = chunk_from_message(message, self._task)
         except ChunkError as error:
             self.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
@@ -201,7 +194,7 @@ class ArmNode(BidNode):
         if not self._fault:
             self._stream(output)
         self.worked()
-        self._due = self._due or tick.index % self.value("publish_every") == 0
+        self._due = self._due or tick.index % self._publish_every == 0
         if self._due:
             self._due = not self._publish(output, now)
             if output.mode is ServoMode.STOPPED and not self._due:
@@ -226,74 +219,17 @@ class ArmNode(BidNode):
             self.get_logger().error(self._fault)
 
     def _publish(self, output: ServoOutput, now_ns: int) -> bool:
-        """Publish the robot's state if it is a new one, and the status if its mode changed; return whether one was.
-
-        The robot's reader is another thread: where this one runs late, two of its periods may find the same state. A
-        stamp that is said twice is no second measurement, and tf2 warns of it.
-        """
+        """Publish what is new of the robot; return whether anything was."""
         state = self._arm.state()
         if state.fault and not self._fault:
             self._fault = state.fault
             self.get_logger().error(self._fault)
-        status = self._status(output, state, now_ns)
-        told, told_ns = (status.mode, status.reason), state.stamp_ns
-        new, changed = told_ns > self._told_ns, told != self._told
-        self._told, self._told_ns = told, told_ns
-        if new or changed or self._fault:  # a robot that is silent is told of too
-            self._statuses.publish(status)
-        # Stamps jitter by the period of the robot's reader.
-        if new and told_ns - self._standard_ns > 0.9 * NANOSECONDS / self.value("standard_rate_hz"):
-            self._standard_ns = told_ns
-            self._publish_standard(state)
-        return new or changed or bool(self._fault)
-
-    def _publish_standard(self, state: ArmState) -> None:
-        """Publish the measurements once more, in the messages of ROS."""
-        frame, stamp = self._task.base_frame, state.stamp_ns
-        pose = state.tool_position, state.tool_quaternion
-        self._tool_poses.publish(convert.pose_stamped(stamp, frame, *pose))
-        tool = convert.transform_message(stamp, frame, self._task.tool_frame, *pose)
-        self._transforms.publish(TFMessage(transforms=[tool]))
-        self._joint_states.publish(joint_message(self._arm.info, state, frame))
-
-    def _status(self, output: ServoOutput, state: ArmState, now_ns: int) -> ArmStatus:
-        setpoint = output.setpoint
-        return ArmStatus(
-            header=convert.header(state.stamp_ns, self._task.base_frame),
-            robot=self.robot,
-            mode=ArmStatus.FAULT if self._fault else getattr(ArmStatus, output.mode.name),
-            reason=self._fault or self._servo.latched,
-            source=output.source,
-            sequence=output.sequence,
-            command_age=output.command_age_s,
-            tool=convert.pose_message(state.tool_position, state.tool_quaternion),
-            joint_positions=convert.float64_array(state.joint_positions),
-            gripper_width=state.gripper_width,
-            gripper_busy=state.gripper_busy,
-            reference=convert.pose_message(setpoint.position, setpoint.quaternion),
-            reference_stamp=convert.time_message(now_ns),
-            reference_twist=np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity]),
-            reference_gripper=self._last_gripper,
-        )
+        return self._report.publish(output, state, now_ns, (self._fault, self._servo.latched, self._last_gripper))
 
     def _fail(self, error: BaseException) -> None:
         """The control thread ended: stop the robot, log why, then end the node."""
         self._arm.stop()
         self.thread_ended("the control thread", error)
-
-
-def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:
-    """Return the joints of an arm, and of its fingers if it has a gripper: each has half of the opening.
-
-    The speed of the fingers is not measured: their velocities are NaN.
-    """
-    fingers = [state.gripper_width / 2] * len(info.finger_names)
-    return JointState(
-        header=convert.header(state.stamp_ns, frame),
-        name=[*info.joint_names, *info.finger_names],
-        position=[*state.joint_positions.tolist(), *fingers],
-        velocity=[*state.joint_velocities.tolist(), *(math.nan for _ in fingers)],
-    )
 
 
 main = ArmNode.main

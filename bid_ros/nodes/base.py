@@ -1,6 +1,7 @@
 """What every node shares: described parameters, heartbeat, diagnostics, clean shutdown."""
 
 import gc
+import inspect
 import sys
 import time
 import traceback
@@ -21,7 +22,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
-from bid_ros.nodes.convert import header
+from bid_ros.nodes.convert import header, set_time
 from bid_ros.nodes.executor import LeanExecutor
 from bid_ros.nodes.pulse import PERIOD_S, Pulse
 from bid_ros.nodes.topics import CountingPublisher, message_type, profile
@@ -143,7 +144,7 @@ class BidNode(Node):
         self.robot, self.frame_prefix = str(self.value("robot")), str(self.value("frame_prefix"))
         if self.frame_prefix.startswith("/"):
             raise BidError(f"frame_prefix is '{self.frame_prefix}'; valid is a text that does not begin with /")
-        self._beats = 0
+        self._heartbeat = Heartbeat(robot=self.robot, node=self._role)
         self._heartbeat_publisher = self.advertise(HEARTBEAT)
         self._diagnostics_publisher = self.advertise(DIAGNOSTICS)
         limit_s = WORK_LIMIT_S if work_limit_s is None else work_limit_s
@@ -170,11 +171,10 @@ class BidNode(Node):
         return int(self.get_clock().now().nanoseconds)
 
     def _send_heartbeat(self, work_age_s: float) -> None:
-        head, beats = header(self.now_ns()), self._beats
-        self._heartbeat_publisher.publish(
-            Heartbeat(header=head, robot=self.robot, node=self._role, sequence=beats, work_age=work_age_s)
-        )
-        self._beats += 1
+        set_time(self._heartbeat.header.stamp, self.now_ns())
+        self._heartbeat.work_age = work_age_s
+        self._heartbeat_publisher.publish(self._heartbeat)
+        self._heartbeat.sequence += 1
 
     def advertise(self, name: str, topic: Topic | None = None) -> Any:
         """Return a publisher. Type and quality of service are those of ``topic``, by default the one of this name."""
@@ -351,9 +351,7 @@ def _run(factory: Callable[..., BidNode], ending: Ending) -> int:
     node.pulse.start()
     try:
         executor.add_node(node)
-        # A full collection of what was imported holds Python's lock for tens of milliseconds.
-        gc.collect()
-        gc.freeze()
+        _spend_now_what_would_interrupt()
         node.begin()
         # From here on: to connect to a robot may take long, and has a limit of its own.
         node.create_timer(1.0, ending.alive)
@@ -365,6 +363,15 @@ def _run(factory: Callable[..., BidNode], ending: Ending) -> int:
     node.destroy_node()
     rclpy.try_shutdown()
     return node.exit_status
+
+
+def _spend_now_what_would_interrupt() -> None:
+    """Do, before the node works, what would hold Python's lock for tens of milliseconds while it does."""
+    # The first line that rclpy logs looks for its caller in all modules.
+    inspect.getmodule(inspect.currentframe())
+    # A full collection goes through all that was imported.
+    gc.collect()
+    gc.freeze()
 
 
 def _spin(executor: LeanExecutor, node: BidNode) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, TransformStamped, Vector3
+from geometry_msgs.msg import Point, Pose, PoseStamped, TransformStamped, Vector3
 from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import CameraInfo
 from std_msgs.msg import Header
@@ -22,6 +22,11 @@ from bid_ros.core.task import Task
 
 if TYPE_CHECKING:
     from bid_ros.policy.decide import DecisionRecord
+
+
+def set_time(message: Time, stamp_ns: int) -> None:
+    """Fill a time message that exists."""
+    message.sec, message.nanosec = divmod(stamp_ns, NANOSECONDS)
 
 
 def time_message(stamp_ns: int) -> Time:
@@ -113,10 +118,18 @@ def point(position: ArrayLike) -> Point:
     return Point(x=x, y=y, z=z)
 
 
+def set_pose(message: Pose, position: ArrayLike, quaternion: ArrayLike) -> None:
+    """Fill a pose message that exists, with a position (3,) in m and a quaternion (4,) xyzw."""
+    place, turn = message.position, message.orientation
+    place.x, place.y, place.z = np.asarray(position, dtype=np.float64).tolist()
+    turn.x, turn.y, turn.z, turn.w = np.asarray(quaternion, dtype=np.float64).tolist()
+
+
 def pose_message(position: ArrayLike, quaternion: ArrayLike) -> Pose:
     """Return the pose message of a position (3,) in m and a quaternion (4,) xyzw."""
-    x, y, z, w = map(float, np.asarray(quaternion))
-    return Pose(position=point(position), orientation=Quaternion(x=x, y=y, z=z, w=w))
+    message = Pose()
+    set_pose(message, position, quaternion)
+    return message
 
 
 def pose_stamped(stamp_ns: int, frame_id: str, position: ArrayLike, quaternion: ArrayLike) -> PoseStamped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from real_time import OWN_SESSION
 LIMIT_S = 40.0
 # Says when its constructor, its run and its close begin; words on the command line make one of them misbehave.
 NODE = f"""{OWN_SESSION}
-import os, signal, sys, threading, time
+import gc, os, signal, sys, threading, time
 from bid_ros.nodes.base import BidNode, run_node
 
 words = sys.argv[1:]
@@ -41,6 +42,14 @@ class Slow(BidNode):
             time.sleep(600)
         if "ends" in words:
             self.end(7)
+        if "logs" in words:
+            costs = [self.cpu_s_of_a_line() for _ in range(2)]
+            say(f"frozen {{gc.get_freeze_count()}}, first line {{costs[0]:.6f}}, next {{costs[1]:.6f}}")
+
+    def cpu_s_of_a_line(self):
+        begun = time.thread_time()
+        self.get_logger().info("a line")
+        return time.thread_time() - begun
 
     def close(self):
         say("closes")
@@ -134,6 +143,14 @@ def test_a_signal_of_a_terminal_does_not_reach_the_children_of_a_node(ros_domain
 def test_a_node_may_end_itself_with_a_status(ros_domain):
     status, output, errors = Process("ends").finish()
     assert status == 7 and output.endswith("closed\n") and errors == ""
+
+
+def test_a_node_at_work_is_interrupted_neither_by_its_first_line_nor_by_its_garbage(ros_domain):
+    node = Process("logs", "ends")
+    _, output, _ = node.finish()
+    frozen, first, following = (float(word) for word in re.findall(r"[\d.]+", output.splitlines()[2]))
+    assert frozen > 10_000, "objects that a full collection would go through"
+    assert first < 10 * following, "rclpy looked through all modules for who logs"
 
 
 def test_a_node_ends_when_its_supervisor_is_killed_though_nobody_reads_its_words(ros_domain):

@@ -1,0 +1,111 @@
+"""What the arm node publishes of the arm: its status, and the same measurements in the messages of ROS."""
+
+import math
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, TransformStamped
+from sensor_msgs.msg import JointState
+from tf2_msgs.msg import TFMessage
+
+from bid_msgs.msg import ArmStatus
+from bid_ros.control.servo import ServoOutput
+from bid_ros.core import topics
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.task import Task
+from bid_ros.nodes import convert
+from bid_ros.nodes.base import BidNode
+from bid_ros.robots.base import ArmInfo, ArmState
+
+
+class ArmReport:
+    """Publishes the state of the arm. It fills the same messages again: making one costs more than sending it.
+
+    One thread only.
+
+    Args:
+        node: publishes.
+        task: names the frames.
+        info: of the arm.
+        standard_rate_hz: joint states, tool poses and transforms a second, at most.
+    """
+
+    def __init__(self, node: BidNode, task: Task, info: ArmInfo, standard_rate_hz: int) -> None:
+        self._pause_ns = 0.9 * NANOSECONDS / standard_rate_hz  # stamps jitter by the period of the robot's reader
+        self._told, self._told_ns, self._standard_ns = (ArmStatus.HOLDING, ""), 0, 0
+        self._statuses = node.advertise(topics.ARM_STATUS)
+        self._tool_poses = node.advertise(topics.TOOL_POSE)
+        self._transforms = node.advertise(topics.TF)
+        self._joint_states = node.advertise(topics.JOINT_STATES)
+        self._status = ArmStatus(robot=node.robot)
+        self._pose = PoseStamped()
+        self._transform = TransformStamped(child_frame_id=task.tool_frame)
+        for message in (self._status, self._pose, self._transform):
+            message.header.frame_id = task.base_frame
+        self._base_frame, self._info = task.base_frame, info
+
+    def publish(self, output: ServoOutput, state: ArmState, now_ns: int, said: tuple[str, str, float]) -> bool:
+        """Publish the state if it is a new one, and the status if its mode changed; return whether one was.
+
+        The robot's reader is another thread: where this one runs late, two of its periods may find the same state. A
+        stamp that is said twice is no second measurement, and tf2 warns of it.
+
+        Args:
+            output: of the servo.
+            state: of the robot.
+            now_ns: ROS time of ``output``.
+            said: fault of the robot, why the servo is latched, and newest commanded opening of the gripper in m.
+        """
+        self._fill(output, state, now_ns, *said)
+        fault, told, told_ns = said[0], (self._status.mode, self._status.reason), state.stamp_ns
+        new, changed = told_ns > self._told_ns, told != self._told
+        self._told, self._told_ns = told, told_ns
+        if new or changed or fault:  # a robot that is silent is told of too
+            self._statuses.publish(self._status)
+        if new and told_ns - self._standard_ns > self._pause_ns:
+            self._standard_ns = told_ns
+            self._publish_standard(state)
+        return new or changed or bool(fault)
+
+    def _fill(
+        self, output: ServoOutput, state: ArmState, now_ns: int, fault: str, latched: str, gripper: float
+    ) -> None:
+        message, setpoint = self._status, output.setpoint
+        convert.set_time(message.header.stamp, state.stamp_ns)
+        message.mode = ArmStatus.FAULT if fault else getattr(ArmStatus, output.mode.name)
+        message.reason = fault or latched
+        message.source, message.sequence = output.source, output.sequence
+        message.command_age = output.command_age_s
+        convert.set_pose(message.tool, state.tool_position, state.tool_quaternion)
+        message.joint_positions = convert.float64_array(state.joint_positions)
+        message.gripper_width, message.gripper_busy = state.gripper_width, state.gripper_busy
+        convert.set_pose(message.reference, setpoint.position, setpoint.quaternion)
+        convert.set_time(message.reference_stamp, now_ns)
+        message.reference_twist = np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity])
+        message.reference_gripper = gripper
+
+    def _publish_standard(self, state: ArmState) -> None:
+        """Publish the measurements once more, in the messages of ROS."""
+        for message in (self._pose, self._transform):
+            convert.set_time(message.header.stamp, state.stamp_ns)
+        convert.set_pose(self._pose.pose, state.tool_position, state.tool_quaternion)
+        self._tool_poses.publish(self._pose)
+        tool, place = self._transform.transform, self._pose.pose.position
+        tool.translation.x, tool.translation.y, tool.translation.z = place.x, place.y, place.z
+        tool.rotation = self._pose.pose.orientation
+        self._transforms.publish(TFMessage(transforms=[self._transform]))
+        self._joint_states.publish(joint_message(self._info, state, self._base_frame))
+
+
+def joint_message(info: ArmInfo, state: ArmState, frame: str) -> Any:
+    """Return the ``JointState`` of an arm, and of its fingers if it has a gripper: each has half of the opening.
+
+    The speed of the fingers is not measured: their velocities are NaN.
+    """
+    fingers = [state.gripper_width / 2] * len(info.finger_names)
+    return JointState(
+        header=convert.header(state.stamp_ns, frame),
+        name=[*info.joint_names, *info.finger_names],
+        position=[*state.joint_positions.tolist(), *fingers],
+        velocity=[*state.joint_velocities.tolist(), *(math.nan for _ in fingers)],
+    )
