@@ -1,6 +1,7 @@
 """The lean robot of the twin moves as franky-sim's own."""
 
 import numpy as np
+from franky_sim.franka_robot_state import RobotMode
 from franky_sim.mujoco_simulator import MujocoSimulator
 
 from bid_ros.robots.franka.lean import LeanRobot
@@ -16,15 +17,21 @@ def states(lean, steps=300):
     simulator.init()
     simulator.start()
     random = np.random.default_rng(0)
-    rows = []
+    rows, packed = [], []
     for step in range(steps):
         if step % 60 == 0:
             robot.set_hand_goal(0.08 * (step % 120 == 60), max_velocity=random.uniform(0.02, 0.3), max_force=40.0)
         robot.torque_control(random.uniform(-120, 120, 7) if step % 3 else random.uniform(-5, 5, 7))
         simulator.step()
-        state = robot.inner_state
-        rows.append([*state.q, *state.dq, *state.tau_j, robot.hand_width])
-    return np.array(rows), robot.state.pack_state()
+        if step == 100:
+            robot.set_load(0.4, (0.01, 0.0, 0.05), (0.001, 0.0, 0.0, 0.0, 0.002, 0.0, 0.0, 0.0, 0.003))
+        if step == 200:
+            robot.set_NE_T_EE(tuple(np.eye(4).ravel(order="F") + 0.01 * (np.arange(16) == 14)))
+            robot.set_EE_T_K(tuple(np.eye(4).ravel(order="F") + 0.02 * (np.arange(16) == 12)))
+        state = robot.state.replace(robot_mode=RobotMode.kMove, errors=(step % 2 == 0,) * 41)
+        rows.append((*state.q, *state.dq, *state.tau_J, robot.hand_width))
+        packed.append(state.pack_state())
+    return np.array(rows), packed
 
 
 def test_every_step_is_the_same_to_the_last_bit():
