@@ -71,9 +71,12 @@ class BatchPolicy:
         Each draft's generator gives first the noise of its strong, then that of its weak samples.
         """
         groups: dict[tuple[int, int, StartMode], list[int]] = {}
-        for index, draft in enumerate(drafts):
-            groups.setdefault((draft.strong, draft.weak, draft.start_mode), []).append(index)
         results: dict[int, tuple[Array, Array | None]] = {}
+        for index, draft in enumerate(drafts):
+            if draft.guidance is not None:  # each is drawn towards a target of its own
+                results[index] = draft.sample(self.unbatched)
+            else:
+                groups.setdefault((draft.strong, draft.weak, draft.start_mode), []).append(index)
         for (strong, weak, _), members in groups.items():
             chosen = [drafts[index] for index in members]
             first = self._denoise(self._strong, [draft.encoded.strong for draft in chosen], chosen, strong)

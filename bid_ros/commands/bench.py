@@ -70,7 +70,7 @@ def _add_pusht(parts: Any) -> None:
     plan.add_argument("--steps", type=int, default=300, help="longest episode; full score ends it early")
     run = pusht.add_argument_group("how it is run")
     run.add_argument("--bundle", default="models/pusht", help="folder of the policy")
-    run.add_argument("--runtime", default="auto", help="auto, openvino or onnx")
+    run.add_argument("--runtime", default="auto", help="auto, openvino, onnx or torch")
     run.add_argument("--batch", type=int, default=32, help="most environments in one network call")
     run.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes, each with one thread")
     run.add_argument("--ray", default="", metavar="ADDRESS", help="run on a Ray cluster instead; local starts one")

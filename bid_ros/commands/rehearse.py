@@ -21,6 +21,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("system", help=SYSTEM_HELP)
     add_run_arguments(parser, POLICY_ARGUMENTS, {"episodes": 20, "seed": 300_000})
+    parser.add_argument("--runtime", default="auto", help="network runtime; decoder rtc needs torch (default auto)")
     parser.add_argument("--out", default="", help="folder for run.json; without it nothing is written")
     parser.set_defaults(run=run)
 
@@ -49,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
         hardware="rehearsal",
     )
     decoder = bundle_decoder(policy.decoder, bundle, task, policy.samples, policy.action_horizon)
-    rehearsal = Rehearsal(task, DecisionMaker(load_policy(bundle, task), decoder, task), chosen.system.stage())
+    maker = DecisionMaker(load_policy(bundle, task, options.runtime), decoder, task)
+    rehearsal = Rehearsal(task, maker, chosen.system.stage())
     try:
         for episode in range(options.episodes):
             result = rehearsal.run(episode, options.seed + episode, chosen.moving, policy.decoder)

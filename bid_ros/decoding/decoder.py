@@ -61,6 +61,21 @@ class DecodeRequest:
 
 
 @dataclass(frozen=True, eq=False)
+class Guidance:
+    """What the denoising is drawn towards, see :mod:`bid_ros.decoding.rtc`.
+
+    Attributes:
+        target: ``(H, D)``, raw action units.
+        weights: ``(H,)``, W: how much each row is drawn, 0 to 1.
+        clip: beta, the largest factor of the gradient.
+    """
+
+    target: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    clip: float
+
+
+@dataclass(frozen=True, eq=False)
 class Proposal:
     """What to sample.
 
@@ -70,12 +85,14 @@ class Proposal:
         start: ``(H, D)`` trajectory in raw action units from which the denoising starts. None: noise.
         start_mode: ``noise``; ``clean``: start from ``start`` as it is; ``renoise``: start from ``start`` with noise
             added, other noise for each sample. The sampler decides how much noise.
+        guidance: what the strong samples are drawn towards. None: nothing. It needs a policy that has gradients.
     """
 
     strong: int
     weak: int
     start: NDArray[np.float64] | None = None
     start_mode: StartMode = "noise"
+    guidance: Guidance | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.policy.budget import SampleBudget, decision_costs
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import COMPILED, parse_runtime
 
@@ -138,6 +138,7 @@ class PolicyNode(BidNode):
                 f"'{self._policy.runtime}' were loaded: start the node again with another number"
             )
         decoder = self._build_decoder(choice)
+        check_decoder(decoder, self._policy)
         self._choice = choice
         with self._lock:
             self._next_decoder = decoder, choice["samples"]

@@ -3,7 +3,7 @@
 import copy
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,8 @@ def compare_policies(
         if draft is None:
             continue
         rng, beside = copy.deepcopy(draft.rng), copy.deepcopy(decoder)
-        wanted = reference.sample(draft.encoded, draft.strong, draft.weak, draft.rng, draft.start, draft.start_mode)
-        encoded = other.encode(observation, weak=draft.weak > 0)
-        found = other.sample(encoded, draft.strong, draft.weak, rng, draft.start, draft.start_mode)
+        wanted = draft.sample(reference)
+        found = replace(draft, encoded=other.encode(observation, weak=draft.weak > 0), rng=rng).sample(other)
         for one, two in zip(wanted, found, strict=True):
             if one is not None and two is not None:
                 apart = np.abs(bundle.action.normalise(one) - bundle.action.normalise(two))

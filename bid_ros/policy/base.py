@@ -60,6 +60,9 @@ class Bundle:
 class Policy(Protocol):
     """Samples action chunks. Results do not depend on earlier calls. One thread only.
 
+    A policy with a true attribute ``has_gradients`` also takes an argument ``guidance``,
+    :class:`bid_ros.decoding.Guidance` or None.
+
     Attributes:
         runtime: name of the library that runs the networks.
     """

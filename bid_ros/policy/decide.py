@@ -17,6 +17,7 @@ from bid_ros.decoding import (
     Decoder,
     DecoderConfig,
     DecodeRequest,
+    Guidance,
     LeadConfig,
     StartMode,
     build_decoder,
@@ -60,6 +61,7 @@ class Draft:
         strong, weak: numbers of samples.
         rng: source of the noise.
         start, start_mode: start of the sampling.
+        guidance: what the strong samples are drawn towards, None for nothing.
         encode_ns: time spent on encoding.
     """
 
@@ -70,7 +72,13 @@ class Draft:
     rng: np.random.Generator
     start: Array | None = None
     start_mode: StartMode = "noise"
+    guidance: Guidance | None = None
     encode_ns: int = 0
+
+    def sample(self, policy: Policy) -> tuple[Array, Array | None]:
+        """Let a policy draw the samples. Raises as :meth:`Policy.sample`."""
+        given: dict[str, Any] = {} if self.guidance is None else {"guidance": self.guidance}
+        return policy.sample(self.encoded, self.strong, self.weak, self.rng, self.start, self.start_mode, **given)
 
 
 class DecisionMaker:
@@ -86,6 +94,9 @@ class DecisionMaker:
 
     Attributes:
         limit: largest number of samples to draw of each policy, whatever the decoder asks for. None: no limit.
+
+    Raises:
+        DecodingError: as :func:`check_decoder`.
     """
 
     def __init__(
@@ -97,6 +108,7 @@ class DecisionMaker:
         weak: bool = True,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
+        check_decoder(decoder, policy)
         self._policy, self._decoder, self._task, self._clock = policy, decoder, task, clock
         self._weak = weak and policy.has_weak
         self._sequence = 0
@@ -117,7 +129,12 @@ class DecisionMaker:
         self._decoder.reset()
 
     def use(self, decoder: Decoder) -> None:
-        """Decide with another decoder from now on. The sequence numbers of the chunks continue."""
+        """Decide with another decoder from now on. The sequence numbers of the chunks continue.
+
+        Raises:
+            DecodingError: as :func:`check_decoder`.
+        """
+        check_decoder(decoder, self._policy)
         self._decoder = decoder
 
     def decide(self, observation: Observation) -> DecisionRecord | None:
@@ -131,9 +148,7 @@ class DecisionMaker:
         if draft is None:
             return None
         begin = self._clock()
-        strong, weak = self._policy.sample(
-            draft.encoded, draft.strong, draft.weak, draft.rng, draft.start, draft.start_mode
-        )
+        strong, weak = draft.sample(self._policy)
         return self.finish(draft, strong, weak, self._clock() - begin)
 
     def begin(self, observation: Observation) -> Draft | None:
@@ -148,7 +163,8 @@ class DecisionMaker:
         begin = self._clock()
         encoded = self._policy.encode(observation, weak=weak > 0)
         took_ns = self._clock() - begin
-        return Draft(request, encoded, strong, weak, self._rng, proposal.start, proposal.start_mode, took_ns)
+        how = proposal.start, proposal.start_mode, proposal.guidance
+        return Draft(request, encoded, strong, weak, self._rng, *how, encode_ns=took_ns)
 
     def finish(self, draft: Draft, strong: Array, weak: Array | None, sample_ns: int = 0) -> DecisionRecord:
         """Choose among the samples of a draft: the second half of :meth:`decide`. Raises as it does.
@@ -165,6 +181,15 @@ class DecisionMaker:
         chunk = publishable(choice.actions, stamp_ns, self._task, self._sequence)
         self._sequence += 1
         return DecisionRecord(stamp_ns, chunk, strong, weak, choice, draft.encode_ns, sample_ns, choose_ns)
+
+
+def check_decoder(decoder: Decoder, policy: Policy) -> None:
+    """Raise DecodingError if a decoder needs gradients that a policy's runtime does not have."""
+    if getattr(decoder, "needs_gradient", False) and not getattr(policy, "has_gradients", False):
+        raise DecodingError(
+            f"decoder '{decoder.name}' needs the network's gradient, which runtime '{policy.runtime}' has not; "
+            f"valid is runtime torch"
+        )
 
 
 def _numbers(seed: int | tuple[int, ...]) -> tuple[int, ...]:

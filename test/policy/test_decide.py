@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from installed import TORCH
 
 from bid_ros.core.errors import DecodingError, ObservationError
 from bid_ros.core.observation import Observation
@@ -9,6 +10,7 @@ from bid_ros.core.rotation import matrix_from_6d
 from bid_ros.decoding import DecoderConfig, DecodeRequest, build_decoder, decoder_names, feature_weights
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, publishable
+from bid_ros.policy.diffusion.policy import DiffusionPolicy
 
 STEP = 100_000_000
 START = 5 * STEP
@@ -19,7 +21,13 @@ def build(policy, task, name="bid", seed=0, weak=True, **config):
 
 
 @pytest.mark.parametrize("name", decoder_names())
-def test_every_decoder_decides_on_real_samples(name, policy, task, observe):
+def test_every_decoder_decides_on_real_samples(name, policy, tiny, task, observe):
+    if getattr(build_decoder(name), "needs_gradient", False):
+        with pytest.raises(DecodingError, match="needs the network's gradient, which runtime 'onnx"):
+            build(policy, task, name)
+        if not TORCH:
+            return
+        policy = DiffusionPolicy(load_bundle(tiny, task), task, "torch")
     maker = build(policy, task, name)
     for tick in range(3):
         record = maker.decide(observe(START + tick * STEP))

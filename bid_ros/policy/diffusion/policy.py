@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import BundleError, DecodingError, ObservationError
 from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.task import Feature, Task
-from bid_ros.decoding import StartMode
+from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Bundle, Graphs
 from bid_ros.policy.diffusion.frames import FrameEncoder
+from bid_ros.policy.diffusion.guided import Differentiable, guided
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
 from bid_ros.policy.runtimes.registry import build_runtime
@@ -128,6 +129,7 @@ class DiffusionPolicy:
         rng: np.random.Generator,
         start: Array | None = None,
         start_mode: StartMode = "noise",
+        guidance: Guidance | None = None,
     ) -> tuple[Array, Array | None]:
         """Sample chunks. The same generator state and arguments give the same chunks.
 
@@ -138,6 +140,7 @@ class DiffusionPolicy:
             rng: source of the noise, first of the strong, then of the weak samples.
             start: ``(H, D)`` trajectory in task units from which sampling starts, if ``start_mode`` needs one.
             start_mode: see :meth:`bid_ros.policy.diffusion.sampler.Sampler.run`.
+            guidance: what the strong samples are drawn towards. Needs a runtime with gradients.
 
         Returns:
             Strong ``(strong, H, D)`` and weak ``(weak, H, D)`` or None, task units, float64. Rows before
@@ -152,21 +155,34 @@ class DiffusionPolicy:
             )
         first = None if start is None else self._bundle.action.normalise(start - encoded.anchor)
 
-        def draw(networks: _Networks, condition: NDArray[np.float32], count: int) -> Array:
+        def draw(networks: _Networks, condition: NDArray[np.float32], count: int, denoise: Denoise | None) -> Array:
             shape = (self._sampler.noises, count, self._task.horizon, self._task.action_dim)
             noise = rng.standard_normal(shape, dtype=np.float32)
-            if networks.sampler is not None and start_mode == "noise":
+            if networks.sampler is not None and start_mode == "noise" and denoise is None:
                 result = networks.sampler.run({"noise": noise, "condition": condition})
             else:
-                result = self._sampler.run(networks.predict(condition), noise, first, start_mode)
+                result = self._sampler.run(denoise or networks.predict(condition), noise, first, start_mode)
             return encoded.place(self._bundle.action.denormalise(result))
 
-        chunks = draw(self._strong, encoded.strong, strong)
+        guided_by = None if guidance is None else self._guided(encoded, guidance)
+        chunks = draw(self._strong, encoded.strong, strong, guided_by)
         if weak == 0:
             return chunks, None
         if self._weak is None or encoded.weak is None:
             raise DecodingError(f"{weak} weak samples were asked for, but the observation has no weak encoding")
-        return chunks, draw(self._weak, encoded.weak, weak)
+        return chunks, draw(self._weak, encoded.weak, weak, None)
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether the runtime can derive the strong policy's denoiser."""
+        return isinstance(self._strong.denoiser, Differentiable)
+
+    def _guided(self, encoded: Encoded, guidance: Guidance) -> Denoise:
+        denoiser = self._strong.denoiser
+        if not isinstance(denoiser, Differentiable):
+            raise DecodingError(f"guided samples need gradients, which runtime '{self.runtime}' has not; valid: torch")
+        target = self._bundle.action.normalise(guidance.target - encoded.anchor)
+        return guided(denoiser, encoded.strong, self._sampler, target, guidance.weights, guidance.clip)
 
     def warm_up(self, samples: int) -> None:
         """Run every network once, for one sample and for ``samples``, so that no decision has to wait for compiling."""

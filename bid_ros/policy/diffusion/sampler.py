@@ -112,10 +112,11 @@ class Sampler:
     Attributes:
         noises: number of noise arrays it needs for each sample: 1, or S for ``consistency``.
         steps: what it computes, noisiest first.
+        limit: predicted clean chunks are clipped to [-limit, limit].
     """
 
     def __init__(self, config: DiffusionConfig) -> None:
-        self._config = config
+        self._config, self.limit = config, config.clip
         self._fresh = config.sampler == "consistency"
         self.noises = config.sampling_steps if self._fresh else 1
         alphas = cumulative_alphas(config.train_steps)
@@ -157,7 +158,7 @@ class Sampler:
             DecodingError: the mode is unknown, or the start is missing or has another shape than ``(H, D)``.
         """
         sample, steps = self._start(noise[0], start, start_mode)
-        limit, predicts_noise = self._config.clip, self._config.prediction == "epsilon"
+        limit, predicts_noise = self.limit, self._config.prediction == "epsilon"
         for index, step in enumerate(steps):
             output = denoise(sample, step.timestep)
             clean = step.from_output * output

@@ -89,6 +89,23 @@ class TorchGraph:
                     raise BidError(f"runtime 'torch' cannot capture a graph for inputs {shapes}: {reason}") from error
             return self._captured[shapes].run(tensors)
 
+    def linearise(
+        self, feeds: Mapping[str, NDArray[Any]], name: str
+    ) -> tuple[NDArray[Any], Callable[[NDArray[Any]], NDArray[Any]]]:
+        """Return the output, and the vector-Jacobian product. See
+        :class:`bid_ros.policy.diffusion.guided.Differentiable`."""
+        tensors = {key: torch.from_numpy(np.ascontiguousarray(feeds[key])).to(self._device) for key in self.inputs}
+        with torch.enable_grad():
+            given = tensors[name].requires_grad_()
+            output = self.function(tensors)
+
+        def pull_back(cotangent: NDArray[Any]) -> NDArray[Any]:
+            pulled = torch.from_numpy(np.ascontiguousarray(cotangent, dtype=np.float32)).to(self._device)
+            (gradient,) = torch.autograd.grad(output, given, pulled)
+            return np.array(gradient.cpu().numpy())
+
+        return np.array(output.detach().cpu().numpy()), pull_back
+
 
 class _Captured:
     """A function as a CUDA graph: its inputs and its output stay where they are."""

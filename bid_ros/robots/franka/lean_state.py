@@ -62,7 +62,7 @@ class LeanState(FrankaRobotState):  # type: ignore[misc]  # franky-sim has no ty
     def of(cls, values: Mapping[str, Any]) -> Self:
         """Return the state with all of these fields."""
         state = object.__new__(cls)
-        vars(state).update(values)
+        state.__dict__.update(values)
         return state
 
     def replace(self, **values: Any) -> Self:
