@@ -33,8 +33,9 @@ WORK_PERIOD_S, WORK_LIMIT_S = 0.05, 0.2  # of the executor, which is the work of
 PATIENT_DEPTH = 50  # messages of a topic that may wait for a timer
 LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
 # Steps of niceness. Nodes on the way of a set-point to the robot must not wait for nodes that compute, and must not
-# mistake their own delay for the silence of others. A twin stands for hardware, which no load slows down.
-COMMAND_PRIORITY, HARDWARE_PRIORITY = 10, 5
+# mistake their own delay for the silence of others. A decision that waits for other programs is missed. A twin stands
+# for hardware, which no load slows down.
+COMMAND_PRIORITY, DECISION_PRIORITY, HARDWARE_PRIORITY = 10, 7, 5
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.decoding import Decoder, DecodeRequest
-from bid_ros.nodes.base import BidNode, Parameter
+from bid_ros.nodes.base import DECISION_PRIORITY, BidNode, Parameter
 from bid_ros.nodes.convert import chunk_to_message, decision_to_message
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
@@ -24,6 +24,7 @@ from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import COMPILED, parse_runtime
+from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -101,7 +102,8 @@ class PolicyNode(BidNode):
         )
 
     def begin(self) -> None:
-        """Decide from now on."""
+        """Decide from now on. What was compiled and calibrated until now had no haste."""
+        raise_priority(DECISION_PRIORITY)
         self._thread.start()
         self.get_logger().info(f"ready: {self._decoder.name}, N = {self.value('samples')}, bundle {self._bundle.name}")
 
