@@ -34,6 +34,8 @@ class DecodeRequest:
         observation_steps: To. The first ``To - 1`` rows of a prediction lie in the past.
         horizon: H, rows of a prediction.
         action_dim: D, values per action.
+        delay: q, steps that will have passed when the decision arrives, as measured. None: as the decoder's settings
+            say.
 
     Raises:
         DecodingError: a value is outside its range.
@@ -44,11 +46,14 @@ class DecodeRequest:
     observation_steps: int
     horizon: int
     action_dim: int
+    delay: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("dt_ns", "observation_steps", "action_dim"):
             if getattr(self, name) < 1:
                 raise DecodingError(f"{name} is {getattr(self, name)}; valid is a whole number of at least 1")
+        if self.delay is not None and self.delay < 0:
+            raise DecodingError(f"delay is {self.delay}; valid is a whole number of at least 0, or None")
         if self.horizon < self.observation_steps:
             raise DecodingError(
                 f"horizon is {self.horizon}; valid is at least the {self.observation_steps} observation steps"
@@ -58,6 +63,10 @@ class DecodeRequest:
     def executable(self) -> int:
         """Number of rows of a prediction that can be executed: the current step and all later ones."""
         return self.horizon - (self.observation_steps - 1)
+
+    def delay_or(self, settings: int) -> int:
+        """Return the measured delay, or that of the settings if none was measured."""
+        return settings if self.delay is None else self.delay
 
 
 @dataclass(frozen=True, eq=False)

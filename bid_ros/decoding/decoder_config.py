@@ -66,7 +66,8 @@ class DecoderConfig(Criterion):
             ``clean`` starts from it as it is, as the published code does.
         mode_size: K; None means ``min(3, samples // 2)``.
         variant, decay, metric, trim, terms, weights: as in :class:`bid_ros.decoding.BidConfig`.
-        delay: q, steps that are executed before a decision arrives. Only delay-aware BID reads it.
+        delay: q, steps that are executed before a decision arrives, where nobody measures them. Delay-aware BID and
+            Real-Time Chunking read it.
         lead: how far a decision is shifted. Only the lead decoders read it.
 
     Raises:

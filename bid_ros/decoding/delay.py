@@ -22,7 +22,8 @@ def frozen(new: Array, overlap: Overlap, request: DecodeRequest, config: Decoder
     When the decision arrives, the robot has executed those steps of the previous decision. The memory keeps them, so
     the next coherence is with what the robot did.
     """
-    kept, rows = new.copy(), min(request.observation_steps - 1 + config.delay, overlap.previous.shape[0])
+    delay = request.delay_or(config.delay)
+    kept, rows = new.copy(), min(request.observation_steps - 1 + delay, overlap.previous.shape[0])
     kept[:rows] = overlap.previous[:rows]
     return kept
 

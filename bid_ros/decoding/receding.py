@@ -31,7 +31,7 @@ class RecedingDecoder:
         start_mode: start of the denoising: ``noise``, or the previous decision in another mode. None: in the mode
             ``warm_start`` of the settings.
         blend: combines the picked sample with the previous decision. None: the sample is executed.
-        delayed: the selection fixes the steps of the settings' ``delay``.
+        delayed: the selection fixes the steps of the request's ``delay``, or of the settings' if it has none.
         judge: it draws the samples of the settings, of the strong policy only, and picks one with this function.
     """
 
@@ -47,7 +47,7 @@ class RecedingDecoder:
     ) -> None:
         self.name, self._config, self._selects, self._blend, self._judge = name, config, selects, blend, judge
         self._start_mode: StartMode = start_mode or config.warm_start
-        self._delay = config.delay if delayed else None
+        self._delayed = delayed
         self._memory = DecisionMemory()
 
     @property
@@ -106,7 +106,8 @@ class RecedingDecoder:
         if not self._selects or strong.shape[0] == 1:
             return 0, None
         previous, executed = overlap or (None, 0)
-        config = self._config.bid(executed, request.observation_steps, self._delay, len(strong))
+        delay = request.delay_or(self._config.delay) if self._delayed else None
+        config = self._config.bid(executed, request.observation_steps, delay, len(strong))
         selection = select(strong, weak, previous, config)
         return selection.index, selection
 

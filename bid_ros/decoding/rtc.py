@@ -42,10 +42,10 @@ class RealTimeChunking(RecedingDecoder):
         if overlap is None or not proposal.strong:
             return proposal
         passed, rows = request.observation_steps - 1, len(overlap.previous)
-        weights = np.zeros(request.horizon)
+        weights, delay = np.zeros(request.horizon), request.delay_or(self._config.delay)
         weights[: min(passed, rows)] = 1.0
         if rows > passed:
-            weights[passed:rows] = prefix_weights(min(self._config.delay, rows - passed), rows - passed)
+            weights[passed:rows] = prefix_weights(min(delay, rows - passed), rows - passed)
         target = np.zeros((request.horizon, request.action_dim))
         target[:rows] = overlap.previous
         return replace(proposal, guidance=Guidance(target, weights, GUIDANCE_CLIP))

@@ -22,6 +22,7 @@ from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.policy.budget import SampleBudget, decision_costs
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
+from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import COMPILED, parse_runtime
 from bid_ros.system.priority import raise_priority
@@ -88,6 +89,7 @@ class PolicyNode(BidNode):
         self._missed = 0
         self._waiting = ""
         self._durations: list[float] = []
+        self._delays = DelayMeter(self._task.dt_ns)
         self._chunks = self.advertise(POLICY_CHUNK)
         self._decisions = self.advertise(DECISION)
         subscribe_features(self, self._task, self._observe)
@@ -113,6 +115,8 @@ class PolicyNode(BidNode):
         values: dict[str, object] = {"decisions": self._sequence, "missed": self._missed, "decoder": self._decoder.name}
         if self._budget is not None:
             values["samples"] = self._budget.samples
+        if self._maker.delay is not None:
+            values["delay_steps"] = self._maker.delay
         if recent:
             values |= {"decision_ms_p50": round(median(recent), 1), "decision_ms_max": round(max(recent), 1)}
         if not self._granted:
@@ -251,9 +255,11 @@ class PolicyNode(BidNode):
         if record is None or episode != self._episode or not self._may_move():
             return
         self._chunks.publish(chunk_to_message(record.chunk, self._task, self.robot))
-        done_ns = time.monotonic_ns()
-        decision_ms = (done_ns - complete_ns) / 1e6
-        age_ms = (time.time_ns() - observation.stamp_ns) / 1e6 - decision_ms
+        decision_ms = (time.monotonic_ns() - complete_ns) / 1e6
+        delay_ns = time.time_ns() - observation.stamp_ns
+        self._delays.took(delay_ns)
+        self._maker.delay = self._delays.steps
+        age_ms = delay_ns / 1e6 - decision_ms
         self._durations = [*self._durations[-200:], decision_ms]
         said = {"robot": self.robot, "sequence": self._sequence, "decoder": self._decoder.name, "missed": self._missed}
         times = {"observation_age_ms": age_ms, "decision_ms": decision_ms}

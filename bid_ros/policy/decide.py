@@ -94,6 +94,7 @@ class DecisionMaker:
 
     Attributes:
         limit: largest number of samples to draw of each policy, whatever the decoder asks for. None: no limit.
+        delay: steps that will have passed when a decision arrives, for :class:`bid_ros.decoding.DecodeRequest`.
 
     Raises:
         DecodingError: as :func:`check_decoder`.
@@ -113,6 +114,7 @@ class DecisionMaker:
         self._weak = weak and policy.has_weak
         self._sequence = 0
         self.limit: int | None = None
+        self.delay: int | None = None
         self._seed, self._episode = _numbers(seed), 0
         self._rng = np.random.default_rng((*self._seed, 0))
 
@@ -154,7 +156,10 @@ class DecisionMaker:
     def begin(self, observation: Observation) -> Draft | None:
         """Encode ``observation`` and return what to sample: the first half of :meth:`decide`. Raises as it does."""
         task = self._task
-        request = DecodeRequest(observation.stamp_ns, task.dt_ns, task.observation_steps, task.horizon, task.action_dim)
+        layout = task.dt_ns, task.observation_steps, task.horizon, task.action_dim
+        most = task.horizon - task.observation_steps  # a longer delay leaves nothing to decide
+        delay = None if self.delay is None else min(self.delay, most)
+        request = DecodeRequest(observation.stamp_ns, *layout, delay=delay)
         proposal = self._decoder.propose(request)
         if proposal.strong == 0:
             return None

@@ -11,12 +11,12 @@ from bid_ros.decoding.prefix import prefix_weights
 DT, H, D, TO = 100_000_000, 16, 3, 2
 
 
-def two_decisions(config: DecoderConfig, executed: int = 2, name: str = "bid+delay"):
-    """First choice, samples of the second decision, second choice."""
+def two_decisions(config: DecoderConfig, executed: int = 2, name: str = "bid+delay", measured: int | None = None):
+    """First choice, samples of the second decision, second choice. ``measured``: delay of the second request."""
     decoder, rng = build_decoder(name, config), np.random.default_rng(5)
     first = decoder.choose(DecodeRequest(0, DT, TO, H, D), *rng.normal(size=(2, 8, H, D)))
     strong, weak = rng.normal(size=(2, 8, H, D))
-    return first, strong, decoder.choose(DecodeRequest(executed * DT, DT, TO, H, D), strong, weak)
+    return first, strong, decoder.choose(DecodeRequest(executed * DT, DT, TO, H, D, measured), strong, weak)
 
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
@@ -34,6 +34,16 @@ def test_steps_executed_meanwhile_stay_as_they_were_decided(delay, rows):
     first, strong, choice = two_decisions(DecoderConfig(samples=8, delay=delay))
     np.testing.assert_array_equal(choice.actions[:rows], first.actions[2 : 2 + rows])
     np.testing.assert_array_equal(choice.actions[rows:], strong[choice.selection.index][rows:])
+
+
+@pytest.mark.parametrize("measured", [0, 1, 4])
+def test_a_measured_delay_counts_instead_of_the_settings(measured):
+    _, _, wanted = two_decisions(DecoderConfig(samples=8, delay=measured))
+    _, _, found = two_decisions(DecoderConfig(samples=8, delay=2), measured=measured)
+    np.testing.assert_array_equal(found.actions, wanted.actions)
+    np.testing.assert_array_equal(found.selection.total, wanted.selection.total)
+    with pytest.raises(DecodingError, match="delay is -1; valid is a whole number of at least 0, or None"):
+        DecodeRequest(0, DT, TO, H, D, -1)
 
 
 def test_frozen_steps_end_with_the_previous_decision():

@@ -33,6 +33,13 @@ def test_a_later_one_is_drawn_to_what_is_left_of_the_previous_one(executed, dela
     assert guidance.clip == 5.0
 
 
+def test_a_measured_delay_counts_instead_of_the_settings():
+    decoder = build_decoder("rtc", DecoderConfig(delay=1))
+    decoder.choose(request(0), np.zeros((1, H, D)), None)
+    guidance = decoder.propose(DecodeRequest(DT, DT, 2, H, D, delay=4)).guidance
+    np.testing.assert_array_equal(guidance.weights[1 : H - 1], prefix_weights(4, H - 2))
+
+
 def test_a_pause_longer_than_the_chunk_sets_it_free():
     decoder = build_decoder("rtc")
     decoder.choose(request(0), np.zeros((1, H, D)), None)

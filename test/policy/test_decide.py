@@ -117,6 +117,18 @@ def test_episodes_do_not_share_their_noise_nor_depend_on_the_length_of_the_last(
     assert np.abs(np.subtract(second, first[:2])).max() > 1e-4
 
 
+def test_a_measured_delay_reaches_the_decoder_and_leaves_a_step_to_decide(policy, task, observe):
+    maker = build(policy, task, "bid+delay")
+    first = maker.decide(observe(START)).choice
+    for delay, rows in ((3, 4), (99, 15)):
+        maker.delay = delay
+        maker._decoder.reset()
+        maker._decoder._memory.remember(START, STEP, first.actions)
+        kept = maker.decide(observe(START + STEP)).choice.actions
+        same = (kept[:15] == first.actions[1:]).all(axis=1)
+        assert same[:rows].all() and not same[rows:].any()
+
+
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_a_limit_draws_fewer_samples_and_decides_among_them(policy, task, observe, limit):
     maker = build(policy, task)
