@@ -108,7 +108,7 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Fi
 
 def _parameters(specs: Sequence[NodeSpec]) -> int:
     """Hold the parameters of all nodes against their declarations; return their number. Raises BidError."""
-    from bid_ros.nodes.base import check_parameters
+    from bid_ros.nodes.parameters import check_parameters
 
     for spec in specs:
         check_parameters(spec.name, import_module(f"bid_ros.nodes.{spec.executable}").PARAMETERS, spec.parameters)

@@ -1,89 +1,32 @@
-"""What every node shares: described parameters, heartbeat, diagnostics, clean shutdown."""
+"""What every node shares: checked parameters, topics, heartbeat, diagnostics."""
 
-import gc
-import inspect
-import sys
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from bid_msgs.msg import Heartbeat
-from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
 from bid_ros.nodes.convert import header, set_time
 from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.parameters import Parameter, check_parameters
 from bid_ros.nodes.pulse import PERIOD_S, Pulse
+from bid_ros.nodes.run import run_node
 from bid_ros.nodes.topics import CountingPublisher, message_type, profile
-from bid_ros.system.ending import Ending
-from bid_ros.system.priority import raise_priority
 
 WORK_PERIOD_S, WORK_LIMIT_S = 0.05, 0.2  # of the executor, which is the work of most nodes
 PATIENT_DEPTH = 50  # messages of a topic that may wait for a timer
-LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
 # Steps of niceness. Nodes on the way of a set-point to the robot must not wait for nodes that compute, and must not
 # mistake their own delay for the silence of others. A decision that waits for other programs is missed. A twin stands
 # for hardware, which no load slows down.
 COMMAND_PRIORITY, DECISION_PRIORITY, HARDWARE_PRIORITY = 10, 7, 5
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A declared node parameter: name, default (its type is the parameter's), description, valid range of numbers.
-
-    A node reads its parameters once. Only one that is ``changeable`` in its class may be set while it runs.
-    """
-
-    name: str
-    default: Any
-    description: str
-    minimum: float | None = None
-    maximum: float | None = None
-
-    def descriptor(self, changeable: bool) -> ParameterDescriptor:
-        """Return the descriptor that ``ros2 param describe`` shows."""
-        descriptor = ParameterDescriptor(description=self.description, read_only=not changeable)
-        if self.minimum is not None and self.maximum is not None:
-            number = type(self.default)
-            ends = {"from_value": number(self.minimum), "to_value": number(self.maximum)}
-            if number is int:
-                descriptor.integer_range = [IntegerRange(**ends)]
-            else:
-                descriptor.floating_point_range = [FloatingPointRange(**ends)]
-        return descriptor
-
-
-def check_parameters(node: str, declared: Sequence[Parameter], given: Mapping[str, Any]) -> None:
-    """Hold the parameters that are given to a node against those that it declares.
-
-    Raises:
-        BidError: a parameter is unknown, has the wrong type or lies outside its range.
-    """
-    known = {parameter.name: parameter for parameter in declared}
-    for name, value in given.items():
-        if name not in known:
-            raise BidError(f"node '{node}' has no parameter '{name}'; valid are {', '.join(known)}")
-        parameter = known[name]
-        if _kind(value) != _kind(parameter.default):
-            raise BidError(f"parameter '{name}' of node '{node}' is {value!r}; valid is a {_kind(parameter.default)}")
-        if parameter.minimum is not None and parameter.maximum is not None:
-            check_range(f"node '{node}'", name, value, parameter.minimum, parameter.maximum, BidError)
-
-
-def _kind(value: Any) -> str:
-    kind = type(value).__name__
-    return f"{kind} of {type(value[0]).__name__}" if kind == "list" and value else kind
 
 
 class BidNode(Node):
@@ -325,59 +268,3 @@ class BidNode(Node):
             return {"messages out": sent}
         own_s = (time.thread_time_ns() - self.executor.callbacks_ns) / NANOSECONDS
         return {"messages in": self.executor.messages, "messages out": sent, "executor s": f"{own_s:.3f}"}
-
-
-def run_node(factory: Callable[..., BidNode]) -> NoReturn:
-    """Run one node and end the process: status 0, the node's own, 2 for bad input, or 1 for a defect."""
-    ending = Ending()
-    status = 1
-    try:
-        status = _run(factory, ending)
-    except BidError as error:
-        # Once the end was requested, failures are expected, for example because the twin is gone.
-        if not ending.asked:
-            print(f"error: {error}", file=sys.stderr, flush=True)
-        status = 0 if ending.asked else 2
-    except Exception:
-        traceback.print_exc()
-    ending.finish(status)
-
-
-def _run(factory: Callable[..., BidNode], ending: Ending) -> int:
-    raise_priority(0)
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    executor = LeanExecutor()
-    node = factory()
-    ending.commit(node.end)
-    node.pulse.start()
-    try:
-        executor.add_node(node)
-        _spend_now_what_would_interrupt()
-        node.begin()
-        # From here on: to connect to a robot may take long, and has a limit of its own.
-        node.create_timer(1.0, ending.alive)
-        _spin(executor, node)
-    finally:
-        node.close()
-        node.pulse.stop()
-    executor.shutdown()  # it holds what the node destroys
-    node.destroy_node()
-    rclpy.try_shutdown()
-    return node.exit_status
-
-
-def _spend_now_what_would_interrupt() -> None:
-    """Do, before the node works, what would hold Python's lock for tens of milliseconds while it does."""
-    # The first line that rclpy logs looks for its caller in all modules.
-    inspect.getmodule(inspect.currentframe())
-    # A full collection goes through all that was imported.
-    gc.collect()
-    gc.freeze()
-
-
-def _spin(executor: LeanExecutor, node: BidNode) -> None:
-    while not node.ended:
-        executor.spin_once()
-    until = time.monotonic() + LINGER_S
-    while any(node.count_publishers(topic) for topic in node.outlives) and time.monotonic() < until:
-        executor.spin_once(timeout_sec=0.05)

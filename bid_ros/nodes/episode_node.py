@@ -13,9 +13,9 @@ from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Heartbeat, SafetySta
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, HEARTBEAT
 from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import format_summary, write_run
-from bid_ros.nodes.base import Parameter
 from bid_ros.nodes.convert import header
 from bid_ros.nodes.operator import RobotOperator, TwinOperator
+from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.pulse import RARE_S
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.policy.bundle import bundle_sha256

@@ -15,8 +15,9 @@ from bid_msgs.msg import Decision, SafetyState
 from bid_ros.cameras.config import load_cameras
 from bid_ros.cameras.image import encode_image
 from bid_ros.core.topics import DECISION, IMAGES, MARKERS, OVERLAY, SAFETY_STATE, Topic, camera_topic
-from bid_ros.nodes.base import BidNode, Parameter
+from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import point
+from bid_ros.nodes.parameters import Parameter
 from bid_ros.views.frames import DecisionPainter, decision_text, positions_of
 
 PARAMETERS = (

@@ -15,10 +15,11 @@ from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.decoding import Decoder, DecodeRequest
-from bid_ros.nodes.base import DECISION_PRIORITY, BidNode, Parameter
+from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.convert import chunk_to_message, decision_to_message
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.parameters import Parameter
 from bid_ros.policy.budget import SampleBudget, decision_costs
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder

@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, recorded_topics
-from bid_ros.nodes.base import BidNode, Parameter
+from bid_ros.nodes.base import BidNode
+from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.pulse import RARE_S
 from bid_ros.nodes.topics import message_type
 from bid_ros.recording.definitions import find_definition

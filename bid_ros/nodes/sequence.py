@@ -12,8 +12,9 @@ from bid_ros.control.homing import HomingPlan, homing_within
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE
 from bid_ros.episodes.log import EpisodeStopped
-from bid_ros.nodes.base import BidNode, Parameter
+from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, duration_message, header, pose_arrays
+from bid_ros.nodes.parameters import Parameter
 
 CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000

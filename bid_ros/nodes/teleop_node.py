@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TELEOP_CHUNK, body_topic
-from bid_ros.nodes.base import BidNode, Parameter
+from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.parameters import Parameter
 from bid_ros.teleop.base import Start
 from bid_ros.teleop.registry import DEVICES
 

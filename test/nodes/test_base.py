@@ -18,7 +18,8 @@ LIMIT_S = 40.0
 # Says when its constructor, its run and its close begin; words on the command line make one of them misbehave.
 NODE = f"""{OWN_SESSION}
 import gc, os, signal, sys, threading, time
-from bid_ros.nodes.base import BidNode, run_node
+from bid_ros.nodes.base import BidNode
+from bid_ros.nodes.run import run_node
 
 words = sys.argv[1:]
 

@@ -19,7 +19,7 @@ from tiny_bundle import make_tiny_bundle
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import MARKERS, OVERLAY, TOPICS, camera_topic
-from bid_ros.nodes.base import Parameter
+from bid_ros.nodes.parameters import Parameter
 from bid_ros.robots.franka import ROBOT as FRANKA
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.robots.robotiq.registers import PORT as GRIPPER_PORT

@@ -1,0 +1,78 @@
+"""Runs one node in a process of its own, from its constructor to its end."""
+
+import gc
+import inspect
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+
+from bid_ros.core.errors import BidError
+from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.system.ending import Ending
+from bid_ros.system.priority import raise_priority
+
+if TYPE_CHECKING:
+    from bid_ros.nodes.base import BidNode
+
+LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
+
+
+def run_node(factory: Callable[..., "BidNode"]) -> NoReturn:
+    """Run one node and end the process: status 0, the node's own, 2 for bad input, or 1 for a defect."""
+    ending = Ending()
+    status = 1
+    try:
+        status = _run(factory, ending)
+    except BidError as error:
+        # Once the end was requested, failures are expected, for example because the twin is gone.
+        if not ending.asked:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+        status = 0 if ending.asked else 2
+    except Exception:
+        traceback.print_exc()
+    ending.finish(status)
+
+
+def _run(factory: Callable[..., "BidNode"], ending: Ending) -> int:
+    raise_priority(0)
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    executor = LeanExecutor()
+    node = factory()
+    ending.commit(node.end)
+    node.pulse.start()
+    try:
+        executor.add_node(node)
+        _spend_now_what_would_interrupt()
+        node.begin()
+        # From here on: to connect to a robot may take long, and has a limit of its own.
+        node.create_timer(1.0, ending.alive)
+        _spin(executor, node)
+    finally:
+        node.close()
+        node.pulse.stop()
+    executor.shutdown()  # it holds what the node destroys
+    node.destroy_node()
+    rclpy.try_shutdown()
+    return node.exit_status
+
+
+def _spend_now_what_would_interrupt() -> None:
+    """Do, before the node works, what would hold Python's lock for tens of milliseconds while it does."""
+    # The first line that rclpy logs looks for its caller in all modules.
+    inspect.getmodule(inspect.currentframe())
+    # A full collection goes through all that was imported.
+    gc.collect()
+    gc.freeze()
+
+
+def _spin(executor: LeanExecutor, node: "BidNode") -> None:
+    while not node.ended:
+        executor.spin_once()
+    until = time.monotonic() + LINGER_S
+    while any(node.count_publishers(topic) for topic in node.outlives) and time.monotonic() < until:
+        executor.spin_once(timeout_sec=0.05)
