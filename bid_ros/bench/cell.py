@@ -21,6 +21,7 @@ _OF_PART: Final[dict[str, tuple[str, ...]]] = {
     "receding": (),
     "warmstart": ("warm_start",),
     "warmstart-clean": (),
+    "rtc": (),
     "delay": (),  # it reads the delay, which is a condition of every cell
     "bid": _BID,
     **{f"bid-{terms}": tuple(name for name in _BID if name != "terms") for terms in TERMS},

@@ -29,7 +29,7 @@ from bid_ros.core.observation import Observation
 from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
 from bid_ros.policy.bundle import bundle_sha256
-from bid_ros.policy.decide import DecisionMaker
+from bid_ros.policy.decide import DecisionMaker, check_decoder
 
 SUMMARY: Final = "summary.json"
 FORMAT: Final = 1
@@ -66,6 +66,8 @@ def run_bench(
     needy = next((cell.decoder for cell in cells if cell.needs_weak and not policy.unbatched.has_weak), None)
     if needy is not None:
         raise BidError(f"bundle {setup.bundle} has no weak policy, which decoder '{needy}' needs; use --no-weak")
+    for name in {cell.decoder for cell in cells}:
+        check_decoder(build_decoder(name), policy.unbatched)
     header: dict[str, Any] = {
         "format": FORMAT,
         "scene": setup.scene.name,

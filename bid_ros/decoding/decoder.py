@@ -124,7 +124,11 @@ class Choice:
 
 
 class Decoder(Protocol):
-    """Turns samples of a policy into the chunk that is executed. It has a memory, so use it from one place."""
+    """Turns samples of a policy into the chunk that is executed. It has a memory, so use it from one place.
+
+    A decoder whose proposals have a ``guidance`` has a true attribute ``needs_gradient``: then only a policy that has
+    gradients takes it.
+    """
 
     @property
     def name(self) -> str:

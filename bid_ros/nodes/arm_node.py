@@ -39,7 +39,7 @@ PARAMETERS = (
     Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node; then a latched stop", 0.1, 2.0),
 )
 STALLED_S = 0.1  # s without a set-point, after which the arm node gives no heartbeat
-HEED_S = 0.04  # s between two looks at the heartbeats that have come; their ages count from their arrival
+HEED_S = 0.04  # s between two looks at the heartbeats that have come, at most; ages count from their arrival
 REST_S = 1.0  # s in which the servo brakes to rest from any speed that a task allows
 
 
@@ -71,7 +71,7 @@ class ArmNode(BidNode):
     def begin(self) -> None:
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
         self.subscribe(topics.HEARTBEAT, self._on_heartbeat, patient=True)
-        self.create_timer(HEED_S, lambda: None)
+        self.create_timer(min(HEED_S, self.value("heartbeat_deadline_s") / 5), lambda: None)
         self._wait_for_company(time.monotonic() + self.value("company_wait_s"))
         if self.ended:  # nothing is connected for a run that ends
             return
@@ -225,7 +225,8 @@ class ArmNode(BidNode):
         if state.fault and not self._fault:
             self._fault = state.fault
             self.get_logger().error(self._fault)
-        return self._report.publish(output, state, now_ns, (self._fault, self._servo.latched, self._last_gripper))
+        said = self._fault, self._servo.latched, self._last_gripper
+        return self._report.publish(output, state, now_ns, *said)
 
     def _fail(self, error: BaseException) -> None:
         """The control thread ended: stop the robot, log why, then end the node."""

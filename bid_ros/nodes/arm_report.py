@@ -1,7 +1,6 @@
 """What the arm node publishes of the arm: its status, and the same measurements in the messages of ROS."""
 
 import math
-from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, TransformStamped
@@ -44,7 +43,9 @@ class ArmReport:
             message.header.frame_id = task.base_frame
         self._base_frame, self._info = task.base_frame, info
 
-    def publish(self, output: ServoOutput, state: ArmState, now_ns: int, said: tuple[str, str, float]) -> bool:
+    def publish(
+        self, output: ServoOutput, state: ArmState, now_ns: int, fault: str, latched: str, gripper: float
+    ) -> bool:
         """Publish the state if it is a new one, and the status if its mode changed; return whether one was.
 
         The robot's reader is another thread: where this one runs late, two of its periods may find the same state. A
@@ -54,10 +55,12 @@ class ArmReport:
             output: of the servo.
             state: of the robot.
             now_ns: ROS time of ``output``.
-            said: fault of the robot, why the servo is latched, and newest commanded opening of the gripper in m.
+            fault: of the robot, empty without one.
+            latched: why the servo is latched, empty if it is not.
+            gripper: newest commanded opening, m.
         """
-        self._fill(output, state, now_ns, *said)
-        fault, told, told_ns = said[0], (self._status.mode, self._status.reason), state.stamp_ns
+        self._fill(output, state, now_ns, fault, latched, gripper)
+        told, told_ns = (self._status.mode, self._status.reason), state.stamp_ns
         new, changed = told_ns > self._told_ns, told != self._told
         self._told, self._told_ns = told, told_ns
         if new or changed or fault:  # a robot that is silent is told of too
@@ -97,8 +100,8 @@ class ArmReport:
         self._joint_states.publish(joint_message(self._info, state, self._base_frame))
 
 
-def joint_message(info: ArmInfo, state: ArmState, frame: str) -> Any:
-    """Return the ``JointState`` of an arm, and of its fingers if it has a gripper: each has half of the opening.
+def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:
+    """Return the joints of an arm, and of its fingers if it has a gripper: each has half of the opening.
 
     The speed of the fingers is not measured: their velocities are NaN.
     """

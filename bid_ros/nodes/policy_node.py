@@ -106,7 +106,7 @@ class PolicyNode(BidNode):
 
     def begin(self) -> None:
         """Decide from now on. What was compiled and calibrated until now had no haste."""
-        raise_priority(DECISION_PRIORITY)
+        raise_priority(DECISION_PRIORITY, every_thread=True)
         self._thread.start()
         self.get_logger().info(f"ready: {self._decoder.name}, N = {self.value('samples')}, bundle {self._bundle.name}")
 
@@ -197,6 +197,7 @@ class PolicyNode(BidNode):
             return
         self._decoder, samples = found
         self._maker.use(self._decoder)
+        self._delays, self._maker.delay = DelayMeter(self._task.dt_ns), None  # another decoder takes another time
         self._policy.warm_up(samples)
         self.worked()
         self._budget = self._fit()

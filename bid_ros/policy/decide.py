@@ -76,8 +76,12 @@ class Draft:
     encode_ns: int = 0
 
     def sample(self, policy: Policy) -> tuple[Array, Array | None]:
-        """Let a policy draw the samples. Raises as :meth:`Policy.sample`."""
-        given: dict[str, Any] = {} if self.guidance is None else {"guidance": self.guidance}
+        """Let a policy draw the samples. Raises as :meth:`Policy.sample`, or DecodingError if it cannot be guided."""
+        given: dict[str, Any] = {}
+        if self.guidance is not None:
+            if not getattr(policy, "has_gradients", False):
+                raise DecodingError(f"guided samples need gradients, which runtime '{policy.runtime}' has not")
+            given["guidance"] = self.guidance
         return policy.sample(self.encoded, self.strong, self.weak, self.rng, self.start, self.start_mode, **given)
 
 
@@ -94,7 +98,8 @@ class DecisionMaker:
 
     Attributes:
         limit: largest number of samples to draw of each policy, whatever the decoder asks for. None: no limit.
-        delay: steps that will have passed when a decision arrives, for :class:`bid_ros.decoding.DecodeRequest`.
+        delay: steps that will have passed when a decision arrives, for :class:`bid_ros.decoding.DecodeRequest`. None:
+            not measured. One that leaves nothing to decide counts as the longest that leaves a step.
 
     Raises:
         DecodingError: as :func:`check_decoder`.
@@ -193,7 +198,7 @@ def check_decoder(decoder: Decoder, policy: Policy) -> None:
     if getattr(decoder, "needs_gradient", False) and not getattr(policy, "has_gradients", False):
         raise DecodingError(
             f"decoder '{decoder.name}' needs the network's gradient, which runtime '{policy.runtime}' has not; "
-            f"valid is runtime torch"
+            f"valid is runtime torch, with a diffusion policy"
         )
 
 

@@ -31,15 +31,20 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
     """
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.policy.decide import bundle_decoder
-    from bid_ros.policy.runtimes.registry import missing
+    from bid_ros.policy.runtimes.registry import missing, parse_runtime
 
     for spec in specs:
         if spec.executable == "policy_node":
             wanted = spec.parameters
             task = load_task(wanted["task"])
             bundle = load_bundle(Path(wanted["bundle"]), task)
-            bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
+            decoder = bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
             runtime = wanted.get("runtime", "auto")
+            if getattr(decoder, "needs_gradient", False) and parse_runtime(runtime)[0] != "torch":
+                raise BidError(
+                    f"decoder '{decoder.name}' needs the network's gradient; the policy's runtime is '{runtime}', "
+                    f"valid is torch, in the system's nodes.yaml or by --parameters"
+                )
             problem = missing(runtime)
             if problem and not wanted.get("fallback_runtime"):
                 raise BidError(f"the policy node cannot use runtime '{runtime}': {problem}")

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from installed import TORCH
 from tiny_bundle import denoiser_model
 from tiny_scene import replace_denoiser, tiny_setup
 
 from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.core.observation import Observation
-from bid_ros.decoding import DecodeRequest
+from bid_ros.decoding import DecodeRequest, Guidance
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import Draft
 
@@ -52,6 +55,18 @@ def test_mixed_drafts_come_back_in_order(batch):
     mixed = [*drafts(batch, 2, samples=1, weak=0), *drafts(batch, 2, mode="clean")]
     shapes = [(strong.shape, weak is None) for strong, weak in batch.sample(mixed)]
     assert shapes == [((1, 16, 3), True)] * 2 + [((5, 16, 3), False)] * 2
+
+
+@pytest.mark.skipif(not TORCH, reason="gradients need PyTorch")
+def test_guided_drafts_are_drawn_each_for_itself_and_come_back_in_order(setup):
+    batch = BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, "torch")
+    target = Guidance(np.full((16, 3), 300.0), np.ones(16), 5.0)
+    guided = [replace(draft, guidance=target) for draft in drafts(batch, 2, samples=1, weak=0)]
+    free = batch.sample(drafts(batch, 2, samples=1, weak=0))
+    (first, _), (between, _), (last, _) = batch.sample([guided[0], drafts(batch, 2, samples=1, weak=0)[1], guided[1]])
+    np.testing.assert_array_equal(between, free[1][0])
+    for found, (alone, _) in ((first, free[0]), (last, free[1])):
+        assert np.abs(found - 300.0).mean() < np.abs(alone - 300.0).mean()
 
 
 def test_a_graph_that_takes_one_condition_only_is_run_once_an_environment(tmp_path, batch):

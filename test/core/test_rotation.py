@@ -36,6 +36,14 @@ def test_quaternions_agree_with_scipy(rotation):
     assert abs(quaternion @ rotation.as_quat()) == pytest.approx(1.0)
 
 
+def test_quaternions_of_a_stack_are_those_of_its_matrices():
+    matrices = ALL.as_matrix()
+    alone = np.stack([quaternion_from_matrix(matrix) for matrix in matrices])
+    assert len({int(np.argmax(np.abs(row))) for row in alone}) == 4, "each component should be the largest once"
+    np.testing.assert_allclose(quaternion_from_matrix(matrices), alone, atol=1e-15)
+    np.testing.assert_allclose(quaternion_from_matrix(np.stack([matrices, matrices])), [alone, alone], atol=1e-15)
+
+
 @pytest.mark.parametrize("rotation", list(ALL))
 def test_vectors_agree_with_scipy(rotation):
     matrix = rotation.as_matrix()

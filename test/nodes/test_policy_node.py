@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from itertools import pairwise
 from types import SimpleNamespace
@@ -25,6 +26,7 @@ from bid_msgs.msg import ArmStatus, Decision
 from bid_ros.cameras.image import encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Feature, load_task
+from bid_ros.nodes.base import DECISION_PRIORITY
 from bid_ros.nodes.convert import header, pose_message, time_message
 from bid_ros.nodes.policy_node import PolicyNode
 from bid_ros.policy.budget import SampleBudget
@@ -134,6 +136,24 @@ def test_decides_ten_times_a_second_while_it_is_granted(bench, root, tmp_path, t
     assert all(after > before for before, after in pairwise(stamps))
     gaps = np.diff(stamps) / 1e9
     assert np.median(gaps) == pytest.approx(0.1, abs=0.02)
+
+
+def test_it_measures_its_delay_and_goes_before_other_programs(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), decoder="bid+delay")
+    said: dict[str, str] = {}
+    bench.node.create_subscription(
+        DiagnosticArray,
+        "/diagnostics",
+        lambda message: said.update((pair.key, pair.value) for item in message.status for pair in item.values),
+        10,
+    )
+    assert harness.ready()
+    bench.grant("policy")
+    assert harness.until_decisions(3)
+    assert bench.until(lambda: int(said.get("delay_steps", 0)) >= 1), "a decision takes some time"
+    if os.geteuid() == 0:
+        own, policy = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (os.getpid(), bench.processes["policy"].pid))
+        assert policy <= own - DECISION_PRIORITY
 
 
 @pytest.mark.parametrize(("budget_ms", "samples"), [(1000.0, SAMPLES), (0.001, 1)])
@@ -370,6 +390,8 @@ def test_parameters_that_cannot_change_say_so(bench, root, tmp_path, task):
     assert harness.until_decisions(1)
     (unknown,) = set_parameters(bench, decoder="best")
     assert not unknown.successful and "'best'" in unknown.reason and "valid are" in unknown.reason
+    (guided,) = set_parameters(bench, decoder="rtc")
+    assert not guided.successful and "needs the network's gradient, which runtime 'onnx' has not" in guided.reason
     (many,) = set_parameters(bench, samples=1000)
     assert not many.successful and many.reason
     for name in ("seed", "action_horizon"):

@@ -192,16 +192,17 @@ def test_entering_control_does_not_move_and_holding_keeps_the_pose(arm):
 
 def test_a_streamed_move_is_tracked(arm):
     arm.start()
-    start, offset = arm.state().tool_position, np.array([-0.03, 0.03, -0.025])
+    offset = np.array([-0.03, 0.03, -0.025])
     limits = {"worst": 0.010, "at the end": 0.002, "peak speed": 1.3 * 1.875 * np.linalg.norm(offset)}
     tries = []
-    # There, back and there again. A busy computer holds up a move too, but hardly three times in a row.
-    for begin, way in ((start, offset), (start + offset, -offset), (start, offset)):
-        rows, _ = stream(arm, smooth(begin, way, 1.0), 1.4)
+    # There, back and there again. A busy computer may hold up one move, but hardly two of three.
+    for way in (offset, -offset, offset):
+        rows, _ = stream(arm, smooth(arm.state().tool_position, way, 1.0), 1.4)
         errors = [np.linalg.norm(measured - wanted) for _, measured, wanted in rows]
         speeds = [np.linalg.norm(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(rows[::5]) if b[0] > a[0]]
         tries.append(dict(zip(limits, (max(errors), errors[-1], max(speeds)), strict=True)))
-        if all(tries[-1][name] < limit for name, limit in limits.items()):
+        good = [all(found[name] < limit for name, limit in limits.items()) for found in tries]
+        if good == [True] or sum(good) == 2:
             return
     raise AssertionError(f"in m and m/s: {tries}; valid is less than {limits}")
 

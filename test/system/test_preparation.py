@@ -60,6 +60,10 @@ def test_a_folder_of_something_else_stays_where_it_is(specs, tmp_path):
     [
         ({"decoder": "best"}, "decoder 'best' does not exist; valid are"),
         ({"action_horizon": 20}, "action_horizon is 20; valid is 1 to 15"),
+        (
+            {"decoder": "rtc"},
+            "'rtc' needs the network's gradient; the policy's runtime is 'auto', valid is torch",
+        ),
     ],
 )
 def test_what_cannot_work_moves_nothing(specs, tmp_path, arguments, sentence):

@@ -56,6 +56,33 @@ def test_priority_is_raised_where_that_is_allowed(root):
     assert own == min(19, os.nice(0) + 5) - 2
 
 
+EVERY_THREAD = """
+import os, threading
+from bid_ros.system.priority import raise_priority
+end, lines = threading.Event(), {{}}
+early = threading.Thread(target=end.wait)
+early.start()
+raise_priority(2, every_thread={every})
+print(*(os.getpriority(os.PRIO_PROCESS, thread) for thread in (os.getpid(), early.native_id)))
+end.set()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may lower the niceness")
+@pytest.mark.parametrize("every", [True, False])
+def test_threads_that_run_already_are_raised_where_that_is_asked(root, every):
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_THREAD.format(every=every)],
+        start_new_session=True,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=root,
+    )
+    before = os.nice(0)
+    assert done.stdout.split() == [str(before - 2), str(before - 2 if every else before)]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
 def test_without_the_right_everything_stays_as_it_is(root):
     own, _ = niceness(root, 2, before=5, new_session=True)

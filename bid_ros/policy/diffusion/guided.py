@@ -7,6 +7,10 @@ times (signal + noise), at the flow's time tau = signal / (signal + noise). So t
     v'     = v + min(beta, (1 - tau) / (tau r^2)) g,   r^2 = (1 - tau)^2 / (tau^2 + (1 - tau)^2)
     clean' = clean + (1 - tau) (v' - v)
     g      = (d clean / d A)^T W (target - clean) = (signal + noise) (d clean / d x)^T W (target - clean)
+
+The flow's step to the time tau' moves A by (tau' - tau) v', and so does a step of DDIM with clean'. A step of
+consistency sampling begins anew with fresh noise: it moves A by tau' clean'. There clean' = clean + (tau' - tau) / tau'
+(v' - v) moves it by as much.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples, Step
+from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples
 
 PullBack = Callable[[Samples], Samples]
 """From a cotangent of the output, its shape, to the gradient with respect to the input."""
@@ -47,11 +51,12 @@ def guided(
         weights: ``(H,)``, W.
         clip: beta.
     """
-    visited = {int(step.timestep[0]): step for step in sampler.steps}
+    scales = guidance_scales(sampler, clip)
+    visited = {int(step.timestep[0]): (step, scale) for step, scale in zip(sampler.steps, scales, strict=True)}
     goal, row_weights = np.asarray(target, dtype=np.float32), np.asarray(weights, dtype=np.float32)[:, None]
 
     def denoise(sample: Samples, timestep: NDArray[np.int64]) -> Samples:
-        step = visited[int(timestep[0])]
+        step, scale = visited[int(timestep[0])]
         feeds: dict[str, NDArray[Any]] = {
             "sample": np.ascontiguousarray(sample),
             "step": timestep,
@@ -64,14 +69,18 @@ def guided(
             row_weights * (goal - clean) * (predicted == clean)
         )  # where the clean chunk is clipped it does not change
         gradient = step.from_sample * pull + step.from_output * pull_back(pull)
-        return np.asarray(output + guidance_scale(step, clip) / step.from_output * gradient, dtype=np.float32)
+        return np.asarray(output + scale / step.from_output * gradient, dtype=np.float32)
 
     return denoise
 
 
-def guidance_scale(step: Step, clip: float) -> float:
-    """Return by how much of ``(d clean / d x)^T W (target - clean)`` a step's clean chunk moves."""
-    signal, noise = step.signal, step.noise
-    tau = signal / (signal + noise)
-    spread = (1 - tau) ** 2 / (tau**2 + (1 - tau) ** 2)
-    return min(clip, (1 - tau) / (tau * spread)) * (1 - tau) * (signal + noise)
+def guidance_scales(sampler: Sampler, clip: float) -> list[float]:
+    """Return by how much of ``(d clean / d x)^T W (target - clean)`` the clean chunk of each step moves."""
+    totals = [step.signal + step.noise for step in sampler.steps]
+    times = [step.signal / total for step, total in zip(sampler.steps, totals, strict=True)]
+    scales = []
+    for tau, after, total in zip(times, [*times[1:], 1.0], totals, strict=True):
+        spread = (1 - tau) ** 2 / (tau**2 + (1 - tau) ** 2)
+        reach = (after - tau) / after if sampler.fresh else 1 - tau
+        scales.append(min(clip, (1 - tau) / (tau * spread)) * reach * total)
+    return scales

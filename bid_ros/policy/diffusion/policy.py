@@ -193,6 +193,9 @@ class DiffusionPolicy:
             modes.add("renoise")  # which the denoiser serves
         for count, mode in product({1, samples}, modes):
             self.sample(encoded, count, count if self.has_weak else 0, np.random.default_rng(0), start, mode)
+        if self.has_gradients:
+            free = Guidance(start, np.zeros(self._task.horizon), 0.0)
+            self.sample(encoded, 1, 0, np.random.default_rng(0), guidance=free)
 
     def _feed(self, feature: Feature, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         value, shape = values.get(feature.name), (self._task.observation_steps, *feature.shape)

@@ -113,12 +113,13 @@ class Sampler:
         noises: number of noise arrays it needs for each sample: 1, or S for ``consistency``.
         steps: what it computes, noisiest first.
         limit: predicted clean chunks are clipped to [-limit, limit].
+        fresh: whether each step but the first begins with fresh noise, as those of ``consistency`` do.
     """
 
     def __init__(self, config: DiffusionConfig) -> None:
         self._config, self.limit = config, config.clip
-        self._fresh = config.sampler == "consistency"
-        self.noises = config.sampling_steps if self._fresh else 1
+        self.fresh = config.sampler == "consistency"
+        self.noises = config.sampling_steps if self.fresh else 1
         alphas = cumulative_alphas(config.train_steps)
         visited = sampling_timesteps(config)
         following = [alphas[step] for step in visited[1:]] + [1.0]
@@ -165,7 +166,7 @@ class Sampler:
             if predicts_noise:
                 clean += step.from_sample * sample
             clean = clean.clip(-limit, limit)
-            if self._fresh and step is not steps[-1]:
+            if self.fresh and step is not steps[-1]:
                 after = steps[index + 1]
                 sample = after.signal * clean + after.noise * noise[index + 1]
             else:

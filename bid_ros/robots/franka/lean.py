@@ -62,9 +62,7 @@ class LeanRobot(FrankaMujocoRobot):  # type: ignore[misc]  # franky-sim has no t
         values = {name: parts[name].get(self._now).tolist() for name in (*_JOINTS, *_ELBOW, *_TOOL)}
         poses = {name: parts[name].get(self._now).homogeneous.T.ravel().tolist() for name in _POSES}
         joints = {"q": inner.q, "dq": inner.dq, "tau_J": inner.tau_j, "tau_ext_hat_filtered": inner.tau_j}
-        elbows = {
-            name: (q[2], 1.0 if q[3] > 0 else -1.0) for name, q in (("elbow", inner.q), ("elbow_d", values["q_d"]))
-        }
+        elbows = {"elbow": _elbow(inner.q), "elbow_d": _elbow(values["q_d"])}
         return LeanState.of(self._fixed | values | poses | joints | elbows)
 
     def set_load(self, *values: Any) -> None:

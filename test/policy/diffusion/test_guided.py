@@ -7,7 +7,7 @@ from installed import TORCH
 from bid_ros.core.errors import DecodingError
 from bid_ros.decoding import Guidance
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.diffusion.guided import guidance_scale, guided
+from bid_ros.policy.diffusion.guided import guidance_scales, guided
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
 
@@ -30,14 +30,18 @@ class Linear:
 
 
 @pytest.mark.parametrize("prediction", ["sample", "epsilon"])
-def test_a_step_moves_as_the_flow_of_the_paper_does(prediction):
-    """Eqs. 2 to 4 for A = x / (signal + noise), written as in the paper: with velocities and a numerical Jacobian."""
-    sampler = Sampler(DiffusionConfig(prediction=prediction, sampling_steps=4, clip=1e6))
+@pytest.mark.parametrize("name", ["ddim", "consistency"])
+def test_a_step_moves_as_the_flow_of_the_paper_does(prediction, name):
+    """Eqs. 2 to 4 for A = x / (signal + noise), written as in the paper: with velocities and a numerical Jacobian.
+
+    What counts is by how much the guidance moves the next A: by (tau' - tau) times the change of the velocity.
+    """
+    sampler = Sampler(DiffusionConfig(prediction=prediction, sampling_steps=4, clip=1e6, sampler=name))
     network, beta, rows, columns = Linear(6), 5.0, 3, 2
     rng = np.random.default_rng(1)
     target, weights = rng.standard_normal((rows, columns)), np.array([1.0, 0.4, 0.0])
     denoise = guided(network, np.zeros((1, 1), np.float32), sampler, target, weights, beta)
-    for step in sampler.steps[1:]:
+    for step, after in zip(sampler.steps[1:], [*sampler.steps[2:], None], strict=True):
         flow, total = rng.standard_normal((1, rows, columns)), step.signal + step.noise
 
         def clean(flow, output=network.run, step=step, total=total):
@@ -47,18 +51,36 @@ def test_a_step_moves_as_the_flow_of_the_paper_does(prediction):
         tau = step.signal / total
         numbers = np.eye(rows * columns).reshape(-1, 1, rows, columns)
         jacobian = np.stack([((clean(flow + e) - clean(flow - e)) / 2).ravel() for e in numbers], axis=1)
-        velocity = (clean(flow) - flow) / (1 - tau)
         wanted = (weights[:, None] * (target - clean(flow))).ravel()
         squared = (1 - tau) ** 2 / (tau**2 + (1 - tau) ** 2)
-        velocity += min(beta, (1 - tau) / (tau * squared)) * (jacobian.T @ wanted).reshape(1, rows, columns)
-        sample = (flow * total).astype(np.float32)
-        found = step.from_sample * sample + step.from_output * denoise(sample, step.timestep)
-        np.testing.assert_allclose(found, flow + (1 - tau) * velocity, rtol=1e-3, atol=1e-3)
+        change = min(beta, (1 - tau) / (tau * squared)) * (jacobian.T @ wanted).reshape(1, rows, columns)
+        sample, fresh = (flow * total).astype(np.float32), rng.standard_normal((1, rows, columns))
+        following = 1.0 if after is None else after.signal / (after.signal + after.noise)
+
+        def next_flow(output, step=step, after=after, sample=sample, fresh=fresh):
+            guess = step.from_sample * sample + step.from_output * output
+            if after is None:
+                return guess
+            anew, moved = after.signal * guess + after.noise * fresh, step.keep * sample + step.add * guess
+            return (anew if name == "consistency" else moved) / (after.signal + after.noise)
+
+        found = next_flow(denoise(sample, step.timestep)) - next_flow(network.run(sample))
+        np.testing.assert_allclose(found, (following - tau) * change, rtol=2e-3, atol=2e-3)
+
+
+def test_where_the_clean_chunk_is_clipped_nothing_pulls():
+    sampler = Sampler(DiffusionConfig(prediction="sample", sampling_steps=2, clip=1.0))
+    network = Linear(4)
+    network.matrix = np.eye(4, dtype=np.float32)
+    sample = np.array([[[0.5, 3.0], [-3.0, -0.5]]], np.float32)
+    denoise = guided(network, np.zeros((1, 1), np.float32), sampler, np.zeros((2, 2)), np.ones(2), 5.0)
+    moved = denoise(sample, sampler.steps[1].timestep) - sample
+    assert (moved != 0).tolist() == [[[True, False], [False, True]]]
 
 
 def test_the_clip_bounds_the_noisiest_steps_not_those_between():
-    steps = Sampler(DiffusionConfig(sampling_steps=8)).steps
-    unbounded, bounded = ([guidance_scale(step, clip) for step in steps] for clip in (np.inf, 5.0))
+    sampler = Sampler(DiffusionConfig(sampling_steps=8))
+    unbounded, bounded = (guidance_scales(sampler, clip) for clip in (np.inf, 5.0))
     assert bounded[0] < 0.01 * unbounded[0]
     assert bounded[4] == unbounded[4]
 
@@ -97,6 +119,15 @@ def test_the_gradient_is_that_of_finite_differences(derivable):
     ahead, behind = (denoiser.run({**feeds, "sample": feeds["sample"] + sign * 1e-2 * way}) for sign in (1, -1))
     slope = np.sum(pull * (ahead - behind)) / 2e-2
     assert np.sum(pull_back(pull) * way) == pytest.approx(slope, rel=2e-2, abs=1e-3)
+
+
+@needs_torch
+def test_the_gradient_is_warmed_up_with_the_rest(derivable, monkeypatch):
+    denoiser, asked = derivable._strong.denoiser, []
+    linearise = denoiser.linearise
+    monkeypatch.setattr(denoiser, "linearise", lambda *given: (asked.append(given), linearise(*given))[1])
+    derivable.warm_up(2)
+    assert asked
 
 
 def test_a_runtime_without_gradients_is_refused(policy, observe):

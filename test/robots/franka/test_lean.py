@@ -1,11 +1,28 @@
 """The lean robot of the twin moves as franky-sim's own."""
 
 import numpy as np
+import pinocchio
 from franky_sim.franka_robot_state import RobotMode
 from franky_sim.mujoco_simulator import MujocoSimulator
 
 from bid_ros.robots.franka.lean import LeanRobot
 from bid_ros.robots.franka.model import HOME_Q
+
+
+def control(robot, step, random):
+    """Every way in which the server drives the robot, with and without an elbow, each for some steps."""
+    state, new = robot.state if step else None, bool(step % 2)
+    if step < 120:
+        robot.torque_control(random.uniform(-120, 120, 7) if step % 3 else random.uniform(-5, 5, 7), new)
+    elif step < 180:
+        robot.joint_position_control(np.array(state.q) + random.uniform(-0.01, 0.01, 7), new)
+    elif step < 240:
+        matrix = np.array(state.O_T_EE).reshape(4, 4, order="F")
+        turn = pinocchio.Quaternion(matrix[:3, :3])
+        pose = np.array([*(matrix[:3, 3] + random.uniform(-0.003, 0.003, 3)), turn.x, turn.y, turn.z, turn.w])
+        robot.cartesian_position_control(pose, np.array([state.q[2], -1.0]) if step % 3 else None, new)
+    else:
+        robot.joint_velocity_control(random.uniform(-0.3, 0.3, 7), new)
 
 
 def states(lean, steps=300):
@@ -21,7 +38,7 @@ def states(lean, steps=300):
     for step in range(steps):
         if step % 60 == 0:
             robot.set_hand_goal(0.08 * (step % 120 == 60), max_velocity=random.uniform(0.02, 0.3), max_force=40.0)
-        robot.torque_control(random.uniform(-120, 120, 7) if step % 3 else random.uniform(-5, 5, 7))
+        control(robot, step, random)
         simulator.step()
         if step == 100:
             robot.set_load(0.4, (0.01, 0.0, 0.05), (0.001, 0.0, 0.0, 0.0, 0.002, 0.0, 0.0, 0.0, 0.003))
