@@ -34,6 +34,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.policy.bundle import bundle_sha256, load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
     from bid_ros.policy.registry import load_policy
+    from bid_ros.safety.screen import Screen
     from bid_ros.system.description import decided
 
     chosen = decided(find_system(options.system), run_arguments(options))
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         hardware="rehearsal",
     )
     decoder = bundle_decoder(policy.decoder, bundle, task, policy.samples, policy.action_horizon)
-    maker = DecisionMaker(load_policy(bundle, task, options.runtime), decoder, task)
+    maker = DecisionMaker(load_policy(bundle, task, options.runtime), decoder, task, screen=Screen(task).passes)
     rehearsal = Rehearsal(task, maker, chosen.system.stage())
     try:
         for episode in range(options.episodes):

@@ -26,6 +26,7 @@ from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import COMPILED, parse_runtime
+from bid_ros.safety.screen import Screen
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -76,7 +77,8 @@ class PolicyNode(BidNode):
             self.value("fallback_runtime"),
             self.get_logger().warning,
         )
-        self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"))
+        screen = Screen(self._task).passes
+        self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
         self._buffer = ObservationBuffer(self._task)
@@ -87,7 +89,7 @@ class PolicyNode(BidNode):
         self._decided_episode = 0
         self._sequence = 0
         self._last_stamp = 0
-        self._missed = 0
+        self._missed = self._screened = 0
         self._waiting = ""
         self._durations: list[float] = []
         self._delays = DelayMeter(self._task.dt_ns)
@@ -113,7 +115,8 @@ class PolicyNode(BidNode):
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return decisions and misses so far, and latency percentiles of the last hundred decisions."""
         recent = self._durations[-100:]
-        values: dict[str, object] = {"decisions": self._sequence, "missed": self._missed, "decoder": self._decoder.name}
+        counts = {"decisions": self._sequence, "missed": self._missed, "screened_samples": self._screened}
+        values: dict[str, object] = {**counts, "decoder": self._decoder.name}
         if self._budget is not None:
             values["samples"] = self._budget.samples
         if self._maker.delay is not None:
@@ -256,6 +259,7 @@ class PolicyNode(BidNode):
             self._limit(self._budget)
         if record is None or episode != self._episode or not self._may_move():
             return
+        self._screened += record.screened
         self._chunks.publish(chunk_to_message(record.chunk, self._task, self.robot))
         decision_ms = (time.monotonic_ns() - complete_ns) / 1e6
         delay_ns = time.time_ns() - observation.stamp_ns

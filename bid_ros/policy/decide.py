@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import DecodingError
@@ -25,6 +26,7 @@ from bid_ros.decoding import (
 )
 from bid_ros.policy.base import Bundle, Policy
 
+Screening = Callable[[Array], NDArray[np.bool_]]
 CLEARANCE: Final = 0.01  # m, from the workspace's edge: an arm overshoots a set-point by millimetres
 
 
@@ -35,10 +37,11 @@ class DecisionRecord:
     Attributes:
         stamp_ns: time of the newest observation, which is the time of prediction row ``observation_steps - 1``.
         chunk: the published chunk: the rows from the current step on.
-        strong: ``(N, H, D)`` candidates, task units.
+        strong: ``(N, H, D)`` candidates, task units, without those that were screened out.
         weak: ``(M, H, D)`` samples of the weak policy, None if none were drawn.
         choice: decision of the decoder, with its criteria.
         encode_ns, sample_ns, choose_ns: time spent on each part.
+        screened: number of samples that were screened out.
     """
 
     stamp_ns: int
@@ -49,6 +52,7 @@ class DecisionRecord:
     encode_ns: int
     sample_ns: int
     choose_ns: int
+    screened: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +99,8 @@ class DecisionMaker:
         seed: seed of the sampling noise. Several numbers are one seed.
         weak: False: do not use the weak policy.
         clock: steady time in ns. It only measures the duration of the parts.
+        screen: says which of the samples ``(N, H, D)`` may be chosen, ``(N,)``. If none may, all are candidates: the
+            safety node judges. None: all may.
 
     Attributes:
         limit: largest number of samples to draw of each policy, whatever the decoder asks for. None: no limit.
@@ -113,10 +119,11 @@ class DecisionMaker:
         seed: int | tuple[int, ...] = 0,
         weak: bool = True,
         clock: Callable[[], int] = time.monotonic_ns,
+        screen: Screening | None = None,
     ) -> None:
         check_decoder(decoder, policy)
         self._policy, self._decoder, self._task, self._clock = policy, decoder, task, clock
-        self._weak = weak and policy.has_weak
+        self._weak, self._screen = weak and policy.has_weak, screen
         self._sequence = 0
         self.limit: int | None = None
         self.delay: int | None = None
@@ -184,13 +191,18 @@ class DecisionMaker:
             strong, weak: ``(N, H, D)`` and ``(M, H, D)`` or None, task units.
             sample_ns: duration of the sampling, for the record.
         """
-        begin = self._clock()
+        begin, drawn = self._clock(), len(strong)
+        if self._screen is not None:
+            passed = self._screen(strong)
+            strong = strong[passed] if passed.any() else strong
+            weak = None if weak is None else weak[: len(strong)]  # as many as decoders expect
         choice = self._decoder.choose(draft.request, strong, weak)
         choose_ns = self._clock() - begin
         stamp_ns = draft.request.stamp_ns
         chunk = publishable(choice.actions, stamp_ns, self._task, self._sequence)
         self._sequence += 1
-        return DecisionRecord(stamp_ns, chunk, strong, weak, choice, draft.encode_ns, sample_ns, choose_ns)
+        times = draft.encode_ns, sample_ns, choose_ns
+        return DecisionRecord(stamp_ns, chunk, strong, weak, choice, *times, screened=drawn - len(strong))
 
 
 def check_decoder(decoder: Decoder, policy: Policy) -> None:

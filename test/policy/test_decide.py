@@ -129,6 +129,23 @@ def test_a_measured_delay_reaches_the_decoder_and_leaves_a_step_to_decide(policy
         assert same[:rows].all() and not same[rows:].any()
 
 
+def test_screened_samples_are_not_candidates_unless_nothing_is_left(policy, task, observe):
+    seen, passes = [], np.array([True, False, True, True, False, True, True, True])
+
+    def screen(strong):
+        seen.append(strong)
+        return passes
+
+    maker = DecisionMaker(policy, build_decoder("bid", DecoderConfig(samples=8)), task, screen=screen)
+    record = maker.decide(observe(START))
+    np.testing.assert_array_equal(record.strong, seen[0][passes])
+    assert record.screened == 2 and len(record.weak) == 6 and record.choice.selection.total.shape == (6,)
+    np.testing.assert_array_equal(record.choice.actions, record.strong[record.choice.index])
+    passes[:] = False
+    record = maker.decide(observe(START + STEP))
+    assert record.screened == 0 and len(record.strong) == 8
+
+
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_a_limit_draws_fewer_samples_and_decides_among_them(policy, task, observe, limit):
     maker = build(policy, task)

@@ -1,0 +1,37 @@
+"""Screens samples of a policy: those whose motion the safety node would refuse are not worth choosing."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.task import Task
+
+
+class Screen:
+    """Tells which samples keep the task's workspace, speed, acceleration and jerk. The safety node still judges.
+
+    A refused chunk stops the arm. A policy that samples many chunks nearly always has others. Of a chunk all rows from
+    the current step on count, as in :class:`bid_ros.safety.envelope.Envelope`. Rotation and gripper do not.
+
+    Args:
+        task: its limits, and the columns of its position.
+    """
+
+    def __init__(self, task: Task) -> None:
+        limits = task.limits
+        self._columns, self._first = task.columns("position"), task.observation_steps - 1
+        self._step_s = task.dt_ns / NANOSECONDS
+        self._low, self._high = np.array(limits.workspace_min), np.array(limits.workspace_max)
+        self._most = limits.max_speed, limits.max_acceleration, limits.max_jerk
+
+    def passes(self, samples: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Return for each of the samples ``(N, H, D)`` whether it keeps the limits, ``(N,)``."""
+        if self._columns is None:
+            return np.ones(len(samples), dtype=bool)
+        difference = np.asarray(samples[:, self._first :, self._columns], dtype=np.float64)
+        inside: NDArray[np.bool_] = ((self._low <= difference) & (difference <= self._high)).all(axis=(1, 2))
+        for most in self._most:
+            difference = np.diff(difference, axis=1) / self._step_s
+            squares = np.einsum("nij,nij->ni", difference, difference)
+            inside = np.logical_and(inside, (squares <= most**2).all(axis=1))
+        return inside
