@@ -29,9 +29,9 @@ class Screen:
         if self._columns is None:
             return np.ones(len(samples), dtype=bool)
         difference = np.asarray(samples[:, self._first :, self._columns], dtype=np.float64)
-        inside: NDArray[np.bool_] = ((self._low <= difference) & (difference <= self._high)).all(axis=(1, 2))
+        kept = [((self._low <= difference) & (difference <= self._high)).all(axis=(1, 2))]
         for most in self._most:
             difference = np.diff(difference, axis=1) / self._step_s
-            squares = np.einsum("nij,nij->ni", difference, difference)
-            inside = np.logical_and(inside, (squares <= most**2).all(axis=1))
-        return inside
+            kept.append((np.einsum("nij,nij->ni", difference, difference) <= most**2).all(axis=1))
+        passed: NDArray[np.bool_] = np.all(kept, axis=0)
+        return passed
