@@ -31,7 +31,9 @@ def set_time(message: Time, stamp_ns: int) -> None:
 
 def time_message(stamp_ns: int) -> Time:
     """Return the time message of ``stamp_ns``."""
-    return Time(sec=stamp_ns // NANOSECONDS, nanosec=stamp_ns % NANOSECONDS)
+    message = Time()
+    set_time(message, stamp_ns)
+    return message
 
 
 def header(stamp_ns: int, frame_id: str = "") -> Header:

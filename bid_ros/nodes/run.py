@@ -6,9 +6,10 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import rclpy
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from bid_ros.core.errors import BidError
@@ -16,14 +17,11 @@ from bid_ros.nodes.executor import LeanExecutor
 from bid_ros.system.ending import Ending
 from bid_ros.system.priority import raise_priority
 
-if TYPE_CHECKING:
-    from bid_ros.nodes.base import BidNode
-
 LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
 
 
-def run_node(factory: Callable[..., "BidNode"]) -> NoReturn:
-    """Run one node and end the process: status 0, the node's own, 2 for bad input, or 1 for a defect."""
+def run_node(factory: Callable[..., Node]) -> NoReturn:
+    """Run one BidNode and end the process: status 0, the node's own, 2 for bad input, or 1 for a defect."""
     ending = Ending()
     status = 1
     try:
@@ -38,7 +36,7 @@ def run_node(factory: Callable[..., "BidNode"]) -> NoReturn:
     ending.finish(status)
 
 
-def _run(factory: Callable[..., "BidNode"], ending: Ending) -> int:
+def _run(factory: Callable[..., Node], ending: Ending) -> int:
     raise_priority(0)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = LeanExecutor()
@@ -70,7 +68,7 @@ def _spend_now_what_would_interrupt() -> None:
     gc.freeze()
 
 
-def _spin(executor: LeanExecutor, node: "BidNode") -> None:
+def _spin(executor: LeanExecutor, node: Node) -> None:
     while not node.ended:
         executor.spin_once()
     until = time.monotonic() + LINGER_S

@@ -7,7 +7,7 @@ import re
 from bid_ros.core import topics
 from bid_ros.core.task import load_task
 
-OFFERED = re.compile(r"self\.advertise\((?:topics\.)?(\w+)(\(\w+\))?(?:, (?:topics\.)?(\w+))?")
+OFFERED = re.compile(r"\b(?:self|node)\.advertise\((?:topics\.)?(\w+)(\(\w+\))?(?:, (?:topics\.)?(\w+))?")
 
 
 def offered(root) -> list[tuple[str, topics.Topic]]:

@@ -65,9 +65,8 @@ def guided(
         output, pull_back = denoiser.linearise(feeds, "sample")
         predicted = step.from_sample * sample + step.from_output * output
         clean = predicted.clip(-sampler.limit, sampler.limit)
-        pull = (
-            row_weights * (goal - clean) * (predicted == clean)
-        )  # where the clean chunk is clipped it does not change
+        # Where the clean chunk is clipped, it does not change with the sample.
+        pull = row_weights * (goal - clean) * (predicted == clean)
         gradient = step.from_sample * pull + step.from_output * pull_back(pull)
         return np.asarray(output + scale / step.from_output * gradient, dtype=np.float32)
 
