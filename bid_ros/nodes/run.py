@@ -56,7 +56,8 @@ def _run(factory: Callable[..., Node], ending: Ending) -> int:
     executor.shutdown()  # it holds what the node destroys
     node.destroy_node()
     rclpy.try_shutdown()
-    return node.exit_status
+    status: int = node.exit_status
+    return status
 
 
 def _spend_now_what_would_interrupt() -> None:
