@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bid_ros.bench.timing import random_observations
+from bid_ros.bench.timing import stream_of_noise
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import Task, load_task
@@ -85,7 +85,7 @@ def main() -> None:
     task = load_task(task_path(options.task))
     contenders, rng = [contender(words, task) for words in options.bundles], np.random.default_rng(0)
     memory = [0.0]
-    for index, observation in enumerate(islice(random_observations(task, rng), WARM_UP + options.rounds)):
+    for index, observation in enumerate(islice(stream_of_noise(task, rng), WARM_UP + options.rounds)):
         if index == WARM_UP + options.rounds // 10:
             memory = [resident_mb()]
         for place in rng.permutation(len(contenders)):  # whoever is first finds cold caches

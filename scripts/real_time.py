@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.bench.timing import random_observations
+from bid_ros.bench.timing import stream_of_noise
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import load_policy
@@ -78,7 +78,7 @@ def decide(system_name: str, folder: str, setting: str, decisions: int) -> list[
     policy = load_policy(bundle, task, "auto", 1)
     policy.warm_up(16)
     maker = DecisionMaker(policy, bundle_decoder("bid", bundle, task, 16, 1), task)
-    observations = list(islice(random_observations(task, np.random.default_rng(0)), FIRST + decisions))
+    observations = list(islice(stream_of_noise(task, np.random.default_rng(0)), FIRST + decisions))
     SETTINGS[setting]()
     ended, due = [], time.monotonic()
     for observation in observations:

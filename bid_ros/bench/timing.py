@@ -35,7 +35,7 @@ class StageTime:
     ratio: Interval
 
 
-def random_observations(task: Task, rng: np.random.Generator) -> Iterator[Observation]:
+def stream_of_noise(task: Task, rng: np.random.Generator) -> Iterator[Observation]:
     """Yield observations of noise, one period apart: durations do not depend on what is seen.
 
     As in a run, all but the newest frames and values are those of the observation before.
@@ -73,7 +73,7 @@ def alternate(
     """
     rng, names = np.random.default_rng(seed), list(procedures)
     found: dict[str, list[tuple[int, ...]]] = {name: [] for name in names}
-    for observation in islice(random_observations(task, rng), warm_up + rounds):
+    for observation in islice(stream_of_noise(task, rng), warm_up + rounds):
         for place in rng.permutation(len(names)):  # whoever is first finds cold caches
             begin = time.perf_counter_ns()
             parts = procedures[names[place]](observation)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
+from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.learning.config import NetworkConfig
 
@@ -65,10 +66,15 @@ class ObservationEncoder(nn.Module):  # type: ignore[misc]
 
     Attributes:
         condition: C.
+
+    Raises:
+        BidError: a vector beside cameras is named ``points``. The graph uses this name.
     """
 
     def __init__(self, task: Task, config: NetworkConfig) -> None:
         super().__init__()
+        if task.cameras and any(item.name == "points" for item in task.vectors):
+            raise BidError("task has a feature 'points' beside cameras; valid is any other name")
         self.steps = task.observation_steps
         self.cameras = [item.name for item in task.cameras]
         self.vectors = [item.name for item in task.vectors]

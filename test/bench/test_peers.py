@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from bid_ros.bench.peers.choice import choose  # noqa: E402
 from bid_ros.bench.peers.eager import EagerMaker  # noqa: E402
 from bid_ros.bench.peers.schedulers import Ddim, Ddpm  # noqa: E402
-from bid_ros.bench.timing import STAGES, alternate, median_ratio, random_observations, summarise  # noqa: E402
+from bid_ros.bench.timing import STAGES, alternate, median_ratio, stream_of_noise, summarise  # noqa: E402
 from bid_ros.cli import main  # noqa: E402
 from bid_ros.core.paths import share  # noqa: E402
 from bid_ros.core.task import load_task  # noqa: E402
@@ -104,7 +104,7 @@ def test_the_eager_networks_are_those_of_the_bundle(task, bundle):
     object.__setattr__(bundle, "action_reference", "base")
     policies = list(bundle_networks(bundle, task).values())
     maker = EagerMaker(policies, bundle, task, "ddim", 4, 3)
-    observation = next(random_observations(task, np.random.default_rng(0)))
+    observation = next(stream_of_noise(task, np.random.default_rng(0)))
     ours = DiffusionPolicy(bundle, task, "onnx")
     strong, weak = ours.sample(ours.encode(observation), 3, 3, np.random.default_rng(5))
     noises = iter(np.random.default_rng(5).standard_normal((2, 3, task.horizon, task.action_dim), dtype=np.float32))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -42,6 +44,13 @@ def test_denoiser_listens_to_step_and_condition() -> None:
 def test_a_horizon_that_cannot_be_halved_is_refused() -> None:
     with pytest.raises(BidError, match="horizon is 9; valid for 2 widths is a multiple of 2"):
         Denoiser(9, 4, SMALL)
+
+
+def test_a_feature_whose_name_the_graph_uses_is_refused(make_task) -> None:
+    task = make_task()
+    features = [replace(item, name="points") if item.kind == "position" else item for item in task.observation]
+    with pytest.raises(BidError, match="feature 'points' beside cameras; valid is any other name"):
+        PolicyNetworks(replace(task, observation=tuple(features)), SMALL)
 
 
 def test_the_goal_head_exists_only_where_there_is_a_goal(make_task) -> None:

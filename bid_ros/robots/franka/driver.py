@@ -4,8 +4,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
 
 import franky
 import numpy as np
@@ -15,23 +13,13 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
-from bid_ros.robots.franka.link import FRANKY_ERRORS, impedance_tracker, open_robot, sentence, stop_motion
+from bid_ros.robots.franka.link import FRANKY_ERRORS, open_robot, sentence
+from bid_ros.robots.franka.motion import impedance_tracker, recovered, settle, stop_motion
+from bid_ros.robots.franka.reading import Reading, read
 from bid_ros.robots.gripper import GripperThread, request_width
 
 POLL_S = 0.004
-ARRIVED_RAD = 0.01
-SETTLE_S = 1.0
 JOINTS = 7
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """A robot state, when it came (wall and steady ns) and the robot's own time of it (ms)."""
-
-    state: franky.RobotState
-    stamp_ns: int
-    steady_ns: int
-    robot_ms: int
 
 
 class FrankaArm:
@@ -50,7 +38,7 @@ class FrankaArm:
         self._robot: franky.Robot | None = None
         self._gripper: GripperThread | None = None
         self._tracker: franky.CartesianImpedanceTracker | None = None
-        self._reading: _Reading | None = None
+        self._reading: Reading | None = None
         self._fault = ""
         self._moving = False
         self._interrupted = False
@@ -79,7 +67,7 @@ class FrankaArm:
                 return
             robot = open_robot(self._config)
             try:
-                self._reading = _read(robot)
+                self._reading = read(robot)
                 if self._config.gripper:
                     self._gripper = self._connect_gripper()
             except FRANKY_ERRORS as error:
@@ -173,7 +161,7 @@ class FrankaArm:
         """
         with self._lifecycle:
             self.stop()
-            if self._robot is not None and self._recovered(self._robot):
+            if self._robot is not None and recovered(self._robot):
                 self._fault = ""
                 return
             self._disconnect()
@@ -182,7 +170,7 @@ class FrankaArm:
             except ArmError as error:
                 self._fault = str(error)
                 raise
-            if self._robot is None or not self._recovered(self._robot):
+            if self._robot is None or not recovered(self._robot):
                 self._fault = f"robot at {self._config.address} cannot recover: check the errors that Desk shows"
                 raise ArmError(self._fault)
 
@@ -216,7 +204,7 @@ class FrankaArm:
                 self._moving = False
             if self._interrupted:
                 raise ArmError(f"robot at {self._config.address} did not reach the goal: it was stopped")
-            self._settle(robot, target)
+            settle(robot, target, self._config.address)
 
     def close(self) -> None:
         """Stop, end the threads and disconnect. May be called twice."""
@@ -241,16 +229,6 @@ class FrankaArm:
             raise ArmError(f"{self._fault}; recover first")
         return self._robot
 
-    def _settle(self, robot: franky.Robot, target: Array) -> None:
-        """Wait until the joints have followed the end of the motion; raise ArmError if they stay away from it."""
-        end = time.monotonic() + SETTLE_S
-        while (missed := float(np.abs(np.asarray(robot.state.q) - target).max())) > ARRIVED_RAD:
-            if time.monotonic() > end:
-                raise ArmError(
-                    f"robot at {self._config.address} ended {missed:.2f} rad from the goal: look at what holds it"
-                )
-            time.sleep(POLL_S)
-
     def _connect_gripper(self) -> GripperThread:
         hand = FrankaHand(self._config)
         thread = GripperThread(
@@ -268,18 +246,6 @@ class FrankaArm:
         except FRANKY_ERRORS as error:
             self._fail(sentence(self._config.address, error))
 
-    def _recovered(self, robot: franky.Robot) -> bool:
-        """Whether the robot is free of errors after its own recovery; an error of a past motion is dropped."""
-        try:
-            with suppress(franky.ControlException):
-                if robot.is_in_control:
-                    robot.move(stop_motion(), asynchronous=True)
-                    robot.join_motion(2.0)
-                robot.poll_motion()
-            return bool(robot.recover_from_errors())
-        except FRANKY_ERRORS:
-            return False
-
     def _fail(self, reason: str) -> None:
         if not self._fault:
             self._fault = reason
@@ -288,7 +254,7 @@ class FrankaArm:
         while not self._end.is_set():
             time.sleep(POLL_S)  # cheaper than to wait for the event, 250 times a second
             try:
-                reading = _read(robot)
+                reading = read(robot)
             except FRANKY_ERRORS as error:
                 self._lost(sentence(self._config.address, error))
                 continue
@@ -319,8 +285,3 @@ class FrankaArm:
         with self._watch:
             self._tracker = None
             self._fail(reason)
-
-
-def _read(robot: franky.Robot) -> _Reading:
-    state = robot.state
-    return _Reading(state, time.time_ns(), time.monotonic_ns(), int(state.time.to_msec()))
