@@ -47,6 +47,12 @@ def add_parser(verbs: Any) -> None:
     train.add_argument(
         "--state-noise", type=float, default=0.0, help="training offset on vectors, as a share of half their range"
     )
+    train.add_argument(
+        "--history-dropout",
+        type=float,
+        default=0.0,
+        help="share of samples that see the newest observation at all steps, so that a policy at rest does not rest on",
+    )
     train.add_argument("--action-reference", default="tool", help="where positions count from: tool or base")
     train.add_argument(
         "--prediction",
@@ -149,7 +155,7 @@ def run_train(options: argparse.Namespace) -> int:
         **{name: getattr(options, name) for name in TRAIN_OPTIONS},
         weak_steps=options.weak_steps or max(1, options.steps // 10),
         network=NetworkConfig(widths=tuple(options.widths), condition=options.condition),
-        augment=AugmentConfig(state=options.state_noise),
+        augment=AugmentConfig(state=options.state_noise, history=options.history_dropout),
         diffusion=DiffusionConfig(prediction=options.prediction),
     )
     dataset = Dataset.load(options.dataset)

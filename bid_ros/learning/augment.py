@@ -32,6 +32,19 @@ def shift_images(images: Image, most: int, rng: np.random.Generator) -> Image:
     return shifted
 
 
+def forget_history(rows: NDArray[np.int64], share: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Let a share of the samples see their newest row at every step.
+
+    Args:
+        rows: of the data set, seen by each sample at each observation step, ``(B, To)``.
+        share: probability of each sample. 0 returns ``rows``.
+        rng: draws which.
+    """
+    if share == 0:
+        return rows
+    return np.where(rng.random((len(rows), 1)) < share, rows[:, -1:], rows)
+
+
 def offset_vectors(values: NDArray[np.float32], deviation: float, rng: np.random.Generator) -> NDArray[np.float32]:
     """Add an offset to normalised vectors ``(B, To, S)``: one per sample, and a fifth of it per step.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
-from bid_ros.learning.augment import jitter, offset_vectors, shift_images
+from bid_ros.learning.augment import forget_history, jitter, offset_vectors, shift_images
 from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.goal import goal_columns, row_goals
 from bid_ros.learning.ranges import NARROWEST, action_normaliser, normaliser, observation_normalisers
@@ -103,6 +103,8 @@ class TrainingData:
         """Return the samples of ``windows`` ``(B,)``, images augmented if ``augment`` says how, as ``seed`` decides."""
         rows = self._rows[windows]
         seen = rows[:, : self._steps]
+        if augment is not None:
+            seen = forget_history(seen, augment.history, np.random.default_rng([seed, 1]))
         images, vectors = {}, {}
         for index, (name, values) in enumerate(self._images.items()):
             images[name] = _images(values[seen], device, augment, seed + index)

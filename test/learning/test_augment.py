@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from bid_ros.learning import AugmentConfig
-from bid_ros.learning.augment import jitter, offset_vectors, shift_images
+from bid_ros.learning.augment import forget_history, jitter, offset_vectors, shift_images
 
 
 def test_shift_moves_whole_samples_and_repeats_edges() -> None:
@@ -52,3 +52,12 @@ def test_vectors_are_offset_alike_at_all_steps_of_a_sample():
     assert moved.std() == pytest.approx(0.1, rel=0.1)
     assert (moved[:, 1] - moved[:, 0]).std() == pytest.approx(0.1 * 0.2 * 2**0.5, rel=0.1)
     assert offset_vectors(values, 0.0, np.random.default_rng(0)) is values
+
+
+def test_some_samples_see_their_newest_row_at_every_step():
+    rows = np.arange(3000).reshape(1000, 3)
+    seen = forget_history(rows, 0.3, np.random.default_rng(0))
+    forgot = (seen == rows[:, -1:]).all(axis=1)
+    assert forgot.mean() == pytest.approx(0.3, abs=0.05)
+    np.testing.assert_array_equal(seen[~forgot], rows[~forgot])
+    assert forget_history(rows, 0.0, np.random.default_rng(0)) is rows

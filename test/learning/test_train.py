@@ -194,3 +194,17 @@ def test_batches_hold_what_the_rows_say(task, dataset) -> None:
     assert data.goal is not None
     goal = data.goal.denormalise(batch.goals[1].numpy())
     np.testing.assert_allclose(goal, dataset.actions[12 + 9, :3], atol=1e-6)
+
+
+def test_history_is_dropped_only_while_training_and_from_all_features_alike(task, dataset) -> None:
+    data, windows = TrainingData(dataset, task), np.arange(13, 23)
+    augment = AugmentConfig(brightness=0, contrast=0, noise=0, history=0.5)
+    plain, dropped = (data.batch(windows, torch.device("cpu"), how, seed=3) for how in (None, augment))
+    forgot = (dropped.images["front"][:, 0] == dropped.images["front"][:, 1]).flatten(1).all(dim=1)
+    assert 0 < forgot.sum() < len(windows)
+    for name in ("images", "vectors"):
+        for feature, values in getattr(dropped, name).items():
+            expected = getattr(plain, name)[feature].clone()
+            expected[forgot, 0] = expected[forgot, 1]
+            torch.testing.assert_close(values, expected, atol=1e-6, rtol=0)
+    torch.testing.assert_close(dropped.actions, plain.actions)
