@@ -21,7 +21,6 @@ from tf2_msgs.msg import TFMessage
 from bid_msgs.msg import Heartbeat, TwinScene
 from bid_ros.cameras.image import decode_image, encode_image, resize_crop
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.nodes import camera_node
 from bid_ros.nodes.camera_node import CameraNode
 from bid_ros.nodes.convert import time_message
 from bid_ros.robots.franka.model import scene_model
@@ -254,7 +253,7 @@ def test_a_render_thread_that_fails_ends_the_node_with_status_1(root, tmp_path, 
     raised = []
     monkeypatch.setattr(SceneRenderer, "render", render)
     # This process is that of all tests, which keeps its priority.
-    monkeypatch.setattr(camera_node, "raise_priority", lambda *_: None)
+    monkeypatch.setattr("bid_ros.nodes.camera_node.raise_priority", lambda *_: None)
     monkeypatch.setattr(threading, "excepthook", lambda hook: raised.append(hook.exc_value))
     node = twin_cameras(root, tmp_path)
     try:

@@ -15,10 +15,9 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
 from bid_ros.robots.franka.link import FRANKY_ERRORS, open_robot, sentence
 from bid_ros.robots.franka.motion import impedance_tracker, recovered, settle, stop_motion
-from bid_ros.robots.franka.reading import Reading, read
+from bid_ros.robots.franka.reading import POLL_S, Reading, read
 from bid_ros.robots.gripper import GripperThread, request_width
 
-POLL_S = 0.004
 JOINTS = 7
 
 

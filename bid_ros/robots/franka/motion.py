@@ -11,8 +11,8 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Array
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.link import FRANKY_ERRORS
+from bid_ros.robots.franka.reading import POLL_S
 
-POLL_S: Final = 0.004
 ARRIVED_RAD: Final = 0.01
 SETTLE_S: Final = 1.0
 # The stop damps each joint, Nm s/rad, after a ramp in s. From 0.4 m/s it takes half as long as franky's default. At

@@ -2,8 +2,11 @@
 
 import time
 from dataclasses import dataclass
+from typing import Final
 
 import franky
+
+POLL_S: Final = 0.004  # between two readings
 
 
 @dataclass(frozen=True)
