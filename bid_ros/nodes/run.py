@@ -5,22 +5,49 @@ import inspect
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Protocol
 
 import rclpy
-from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from bid_ros.core.errors import BidError
 from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.pulse import Pulse
 from bid_ros.system.ending import Ending
 from bid_ros.system.priority import raise_priority
 
 LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
 
 
-def run_node(factory: Callable[..., Node]) -> NoReturn:
+class Runnable(Protocol):
+    """What this module needs of a BidNode. ``rclpy`` has no types, so its own Node would be checked for nothing."""
+
+    ended: bool
+    exit_status: int
+    outlives: Sequence[str]
+    pulse: Pulse
+
+    def begin(self) -> None:
+        """Open devices and files, and start threads."""
+
+    def end(self, status: int = 0) -> None:
+        """End the node with an exit status."""
+
+    def close(self) -> None:
+        """Release what ``begin`` opened."""
+
+    def create_timer(self, *arguments: Any, **options: Any) -> Any:
+        """Create a timer: period in s, callback."""
+
+    def count_publishers(self, topic_name: str) -> int:
+        """Return how many publishers of a topic there are."""
+
+    def destroy_node(self) -> None:
+        """Release everything of ROS."""
+
+
+def run_node(factory: Callable[..., Runnable]) -> NoReturn:
     """Run one BidNode and end the process: status 0, the node's own, 2 for bad input, or 1 for a defect."""
     ending = Ending()
     status = 1
@@ -36,7 +63,7 @@ def run_node(factory: Callable[..., Node]) -> NoReturn:
     ending.finish(status)
 
 
-def _run(factory: Callable[..., Node], ending: Ending) -> int:
+def _run(factory: Callable[..., Runnable], ending: Ending) -> int:
     raise_priority(0)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = LeanExecutor()
@@ -56,8 +83,7 @@ def _run(factory: Callable[..., Node], ending: Ending) -> int:
     executor.shutdown()  # it holds what the node destroys
     node.destroy_node()
     rclpy.try_shutdown()
-    status: int = node.exit_status
-    return status
+    return node.exit_status
 
 
 def _spend_now_what_would_interrupt() -> None:
@@ -69,7 +95,7 @@ def _spend_now_what_would_interrupt() -> None:
     gc.freeze()
 
 
-def _spin(executor: LeanExecutor, node: Node) -> None:
+def _spin(executor: LeanExecutor, node: Runnable) -> None:
     while not node.ended:
         executor.spin_once()
     until = time.monotonic() + LINGER_S
