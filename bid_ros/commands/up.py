@@ -32,13 +32,17 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the system; return its exit status."""
-    system, arguments = find_system(options.system), run_arguments(options)
+    return play(find_system(options.system), run_arguments(options), options.json)
+
+
+def play(system: System, arguments: RunArguments, as_json: bool) -> int:
+    """Run a system and draw its video; return the exit status of the run. Raises BidError as :func:`start`."""
     status = start(system, arguments)
     out = Path(arguments.out)
     # Whoever has asked for the end does not wait for a video, which `bid video` draws as well.
     if arguments.record and (out / "bag").exists() and status < 128:
         _draw(out, system, twin=not arguments.robot_ip)
-    if options.json and (out / "run.json").exists():
+    if as_json and (out / "run.json").exists():
         print(json.dumps(json.loads((out / "run.json").read_text())))
     return status
 

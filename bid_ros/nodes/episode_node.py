@@ -36,6 +36,7 @@ PARAMETERS = (
     Parameter("action_horizon", 1, "actions executed a decision, for the record", 1, 64),
     Parameter("nodes", [""], "nodes that are heard before the first episode, so that its record is complete"),
     Parameter("ready_timeout_s", 60.0, "time in s for every node to be ready", 1.0, 600.0),
+    Parameter("timeout_s", 0.0, "s after which an episode ends; 0: as the task file says", 0.0, 86_400.0),
     Parameter(
         "record_rest", 0.0, "s to stay in the episode after success (demonstrations: the operator retreats)", 0.0, 10.0
     ),
@@ -140,7 +141,8 @@ class EpisodeNode(SequenceNode):
         self._running = self._log
         self._log.start_episode()
         try:
-            outcome = self._operator.judge(started, self.task.episode_timeout, partial(self._progress, episode))
+            timeout_s = self.value("timeout_s") or self.task.episode_timeout
+            outcome = self._operator.judge(started, timeout_s, partial(self._progress, episode))
             if outcome == "success":
                 rested = time.monotonic() + self.value("record_rest")
                 self.wait(lambda: time.monotonic() >= rested, 2 * self.value("record_rest"), "the rest")

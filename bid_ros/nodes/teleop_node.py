@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
@@ -11,31 +13,45 @@ from numpy.typing import NDArray
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
-from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TELEOP_CHUNK, body_topic
+from bid_ros.core.settings import parse_settings
+from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TELEOP_CHUNK, Topic, body_topic
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.teleop.base import Start
+from bid_ros.teleop.command import AXES, Steering
 from bid_ros.teleop.registry import DEVICES
 
+STEERING = Steering()
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("device", "scripted", "name of the teleoperation device"),
-    Parameter("rate_hz", 20.0, "chunks a second", 5.0, 100.0),
-    Parameter("steps", 10, "actions in a chunk", 2, 100),
+    Parameter("device_settings", "", "settings of the device, in YAML, for example 'path: /dev/input/event5'"),
+    Parameter("rate_hz", 0.0, "chunks a second; 0: as the device needs", 0.0, 100.0),
+    Parameter("steps", 12, "actions in a chunk", 2, 100),
     Parameter("dt_s", 0.05, "time between two actions of a chunk in s", 0.01, 0.5),
+    Parameter("linear_speed", STEERING.linear_speed, "m/s of the tool at full deflection", 0.005, 0.5),
+    Parameter("angular_speed", STEERING.angular_speed, "rad/s of the tool at full deflection", 0.02, 1.5),
+    Parameter("scale", STEERING.scale, "m of the tool for 1 m of a device that is moved in space", 0.05, 3.0),
+    Parameter("frame", STEERING.frame, "whose axes a deflection means: base or tool"),
+    Parameter("locked", list(STEERING.locked), f"axes that do not move, of {', '.join(AXES)}; [''] for none"),
 )
+STEERED = tuple(item.name for item in fields(Steering))
 
 
 class TeleopNode(BidNode):
     """Gives the arm to a device at the start of an episode. Publishes the device's chunks while somebody grants it."""
 
+    changeable = STEERED
+
     def __init__(self) -> None:
         super().__init__("teleop", PARAMETERS)
         self._task = self.load_task()
         found = DEVICES.find(self.value("device"))
-        self._names, self._device = found.bodies(self._task), found.build(self._task)
+        options = found.read(self.value("device_settings"))
+        self._names, self._device = found.bodies(self._task), found.open(self._task, options)
+        self._steer({})
         self._driving = False
         self._bodies: dict[str, NDArray[np.float64]] = {}
         self._tool: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
@@ -44,16 +60,34 @@ class TeleopNode(BidNode):
         for name in self._names:
             self.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
         self.subscribe(EPISODE_EVENT, self._on_event)
+        for topic, kind in found.topics(options).items():
+            self.listen(topic, partial(self._hear, topic), Topic(kind))
         self._grants = subscribe_grants(self)
-        self.create_timer(1.0 / self.value("rate_hz"), self._publish)
+        self.create_timer(1.0 / (self.value("rate_hz") or found.rate_hz), self._publish)
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
-        """Return whether a device drives an episode."""
-        return True, "driving" if self._driving else "waiting for an episode", {"device": self.value("device")}
+        """Return whether a device drives an episode, and whether it is there."""
+        summary = self._device.problem or ("driving" if self._driving else "waiting for an episode")
+        return not self._device.problem, summary, {"device": self.value("device")}
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Take new settings of the steering, from the next chunk on. Raises BidError if one is not valid."""
+        super().change(values)
+        steered = {name: values[name] for name in STEERED if name in values}
+        if steered:
+            self._steer(steered)
 
     def close(self) -> None:
         """Release the device."""
         self._device.close()
+
+    def _steer(self, changed: Mapping[str, Any]) -> None:
+        given = {name: self.value(name) for name in STEERED} | dict(changed)
+        given["locked"] = [axis for axis in given["locked"] if axis]  # ROS has no empty list of texts
+        self._device.steer(parse_settings(Steering, given, "node 'teleop'"))
+
+    def _hear(self, topic: str, message: Any) -> None:
+        self._device.hear(topic, message, self.now_ns())
 
     def _on_status(self, message: ArmStatus) -> None:
         self._tool = pose_arrays(message.tool)
@@ -81,6 +115,8 @@ class TeleopNode(BidNode):
         if not self._driving or not self._grants.live("teleop", time.monotonic_ns()):
             return
         chunk = self._device.chunk_at(self.now_ns(), self.value("steps"), round(self.value("dt_s") * 1e9))
+        if self._device.problem:
+            self.get_logger().error(self._device.problem, throttle_duration_sec=5.0)
         if chunk is not None:
             self._chunks.publish(chunk_to_message(chunk, self._task, self.robot, self.frame_prefix))
 

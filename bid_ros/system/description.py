@@ -96,9 +96,13 @@ def decided(system: System, arguments: RunArguments) -> Run:
     """Return a run whose settings are resolved. Raises BidError as :func:`describe`."""
     acts = arguments.acts or system.settings.acts
     if acts != POLICY:
-        DEVICES.find(acts).check(system.task, arguments.styles, twin=not arguments.robot_ip)
+        device = DEVICES.find(acts)
+        device.check(system.task, arguments.styles, twin=not arguments.robot_ip)
+        device.read(arguments.device_settings)
     elif arguments.styles:
         raise BidError(f"styles are {', '.join(arguments.styles)}, but {acts} acts; valid with acts: scripted")
+    elif arguments.device_settings:
+        raise BidError(f"device_settings are '{arguments.device_settings}', but {acts} acts; valid with a device")
     given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
     given = {name: value for name, value in given.items() if value not in (None, "")}
     bundle = str(system.bundle(arguments.bundle)) if acts == POLICY else ""
@@ -125,7 +129,8 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "required": [acting, "safety"],
         "company_wait_s": COMPANY_S,
     }
-    acts = {**vars(run.policy), "seed": arguments.seed} if run.acts == POLICY else {"device": run.acts}
+    device = {"device": run.acts, "device_settings": arguments.device_settings}
+    acts = {**vars(run.policy), "seed": arguments.seed} if run.acts == POLICY else device
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
@@ -151,6 +156,7 @@ def _episode(run: Run) -> dict[str, Any]:
         "acting": run.acting,
         "out": str(Path(arguments.out).resolve()),
         "record_rest": 0.0 if policy else 1.0,
+        "timeout_s": float(arguments.timeout or run.system.task.episode_timeout),
     }
 
 

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+import yaml
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import Array
+from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
+from bid_ros.teleop.command import Steering
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,13 @@ class Start:
 
 
 class TeleopDevice(Protocol):
-    """A device. One thread uses it. A class that names this one as its base need not say that it releases nothing."""
+    """A device. One thread uses it. A class that names this one as its base may leave out what it does not need.
+
+    Attributes:
+        problem: why nobody can drive now, one sentence; empty if somebody can.
+    """
+
+    problem: str = ""
 
     def begin(self, start: Start) -> None:
         """Take the arm at the start of an episode; raises BidError if the device cannot drive it."""
@@ -41,6 +51,12 @@ class TeleopDevice(Protocol):
 
     def end(self) -> None:
         """Let go of the arm: the episode is over."""
+
+    def steer(self, steering: Steering) -> None:
+        """Take the settings of a person's steering, at the beginning and whenever they change."""
+
+    def hear(self, topic: str, message: Any, now_ns: int) -> None:
+        """Take a message of a topic that the device's descriptor names, as it arrives."""
 
     def close(self) -> None:
         """Release the device."""
@@ -52,15 +68,41 @@ class DeviceDescriptor:
 
     Attributes:
         name: for example ``scripted``.
-        build: from a task to the device, open; raises BidError if it cannot be opened.
+        build: from a task, and the settings if there are any, to the device, open; raises BidError if it cannot be
+            opened.
         bodies: from a task to the names of what the device must be told the position of; only a twin can.
         styles: from a task to the labels that episodes may have; none: any.
+        settings: class marked with :func:`bid_ros.core.settings.settings`; None: the device has no settings.
+        topics: from the settings to what the device listens to: type name by topic.
+        rate_hz: chunks a second.
+        help: what a person must know to drive, in a few lines.
     """
 
     name: str
-    build: Callable[[Task], TeleopDevice]
+    build: Callable[..., TeleopDevice]
     bodies: Callable[[Task], tuple[str, ...]] = lambda task: ()
     styles: Callable[[Task], tuple[str, ...]] = lambda task: ()
+    settings: type[Any] | None = None
+    topics: Callable[[Any], Mapping[str, str]] = lambda settings: {}
+    rate_hz: float = 20.0
+    help: str = ""
+
+    def read(self, text: str) -> Any:
+        """Return the settings in a YAML text, such as ``terminal: /dev/pts/3``; None if the device has none.
+
+        Raises:
+            BidError: a setting is unknown or not valid.
+        """
+        content = yaml.safe_load(text) if text else None
+        if self.settings is None:
+            if content:
+                raise BidError(f"device '{self.name}' has no settings; leave out: {text}")
+            return None
+        return parse_settings(self.settings, content or {}, f"settings of device '{self.name}'")
+
+    def open(self, task: Task, settings: Any) -> TeleopDevice:
+        """Return the device, open. Raises BidError if it cannot be opened."""
+        return self.build(task) if self.settings is None else self.build(task, settings)
 
     def check(self, task: Task, styles: Sequence[str], twin: bool) -> None:
         """Raise BidError unless the device can drive this task's arm, in these styles, in the twin or on the robot."""

@@ -170,9 +170,12 @@ def test_a_system_without_a_policy_says_how_to_get_one(tmp_path, name):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"acts": "mindreader"}, "teleoperation device 'mindreader' does not exist; valid are exercise, scripted"),
+        ({"acts": "mindreader"}, "teleoperation device 'mindreader' does not exist; valid are exercise, gamepad"),
         ({"acts": "scripted", "styles": ("wild",)}, "style is 'wild'; valid for .* are clean, diverse"),
         ({"acts": "scripted", "robot_ip": "172.16.0.2"}, "device 'scripted' works in the twin only"),
+        ({"device_settings": "deadzone: 0.1"}, "device_settings are .* but policy acts"),
+        ({"acts": "joy", "device_settings": "speed: 1"}, "settings of device 'joy': unknown field 'speed'"),
+        ({"acts": "scripted", "device_settings": "speed: 1"}, "device 'scripted' has no settings"),
         ({"styles": ("clean",)}, "styles are clean, but policy acts"),
     ],
 )

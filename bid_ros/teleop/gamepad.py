@@ -1,0 +1,119 @@
+"""Teleoperation by a gamepad of this computer, read through evdev."""
+
+import errno
+from collections.abc import Iterable
+from typing import Any, Final
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.extras import extra
+from bid_ros.core.settings import settings
+from bid_ros.core.task import Task
+from bid_ros.teleop.base import DeviceDescriptor
+from bid_ros.teleop.command import Command
+from bid_ros.teleop.pad import HELP, Pad, PadSettings
+from bid_ros.teleop.person import Controller, PersonDevice
+
+# Codes of Linux (input-event-codes.h) and what they are on a gamepad (the kernel's gamepad API).
+STICKS: Final = {0x00: "left_x", 0x01: "left_y", 0x03: "right_x", 0x04: "right_y", 0x10: "hat_x", 0x11: "hat_y"}
+BUTTONS: Final = {0x130: "south", 0x131: "east", 0x136: "left_bumper", 0x137: "right_bumper"}
+KEY_EVENT, AXIS_EVENT, SYNC_EVENT, DROPPED = 0x01, 0x03, 0x00, 3
+
+
+@settings
+class GamepadSettings(PadSettings):
+    """Settings of a gamepad.
+
+    Attributes:
+        path: its device, such as ``/dev/input/event5``; empty: the first gamepad that is found.
+    """
+
+    path: str = ""
+
+
+class EventPad:
+    """Keeps the state of a gamepad from its events.
+
+    Args:
+        ranges: (smallest, largest) value by code of each axis, as the device says.
+    """
+
+    def __init__(self, ranges: dict[int, tuple[int, int]]) -> None:
+        self._ranges = ranges
+        self.axes = dict.fromkeys(STICKS.values(), 0.0)
+        self.buttons = dict.fromkeys(BUTTONS.values(), False)
+
+    def take(self, kind: int, code: int, value: int) -> None:
+        """Take one event: its type, code and value."""
+        if kind == KEY_EVENT and code in BUTTONS:
+            self.buttons[BUTTONS[code]] = value != 0
+        elif kind == AXIS_EVENT and code in STICKS and code in self._ranges:
+            low, high = self._ranges[code]
+            self.axes[STICKS[code]] = 2.0 * (value - low) / max(high - low, 1) - 1.0
+        elif kind == SYNC_EVENT and code == DROPPED:
+            # What was lost may be the release of the dead man's switch.
+            self.buttons = dict.fromkeys(self.buttons, False)
+
+
+class Gamepad(Controller):
+    """A gamepad of this computer.
+
+    Args:
+        options: which one, and how it feels.
+
+    Raises:
+        BidError: there is none, or it may not be read.
+    """
+
+    def __init__(self, options: GamepadSettings) -> None:
+        with extra("teleop", "a gamepad"):
+            import evdev
+        self._device = _find(evdev, options.path)
+        ranges = {code: (info.min, info.max) for code, info in self._device.capabilities().get(AXIS_EVENT, [])}
+        self._events, self._pad = EventPad(ranges), Pad(options)
+
+    def poll(self, now_ns: int) -> Command:
+        """Read the events since the last call. Raises BidError if the gamepad was unplugged."""
+        for event in self._new():
+            self._events.take(event.type, event.code, event.value)
+        axes = self._events.axes
+        # Up and left are negative on a Linux gamepad.
+        return self._pad.command({name: -value for name, value in axes.items()}, self._events.buttons)
+
+    def close(self) -> None:
+        """Release the device."""
+        self._device.close()
+
+    def _new(self) -> Iterable[Any]:
+        try:
+            return list(self._device.read())
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            why = errno.errorcode.get(error.errno or 0, "error")
+            raise BidError(f"gamepad {self._device.name} at {self._device.path} is gone ({why})") from error
+
+
+def _find(evdev: Any, path: str) -> Any:
+    """Return the device at ``path``, or the first gamepad. Raises BidError."""
+    if path:
+        try:
+            return evdev.InputDevice(path)
+        except OSError as error:
+            raise BidError(f"gamepad {path} cannot be opened: {error.strerror}") from error
+    listed = evdev.list_devices()
+    for name in listed:
+        device = evdev.InputDevice(name)
+        if any(code in BUTTONS for code in device.capabilities().get(KEY_EVENT, [])):
+            return device
+        device.close()
+    raise BidError(
+        f"no gamepad was found among {len(listed)} readable input devices; plug one in, "
+        "or let this user read it: add them to the group 'input'"
+    )
+
+
+def _build(task: Task, options: GamepadSettings) -> PersonDevice:
+    return PersonDevice(task, lambda: Gamepad(options))
+
+
+DEVICE = DeviceDescriptor("gamepad", _build, settings=GamepadSettings, rate_hz=40.0, help=HELP)

@@ -1,0 +1,100 @@
+"""Teleoperation by the keys of a terminal: a key moves the tool while it is held, or a moment if it is tapped."""
+
+from typing import Annotated, Final
+
+import numpy as np
+from pydantic import Field
+
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import BidError
+from bid_ros.core.settings import settings
+from bid_ros.core.task import Task
+from bid_ros.teleop.base import DeviceDescriptor
+from bid_ros.teleop.command import AXES, Command
+from bid_ros.teleop.person import Controller, PersonDevice
+from bid_ros.teleop.terminal import Terminal
+
+KEYS: Final = {
+    key: (axis, sign)
+    for axis, towards, back in (
+        ("x", ("w", "up"), ("s", "down")),
+        ("y", ("a", "left"), ("d", "right")),
+        ("z", ("r",), ("f",)),
+        ("yaw", ("q",), ("e",)),
+        ("roll", ("u",), ("o",)),
+        ("pitch", ("i",), ("k",)),
+    )
+    for keys, sign in ((towards, 1), (back, -1))
+    for key in keys
+}
+GRIPPER, SLOWER, FASTER = " ", "-", "+"
+FACTOR: Final = 1.5
+SLOWEST: Final = 0.05
+HELP: Final = """\
+  w s / up down     x: away from the base, towards it     a d / left right  y: left, right
+  r f               z: up, down                           q e               turn about z
+  space             gripper: close, open                  - +               slower, faster
+  u o  i k          tilt (axes roll and pitch are locked unless `locked` says otherwise)
+A key moves the tool while it is held. Let go, and the tool stops."""
+
+
+@settings
+class KeyboardSettings:
+    """Settings of the keyboard.
+
+    Attributes:
+        terminal: device of the terminal whose keys are read. ``bid teleop`` names its own.
+        linger_s: s for which one press moves the tool. It must be longer than the terminal's time between two repeats.
+    """
+
+    terminal: str = ""
+    linger_s: Annotated[float, Field(ge=0.05, le=0.5)] = 0.15
+
+
+class Keyboard(Controller):
+    """A keyboard. A terminal tells of presses and repeats, never of a release: so a press lasts ``linger_s``.
+
+    That is the dead man's switch too. Nothing moves unless keys keep coming.
+
+    Args:
+        options: terminal and times.
+
+    Raises:
+        BidError: there is no such terminal.
+    """
+
+    def __init__(self, options: KeyboardSettings) -> None:
+        if not options.terminal:
+            raise BidError("the keyboard has no terminal; valid is what `tty` prints, and `bid teleop` names its own")
+        self._terminal = Terminal(options.terminal)
+        self._linger_ns = round(options.linger_s * NANOSECONDS)
+        self._until_ns = dict.fromkeys(AXES, 0)
+        self._sign = dict.fromkeys(AXES, 0)
+        self._speed = 1.0
+
+    def poll(self, now_ns: int) -> Command:
+        """Read what was typed. Raises BidError if the terminal is gone."""
+        toggle = False
+        for key in self._terminal.typed():
+            if key.lower() in KEYS:
+                axis, sign = KEYS[key.lower()]
+                self._until_ns[axis], self._sign[axis] = now_ns + self._linger_ns, sign
+            elif key == GRIPPER:
+                toggle = not toggle
+            elif key in (SLOWER, FASTER, "="):
+                factor = 1 / FACTOR if key == SLOWER else FACTOR
+                self._speed = min(1.0, max(SLOWEST, self._speed * factor))
+        pressed = [now_ns < self._until_ns[axis] for axis in AXES]
+        twist = self._speed * np.array([self._sign[axis] * held for axis, held in zip(AXES, pressed, strict=True)])
+        return Command(any(pressed), twist, toggle=toggle)
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self._terminal.close()
+
+
+def _build(task: Task, options: KeyboardSettings) -> PersonDevice:
+    return PersonDevice(task, lambda: Keyboard(options))
+
+
+DEVICE = DeviceDescriptor("keyboard", _build, settings=KeyboardSettings, rate_hz=40.0, help=HELP)

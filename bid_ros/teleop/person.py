@@ -1,0 +1,101 @@
+"""A person at the controls: joins a controller, the steering and the drive into a teleoperation device."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Final
+
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
+from bid_ros.tasks.registry import setup_of
+from bid_ros.teleop.base import Start, TeleopDevice
+from bid_ros.teleop.command import Command, Steering
+from bid_ros.teleop.drive import Drive
+
+REOPEN_NS: Final = NANOSECONDS  # between two attempts to open a device that is gone
+
+
+class Controller(ABC):
+    """What a person holds: keyboard, gamepad, page."""
+
+    @abstractmethod
+    def poll(self, now_ns: int) -> Command:
+        """Return what is asked for now, without waiting. Raises BidError if the device is gone."""
+
+    def hear(self, topic: str, message: Any, now_ns: int) -> None:
+        """Take a message of a topic that the device listens to."""
+        return
+
+    def close(self) -> None:
+        """Release the device."""
+        return
+
+
+class PersonDevice(TeleopDevice):
+    """Drives the arm as a person asks. A device that is gone stops the arm, and is opened again when it is back.
+
+    Args:
+        task: task of the arm.
+        open_controller: opens the controller; raises BidError if it is not there.
+
+    Attributes:
+        problem: why nobody can drive now, one sentence; empty if somebody can.
+
+    Raises:
+        BidError: the controller cannot be opened.
+    """
+
+    def __init__(self, task: Task, open_controller: Callable[[], Controller]) -> None:
+        self._drive, self._open = Drive(task), open_controller
+        self._controller: Controller | None = open_controller()
+        self._opened_ns = 0
+        self._steering = Steering()
+        held = setup_of(task).held is not None
+        self._start_width = task.limits.gripper_min if held else task.limits.gripper_max
+        self._driving = False
+        self.problem = ""
+
+    def steer(self, steering: Steering) -> None:
+        """Take new settings, from the next chunk on."""
+        self._steering = steering
+
+    def begin(self, start: Start) -> None:
+        """Take the arm where it is."""
+        self._drive.hold(start.tool, start.rotation, self._start_width, start.now_ns)
+        self._driving = True
+
+    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk | None:
+        """Return what the person asks for now. With the dead man's switch open, or without a device, the tool holds."""
+        command = self._command(now_ns)
+        return self._drive.chunk(command, self._steering, now_ns, steps, dt_ns) if self._driving else None
+
+    def hear(self, topic: str, message: Any, now_ns: int) -> None:
+        """Pass a message on to the controller."""
+        if self._controller is not None:
+            self._controller.hear(topic, message, now_ns)
+
+    def end(self) -> None:
+        """Let go of the arm."""
+        self._driving = False
+
+    def close(self) -> None:
+        """Release the controller."""
+        if self._controller is not None:
+            self._controller.close()
+
+    def _command(self, now_ns: int) -> Command:
+        try:
+            if self._controller is None:
+                if now_ns - self._opened_ns < REOPEN_NS:
+                    return Command()
+                self._opened_ns = now_ns
+                self._controller = self._open()
+            command = self._controller.poll(now_ns)
+        except BidError as error:
+            self.problem = str(error)
+            if self._controller is not None:
+                self._controller.close()
+            self._controller, self._opened_ns = None, now_ns
+            return Command()
+        self.problem = ""
+        return command

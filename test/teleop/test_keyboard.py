@@ -1,0 +1,97 @@
+"""Keys of a real pseudo-terminal drive the arm."""
+
+import os
+import pty
+import termios
+
+import numpy as np
+import pytest
+
+from bid_ros.core.errors import BidError
+from bid_ros.teleop.keyboard import DEVICE, Keyboard, KeyboardSettings
+from bid_ros.teleop.terminal import split_keys
+
+SECOND = 1_000_000_000
+
+
+@pytest.fixture
+def keys():
+    """A keyboard, and where to type."""
+    master, slave = pty.openpty()
+    keyboard = Keyboard(KeyboardSettings(terminal=os.ttyname(slave)))
+    yield keyboard, lambda text: os.write(master, text.encode())
+    for descriptor in (master, slave):
+        os.close(descriptor)
+
+
+def test_a_key_moves_the_tool_for_a_moment(keys):
+    keyboard, write = keys
+    assert not keyboard.poll(0).live
+    write("w")
+    command = keyboard.poll(SECOND)
+    assert command.live
+    np.testing.assert_allclose(command.twist, [1, 0, 0, 0, 0, 0])
+    assert keyboard.poll(SECOND + 149_000_000).live
+    assert not keyboard.poll(SECOND + 151_000_000).live
+
+
+@pytest.mark.parametrize(
+    ("typed", "twist"),
+    [("s", [-1, 0, 0, 0, 0, 0]), ("\x1b[D", [0, 1, 0, 0, 0, 0]), ("F", [0, 0, -1, 0, 0, 0]), ("q", [0, 0, 0, 0, 0, 1])],
+)
+def test_each_key_moves_its_axis(keys, typed, twist):
+    keyboard, write = keys
+    write(typed)
+    np.testing.assert_allclose(keyboard.poll(SECOND).twist, twist)
+
+
+def test_space_moves_the_gripper_and_minus_slows_down(keys):
+    keyboard, write = keys
+    write(" ")
+    assert keyboard.poll(0).toggle
+    assert not keyboard.poll(0).toggle
+    write("  ")
+    assert not keyboard.poll(0).toggle, "twice is not at all"
+    write("--w")
+    assert keyboard.poll(SECOND).twist[0] == pytest.approx(1 / 2.25)
+    write("=======w")
+    assert keyboard.poll(SECOND).twist[0] == 1.0
+
+
+def test_the_terminal_is_given_back_as_it_was():
+    master, slave = pty.openpty()
+    before = termios.tcgetattr(slave)
+    keyboard = Keyboard(KeyboardSettings(terminal=os.ttyname(slave)))
+    assert termios.tcgetattr(slave) != before
+    keyboard.close()
+    assert termios.tcgetattr(slave) == before
+    for descriptor in (master, slave):
+        os.close(descriptor)
+
+
+def test_a_terminal_that_is_gone_is_one_sentence():
+    master, slave = pty.openpty()
+    keyboard = Keyboard(KeyboardSettings(terminal=os.ttyname(slave)))
+    os.close(master)  # as if its window were closed
+    with pytest.raises(BidError, match=r"^terminal /dev/pts/\d+ is (gone|closed)"):
+        keyboard.poll(0)
+    keyboard.close()
+    os.close(slave)
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [("/dev/nothing", "cannot be opened: No such file"), ("/dev/null", "is not a terminal"), ("", "no")],
+)
+def test_what_is_no_terminal_is_one_sentence(path, why):
+    with pytest.raises(BidError, match=why):
+        Keyboard(KeyboardSettings(terminal=path))
+
+
+def test_sequences_of_other_keys_are_left_out():
+    assert split_keys(b"a\x1b[1;5Cb\x1b[3~c\x1bOAd\x1b") == ["a", "b", "c", "up", "d"]
+
+
+def test_an_unknown_setting_is_refused():
+    with pytest.raises(BidError, match="settings of device 'keyboard': unknown field 'speed'"):
+        DEVICE.read("speed: 3")

@@ -1,0 +1,40 @@
+"""What the sticks and buttons of a gamepad mean."""
+
+import numpy as np
+import pytest
+
+from bid_ros.core.errors import BidError
+from bid_ros.teleop.pad import Pad, PadSettings
+
+REST = dict.fromkeys(("left_x", "left_y", "right_x", "right_y", "hat_x", "hat_y"), 0.0)
+HELD = {"south": False, "left_bumper": True}
+
+
+def test_sticks_move_the_axes_they_are_documented_to_move():
+    pad = Pad(PadSettings())
+    for name, column in {"left_y": 0, "left_x": 1, "right_y": 2, "right_x": 5}.items():
+        np.testing.assert_allclose(pad.command({**REST, name: 1.0}, HELD).twist, np.eye(6)[column])
+
+
+def test_a_stick_near_its_rest_moves_nothing_and_a_little_deflection_is_fine():
+    pad = Pad(PadSettings(deadzone=0.1, expo=1.0))
+    assert pad.command({**REST, "left_x": 0.1}, HELD).twist[1] == 0.0
+    assert pad.command({**REST, "left_x": -0.55}, HELD).twist[1] == pytest.approx(-0.125)
+
+
+def test_only_the_dead_mans_switch_makes_it_live():
+    pad = Pad(PadSettings())
+    assert not pad.command({**REST, "left_x": 1.0}, {"south": False, "left_bumper": False}).live
+    assert pad.command(REST, HELD).live
+
+
+def test_the_gripper_moves_once_a_press_and_only_if_live():
+    pad = Pad(PadSettings())
+    presses = [pad.command(REST, {**HELD, "south": down}).toggle for down in (True, True, False, True, True, False)]
+    assert presses == [False, False, False, True, False, False], "a button held at the start does not count"
+    assert not pad.command(REST, {"south": True, "left_bumper": False}).toggle
+
+
+def test_a_setting_outside_its_range_is_refused():
+    with pytest.raises(BidError, match=r"deadzone is 0\.9; valid is"):
+        PadSettings(deadzone=0.9)
