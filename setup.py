@@ -42,6 +42,7 @@ setup(
     description="Reactive execution of learned action-chunking policies on real arms by Bidirectional Decoding",
     license="Apache-2.0",
     packages=find_packages(include=["bid_ros", "bid_ros.*"]),
+    package_data={"bid_ros.teleop": ["page.html"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/bid_ros"]),
         ("share/bid_ros", ["package.xml"]),
@@ -74,7 +75,7 @@ setup(
         "twin": ["franky-sim", "mujoco>=4"],
         "train": ["torch>=2.13", "onnx", "onnxscript", "tqdm"],
         "realsense": ["pyrealsense2"],
-        "teleop": ["ruckig", "evdev"],
+        "teleop": ["ruckig", "evdev", "websockets"],
         "ur": ["ur-rtde>=1.6.5"],
         "bench": ["gym-pusht>=0.1.8", "onnx", "pyarrow", "tqdm"],
         "ray": ["ray"],

@@ -1,18 +1,13 @@
 """``bid teleop``: a person drives the arm of a system."""
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from typing import Any, Final
 
-import yaml
-
 from bid_ros.commands import up
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
-from bid_ros.core.errors import BidError
 from bid_ros.system.folder import find_system
-from bid_ros.system.run import RunArguments
 from bid_ros.teleop.registry import DEVICES
 
 KEYBOARD: Final = "keyboard"
@@ -46,21 +41,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Start the system with a device at the controls; return the exit status of the run."""
-    system = find_system(options.system)
-    arguments = _with_terminal(replace(run_arguments(options), acts=options.device))
-    print(DEVICES.find(options.device).help, file=sys.stderr)
-    return up.play(system, arguments, options.json)
-
-
-def _with_terminal(arguments: RunArguments) -> RunArguments:
-    """Name this terminal to the keyboard, unless another one is named. Raises BidError if there is none."""
-    if arguments.acts != KEYBOARD:
-        return arguments
-    given = yaml.safe_load(arguments.device_settings) if arguments.device_settings else {}
-    if not isinstance(given, dict) or "terminal" in given:
-        return arguments
-    try:
-        terminal = os.ttyname(0)
-    except OSError as error:
-        raise BidError("the keyboard needs a terminal, but standard input is none; run this in one") from error
-    return replace(arguments, device_settings=yaml.safe_dump({**given, "terminal": terminal}, default_flow_style=True))
+    system, arguments, device = find_system(options.system), run_arguments(options), DEVICES.find(options.device)
+    settings, line = device.completed(arguments.device_settings)
+    print(*filter(None, (line, device.help)), sep="\n", file=sys.stderr)
+    return up.play(system, replace(arguments, acts=options.device, device_settings=settings), options.json)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.settings import parse_settings
-from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TELEOP_CHUNK, Topic, body_topic
+from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TELEOP_CHUNK, Qos, Topic, body_topic, recorded_topics
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
@@ -60,8 +60,10 @@ class TeleopNode(BidNode):
         for name in self._names:
             self.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
         self.subscribe(EPISODE_EVENT, self._on_event)
-        for topic, kind in found.topics(options).items():
-            self.listen(topic, partial(self._hear, topic), Topic(kind))
+        for topic, kind in found.topics(self._task, options).items():
+            # What this system publishes itself is known; of others only the type is.
+            known = recorded_topics(self._task).get(topic, Topic(kind, Qos(10, "best_effort")))
+            self.subscribe(topic, partial(self._hear, topic), known, patient=True)
         self._grants = subscribe_grants(self)
         self.create_timer(1.0 / (self.value("rate_hz") or found.rate_hz), self._publish)
 

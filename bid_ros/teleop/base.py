@@ -73,9 +73,11 @@ class DeviceDescriptor:
         bodies: from a task to the names of what the device must be told the position of; only a twin can.
         styles: from a task to the labels that episodes may have; none: any.
         settings: class marked with :func:`bid_ros.core.settings.settings`; None: the device has no settings.
-        topics: from the settings to what the device listens to: type name by topic.
+        topics: from task and settings to what the device listens to: type name by topic.
         rate_hz: chunks a second.
         help: what a person must know to drive, in a few lines.
+        complete: from the settings that a person gave to those that the node gets, and a line for the person's
+            terminal. It runs in that terminal, not in the node.
     """
 
     name: str
@@ -83,9 +85,10 @@ class DeviceDescriptor:
     bodies: Callable[[Task], tuple[str, ...]] = lambda task: ()
     styles: Callable[[Task], tuple[str, ...]] = lambda task: ()
     settings: type[Any] | None = None
-    topics: Callable[[Any], Mapping[str, str]] = lambda settings: {}
+    topics: Callable[[Task, Any], Mapping[str, str]] = lambda task, settings: {}
     rate_hz: float = 20.0
     help: str = ""
+    complete: Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], str]] = lambda given: (given, "")
 
     def read(self, text: str) -> Any:
         """Return the settings in a YAML text, such as ``terminal: /dev/pts/3``; None if the device has none.
@@ -99,6 +102,20 @@ class DeviceDescriptor:
                 raise BidError(f"device '{self.name}' has no settings; leave out: {text}")
             return None
         return parse_settings(self.settings, content or {}, f"settings of device '{self.name}'")
+
+    def completed(self, text: str) -> tuple[str, str]:
+        """Return the settings, in YAML, of a device that a person drives from this terminal, and a line to show there.
+
+        Raises:
+            BidError: as :meth:`read`, or the device needs what this terminal lacks.
+        """
+        content = yaml.safe_load(text) if text else {}
+        if not isinstance(content, dict):
+            self.read(text)  # which says what is valid
+        given, line = self.complete(content)
+        completed = yaml.safe_dump(dict(given), default_flow_style=True) if given else ""
+        self.read(completed)
+        return completed, line
 
     def open(self, task: Task, settings: Any) -> TeleopDevice:
         """Return the device, open. Raises BidError if it cannot be opened."""

@@ -61,7 +61,7 @@ DEVICE = DeviceDescriptor(
     "joy",
     _build,
     settings=JoySettings,
-    topics=lambda options: {options.topic: "sensor_msgs/msg/Joy"},
+    topics=lambda task, options: {options.topic: "sensor_msgs/msg/Joy"},
     rate_hz=40.0,
     help=HELP,
 )

@@ -1,6 +1,8 @@
 """Teleoperation by the keys of a terminal: a key moves the tool while it is held, or a moment if it is tapped."""
 
-from typing import Annotated, Final
+import os
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 import numpy as np
 from pydantic import Field
@@ -97,4 +99,14 @@ def _build(task: Task, options: KeyboardSettings) -> PersonDevice:
     return PersonDevice(task, lambda: Keyboard(options))
 
 
-DEVICE = DeviceDescriptor("keyboard", _build, settings=KeyboardSettings, rate_hz=40.0, help=HELP)
+def _complete(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Name the terminal of this program. Raises BidError if there is none."""
+    if given.get("terminal"):
+        return given, ""
+    try:
+        return {**given, "terminal": os.ttyname(0)}, ""
+    except OSError as error:
+        raise BidError("the keyboard needs a terminal, but standard input is none; run this in a terminal") from error
+
+
+DEVICE = DeviceDescriptor("keyboard", _build, settings=KeyboardSettings, rate_hz=40.0, help=HELP, complete=_complete)

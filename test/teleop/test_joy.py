@@ -35,4 +35,4 @@ def test_what_is_missing_or_no_number_counts_as_rest():
 
 
 def test_the_node_is_told_which_topic_it_is():
-    assert DEVICE.topics(DEVICE.read("topic: pad/joy")) == {"pad/joy": "sensor_msgs/msg/Joy"}
+    assert DEVICE.topics(None, DEVICE.read("topic: pad/joy")) == {"pad/joy": "sensor_msgs/msg/Joy"}

@@ -1,0 +1,147 @@
+"""Serves one page, and the websocket of the one browser that drives."""
+
+import contextlib
+import hmac
+import json
+import logging
+import ssl
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import cv2
+import numpy as np
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.extras import extra
+
+SHOWN_S: Final = 0.07  # between two rounds of images and news
+QUALITY: Final = 80  # of JPEG
+LONGEST: Final = 4096  # bytes of a message of the page
+
+
+class PageServer:
+    """An HTTP and websocket server in threads of its own. One browser drives at a time; others are told so.
+
+    Args:
+        page: the HTML page.
+        host, port: where.
+        token: the query of every request must carry it; empty: none.
+        take: gets each message of the driver, and None when the driver is gone. It returns why it refuses, or nothing.
+        news: returns a text for the driver's page.
+        tls: files of certificate and key; None: no TLS.
+
+    Raises:
+        BidError: the address cannot be served, or the certificate cannot be read.
+    """
+
+    def __init__(
+        self,
+        page: bytes,
+        host: str,
+        port: int,
+        token: str,
+        take: Callable[[str | None], str],
+        news: Callable[[], str],
+        tls: tuple[str, str] | None = None,
+    ) -> None:
+        with extra("teleop", "the page"):
+            from websockets.sync.server import serve
+        self._page, self._token, self._take, self._news = page, token, take, news
+        self._images: dict[str, Any] = {}
+        self._driving = threading.Lock()
+        self._closing = threading.Event()
+        quiet = logging.getLogger("bid_ros.page")
+        quiet.setLevel(logging.CRITICAL)  # a browser that goes away is no error
+        try:
+            self._server = serve(
+                self._serve, host, port, process_request=self._answer, ssl=_context(tls), max_size=LONGEST, logger=quiet
+            )
+        except OSError as error:
+            raise BidError(f"the page cannot be served at {host} port {port}: {error.strerror}") from error
+        self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
+        self._thread.start()
+
+    def show(self, camera: str, message: Any) -> None:
+        """Keep the newest ``sensor_msgs/Image`` (rgb8) of a camera until it is shown."""
+        self._images[camera] = message
+
+    def close(self) -> None:
+        """End the server and its connection."""
+        self._closing.set()
+        self._server.shutdown()
+        self._thread.join(timeout=2.0)
+
+    def _answer(self, connection: Any, request: Any) -> Any:
+        """Answer a request of the page itself. A websocket goes on, unless it is a stranger's."""
+        url = urlsplit(request.path)
+        given = parse_qs(url.query).get("token", [""])[0]
+        if not hmac.compare_digest(given.encode(), self._token.encode()):
+            return connection.respond(HTTPStatus.FORBIDDEN, "the address lacks the token that the program printed\n")
+        origin = request.headers.get("Origin", "")
+        if url.path == "/drive" and origin and urlsplit(origin).netloc != request.headers.get("Host", ""):
+            return connection.respond(HTTPStatus.FORBIDDEN, f"a page of {origin} may not drive\n")
+        if url.path == "/drive":
+            return None
+        if url.path != "/":
+            return connection.respond(HTTPStatus.NOT_FOUND, "the page is at /\n")
+        response = connection.respond(HTTPStatus.OK, "")
+        response.body = self._page
+        for name in ("Content-Type", "Content-Length"):
+            del response.headers[name]
+        response.headers["Content-Type"] = "text/html; charset=utf-8"
+        response.headers["Content-Length"] = str(len(self._page))
+        return response
+
+    def _serve(self, socket: Any) -> None:
+        """Serve one websocket until it ends."""
+        from websockets.exceptions import ConnectionClosed
+
+        with contextlib.suppress(ConnectionClosed):
+            if not self._driving.acquire(blocking=False):
+                socket.send(json.dumps({"refused": "somebody else drives already"}))
+                return
+            shower = threading.Thread(target=self._show, args=(socket,), name="page-images", daemon=True)
+            shower.start()
+            try:
+                for text in socket:
+                    refusal = self._take(text if isinstance(text, str) else "")
+                    if refusal:
+                        socket.send(json.dumps({"refused": refusal}))
+                        return
+            finally:
+                self._take(None)
+                self._driving.release()
+
+    def _show(self, socket: Any) -> None:
+        """Send news and new images until the connection ends."""
+        from websockets.exceptions import ConnectionClosed
+
+        shown: dict[str, Any] = {}
+        with contextlib.suppress(ConnectionClosed):
+            while not self._closing.wait(SHOWN_S):
+                socket.send(self._news())
+                for camera, message in list(self._images.items()):
+                    if shown.get(camera) is not message:
+                        shown[camera] = message
+                        socket.send(bytes([len(camera)]) + camera.encode() + _jpeg(message))
+
+
+def _jpeg(message: Any) -> bytes:
+    image = np.frombuffer(message.data, dtype=np.uint8).reshape(message.height, message.width, 3)
+    _, data = cv2.imencode(".jpg", image[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
+    return bytes(data)
+
+
+def _context(tls: tuple[str, str] | None) -> ssl.SSLContext | None:
+    """Return the TLS context of certificate and key. Raises BidError if they cannot be read."""
+    if tls is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(*tls)
+    except OSError as error:  # ssl.SSLError is one
+        raise BidError(f"certificate {tls[0]} and key {tls[1]} cannot be used: {error}") from error
+    return context

@@ -1,0 +1,167 @@
+"""The page drives over a real websocket."""
+
+import json
+import socket
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.topics import ARM_STATUS, SAFETY_STATE
+from bid_ros.teleop.page import DEVICE, Page, PageSettings
+
+SECOND = 1_000_000_000
+FORWARD = {"live": True, "twist": [1, 0, 0, 0, 0, 0], "toggles": 0}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+@pytest.fixture
+def served():
+    """Serve a page; a function that opens its websocket."""
+    opened = []
+
+    def open_page(**options):
+        page = Page(PageSettings(port=free_port(), **options), {"camera/wrist/image": "wrist"})
+        opened.append(page)
+        return page
+
+    yield open_page
+    for page in opened:
+        page.close()
+
+
+def address(page: Page, path: str = "drive", query: str = "") -> str:
+    host, port = page._server._server.socket.getsockname()[:2]
+    return f"ws://{host}:{port}/{path}{query}"
+
+
+def say(browser, page: Page, now_ns: int, **changes):
+    """Send a message, and poll until the page has it."""
+    page._new = False
+    browser.send(json.dumps({**FORWARD, **changes}))
+    while not page._new:  # the server's thread takes it
+        browser.ping().wait(5.0)
+    return page.poll(now_ns)
+
+
+def test_a_browser_drives_until_it_falls_silent(served):
+    page = served()
+    assert not page.poll(0).live
+    with connect(address(page)) as browser:
+        command = say(browser, page, SECOND)
+        assert command.live
+        np.testing.assert_allclose(command.twist, [1, 0, 0, 0, 0, 0])
+        assert page.poll(SECOND + 249_000_000).live
+        assert not page.poll(SECOND + 251_000_000).live
+
+
+def test_a_lost_connection_lets_go_at_once(served):
+    page = served()
+    with connect(address(page)) as browser:
+        assert say(browser, page, SECOND).live
+    with connect(address(page)) as browser:  # is served after the first one's end
+        browser.recv(timeout=5.0)
+        assert not page.poll(SECOND + 1).live
+
+
+def test_the_gripper_moves_once_a_press_and_a_page_that_was_loaded_anew_presses_nothing(served):
+    page = served()
+    with connect(address(page)) as browser:
+        toggles = [say(browser, page, SECOND, toggles=count).toggle for count in (0, 1, 1, 2)]
+    assert toggles == [False, True, False, True]
+    with connect(address(page)) as browser:
+        browser.recv(timeout=5.0)
+        assert not say(browser, page, SECOND, toggles=7).toggle
+
+
+def test_it_shows_cameras_and_what_safety_says(served):
+    page = served()
+    image = np.zeros((8, 6, 3), np.uint8)
+    image[:, :, 0] = 200  # red
+    page.hear("camera/wrist/image", SimpleNamespace(height=8, width=6, data=image.tobytes()), 0)
+    page.hear(SAFETY_STATE, SimpleNamespace(state=2, reason="speed is 0.9 m/s"), 0)
+    tool = SimpleNamespace(position=SimpleNamespace(x=0.4, y=0.0, z=0.3))
+    page.hear(ARM_STATUS, SimpleNamespace(tool=tool, gripper_width=0.04), 0)
+    with connect(address(page)) as browser:
+        news = json.loads(browser.recv(timeout=5.0))
+        data = browser.recv(timeout=5.0)
+    assert news["stopped"]
+    assert news["text"] == "stopped: speed is 0.9 m/s  ·  tool 0.400 0.000 0.300 m, gripper 40 mm"
+    assert data[1 : 1 + data[0]] == b"wrist"
+    shown = cv2.imdecode(np.frombuffer(data[1 + data[0] :], np.uint8), cv2.IMREAD_COLOR)
+    assert shown.shape == (8, 6, 3)
+    assert shown[4, 3, 2] > 180
+    assert shown[4, 3, 0] < 40
+
+
+def test_one_person_drives_at_a_time(served):
+    page = served()
+    with connect(address(page)) as first:
+        assert say(first, page, SECOND).live
+        with connect(address(page)) as second:
+            assert json.loads(second.recv(timeout=5.0)) == {"refused": "somebody else drives already"}
+        assert say(first, page, SECOND).live
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "JSONDecodeError"),
+        ('{"live": true}', "KeyError"),
+        (json.dumps({**FORWARD, "twist": [9, 0, 0, 0, 0, 0]}), "twist has not six numbers from -1 to 1"),
+        ('{"live": true, "twist": [NaN, 0, 0, 0, 0, 0], "toggles": 0}', "twist has not six numbers"),
+    ],
+)
+def test_a_message_that_is_not_valid_ends_the_connection_and_moves_nothing(served, text, why):
+    page = served()
+    with connect(address(page)) as browser:
+        say(browser, page, SECOND)
+        browser.send(text)
+        refused = ""
+        with pytest.raises(ConnectionClosed):
+            while True:
+                received = json.loads(browser.recv(timeout=5.0))
+                refused = received.get("refused", refused)
+    assert why in refused
+    assert not page.poll(SECOND + 1).live
+
+
+@pytest.mark.parametrize("query", ["", "?token=guess"])
+def test_a_stranger_without_the_token_is_refused(served, query):
+    page = served(host="127.0.0.1", token="secret")
+    for path in ("", "drive"):
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(address(page, path, query)).close()
+    with connect(address(page, "drive", "?token=secret")) as browser:
+        assert say(browser, page, SECOND).live
+
+
+def test_the_page_of_another_site_may_not_drive(served):
+    page = served()
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(address(page), origin="http://elsewhere.example").close()
+
+
+def test_beyond_this_computer_a_token_is_made_and_shown():
+    text, line = DEVICE.completed("host: 0.0.0.0")
+    options = DEVICE.read(text)
+    assert len(options.token) >= 8
+    assert options.token in line
+    with pytest.raises(BidError, match="token is empty; valid is a token"):
+        PageSettings(host="0.0.0.0")
+    assert DEVICE.completed("port: 8001") == ("{port: 8001}\n", "drive with the page http://127.0.0.1:8001/")
+
+
+def test_a_port_in_use_is_one_sentence(served):
+    page = served()
+    port = page._server._server.socket.getsockname()[1]
+    with pytest.raises(BidError, match=f"the page cannot be served at 127.0.0.1 port {port}: Address already in use"):
+        Page(PageSettings(port=port), {})
