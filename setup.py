@@ -75,6 +75,7 @@ setup(
         "twin": ["franky-sim", "mujoco>=4"],
         "train": ["torch>=2.13", "onnx", "onnxscript", "tqdm"],
         "realsense": ["pyrealsense2"],
+        "spacemouse": ["pyspacemouse"],
         "teleop": ["ruckig", "evdev", "websockets"],
         "ur": ["ur-rtde>=1.6.5"],
         "bench": ["gym-pusht>=0.1.8", "onnx", "pyarrow", "tqdm"],

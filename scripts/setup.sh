@@ -8,6 +8,7 @@ venv=$1
 shift
 python=${PYTHON:-python3}
 packages="libegl1 libgl1-mesa-dri libusb-1.0-0 cmake g++"
+case " $* " in *" develop "*) packages="$packages libhidapi-hidraw0" ;; esac  # of the tests of pyspacemouse
 
 "$python" -c 'import sys; sys.exit(not ((3, 11) <= sys.version_info[:2] <= (3, 12)))' \
   || { echo "error: $("$python" --version) is not supported; valid are Python 3.11 and 3.12 (set PYTHON=...)" >&2; exit 2; }
