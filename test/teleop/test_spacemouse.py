@@ -9,10 +9,10 @@ from bid_ros.core.errors import BidError
 from bid_ros.teleop.spacemouse import SpaceMouse, SpaceMouseSettings
 
 pytest.importorskip("pyspacemouse.device", reason="pyspacemouse or libhidapi is not installed", exc_type=Exception)
-from pyspacemouse import AxisConvention  # noqa: E402
-from pyspacemouse.config_helpers import apply_axis_convention  # noqa: E402
-from pyspacemouse.device import SpaceMouseDevice  # noqa: E402
-from pyspacemouse.loader import get_device_specs  # noqa: E402
+from pyspacemouse import AxisConvention
+from pyspacemouse.config_helpers import apply_axis_convention
+from pyspacemouse.device import SpaceMouseDevice
+from pyspacemouse.loader import get_device_specs
 
 SECOND = 1_000_000_000
 
