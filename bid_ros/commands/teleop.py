@@ -21,22 +21,28 @@ ARGUMENTS: Final = (
 
 def add_parser(verbs: Any) -> None:
     """Add ``teleop``."""
-    people = [name for name in DEVICES.names() if DEVICES.find(name).help]
-    keys = "\n\n".join(f"{name}\n{DEVICES.find(name).help}" for name in people)
     parser = verbs.add_parser(
         "teleop",
         help="drive the arm yourself",
         description="Drive the arm of a system, in its twin unless a robot is named. Each device has a dead man's "
         "switch. The safety node checks your motions as it checks those of a policy. What you do is recorded, "
         "episode by episode.",
-        epilog=f"How to drive:\n\n{keys}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("system", help=SYSTEM_HELP)
-    parser.add_argument("--device", default=KEYBOARD, help=f"one of {', '.join(people)} (default {KEYBOARD})")
+    parser.add_argument("--device", default=KEYBOARD, help=f"what you hold, see below (default {KEYBOARD})")
     defaults = {"moving": 0.0, "timeout": MINUTES, "episodes": 5, "out": "out/teleop"}
     add_run_arguments(parser, ARGUMENTS, defaults)
     parser.set_defaults(run=run)
+    format_help = parser.format_help
+
+    def with_devices() -> str:
+        """Return the help. Only it needs the devices, whose modules take a while to import."""
+        found = {name: DEVICES.find(name).help for name in DEVICES.names()}
+        parser.epilog = "\n\n".join(["devices:", *(f"{name}\n{text}" for name, text in found.items() if text)])
+        return str(format_help())
+
+    parser.format_help = with_devices
 
 
 def run(options: argparse.Namespace) -> int:

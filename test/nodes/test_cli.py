@@ -23,6 +23,7 @@ LIMIT_S = 40.0
 SHARED = {DIAGNOSTICS, ROSOUT, TF, TF_STATIC}  # by all systems of a graph
 VERBS = (
     "up",
+    "teleop",
     "demos",
     "dataset",
     "train",

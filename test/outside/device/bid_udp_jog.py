@@ -13,7 +13,7 @@ import numpy as np
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
-from bid_ros.teleop.base import DeviceDescriptor, Start
+from bid_ros.teleop.base import DeviceDescriptor, Start, TeleopDevice
 
 PORT = 47007
 PACKET = struct.Struct("<4d")
@@ -21,7 +21,7 @@ FASTEST = 0.1  # m/s
 SILENT_NS = 200_000_000  # without a packet for so long, the tool stops
 
 
-class UdpJog:
+class UdpJog(TeleopDevice):
     """Moves the tool as the newest packet says, inside the task's workspace."""
 
     def __init__(self, task: Task) -> None:
