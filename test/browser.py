@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -32,6 +33,7 @@ class Browser:
         window = f"--window-size={size[0]},{size[1]}"
         self._process = subprocess.Popen(
             [CHROMIUM, *OPTIONS, window, f"--user-data-dir={profile}", "about:blank"],
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
@@ -83,6 +85,6 @@ class Browser:
     def kill(self) -> None:
         """End it at once, as a phone that runs out of power."""
         if self._process.poll() is None:
-            subprocess.run(["kill", f"-{signal.SIGKILL}", f"-{self._process.pid}"], check=False)
+            os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         self._socket.close()
