@@ -57,7 +57,7 @@ def validate_bag(
     try:
         with BagReader(bag, remapped) as reader:
             recorded_task = None if task is None else task.with_frame_prefix(reader.frame_prefix)
-            yield Validation(bag, None, tuple(_of_bag(reader, recorded_task)))
+            yield Validation(bag, None, tuple(faults_of_bag(reader, recorded_task)))
             for recorded in episodes_of(reader):
                 if number in (None, recorded.number):
                     track = read_track(reader, recorded, observed_topics(recorded_task))
@@ -82,7 +82,8 @@ def observed_topics(task: Task | None) -> dict[str, str]:
     return topics | {camera_topic(camera.name): camera.name for camera in (() if task is None else task.cameras)}
 
 
-def _of_bag(reader: BagReader, task: Task | None) -> Iterator[Fault]:
+def faults_of_bag(reader: BagReader, task: Task | None) -> Iterator[Fault]:
+    """Yield the faults of a whole bag: its file, its clock, its topics."""
     if not reader.was_complete:
         text = "the recording was not closed; read up to its last whole message"
         yield warning("readable", f"{text}: bid repair restores its index")
