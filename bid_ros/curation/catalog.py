@@ -96,8 +96,8 @@ def _bags_below(folder: Path) -> Iterator[Path]:
 
 def _of_one_bag(names: Sequence[str]) -> bool:
     """Whether files without metadata are the numbered files of one bag, ``NAME_0.mcap`` and so on."""
-    stems = {re.sub(r"_\d+$", "", Path(name).stem) for name in names}
-    return len(stems) == 1
+    matches = [re.fullmatch(r"(.*)_\d+", Path(name).stem) for name in names]
+    return len({match and match[1] for match in matches}) == 1 and matches[0] is not None
 
 
 def split_name(text: str) -> tuple[Path, int | None]:

@@ -26,7 +26,7 @@ from bid_ros.views.trajectory import plot_png
 
 COLUMNS: Final = 7
 TILE: Final = 104
-PLOT: Final = ((5.2, 3.7), 100)  # inches, dots an inch
+PLOT: Final = ((5.4, 4.3), 100)  # inches, dots an inch
 COLORS: Final = 48  # of a plot: its file is small then
 TEMPLATE: Final = Path(__file__).with_name("dataset_page.html")
 
@@ -114,7 +114,7 @@ def write_page(cards: Sequence[Card], folder: Path, title: str) -> Path:
     judged = sum(card.outcome != "unknown" for card in cards)
     low, high = wilson_interval(good, judged) if judged else (0.0, 1.0)
     facts = {
-        "episodes": str(len(cards)),
+        "episodes": str(sum(card.recorded is not None for card in cards)),
         "success": f"{good} of {judged}" + (f" ({low:.0%} to {high:.0%})" if judged else ""),
         "minutes": f"{sum(card.recorded.duration_s for card in cards if card.recorded) / 60:.1f}",
         "frames": str(sum(card.frames for card in cards)),
@@ -182,6 +182,7 @@ def _article(number: int, card: Card) -> str:
         for fault in card.faults
     )
     return (
-        f'<article id="e{number}" {_data(number, card)}><h2>{escape(card.name)} {_pill(card)}<small>{about}</small></h2>'
+        f'<article id="e{number}" {_data(number, card)}>'
+        f"<h2>{escape(card.name)} {_pill(card)}<small>{about}</small></h2>"
         f'<div class="pictures">{pictures}</div><ul>{faults}</ul></article>'
     )

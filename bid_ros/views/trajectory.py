@@ -68,10 +68,10 @@ def plot_png(
             recorded = track.recorded
             text = f"episode {recorded.number}  {recorded.label}  {recorded.outcome}"
             panels[0, number].set_title(text, fontsize=10, color=OUTCOMES[recorded.success], loc="left")
-        panels[2, number].set_xlabel("s since START")
+        panels[2, number].set_xlabel("s since START", fontsize=9)
         panels[2, number].set_xlim(0, max(track.recorded.duration_s, 0.1))
     for row, label in enumerate(("tool, m", "gripper, mm", "speed, m/s")):
-        panels[row, 0].set_ylabel(label)
+        panels[row, 0].set_ylabel(label, fontsize=9)
     for panel in panels.flat:
         panel.grid(color="#e6e8ee", linewidth=0.6)
         panel.tick_params(labelsize=8, colors=DARK)
