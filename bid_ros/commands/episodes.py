@@ -141,8 +141,8 @@ def run_list(options: argparse.Namespace) -> int:
         for bag in bags:
             try:
                 rows += listed(bag)
-            except BidError as problem:
-                problems.append(str(problem))
+            except BidError as error:
+                problems.append(str(error))
             step()
     print(json.dumps({"episodes": rows, "problems": problems}) if options.json else table(rows))
     for problem in problems:
@@ -227,7 +227,7 @@ def run_page(options: argparse.Namespace) -> int:
 
     bags = find_bags(options.paths)
     tasks, remapped = Tasks(options.task), read_remapped(options.remap)
-    cards = []
+    cards: list[Any] = []
     with progress(len(bags), "bags") as step:
         for bag in bags:
             cards += read_cards(bag, tasks.of(bag), remapped)

@@ -187,7 +187,7 @@ class BagCopy:
             return texts[0]
         every = [profile for channel in channels for profile in profiles_of(channel)]
         distinct = [item for number, item in enumerate(every) if item not in every[:number]]
-        return yaml.safe_dump(distinct, sort_keys=False).strip()
+        return str(yaml.safe_dump(distinct, sort_keys=False)).strip()
 
     def add(self, item: Copied, log_ns: int | None = None) -> None:
         """Copy a message. ``log_ns`` replaces its time of receipt; the time of publishing stays."""

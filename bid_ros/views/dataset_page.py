@@ -21,7 +21,7 @@ from bid_ros.curation.track import read_track
 from bid_ros.curation.validate import check_track, faults_of_bag, observed_topics
 from bid_ros.episodes.confidence import wilson_interval
 from bid_ros.recording.reader import BagReader
-from bid_ros.views.contact_sheet import sheet_of
+from bid_ros.views.contact_sheet import Picture, sheet_of
 from bid_ros.views.trajectory import plot_png
 
 COLUMNS: Final = 7
@@ -102,7 +102,7 @@ def _small(png: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def _jpeg(picture: object) -> bytes:
+def _jpeg(picture: Picture) -> bytes:
     buffer = io.BytesIO()
     PillowImage.fromarray(picture).save(buffer, "JPEG", quality=82, optimize=True)
     return buffer.getvalue()

@@ -19,7 +19,9 @@ def bag(make_run, tmp_path):
     run = make_run(episodes=3, success=lambda index: index != 2)
     static = TFMessage(transforms=[TransformStamped(child_frame_id="camera")])
     run.add(TF_STATIC, START - 2 * S, static)
-    return run.write(tmp_path / "bag", about={"namespace": "/", "frame_prefix": ""})
+    return run.write(
+        tmp_path / "bag", about={"namespace": "/", "frame_prefix": ""}, like={TF_STATIC: "tf2_msgs/msg/TFMessage"}
+    )
 
 
 def contents(bag):
