@@ -7,7 +7,10 @@ from importlib import import_module
 
 from bid_ros.core.errors import BidError
 
-VERBS = ("new", "check", "up", "teleop", "demos", "learn", "compile", "rehearse", "bench", "data", "robot", "schema")
+VERBS = (
+    *("new", "check", "up", "teleop", "demos", "learn", "compile", "rehearse", "bench", "data"),
+    *("episodes", "robot", "schema"),
+)
 
 
 def build_parser() -> argparse.ArgumentParser:

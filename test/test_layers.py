@@ -14,7 +14,7 @@ TIERS = (
     {"control", "decoding", "safety", "sim"},
     {"robots", "tasks", "teleop", "cameras"},
     {"policy", "recording", "system"},
-    {"bench", "episodes", "learning", "views"},
+    {"bench", "curation", "episodes", "learning", "views"},
     {"nodes", "commands"},
     {"cli"},
 )

@@ -8,6 +8,7 @@ from typing import Any
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
+from bid_ros.recording.metadata import custom_data
 from bid_ros.system.folder import shipped_systems
 
 
@@ -48,12 +49,13 @@ def _file_of(named: str, made_for: str, what: str) -> Path:
 def recorded_task(bags: Sequence[Path]) -> str:
     """Return the task of recorded runs, from the ``run.json`` beside their bags: its system's folder, or its name.
 
-    A run that was killed has no ``run.json``. The others count for it.
+    A bag that ``bid episodes`` has cut names its task in its metadata. A run that was killed has no ``run.json``. The
+    others count for it.
 
     Raises:
         BidError: no ``run.json`` names a task, or they name different ones.
     """
-    names = {_said(recorded(bag)): bag.parent / "run.json" for bag in bags}
+    names = {_said(recorded(bag)) or custom_data(bag).get("task", ""): bag.parent / "run.json" for bag in bags}
     unsaid = names.pop("", None)
     if not names:
         where = f"{unsaid} does not say" if len(set(bags)) == 1 else "no run.json beside the bags says"

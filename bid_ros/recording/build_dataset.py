@@ -20,9 +20,9 @@ from bid_ros.core.topics import ARM_STATUS, feature_topic, recorded_topics
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.episodes import Episode, find_episodes
 from bid_ros.recording.features import extract
+from bid_ros.recording.files import bag_files
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
-from bid_ros.recording.repair import bag_files
 from bid_ros.recording.rows import first_row, joined
 
 LAG_NS: Final = 1_000_000_000  # a message from before END may be received this long after it

@@ -1,18 +1,43 @@
-"""Reads bags: decoded messages in order of time, from complete and from broken recordings."""
+"""Reads bags: messages in order of time, from complete and from broken recordings, of bid_ros and of others."""
 
 import json
+import struct
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from rosbags.highlevel import AnyReader
+from rosbags.highlevel import AnyReader, AnyReaderError
+from rosbags.typesys import Stores, get_typestore
 
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
+from bid_ros.recording.files import MCAP, ROS1, bag_files, reads_as_folder
 from bid_ros.recording.metadata import custom_data
-from bid_ros.recording.repair import bag_files, copy_whole, is_complete
+from bid_ros.recording.repair import copy_whole, is_complete
+
+HEADER_TYPE: Final = "std_msgs/msg/Header"
+
+
+@dataclass(frozen=True)
+class RawMessage:
+    """A serialized message of a bag.
+
+    Attributes:
+        topic: its topic, as it was asked for; the recorded name if all topics were.
+        type_name: its type.
+        stamp_ns: time of receipt by the recorder, ns since the epoch.
+        header_ns: time in its header, ns; None if the type has no header.
+        data: the message as the middleware gave it.
+    """
+
+    topic: str
+    type_name: str
+    stamp_ns: int
+    header_ns: int | None
+    data: bytes
 
 
 @dataclass(frozen=True)
@@ -31,7 +56,10 @@ class BagMessage:
 
 
 class BagReader:
-    """A rosbag2 MCAP bag, decoded with the definitions inside it. It needs no ROS installation.
+    """A bag, decoded with the definitions inside it. It needs no ROS installation.
+
+    It reads rosbag2 bags in MCAP and in sqlite3 files, and ROS 1 bags. A bag without definitions (sqlite3, before Iron)
+    is read with those of ROS 2 Jazzy's own packages.
 
     A bag holds the full names of its topics. A relative name (``arm/status``) is looked for in the namespace that the
     recorder wrote into the bag's metadata, in a bag of another recorder by how its names end.
@@ -39,17 +67,24 @@ class BagReader:
     A file without an index (its recorder was killed, or still runs) is read from a repaired copy in a temporary
     folder, up to the last complete message. The bag itself is never changed.
 
+    Attributes:
+        path: the bag.
+        was_complete: whether its recorder closed it.
+        has_definitions: whether it holds the definitions of its messages.
+
     Args:
-        path: bag folder, or one MCAP file.
+        path: bag folder, or one file.
+        remapped: recorded names by the relative names that they stand for, beside those that the metadata gives.
 
     Raises:
         RecordingError: the bag is missing, is not a recording, or is damaged.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, remapped: Mapping[str, str] | None = None) -> None:
         self.path = Path(path)
-        self.was_complete = True
+        self.was_complete = self.has_definitions = True
         self._custom = custom_data(self.path if self.path.is_dir() else self.path.parent)
+        self._remapped = dict(remapped or {})
         self._stack = ExitStack()
         try:
             self._reader = self._open(bag_files(self.path))
@@ -61,27 +96,54 @@ class BagReader:
             self._stack.close()
             raise self._damaged(error) from error
 
-    def _open(self, files: Iterable[Path]) -> Any:
+    def _open(self, files: tuple[Path, ...]) -> Any:
+        if empty := [file for file in files if not file.stat().st_size]:
+            raise RecordingError(f"bag {empty[0]} is empty: it has 0 bytes, so nothing was recorded")
+        if reads_as_folder(self.path, files):
+            return self._entered([self.path])
         readable = []
         for file in files:
-            if not is_complete(file):
+            if file.suffix == MCAP and not is_complete(file):
                 self.was_complete = False
                 folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bid_bag_"))
                 readable.append(Path(folder, file.name))
                 copy_whole(file, readable[-1])
             else:
                 readable.append(file)
-        return self._stack.enter_context(AnyReader(readable))
+        return self._entered(readable)
+
+    def _entered(self, paths: list[Path]) -> Any:
+        try:
+            return self._stack.enter_context(AnyReader(paths))
+        except AnyReaderError as error:
+            if "type definitions" not in str(error):
+                raise
+        self.has_definitions = False
+        return self._stack.enter_context(AnyReader(paths, default_typestore=get_typestore(Stores.ROS2_JAZZY)))
 
     @property
     def topics(self) -> dict[str, str]:
-        """Type name by topic."""
-        return {name: info.msgtype for name, info in self._reader.topics.items()}
+        """Type name by topic; several types are joined by " and "."""
+        types: dict[str, dict[str, None]] = {}
+        for item in self._reader.connections:
+            types.setdefault(item.topic, {})[item.msgtype] = None
+        return {name: " and ".join(sorted(found)) for name, found in sorted(types.items())}
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """Times of receipt of the first message and of the last; (0, 0) of a bag without messages."""
+        count = self._reader.message_count
+        return (self._reader.start_time, self._reader.end_time - 1) if count else (0, 0)
+
+    @property
+    def custom(self) -> dict[str, str]:
+        """The custom data of the bag's metadata."""
+        return dict(self._custom)
 
     def says(self, topic: str, field: str) -> bool:
         """Whether the messages of a topic have a field; True if the bag has no such topic."""
-        kind = self.topics.get(self.recorded_name(topic))
-        return kind is None or field in {name for name, _ in self._reader.typestore.fielddefs[kind][1]}
+        known = self._reader.typestore.fielddefs.get(self.topics.get(self.recorded_name(topic)))
+        return known is None or field in {name for name, _ in known[1]}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -99,11 +161,13 @@ class BagReader:
         Raises:
             RecordingError: ``topic`` is relative, and several systems of this bag have one.
         """
-        remapped: dict[str, str] = json.loads(self._custom.get("remapped", "{}"))
+        remapped: dict[str, str] = json.loads(self._custom.get("remapped", "{}")) | self._remapped
         if topic.startswith("/"):
             return remapped.get(topic, topic)
+        if topic in remapped:
+            return remapped[topic]
         if "namespace" in self._custom:
-            return remapped.get(topic, f"{self._custom['namespace'].rstrip('/')}/{topic}")
+            return f"{self._custom['namespace'].rstrip('/')}/{topic}"
         found = [name for name in self.topics if name.endswith(f"/{topic}")] or [f"/{topic}"]
         if f"/{topic}" not in found and len(found) > 1:
             raise RecordingError(f"bag {self.path} holds {' and '.join(sorted(found))}; valid is a bag of one system")
@@ -123,16 +187,50 @@ class BagReader:
         Raises:
             RecordingError: at the first message that cannot be read, or as :meth:`recorded_name`.
         """
+        for item in self.raw(topics, start_ns, stop_ns):
+            yield BagMessage(item.topic, item.stamp_ns, self.decode(item))
+
+    def raw(
+        self, topics: Iterable[str] | None = None, start_ns: int | None = None, stop_ns: int | None = None
+    ) -> Iterator[RawMessage]:
+        """Yield the messages as :meth:`messages`, but serialized: the memory holds one chunk of the bag at a time."""
         asked = self.topics if topics is None else topics
         names = {self.recorded_name(topic): topic for topic in asked}
         connections = [item for item in self._reader.connections if item.topic in names]
         if not connections:
             return
+        headers = {item.msgtype: self._has_header(item.msgtype) for item in connections}
         try:
             for item, stamp, data in self._reader.messages(connections, start_ns, stop_ns):
-                yield BagMessage(names[item.topic], stamp, self._reader.deserialize(data, item.msgtype))
+                header = self._header_ns(data) if headers[item.msgtype] else None
+                yield RawMessage(names[item.topic], item.msgtype, stamp, header, data)
         except Exception as error:
             raise self._damaged(error) from error
+
+    def decode(self, item: RawMessage) -> Any:
+        """Return the message of raw bytes. Raises RecordingError if they do not fit the definition or there is none."""
+        if item.type_name not in self._reader.typestore.fielddefs:
+            raise RecordingError(
+                f"bag {self.path} has no definition of {item.type_name}, the type of {item.topic}; "
+                "valid is a bag that holds the definitions of its types, as rosbag2 writes since ROS 2 Iron"
+            )
+        try:
+            return self._reader.deserialize(item.data, item.type_name)
+        except Exception as error:
+            raise self._damaged(error) from error
+
+    def _has_header(self, type_name: str) -> bool:
+        known = self._reader.typestore.fielddefs.get(type_name)
+        return bool(known and known[1] and known[1][0][1][1] == HEADER_TYPE)
+
+    def _header_ns(self, data: bytes) -> int | None:
+        """Return the stamp at the begin of a message that starts with a header. It costs no decoding of an image."""
+        at, order = (4, "<" if data[1] & 1 else ">") if self._reader.is2 else (4, "<")  # CDR's mark, or ROS 1's seq
+        try:
+            seconds, nanoseconds = struct.unpack_from(f"{order}iI", data, at)
+        except struct.error:
+            return None
+        return int(seconds) * NANOSECONDS + int(nanoseconds)
 
     def close(self) -> None:
         """Close the files and remove temporary copies."""
@@ -146,4 +244,6 @@ class BagReader:
 
     def _damaged(self, error: BaseException) -> RecordingError:
         reason = " ".join(str(error).split()).rstrip(".")
+        if self.path.suffix == ROS1:
+            return RecordingError(f"bag {self.path} cannot be read ({reason}); rosbag reindex repairs a bag of ROS 1")
         return RecordingError(f"bag {self.path} is damaged ({reason}); repair_bag keeps what can be read")

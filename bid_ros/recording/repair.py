@@ -19,6 +19,7 @@ from zstandard import ZstdError
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.recording.definitions import Definition
+from bid_ros.recording.files import MCAP, bag_files
 from bid_ros.recording.metadata import METADATA_NAME, custom_data
 from bid_ros.recording.storage import BagFile
 
@@ -35,24 +36,6 @@ class RepairReport:
     messages: int
     damaged_chunks: int
     cut_bytes: int
-
-
-def bag_files(path: str | Path) -> tuple[Path, ...]:
-    """Return the MCAP files of a bag folder in order, or the one file that ``path`` names.
-
-    Raises:
-        RecordingError: there is no such folder or file, or the folder has no MCAP file.
-    """
-    path = Path(path)
-    if path.is_file():
-        return (path,)
-    if not path.is_dir():
-        raise RecordingError(f"bag {path} does not exist")
-    # A hidden file is left over from an interrupted repair.
-    found = [item for item in path.glob("*.mcap") if not item.name.startswith(".")]
-    if not found:
-        raise RecordingError(f"bag {path} holds no .mcap file")
-    return tuple(sorted(found, key=lambda item: (len(item.name), item.name)))
 
 
 def is_complete(file: Path) -> bool:
@@ -79,6 +62,8 @@ def repair_bag(path: str | Path) -> RepairReport:
     if len(files) != 1:
         raise RecordingError(f"bag {path} has {len(files)} files; only a bag of one file can be repaired")
     file = files[0]
+    if file.suffix != MCAP:
+        raise RecordingError(f"{file} cannot be repaired; valid is a bag in an {MCAP} file")
     temporary = file.with_name(f".{file.name}.repair")
     try:
         temporary.unlink(missing_ok=True)

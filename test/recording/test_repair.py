@@ -10,8 +10,9 @@ from rosbags.highlevel import AnyReader
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import RecordingError
+from bid_ros.recording.files import bag_files
 from bid_ros.recording.reader import BagReader
-from bid_ros.recording.repair import bag_files, is_complete, repair_bag
+from bid_ros.recording.repair import is_complete, repair_bag
 from bid_ros.recording.storage import PROVISIONAL_END
 from bid_ros.recording.writer import BagWriter, WriterConfig
 

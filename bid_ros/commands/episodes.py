@@ -1,0 +1,237 @@
+"""``bid episodes``: look at recorded bags, validate them, and make pictures of them."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bid_ros.commands.episodes_edit import add_edits
+from bid_ros.commands.tasks import recorded_task, task_path
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task, load_task
+
+PATHS_HELP = "bags (rosbag2 folders, .mcap, .db3, ROS 1 .bag), runs that hold one, or folders of these"
+EPISODE_HELP = "a bag or a run; BAG:N is its episode N, counted from 0"
+EPILOG = """examples:
+  bid episodes list runs/                               every episode of every run
+  bid episodes show runs/today/bag:2                    topics, rates, events and end of one episode
+  bid episodes validate runs/ --task franka_place       what a data set must not hold; exit status 1 if there is some
+  bid episodes sheet runs/today/bag:2 -o sheet.png      what the cameras saw
+  bid episodes trim runs/today/bag:2 --to 4.5 -o good   a bag of the first 4.5 s
+  bid episodes delete runs/today/bag:2                  into the trash; bid episodes restore takes it back
+"""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``episodes``."""
+    parser = verbs.add_parser(
+        "episodes",
+        help="list, check, cut and show recorded episodes",
+        description="Look at recorded bags and clean them. Bags of other recorders are read too: MCAP, sqlite3, ROS 1. "
+        "No verb changes a bag, except delete, which moves it to a trash.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    inner = parser.add_subparsers(title="verbs", dest="inner", required=True, metavar="VERB")
+    listing = _verb(inner, "list", "list the episodes of bags", run_list)
+    listing.add_argument("paths", nargs="+", help=PATHS_HELP)
+
+    show = _verb(inner, "show", "show the topics, rates, events and the end of episodes", run_show)
+    show.add_argument("bag", help=EPISODE_HELP)
+    _remap(show)
+
+    validate = _verb(inner, "validate", "find gaps, drops, wrong clocks, stale frames and broken limits", run_validate)
+    validate.description = (
+        "Check episodes. An error is what a data set must not hold, a warning is what a person should look at. Exit "
+        "status 1 if there is an error. Without a task, what needs one is not checked: needed topics and limits."
+    )
+    validate.add_argument("paths", nargs="+", help=f"{PATHS_HELP}; or BAG:N")
+    validate.add_argument("--strict", action="store_true", help="exit status 1 for warnings too")
+    _task(validate)
+    _remap(validate)
+
+    for name, what, default in (
+        ("sheet", "write a contact sheet: what every camera saw over time", "sheet.png"),
+        ("plot", "plot the motion: tool, gripper and speed, commanded and measured", "plot.png"),
+    ):
+        picture = _verb(inner, name, what, run_picture)
+        picture.add_argument("bag", help=EPISODE_HELP)
+        picture.add_argument("-o", "--out", default=default, help=f"PNG file to write (default {default})")
+        _task(picture)
+        _remap(picture)
+
+    page = _verb(inner, "page", "write one HTML page of a whole data set", run_page)
+    page.add_argument("paths", nargs="+", help=PATHS_HELP)
+    page.add_argument("-o", "--out", default="episodes", help="folder to write index.html to (default episodes)")
+    _task(page)
+    _remap(page)
+    add_edits(inner)
+
+
+def _verb(inner: Any, name: str, what: str, run: Any) -> Any:
+    parser = inner.add_parser(name, help=what)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _task(parser: Any) -> None:
+    parser.add_argument("--task", default="", help="name or path of the task file (default: that of the recorded run)")
+
+
+def _remap(parser: Any) -> None:
+    parser.add_argument(
+        "--remap",
+        nargs="+",
+        default=(),
+        metavar="TOPIC:=/NAME",
+        help="which recorded topic of a foreign bag is one of bid_ros, such as camera/wrist/image:=/cam/image_raw",
+    )
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The task of each bag: that of ``--task``, or the one that it was recorded for, if that is known."""
+
+    named: str
+
+    def of(self, bag: Path) -> Task | None:
+        """Return the task of a bag; None if nothing says it. Raises BidError for a bad ``--task``."""
+        if self.named:
+            return load_task(task_path(self.named))
+        try:
+            return load_task(task_path(recorded_task([bag])))
+        except BidError:
+            return None
+
+
+@contextmanager
+def progress(total: int, unit: str) -> Iterator[Any]:
+    """Give a function that counts one more; a terminal shows the count, other outputs do not."""
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if sys.stderr.isatty():
+            filled = round(24 * done / max(total, 1))
+            print(
+                f"\r{'█' * filled}{'·' * (24 - filled)} {done} of {total} {unit}", end="", file=sys.stderr, flush=True
+            )
+
+    try:
+        yield step
+    finally:
+        if done and sys.stderr.isatty():
+            print(f"\r{'':60}\r", end="", file=sys.stderr, flush=True)
+
+
+def run_list(options: argparse.Namespace) -> int:
+    """List episodes."""
+    from bid_ros.curation.catalog import find_bags
+    from bid_ros.curation.listing import listed, table
+
+    bags = find_bags(options.paths)
+    rows, problems = [], []
+    with progress(len(bags), "bags") as step:
+        for bag in bags:
+            try:
+                rows += listed(bag)
+            except BidError as error:
+                problems.append(str(error))
+            step()
+    print(json.dumps({"episodes": rows, "problems": problems}) if options.json else table(rows))
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    return 2 if problems else 0
+
+
+def run_show(options: argparse.Namespace) -> int:
+    """Show one bag or episode."""
+    from bid_ros.curation.catalog import one_bag, read_remapped, split_name
+    from bid_ros.curation.listing import shown, shown_text
+
+    path, number = split_name(options.bag)
+    bag = one_bag(path)
+    task = Tasks("").of(bag)
+    about = shown(bag, number, read_remapped(options.remap), "" if task is None else task.name)
+    print(json.dumps(about) if options.json else shown_text(about))
+    return 0
+
+
+def run_validate(options: argparse.Namespace) -> int:
+    """Check bags."""
+    from bid_ros.curation.catalog import find_bags, read_remapped, split_name
+    from bid_ros.curation.validate import Validation, validate_bag
+
+    named = [split_name(path) for path in options.paths]
+    pairs = [(bag, number) for path, number in named for bag in find_bags([path])]
+    tasks, remapped = Tasks(options.task), read_remapped(options.remap)
+    found: list[Validation] = []
+    unknown = 0
+    with progress(len(pairs), "bags") as step:
+        for bag, number in pairs:
+            task = tasks.of(bag)
+            unknown += task is None
+            found += validate_bag(bag, task, remapped, number)
+            step()
+    errors = sum(item.errors for item in found)
+    warnings = sum(len(item.faults) for item in found) - errors
+    if options.json:
+        print(json.dumps({"errors": errors, "warnings": warnings, "found": [item.as_json() for item in found]}))
+    else:
+        _print_found(found)
+        episodes = sum(item.recorded is not None for item in found)
+        print(f"bags: {len(pairs)}, episodes: {episodes}, errors: {errors}, warnings: {warnings}")
+        if unknown:
+            print(f"bags whose task is not known: {unknown}; their topics and limits were not checked: name it, --task")
+    return 1 if errors or (options.strict and warnings) else 0
+
+
+def _print_found(found: Sequence[Any]) -> None:
+    for item in found:
+        if item.faults:
+            print(item.bag if item.recorded is None else item.recorded.name)
+        for fault in item.faults:
+            print(f"  {fault.severity:7}  {fault.check}: {fault.text}")
+
+
+def run_picture(options: argparse.Namespace) -> int:
+    """Write a contact sheet or a plot."""
+    from bid_ros.curation.catalog import chosen, one_bag, read_remapped, split_name
+    from bid_ros.recording.reader import BagReader
+    from bid_ros.views.contact_sheet import draw_sheet
+    from bid_ros.views.trajectory import draw_trajectory
+
+    path, number = split_name(options.bag)
+    bag = one_bag(path)
+    task, out = Tasks(options.task).of(bag), Path(options.out)
+    with BagReader(bag, read_remapped(options.remap)) as reader:
+        episodes = chosen(reader, number)
+        if options.inner == "sheet":
+            draw_sheet(reader, episodes, out)
+        else:
+            draw_trajectory(reader, episodes, task, out)
+    print(json.dumps({"written": str(out)}) if options.json else f"wrote {out}")
+    return 0
+
+
+def run_page(options: argparse.Namespace) -> int:
+    """Write the page of a data set."""
+    from bid_ros.curation.catalog import find_bags, read_remapped
+    from bid_ros.views.dataset_page import read_cards, write_page
+
+    bags = find_bags(options.paths)
+    tasks, remapped = Tasks(options.task), read_remapped(options.remap)
+    cards: list[Any] = []
+    with progress(len(bags), "bags") as step:
+        for bag in bags:
+            cards += read_cards(bag, tasks.of(bag), remapped)
+            step()
+    written = write_page(cards, Path(options.out), " ".join(options.paths))
+    print(json.dumps({"written": str(written)}) if options.json else f"wrote {written}")
+    return 0

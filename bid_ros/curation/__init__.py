@@ -1,0 +1,1 @@
+"""Looks after recorded bags: lists, checks and edits them."""

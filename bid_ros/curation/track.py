@@ -1,0 +1,240 @@
+"""The numbers of one episode, read as a stream: times of every topic, and the motion of the arm. No image is kept."""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.stamps import stamp_to_ns
+from bid_ros.core.topics import ARM_STATUS, TOOL_POSE
+from bid_ros.curation.catalog import Recorded, image_topics
+from bid_ros.recording.reader import BagReader, RawMessage
+
+Array = NDArray[np.float64]
+Times = NDArray[np.int64]
+COLUMNS: Final = 26  # of a row of an ArmTrack
+NAN: Final = float("nan")
+HEADER_BYTES: Final = 12  # mark of CDR and stamp, or number and stamp of ROS 1
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """The times of the K messages of one topic.
+
+    Attributes:
+        type_name: type of the messages.
+        log_ns: ``(K,)`` times of receipt.
+        header_ns: ``(K,)`` times in their headers; None if the type has no header, or the stamps are zero.
+        marks: ``(K,)`` hashes of what follows the stamp, of images; equal ones are equal images. Empty for others.
+    """
+
+    type_name: str
+    log_ns: Times
+    header_ns: Times | None
+    marks: Times
+
+    @property
+    def times_ns(self) -> Times:
+        """``(K,)`` times in the headers, or of receipt without headers."""
+        return self.log_ns if self.header_ns is None else self.header_ns
+
+
+@dataclass(frozen=True, eq=False)
+class ArmTrack:
+    """The K states of an arm, from ``arm/status``; what an older bag does not say is NaN.
+
+    Attributes:
+        stamps_ns: ``(K,)`` when each was read.
+        instants_ns: ``(K,)`` for when its set-point was computed.
+        rows: ``(K, 26)`` numbers, see the properties.
+    """
+
+    stamps_ns: Times
+    instants_ns: Times
+    rows: Array
+
+    @property
+    def reference(self) -> Array:
+        """``(K, 3)`` position of the set-point, m."""
+        return self.rows[:, 0:3]
+
+    @property
+    def reference_turn(self) -> Array:
+        """``(K, 4)`` rotation of the set-point, quaternion xyzw."""
+        return self.rows[:, 3:7]
+
+    @property
+    def twist(self) -> Array:
+        """``(K, 6)`` velocity of the set-point, m/s and rad/s."""
+        return self.rows[:, 7:13]
+
+    @property
+    def asked(self) -> Array:
+        """``(K,)`` opening of the gripper last asked for, m."""
+        return self.rows[:, 13]
+
+    @property
+    def width(self) -> Array:
+        """``(K,)`` measured opening of the gripper, m."""
+        return self.rows[:, 14]
+
+    @property
+    def busy(self) -> NDArray[np.bool_]:
+        """``(K,)`` whether a command of the gripper runs."""
+        return self.rows[:, 15] > 0
+
+    @property
+    def in_control(self) -> NDArray[np.bool_]:
+        """``(K,)`` whether the arm is streamed to: it is not in a fault."""
+        return self.rows[:, 16] > 0
+
+    @property
+    def takeover(self) -> NDArray[np.bool_]:
+        """``(K,)`` whether another chunk is followed than in the state before."""
+        return self.rows[:, 17] > 0
+
+    @property
+    def tool(self) -> Array:
+        """``(K, 3)`` measured position of the tool, m."""
+        return self.rows[:, 18:21]
+
+    @property
+    def tool_turn(self) -> Array:
+        """``(K, 4)`` measured rotation of the tool, quaternion xyzw."""
+        return self.rows[:, 21:25]
+
+    @property
+    def stopped(self) -> NDArray[np.bool_]:
+        """``(K,)`` whether the arm is stopping, stopped or in a fault."""
+        return self.rows[:, 25] > 0
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeTrack:
+    """The numbers of one episode.
+
+    Attributes:
+        recorded: the episode.
+        series: times by recorded topic.
+        arm: states of the arm; None without ``arm/status``.
+        tool_ns: ``(K,)`` times of the measured tool.
+        tool: ``(K, 3)`` measured positions of the tool, m; from ``arm/tool_pose`` in older and foreign bags.
+        names: recorded names of the topics, by their names in bid_ros.
+    """
+
+    recorded: Recorded
+    series: Mapping[str, Series]
+    arm: ArmTrack | None
+    tool_ns: Times
+    tool: Array
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def seconds(self, stamp_ns: float) -> float:
+        """s from the begin of the episode to a time."""
+        return max(0.0, (float(stamp_ns) - self.recorded.begin_ns) / 1e9)
+
+    @cached_property
+    def short_names(self) -> dict[str, str]:
+        """Names in bid_ros by recorded name."""
+        return {recorded: name for name, recorded in self.names.items()}
+
+    def series_of(self, topic: str) -> Series | None:
+        """Return the times of a topic by its name in bid_ros; None if the episode has no message of it."""
+        return self.series.get(self.names.get(topic, topic))
+
+
+def read_track(reader: BagReader, recorded: Recorded, topics: Mapping[str, Any] | None = None) -> EpisodeTrack:
+    """Return the numbers of one episode.
+
+    Args:
+        reader: its bag.
+        recorded: the episode.
+        topics: names in bid_ros beside those of the arm, whose recorded names are wanted.
+
+    Raises:
+        RecordingError: a message is damaged.
+    """
+    names = {topic: reader.recorded_name(topic) for topic in (ARM_STATUS, TOOL_POSE, *(topics or ()))}
+    images = set(image_topics(reader))
+    logs: dict[str, tuple[str, array[int], array[int], array[int]]] = {}
+    arm, pose = _ArmRows(), _PoseRows()
+    for item in reader.raw(None, recorded.begin_ns, recorded.end_ns + 1):
+        _, times, headers, marks = logs.setdefault(item.topic, (item.type_name, array("q"), array("q"), array("q")))
+        times.append(item.stamp_ns)
+        headers.append(item.header_ns or 0)
+        if item.topic in images:
+            marks.append(_mark(item))
+        elif item.topic == names[ARM_STATUS]:
+            arm.add(reader.decode(item))
+        elif item.topic == names[TOOL_POSE]:
+            pose.add(reader.decode(item), item)
+    series = {topic: _series(*parts) for topic, parts in logs.items()}
+    states = arm.track()
+    if states is not None and np.isfinite(states.tool).any():
+        tool_ns, tool = states.stamps_ns, states.tool
+    else:
+        tool_ns, tool = pose.arrays()
+    return EpisodeTrack(recorded, series, states, tool_ns, tool, names)
+
+
+def _mark(item: RawMessage) -> int:
+    return int.from_bytes(blake2b(memoryview(item.data)[HEADER_BYTES:], digest_size=8).digest(), "little", signed=True)
+
+
+def _series(kind: str, times: "array[int]", headers: "array[int]", marks: "array[int]") -> Series:
+    stamps = np.array(headers, dtype=np.int64)
+    return Series(
+        kind, np.array(times, dtype=np.int64), stamps if (stamps > 0).all() else None, np.array(marks, dtype=np.int64)
+    )
+
+
+def _pose(pose: Any) -> list[float]:
+    place, turn = pose.position, pose.orientation
+    return [place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w]
+
+
+class _ArmRows:
+    """Collects the rows of an ArmTrack."""
+
+    def __init__(self) -> None:
+        self._stamps, self._instants, self._values = array("q"), array("q"), array("d")
+        self._chunk: tuple[str, int] | None = None
+
+    def add(self, message: Any) -> None:
+        stamp = stamp_to_ns(message.header.stamp)
+        self._stamps.append(stamp)
+        self._instants.append(stamp_to_ns(message.reference_stamp) if hasattr(message, "reference_stamp") else stamp)
+        chunk = (str(message.source), int(message.sequence))
+        changed = self._chunk is not None and chunk != self._chunk and bool(chunk[0] and self._chunk[0])
+        self._chunk = chunk
+        twist = list(message.reference_twist) if hasattr(message, "reference_twist") else [NAN] * 6
+        tool = _pose(message.tool) if hasattr(message, "tool") else [NAN] * 7
+        self._values.extend([*_pose(message.reference), *map(float, twist), message.reference_gripper])
+        flags = (message.gripper_busy, message.mode != message.FAULT, changed)
+        self._values.extend([message.gripper_width, *map(float, flags), *tool, float(message.mode >= message.STOPPING)])
+
+    def track(self) -> ArmTrack | None:
+        if not self._stamps:
+            return None
+        rows = np.array(self._values, dtype=np.float64).reshape(-1, COLUMNS)
+        return ArmTrack(np.array(self._stamps, dtype=np.int64), np.array(self._instants, dtype=np.int64), rows)
+
+
+class _PoseRows:
+    """Collects measured positions from ``arm/tool_pose``."""
+
+    def __init__(self) -> None:
+        self._stamps, self._values = array("q"), array("d")
+
+    def add(self, message: Any, item: RawMessage) -> None:
+        if hasattr(message, "pose"):
+            self._stamps.append(item.header_ns or item.stamp_ns)
+            self._values.extend(_pose(message.pose)[:3])
+
+    def arrays(self) -> tuple[Times, Array]:
+        return np.array(self._stamps, dtype=np.int64), np.array(self._values, dtype=np.float64).reshape(-1, 3)
