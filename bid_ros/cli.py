@@ -7,7 +7,7 @@ from importlib import import_module
 
 from bid_ros.core.errors import BidError
 
-VERBS = ("new", "check", "up", "demos", "learn", "compile", "rehearse", "bench", "data", "robot", "schema")
+VERBS = ("new", "check", "up", "demos", "learn", "compile", "rehearse", "bench", "data", "datasets", "robot", "schema")
 
 
 def build_parser() -> argparse.ArgumentParser:

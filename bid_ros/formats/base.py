@@ -152,6 +152,12 @@ class Options:
     images: Literal["video", "png"] = "video"
     quality: int = 18
 
+    def __post_init__(self) -> None:
+        if self.images not in ("video", "png"):
+            raise RecordingError(f"images are '{self.images}'; valid are video and png")
+        if not 0 <= self.quality <= 51:
+            raise RecordingError(f"quality is {self.quality}; valid is 0 to 51")
+
 
 @dataclass(frozen=True)
 class Format:

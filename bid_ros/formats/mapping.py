@@ -86,7 +86,8 @@ class Mapped:
                 _converted(item, pick, episode, number)
                 for item, pick in zip(self._task.action, self._commanded, strict=True)
             ]
-            yield replace(episode, observations=observations, actions=np.concatenate(parts, axis=1))
+            text = episode.text or self._task.description
+            yield replace(episode, observations=observations, actions=np.concatenate(parts, axis=1), text=text)
 
     def _check_rate(self, found: Contents) -> None:
         rate, task = found.rate_hz, self._task

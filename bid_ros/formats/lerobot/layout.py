@@ -62,6 +62,11 @@ def plan_of(contents: Contents, options: Options) -> Plan:
     images = {column.name: IMAGES + column.name for column in contents.columns if column.image}
     video = options.images == "video"
     for column in contents.columns:
+        if column.image and column.dtype != "uint8":
+            raise RecordingError(
+                f"image '{column.name}' is {column.dtype}; valid in a LeRobot data set is uint8; name the task, whose "
+                "images are"
+            )
         if column.image and video and (column.shape[0] % 2 or column.shape[1] % 2):
             raise RecordingError(
                 f"image '{column.name}' of {column.shape[0]} x {column.shape[1]} pixels cannot be a video; valid are "
