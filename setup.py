@@ -73,6 +73,7 @@ setup(
         "franka": ["franky-control>=2.0"],
         "twin": ["franky-sim", "mujoco>=4"],
         "train": ["torch>=2.13", "onnx", "onnxscript", "tqdm"],
+        "data": ["av", "h5py", "numcodecs", "pyarrow", "tqdm", "zarr>=3"],
         "realsense": ["pyrealsense2"],
         "ur": ["ur-rtde>=1.6.5"],
         "bench": ["gym-pusht>=0.1.8", "onnx", "pyarrow", "tqdm"],

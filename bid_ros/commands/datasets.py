@@ -34,8 +34,8 @@ def add_parser(verbs: Any) -> None:
     info = parts.add_parser(
         "info",
         help="say what a data set holds, and what each other format would lose of it",
-        description="Say what a data set holds: episodes, rows, rate, features with their keys and shapes. With --task: "
-        "where each feature of the task comes from.",
+        description="Say what a data set holds: episodes, rows, rate, features with their keys and shapes. With "
+        "--task: where each feature of the task comes from.",
     )
     info.add_argument("path", help=SOURCE_HELP)
     info.add_argument("--task", default="", help=TASK_HELP)

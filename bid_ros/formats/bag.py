@@ -1,6 +1,6 @@
 """Recorded bags as a data set: the rows that live observation makes of their messages."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -46,7 +46,7 @@ class BagSource:
         """What the bags hold of the task."""
         return self._contents
 
-    def episodes(self, start: int = 0) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
         """Return the episodes from number ``start`` on. Raises RecordingError if no bag has one that can be used."""
         number, reasons = 0, list[str]()
         for bag in self._bags:

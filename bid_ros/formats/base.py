@@ -1,6 +1,6 @@
 """What a format of data sets is made of: its contents, its episodes, a reader and a writer."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
@@ -43,6 +43,10 @@ class Column:
     names: tuple[str, ...] = ()
     key: str = ""
     codec: str = ""
+
+    def wanted(self, names: Collection[str] | None) -> bool:
+        """Return whether the column is one of ``names``. None: all are."""
+        return names is None or self.name in names
 
     @property
     def size(self) -> int:
@@ -126,8 +130,16 @@ class Source(Protocol):
     def contents(self) -> Contents:
         """What the data set holds."""
 
-    def episodes(self, start: int = 0) -> Iterator[Episode]:
-        """Return the episodes from number ``start`` on. Raises RecordingError where the files are damaged."""
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+        """Return the episodes from number ``start`` on.
+
+        Args:
+            start: number of the first one.
+            names: of the columns that are wanted; a source need not read others. None: all.
+
+        Raises:
+            RecordingError: the files are damaged.
+        """
 
 
 class Writer(Protocol):

@@ -1,6 +1,6 @@
 """From the keys of a data set to what a task observes and commands."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,6 +57,7 @@ class Mapped:
             for item in task.observation
         }
         self._commanded = _pick_actions(columns, found, task, keys.action if keys else {})
+        self._used = {pick.column for pick in (*self._observed.values(), *self._commanded)}
         self._contents = replace(
             found,
             columns=tuple(
@@ -75,9 +76,9 @@ class Mapped:
         """What the data set holds of the task."""
         return self._contents
 
-    def episodes(self, start: int = 0) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
         """Return the episodes from number ``start`` on, with the task's features."""
-        for number, episode in enumerate(self._source.episodes(start), start):
+        for number, episode in enumerate(self._source.episodes(start, self._used), start):
             observations = {
                 item.name: _converted(item, self._observed[item.name], episode, number)
                 for item in self._task.observation
@@ -110,8 +111,7 @@ class Mapped:
         )
 
     def _unused(self, found: Contents) -> list[str]:
-        used = {pick.column for pick in (*self._observed.values(), *self._commanded)}
-        unused = [column.key or column.name for column in found.columns if column.name not in used]
+        unused = [column.key or column.name for column in found.columns if not column.wanted(self._used)]
         return [f"the task does not name {', '.join(unused)}"] if unused else []
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Final
@@ -57,21 +57,21 @@ class NpzSource:
         """What the file holds."""
         return self._contents
 
-    def episodes(self, start: int = 0) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
         """Return the episodes from number ``start`` on."""
         with ExitStack() as stack, readable(self._path):
             archive = stack.enter_context(zipfile.ZipFile(self._path))
-            names = [column.name for column in self._contents.columns]
-            members = [*(PREFIX + name for name in names), "actions", "stamps_ns"]
+            observed = [column.name for column in self._contents.columns if column.wanted(names)]
+            members = [*(PREFIX + name for name in observed), "actions", "stamps_ns"]
             streams = [_Rows(stack.enter_context(archive.open(f"{name}.npy"))) for name in members]
             for number, rows in enumerate(self._contents.lengths or ()):
                 if number < start:
                     for stream in streams:
                         stream.skip(rows)
                     continue
-                *observed, actions, stamps = (stream.read(rows) for stream in streams)
+                *values, actions, stamps = (stream.read(rows) for stream in streams)
                 yield Episode(
-                    observations=dict(zip(names, observed, strict=True)),
+                    observations=dict(zip(observed, values, strict=True)),
                     actions=actions,
                     stamps_ns=stamps,
                     label=self._about["labels"][number],

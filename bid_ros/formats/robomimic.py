@@ -1,7 +1,7 @@
 """The HDF5 file of robomimic (Mandlekar et al., CoRL 2021): one group for each demonstration."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,21 +52,22 @@ class RobomimicSource:
         """What the file holds."""
         return self._contents
 
-    def episodes(self, start: int = 0) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
         """Return the demonstrations from number ``start`` on."""
         import h5py
 
         with readable(self._path), h5py.File(self._path, "r") as file:
+            columns = [column for column in self._contents.columns if column.wanted(names)]
             for number, name in enumerate(self._names[start:], start):
                 demo = file["data"][name]
                 actions = demo["actions"][:]
                 stamps = row_stamps(len(actions), self._contents.rate_hz)
                 if "stamps" in self._contents.extras:
                     stamps = demo[STAMP][:]
-                missing = [column.key for column in self._contents.columns if column.name not in demo["obs"]]
+                missing = [column.key for column in columns if column.name not in demo["obs"]]
                 if missing:
                     raise RecordingError(f"{self._path}: data/{name} lacks {', '.join(missing)}")
-                observations = {column.name: demo["obs"][column.name][:] for column in self._contents.columns}
+                observations = {column.name: demo["obs"][column.name][:] for column in columns}
                 yield Episode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
 
 

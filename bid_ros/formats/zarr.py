@@ -1,7 +1,7 @@
 """The replay buffer of Diffusion Policy (Chi et al., RSS 2023): a zarr folder, or one zip file of it."""
 
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,7 +53,7 @@ class ZarrSource:
         """What the replay buffer holds."""
         return self._contents
 
-    def episodes(self, start: int = 0) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
         """Return the episodes from number ``start`` on."""
         starts = [0, *self._ends[:-1].tolist()]
         for number, (first, end) in enumerate(zip(starts, self._ends.tolist(), strict=True)):
@@ -64,7 +64,9 @@ class ZarrSource:
                 if "stamps" in self._contents.extras:
                     stamps = np.asarray(self._root[f"meta/{STAMP}"][first:end])
                 observations = {
-                    column.name: np.asarray(self._arrays[column.name][first:end]) for column in self._contents.columns
+                    column.name: np.asarray(self._arrays[column.name][first:end])
+                    for column in self._contents.columns
+                    if column.wanted(names)
                 }
                 actions = np.asarray(self._arrays["action"][first:end])
             yield Episode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))

@@ -1,6 +1,6 @@
 """Reads the episodes of a LeRobotDataset of either version."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -77,19 +77,22 @@ class LeRobotSource:
         """What the data set holds."""
         return self._contents
 
-    def episodes(self, start: int = 0) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
         """Return the episodes from number ``start`` on. Raises RecordingError where the files are damaged."""
         for place in self._places[start:]:
-            yield self._episode(place)
+            yield self._episode(place, names)
 
-    def _episode(self, place: Place) -> Episode:
+    def _episode(self, place: Place, names: Collection[str] | None) -> Episode:
         layout, stamped = self._layout, "stamps" in self._contents.extras
-        columns = [layout.action, EPISODE, *layout.tabled(), *([STAMPS] if stamped else [])]
+        tabled = [column for column in layout.tabled() if column.wanted(names)]
+        columns = [layout.action, EPISODE, *tabled, *([STAMPS] if stamped else [])]
         table = self._table(place, [column.key for column in columns])
         if (numbers(table, EPISODE, place.data) != place.number).any():
             raise RecordingError(f"{place.data}: the rows of episode {place.number} are not where the data set says")
         observations: dict[str, NDArray[Any]] = {}
         for column in layout.columns:
+            if not column.wanted(names):
+                continue
             if column.key in place.videos:
                 path, begin = place.videos[column.key]
                 observations[column.name] = decode(path, begin, place.length, layout.fps, column.shape)
