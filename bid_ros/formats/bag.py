@@ -2,15 +2,17 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Column, Contents, Episode, Format, Source
-from bid_ros.recording.build_dataset import BagReport, build_dataset
 from bid_ros.recording.dataset import Dataset
+
+if TYPE_CHECKING:
+    from bid_ros.recording.build_dataset import BagReport
 
 
 class BagSource:
@@ -59,6 +61,8 @@ class BagSource:
             raise RecordingError(f"none of {len(self._bags)} bags has a usable episode ({'; '.join(reasons[:3])})")
 
     def _part(self, bag: Path, reasons: list[str]) -> Dataset | None:
+        from bid_ros.recording.build_dataset import build_dataset  # takes a second to import
+
         reports: list[BagReport] = []
         try:
             part: Dataset | None = build_dataset([bag], self._task, progress=reports.append)

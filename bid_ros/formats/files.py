@@ -26,9 +26,10 @@ def readable(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except FileNotFoundError as error:
-        raise RecordingError(f"data set file {error.filename or path} does not exist") from error
     except DAMAGE as error:
+        # Libraries also say "not found" of what should be inside the file.
+        if isinstance(error, FileNotFoundError) and (error.filename or not path.exists()):
+            raise RecordingError(f"data set file {error.filename or path} does not exist") from error
         said = " ".join(str(error).split()) or type(error).__name__
         raise RecordingError(f"data set file {path} is damaged or of another kind: {said}") from error
 

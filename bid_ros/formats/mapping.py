@@ -50,7 +50,8 @@ class Mapped:
         self._source, self._task = source, task
         found = source.contents
         self._check_rate(found)
-        keys = task.data
+        # What was written for this task has its names: keys are for data sets of others.
+        keys = None if found.signature == task.signature() else task.data
         columns = {column.name: column for column in found.columns}
         self._observed = {
             item.name: _pick(item, columns, found, task, keys.observation if keys else {}, "observation")

@@ -173,6 +173,13 @@ def test_actions_of_the_same_task_need_no_names(kit):
         mapped(memory(PICTURE, PACKED, action=shorter, signature=task.signature()), task)
 
 
+def test_what_was_written_for_the_task_needs_no_keys(kit):
+    task = small(kit, data={"observation": {"tool_position": "obs/eef_pos"}})
+    source = memory(PICTURE, PACKED, signature=task.signature())
+    found = first(mapped(source, task)).observations["tool_position"]
+    np.testing.assert_array_equal(found, first(source).observations["state"][:, 1:])
+
+
 def test_a_rate_that_nobody_says_is_that_of_the_task(kit):
     assert mapped(memory(PICTURE, PACKED, rate_hz=None), small(kit)).contents.rate_hz == 10
 
