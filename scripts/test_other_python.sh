@@ -16,7 +16,7 @@ installation=""
 trap '[ -z "$installation" ] || { pkill -TERM -P "$installation"; kill "$installation"; } || true; rm -rf "$out"' EXIT
 
 echo "Python $other"
-PYTHON=$python scripts/setup.sh "$venv" run develop
+PYTHON=$python scripts/setup.sh "$venv" run data develop
 "$venv/bin/python" -m pytest -m installation test/setup >"$out/installation.log" 2>&1 &
 installation=$!
 "$venv/bin/python" -m pytest test/control test/core test/decoding test/policy test/recording test/safety

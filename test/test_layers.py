@@ -13,7 +13,7 @@ TIERS = (
     {"core"},
     {"control", "decoding", "safety", "sim"},
     {"robots", "tasks", "teleop", "cameras"},
-    {"policy", "recording", "system"},
+    {"policy", "recording", "system", "formats"},
     {"bench", "curation", "episodes", "learning", "views"},
     {"nodes", "commands"},
     {"cli"},

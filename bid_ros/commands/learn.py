@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
-from bid_ros.core.task import load_task
+from bid_ros.core.task import Task, load_task
 
 TRAIN_OPTIONS: Final = ("steps", "batch", "seed", "device", "action_reference", "assign_noise")
 DISTILL_OPTIONS: Final = ("sampling_steps", "levels", "steps", "batch", "learning_rate", "seed")
 
 if TYPE_CHECKING:
     from bid_ros.recording.build_dataset import BagReport
+    from bid_ros.recording.dataset import Dataset
 
 
 def add_parser(verbs: Any) -> None:
@@ -31,7 +32,7 @@ def add_parser(verbs: Any) -> None:
         help="train a diffusion policy",
         description="Train a diffusion policy, strong and early weak checkpoint. Running the command again resumes.",
     )
-    train.add_argument("dataset", help="data set file made by bid dataset")
+    train.add_argument("dataset", help="data set of bid dataset, or of another format (bid data info)")
     train.add_argument("--task", default="", help="name or path of the task file (default: what the data are of)")
     train.add_argument("--out", default="data/training", help="folder of checkpoints, log and loss plot")
     train.add_argument("--steps", type=int, default=8000, help="training steps of the strong policy (default 8000)")
@@ -103,7 +104,7 @@ def _add_distill(verbs: Any) -> None:
         "(consistency distillation). Running the command again resumes.",
     )
     parser.add_argument("bundle", help="bundle folder that bid export wrote")
-    parser.add_argument("dataset", help="data set file made by bid dataset")
+    parser.add_argument("dataset", help="data set of bid dataset, or of another format (bid data info)")
     parser.add_argument("--task", default="", help="name or path of the task file (default: what the data are of)")
     parser.add_argument("--out", required=True, help="folder of the new bundle")
     parser.add_argument("--run", dest="folder", default="data/distillation", help="folder of checkpoints and log")
@@ -118,9 +119,10 @@ def _add_distill(verbs: Any) -> None:
 
 def run_dataset(options: argparse.Namespace) -> int:
     """Build the data set."""
+    from bid_ros.formats.bag import bags_below
     from bid_ros.recording.build_dataset import build_dataset  # takes a second to import
 
-    bags = [bag for path in options.bags for bag in _bags(Path(path))]
+    bags = [bag for path in options.bags for bag in bags_below(Path(path))]
     if not bags:
         raise BidError(
             f"there is no bag in {', '.join(options.bags)}; valid are bags, or folders that hold runs with one"
@@ -139,17 +141,10 @@ def _report(report: BagReport) -> None:
         print(f"  {reason}", file=sys.stderr)
 
 
-def _bags(path: Path) -> list[Path]:
-    if (path / "metadata.yaml").exists() or list(path.glob("*.mcap")):
-        return [path]
-    return sorted(path.glob("**/bag"))
-
-
 def run_train(options: argparse.Namespace) -> int:
     """Train a policy."""
     from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, train
     from bid_ros.policy.diffusion.sampler import DiffusionConfig
-    from bid_ros.recording.dataset import Dataset
 
     config = TrainConfig(
         **{name: getattr(options, name) for name in TRAIN_OPTIONS},
@@ -158,9 +153,23 @@ def run_train(options: argparse.Namespace) -> int:
         augment=AugmentConfig(state=options.state_noise, history=options.history_dropout),
         diffusion=DiffusionConfig(prediction=options.prediction),
     )
-    dataset = Dataset.load(options.dataset)
-    train(config, dataset, Path(options.out), task_of(options.task, dataset.task, options.dataset))
+    dataset, task = _dataset(options)
+    train(config, dataset, Path(options.out), task)
     return 0
+
+
+def _dataset(options: argparse.Namespace) -> tuple[Dataset, Task]:
+    """Return the data set of any format that the command names, and its task."""
+    from bid_ros.commands.datasets import dataset_task
+    from bid_ros.formats import load_dataset
+    from bid_ros.recording.dataset import Dataset
+
+    path = options.dataset
+    if Path(path).suffix == ".npz" or not Path(path).exists():
+        dataset = Dataset.load(path)
+        return dataset, task_of(options.task, dataset.task, path)
+    task = dataset_task(path, options.task)
+    return load_dataset(path, task), task
 
 
 def run_export(options: argparse.Namespace) -> int:
@@ -194,10 +203,8 @@ def run_distill(options: argparse.Namespace) -> int:
     """Distil a bundle."""
     from bid_ros.learning import DistillConfig, distill
     from bid_ros.policy.bundle import load_bundle
-    from bid_ros.recording.dataset import Dataset
 
     config = DistillConfig(**{name: getattr(options, name) for name in DISTILL_OPTIONS})
-    dataset = Dataset.load(options.dataset)
-    task = task_of(options.task, dataset.task, options.dataset)
+    dataset, task = _dataset(options)
     distill(load_bundle(options.bundle, task), dataset, options.folder, options.out, task, config)
     return 0

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, Self, get_args
 from pydantic import Field
 
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.data_keys import DataKeys, split_key
 from bid_ros.core.errors import TaskError
 from bid_ros.core.limits import Limits
 from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, load_settings, parse_settings, settings
@@ -106,6 +107,7 @@ class Task:
         tool_frame: frame that is commanded.
         episode_timeout: s after which an episode counts as failed.
         start: box of the tool at the start of an episode. None: no episodes are started.
+        data: where data sets of other formats hold the features. None: they have the names of the features.
     """
 
     name: str
@@ -122,6 +124,7 @@ class Task:
     description: str = ""
     episode_timeout: Positive = 20.0
     start: Start | None = None
+    data: DataKeys | None = None
 
     def __post_init__(self) -> None:
         if self.horizon < self.observation_steps:
@@ -140,6 +143,8 @@ class Task:
                 )
         if self.start is not None:
             _check_start(self.start, self.limits)
+        if self.data is not None:
+            _check_data(self.data, self)
 
     @property
     def dt_ns(self) -> int:
@@ -220,6 +225,16 @@ def _check_source(feature: Feature) -> None:
         if not re.fullmatch(pattern, value, re.ASCII):
             found = f"{name} {value!r}" if value else f"no {name}"
             raise TaskError(f"feature '{feature.name}' of kind '{feature.kind}' has {found}; valid is {valid}")
+
+
+def _check_data(data: DataKeys, task: Task) -> None:
+    """Raise TaskError if a key is of no feature of the task, or has no valid form."""
+    for group, features in (("observation", task.observation), ("action", task.action)):
+        valid = [item.name for item in features]
+        for name, key in getattr(data, group).items():
+            if name not in valid:
+                raise TaskError(f"data: {group} names '{name}', which the task lacks; valid are {', '.join(valid)}")
+            split_key(key)
 
 
 def _signed(feature: Feature) -> dict[str, object]:

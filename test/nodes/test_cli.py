@@ -33,11 +33,25 @@ VERBS = (
     "table",
     "motion",
     "bench",
+    "data",
     "rehearse",
     "reset",
     "operator",
 )
-HEAVY = ("scipy", "matplotlib", "cv2", "rosbags", "torch", "onnxruntime", "openvino", "mujoco", "rclpy")
+HEAVY = (
+    "scipy",
+    "matplotlib",
+    "cv2",
+    "rosbags",
+    "torch",
+    "pyarrow",
+    "av",
+    "zarr",
+    "onnxruntime",
+    "openvino",
+    "mujoco",
+    "rclpy",
+)
 
 
 def test_a_process_of_its_own_runs_the_command():

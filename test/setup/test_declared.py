@@ -14,15 +14,18 @@ ROOT = Path(__file__).resolve().parents[2]
 # Imported module: key of rosdep ("" = there is none), name on PyPI.
 PYTHON = {
     "PIL": ("python3-pil", "pillow"),
+    "av": ("", "av"),
     "cv2": ("python3-opencv", "opencv-python-headless"),
     "dashboard_client": ("", "ur-rtde"),
     "franky": ("", "franky-control"),
     "franky_sim": ("", "franky-sim"),
     "gym_pusht": ("", "gym-pusht"),
+    "h5py": ("", "h5py"),
     "imageio_ffmpeg": ("", "imageio-ffmpeg"),
     "matplotlib": ("python3-matplotlib", "matplotlib"),
     "mcap": ("", "mcap"),
     "mujoco": ("python3-mujoco-pip", "mujoco"),
+    "numcodecs": ("", "numcodecs"),
     "numpy": ("python3-numpy", "numpy"),
     "onnx": ("", "onnx"),
     "onnxruntime": ("python3-onnxruntime-pip", "onnxruntime"),
@@ -39,10 +42,24 @@ PYTHON = {
     "torch": ("", "torch"),
     "tqdm": ("", "tqdm"),
     "yaml": ("python3-yaml", "pyyaml"),
+    "zarr": ("", "zarr"),
     "zstandard": ("", "zstandard"),
 }
 # What a robot computer does without, so neither rosdep nor ros.lock brings it.
-OPTIONAL = {"gym-pusht", "onnx", "pyarrow", "pyrealsense2", "ray", "tensorrt-cu13", "torch", "tqdm"}
+OPTIONAL = {
+    "av",
+    "gym-pusht",
+    "h5py",
+    "numcodecs",
+    "onnx",
+    "pyarrow",
+    "pyrealsense2",
+    "ray",
+    "tensorrt-cu13",
+    "torch",
+    "tqdm",
+    "zarr",
+}
 NOT_IMPORTED = {"libusb-1.0", "ros2launch", "python3-pytest", "python3-pytest-timeout"}
 
 
@@ -116,7 +133,7 @@ def test_an_import_that_is_not_declared_fails():
     assert undeclared(imported("import importlib\nimportlib.import_module('pandas.io')")) == {"pandas"}
 
 
-@pytest.mark.parametrize("lock", ["run", "train", "bench", "develop", "ros"])
+@pytest.mark.parametrize("lock", ["run", "train", "bench", "data", "develop", "ros"])
 def test_a_lock_has_everything_that_its_input_names(lock):
     names = inputs(lock) | (inputs("ros") if lock == "run" else set())
     assert {normal(name) for name in names} <= set(locked(lock))
@@ -124,7 +141,7 @@ def test_a_lock_has_everything_that_its_input_names(lock):
 
 def test_the_locks_share_one_version_of_each_package():
     versions: dict[str, set[str]] = {}
-    for lock in ("run", "train", "bench", "develop"):
+    for lock in ("run", "train", "bench", "data", "develop"):
         for name, version in locked(lock).items():
             versions.setdefault(name, set()).add(version)
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
@@ -140,6 +157,9 @@ def test_a_run_installs_nothing_of_training_the_bench_and_development():
         "gym-pusht",
         "pygame",
         "pyarrow",
+        "av",
+        "h5py",
+        "zarr",
         "pytest",
         "colcon-core",
         "ruff",

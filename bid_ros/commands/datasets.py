@@ -1,0 +1,214 @@
+"""``bid data``: convert data sets between formats, and look at one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bid_ros.commands.tasks import task_file_of_bags, task_of
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task, load_task
+
+if TYPE_CHECKING:
+    from bid_ros.formats import Column, Contents, Source
+
+SOURCE_HELP = "a data set of any known format, a bag, or a folder of runs with bags"
+TASK_HELP = "name or path of the task file, whose section data says where the features are (default: what the data say)"
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``data`` and its parts."""
+    data = verbs.add_parser(
+        "data",
+        help="convert data sets between formats, and look at one",
+        description="Data sets of other formats: LeRobotDataset, the zarr of Diffusion Policy, robomimic's HDF5. "
+        "bid train reads all of them as they are.",
+    )
+    parts = data.add_subparsers(title="parts", dest="part", required=True, metavar="PART")
+    _add_convert(parts)
+    info = parts.add_parser(
+        "info",
+        help="say what a data set holds, and what each other format would lose of it",
+        description="Say what a data set holds: episodes, rows, rate, features with their keys and shapes. With "
+        "--task: where each feature of the task comes from.",
+    )
+    info.add_argument("path", help=SOURCE_HELP)
+    info.add_argument("--task", default="", help=TASK_HELP)
+    info.add_argument("--from", dest="source_format", default="", help="format of the data set (default: recognised)")
+    info.add_argument("--json", action="store_true", help="print the report as JSON")
+    info.set_defaults(run=run_info)
+
+
+def _add_convert(parts: Any) -> None:
+    convert = parts.add_parser(
+        "convert",
+        help="write a data set in another format",
+        description="Write a data set in another format, one episode in memory at a time. Running a killed command "
+        "again continues after the last whole episode. The target appears when it is whole; nothing is replaced.",
+        epilog="With a task the target holds the task's features, under their names. Without one it holds what the "
+        "source holds, under the source's keys.",
+    )
+    convert.add_argument("source", help=SOURCE_HELP)
+    convert.add_argument("target", help="file or folder to write; a name ending in .zip makes zarr one file")
+    convert.add_argument(
+        "--to", required=True, metavar="FORMAT", help="lerobot_v30, lerobot_v21, zarr, robomimic, npz, or another's"
+    )
+    convert.add_argument("--from", dest="source_format", default="", help="format of the source (default: recognised)")
+    convert.add_argument("--task", default="", help=TASK_HELP)
+    convert.add_argument(
+        "--images", default="video", help="video, small with loss, or png, exact; for LeRobot (default video)"
+    )
+    convert.add_argument(
+        "--quality", type=int, default=18, help="rate factor of H.264, 0 to 51; smaller is better (default 18)"
+    )
+    convert.add_argument("--json", action="store_true", help="print the report as JSON")
+    convert.set_defaults(run=run_convert)
+
+
+def run_convert(options: argparse.Namespace) -> int:
+    """Convert a data set."""
+    from bid_ros.formats import Options, convert
+
+    written = Options(images=options.images, quality=options.quality)
+    source, _ = opened(options.source, options.task, options.source_format)
+    origin = str(Path(options.source).resolve())
+    with progress_bar(source.contents) as progress:
+        report = convert(source, options.target, options.to, written, progress, origin)
+    if options.json:
+        print(json.dumps(report.__dict__))
+        return 0
+    again = f", {report.resumed} from an earlier run" if report.resumed else ""
+    print(f"{report.target}: {report.format}, {report.episodes} episodes{again}, {report.rows} rows", file=sys.stderr)
+    for sentence in report.lost:
+        print(f"  {sentence}", file=sys.stderr)
+    return 0
+
+
+def run_info(options: argparse.Namespace) -> int:
+    """Describe a data set."""
+    from bid_ros.formats import FORMATS
+    from bid_ros.formats.base import about_json
+
+    source, _ = opened(options.path, options.task, options.source_format)
+    contents = source.contents
+    lost = {name: _lost(contents, name) for name in FORMATS.names() if FORMATS.find(name).writer is not None}
+    if options.json:
+        print(json.dumps({"path": options.path, **about_json(contents), "lost": lost}))
+    else:
+        print(_table(options.path, contents, lost))
+    return 0
+
+
+def opened(path: str, named: str, form: str = "") -> tuple[Source, Task | None]:
+    """Open a data set as that of a task, if one is named or the data say one that is shipped.
+
+    Args:
+        path: file or folder.
+        named: value of ``--task``.
+        form: format of the data set; empty: recognised.
+
+    Raises:
+        BidError: the data set is damaged or unknown, or does not hold what the task needs.
+    """
+    from bid_ros.formats import mapped, open_source
+    from bid_ros.formats.bag import bags_below
+    from bid_ros.formats.registry import format_of
+
+    form = form or format_of(Path(path))
+    if form == "bag":
+        bags = bags_below(Path(path))
+        task = load_task(task_file_of_bags(named, bags)) if bags else None
+        return open_source(path, task, form), task
+    source = open_source(path, None, form)
+    task = task_of(named, "", path) if named else _task_said(source.contents, path)
+    return (source, None) if task is None else (mapped(source, task), task)
+
+
+def _task_said(contents: Contents, path: str) -> Task | None:
+    """Return the task that the data name, if it is shipped and has not changed since."""
+    if not contents.task:
+        return None
+    try:
+        task = task_of("", contents.task, path)
+    except BidError:
+        return None
+    return task if task.signature() == contents.signature else None
+
+
+def dataset_task(path: str, named: str) -> Task:
+    """Return the task that the data set at ``path`` is read for.
+
+    Raises:
+        BidError: neither ``named`` nor the data say it, or its file is invalid.
+    """
+    from bid_ros.formats import open_source
+    from bid_ros.formats.bag import bags_below
+    from bid_ros.formats.registry import format_of
+
+    if named:
+        return task_of(named, "", path)
+    form = format_of(Path(path))
+    if form == "bag":
+        return load_task(task_file_of_bags("", bags_below(Path(path))))
+    said = open_source(path, None, form).contents.task
+    if not said:
+        raise BidError(f"{path} does not say which task its data are of; give the task file with --task")
+    return task_of("", said, path)
+
+
+@contextmanager
+def progress_bar(contents: Contents) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar of episodes on standard error, where it is a terminal."""
+    from bid_ros.core.extras import extra
+
+    with extra("data", "bid data"):
+        from tqdm import tqdm
+    total = None if contents.lengths is None else len(contents.lengths)
+    with tqdm(total=total, unit="episode", file=sys.stderr, disable=None) as bar:
+
+        def show(episodes: int, rows: int) -> None:
+            bar.set_postfix(rows=rows, refresh=False)
+            bar.update(episodes - bar.n)
+
+        yield show
+
+
+def _lost(contents: Contents, name: str) -> list[str]:
+    """Return what a format would lose of the contents, or the sentence with which it refuses them."""
+    from bid_ros.formats import FORMATS, Options
+
+    form = FORMATS.find(name)
+    if form.writer is None:
+        return []
+    try:
+        form.writer(contents, Options())
+    except BidError as error:
+        return [str(error)]
+    return form.losses(contents, Options())
+
+
+def _names(column: Column) -> str:
+    """Return the names of the values, the middle ones of many left out."""
+    names = column.names
+    return ", ".join(names if len(names) <= 8 else (*names[:3], "...", names[-1]))
+
+
+def _table(path: str, contents: Contents, lost: dict[str, list[str]]) -> str:
+    count = "?" if contents.lengths is None else len(contents.lengths)
+    rate = "rate unknown" if contents.rate_hz is None else f"{contents.rate_hz:g} Hz"
+    task = f", task {contents.task}" if contents.task else ""
+    rows = "?" if contents.rows is None else contents.rows
+    lines = [f"{path}: {contents.format}, {count} episodes, {rows} rows, {rate}{task}", ""]
+    lines += ["| feature | key | shape | type | values |", "|---|---|---|---|---|"]
+    for column in (*contents.columns, contents.action):
+        kind = f"{column.dtype}, {column.codec}" if column.codec else column.dtype
+        lines.append(f"| {column.name} | {column.key or column.name} | {column.shape} | {kind} | {_names(column)} |")
+    lines += ["", *(f"not read: {sentence}" for sentence in contents.left)]
+    for name, sentences in lost.items():
+        lines.append(f"to {name}: {'; '.join(sentences) or 'nothing is lost'}")
+    return "\n".join(lines)

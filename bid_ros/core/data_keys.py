@@ -1,0 +1,50 @@
+"""Keys of data sets: where a data set of another format holds what a task sees and does."""
+
+import re
+from dataclasses import field
+from typing import Final
+
+from bid_ros.core.errors import TaskError
+from bid_ros.core.settings import settings
+
+_KEY: Final = re.compile(r"([^\[\]]+?)\s*(?:\[([^\[\]]+)\])?")
+_RANGE: Final = re.compile(r"(\d+):(\d+)")
+
+
+@settings(error=TaskError)
+class DataKeys:
+    """Where a data set of another format holds what the task sees and does, by feature of the task.
+
+    A key is ``KEY``, ``KEY[0:3]`` (columns from 0 to before 3), ``KEY[4, 2]`` (columns in this order) or
+    ``KEY[x.pos, y.pos]`` (columns by the names that the data set gives them).
+
+    Attributes:
+        observation: key of each observation, such as observation.state[0:3].
+        action: key of each action, such as action[0:3].
+    """
+
+    observation: dict[str, str] = field(default_factory=dict, hash=False)
+    action: dict[str, str] = field(default_factory=dict, hash=False)
+
+
+def split_key(text: str) -> tuple[str, tuple[int | str, ...] | None]:
+    """Return the key of a text like ``KEY[0:3]`` and its columns, numbers or names; None: all of them.
+
+    Raises:
+        TaskError: the text has another form, or its range is empty.
+    """
+    found = _KEY.fullmatch(text.strip())
+    if found is None:
+        raise TaskError(f"data key '{text}' has another form; valid are KEY, KEY[0:3], KEY[4, 2] and KEY[name, name]")
+    key, columns = found[1], found[2]
+    if columns is None:
+        return key, None
+    if span := _RANGE.fullmatch(columns.strip()):
+        first, end = int(span[1]), int(span[2])
+        if first >= end:
+            raise TaskError(f"data key '{text}' names no column; valid is a range like 0:3, its end left out")
+        return key, tuple(range(first, end))
+    parts = [part.strip() for part in columns.split(",")]
+    if not all(parts):
+        raise TaskError(f"data key '{text}' has an empty column; valid are KEY[0:3], KEY[4, 2] and KEY[name, name]")
+    return key, tuple(int(part) if part.isdigit() else part for part in parts)

@@ -1,0 +1,219 @@
+"""What a format of data sets is made of: its contents, its episodes, a reader and a writer."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import Task
+
+# What an episode may carry besides its rows. A format that lacks one loses it.
+EXTRAS: Final = {
+    "stamps": "the time of each row",
+    "label": "the label of each episode",
+    "seed": "the seed of each episode",
+    "truncated": "where a gap cuts a demonstration in two",
+    "success": "the success of each episode",
+    "text": "the text of the task of each episode",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One quantity of a data set.
+
+    Attributes:
+        name: name of the task's feature, or the key without what its format puts before it.
+        shape: shape of one row.
+        dtype: numpy's name of the type, such as ``float32``.
+        image: the rows are pictures, ``(height, width, 3)``, rgb.
+        names: names of the values of a row in C order; empty: unknown.
+        key: key in the files; empty: the name.
+        codec: lossy coding of the rows, such as ``h264``; empty: they are exact.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    image: bool = False
+    names: tuple[str, ...] = ()
+    key: str = ""
+    codec: str = ""
+
+    def wanted(self, names: Collection[str] | None) -> bool:
+        """Return whether the column is one of ``names``. None: all are."""
+        return names is None or self.name in names
+
+    @property
+    def size(self) -> int:
+        """Number of values of one row."""
+        return int(np.prod(self.shape))
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a data set holds.
+
+    Attributes:
+        format: name of its format.
+        columns: what was observed.
+        action: what was commanded.
+        lengths: rows of each episode. None: only reading tells.
+        rate_hz: rows per second. None: the format does not say.
+        task: name of the task, if the data set says whose data it holds.
+        signature: ``Task.signature()``, likewise.
+        extras: names in ``EXTRAS`` of what its episodes carry.
+        left: one sentence for each thing in the files that is not read.
+    """
+
+    format: str
+    columns: tuple[Column, ...]
+    action: Column
+    lengths: tuple[int, ...] | None
+    rate_hz: float | None
+    task: str = ""
+    signature: str = ""
+    extras: frozenset[str] = frozenset()
+    left: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows. None: only reading tells."""
+        return None if self.lengths is None else sum(self.lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """One episode.
+
+    Attributes:
+        observations: ``(T, *shape)`` by name of the column.
+        actions: ``(T, *shape)``.
+        stamps_ns: ``(T,)`` int64, ROS time of each row, or the time since the start of the episode.
+        label: such as ``clean``.
+        seed: seed of the scene.
+        truncated: a gap follows the last row.
+        success: None: unknown.
+        text: the task in words.
+    """
+
+    observations: Mapping[str, NDArray[Any]]
+    actions: NDArray[Any]
+    stamps_ns: NDArray[np.int64]
+    label: str = ""
+    seed: int = 0
+    truncated: bool = False
+    success: bool | None = None
+    text: str = ""
+
+    @property
+    def rows(self) -> int:
+        """T, number of rows."""
+        return len(self.stamps_ns)
+
+    def about(self) -> dict[str, Any]:
+        """Return what is known about the episode beside its rows, for JSON."""
+        return {name: getattr(self, name) for name in ABOUT}
+
+
+ABOUT: Final = ("label", "seed", "truncated", "success", "text")
+
+
+class Source(Protocol):
+    """An opened data set. It reads one episode at a time."""
+
+    @property
+    def contents(self) -> Contents:
+        """What the data set holds."""
+
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+        """Return the episodes from number ``start`` on.
+
+        Args:
+            start: number of the first one.
+            names: of the columns that are wanted; a source need not read others. None: all.
+
+        Raises:
+            RecordingError: the files are damaged.
+        """
+
+
+class Writer(Protocol):
+    """Writes a data set: first each episode on its own, in any number of runs, then the whole from these parts."""
+
+    def write_part(self, episode: Episode, folder: Path) -> None:
+        """Write one episode into an empty folder."""
+
+    def assemble(self, parts: Sequence[Path], target: Path) -> None:
+        """Write the data set from the folders of all episodes to a path that does not exist."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a data set is written.
+
+    Attributes:
+        images: ``video`` (small, with loss) or ``png`` (exact), in formats that know both.
+        quality: constant rate factor of H.264; 0 to 51, smaller is better.
+    """
+
+    images: Literal["video", "png"] = "video"
+    quality: int = 18
+
+    def __post_init__(self) -> None:
+        if self.images not in ("video", "png"):
+            raise RecordingError(f"images are '{self.images}'; valid are video and png")
+        if not 0 <= self.quality <= 51:
+            raise RecordingError(f"quality is {self.quality}; valid is 0 to 51")
+
+
+@dataclass(frozen=True)
+class Format:
+    """Descriptor of a format.
+
+    Attributes:
+        what: what it is, in a few words.
+        recognises: tells from names and small files alone whether a path holds a data set of this format.
+        open: opens one. The task is what its rows shall become; most formats do without.
+        writer: makes a writer. None: the format is only read.
+        losses: one sentence for each thing in ``contents`` that the format, written with these options, cannot hold.
+        suffix: end of the name of its file; empty: a folder.
+    """
+
+    what: str
+    recognises: Callable[[Path], bool]
+    open: Callable[[Path, Task | None], Source]
+    writer: Callable[[Contents, Options], Writer] | None = None
+    losses: Callable[[Contents, Options], list[str]] = field(default=lambda contents, options: [])
+    suffix: str = ""
+
+
+def about_json(contents: Contents) -> dict[str, Any]:
+    """Return contents as plain values, as ``bid data info --json`` prints them."""
+    plain = asdict(contents) | {"extras": sorted(contents.extras), "rows": contents.rows}
+    plain["episodes"] = None if contents.lengths is None else len(contents.lengths)
+    return plain
+
+
+def lost_extras(contents: Contents, kept: frozenset[str]) -> list[str]:
+    """Return a sentence for each extra of ``contents`` that is not ``kept``."""
+    return [f"{what} is not held" for name, what in EXTRAS.items() if name in contents.extras - kept]
+
+
+def required_rate(contents: Contents, what: str) -> float:
+    """Return the rows per second. Raises RecordingError if the data set does not say them."""
+    if contents.rate_hz is None:
+        raise RecordingError(
+            f"{what} needs the rate of the rows, which the {contents.format} data set does not say; "
+            "name the task, whose rate_hz counts then"
+        )
+    return contents.rate_hz
+
+
+def row_stamps(rows: int, rate_hz: float | None) -> NDArray[np.int64]:
+    """Return times since the start of the episode, ns; of row numbers (1 s apart) if no rate is known."""
+    return np.round(np.arange(rows) * (1e9 / (rate_hz or 1.0))).astype(np.int64)

@@ -1,0 +1,128 @@
+"""Conversion of a data set from one format to another: one episode in memory, resumable, whole or not at all."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bid_ros.core.errors import RecordingError
+from bid_ros.formats.base import Column, Contents, Episode, Options, Source, Writer, about_json
+from bid_ros.formats.files import remove
+from bid_ros.formats.parts import Parts
+from bid_ros.formats.registry import FORMATS
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Report on a conversion.
+
+    Attributes:
+        target: path that was written.
+        format: its format.
+        episodes, rows: how many it has.
+        resumed: episodes that were there from an earlier run.
+        lost: one sentence for each thing that the target cannot hold, or that is not read from the source.
+    """
+
+    target: str
+    format: str
+    episodes: int
+    rows: int
+    resumed: int
+    lost: tuple[str, ...]
+
+
+def convert(
+    source: Source,
+    target: str | Path,
+    name: str,
+    options: Options | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    origin: str = "",
+) -> Conversion:
+    """Write a data set in the format ``name``.
+
+    Episodes are written one by one into a folder beside the target. Running a killed conversion again continues after
+    the last whole one, and gives the same files. The target appears when it is whole.
+
+    Args:
+        source: opened data set, mapped to a task or not.
+        target: file or folder to write; there is none yet.
+        name: format to write.
+        options: how it is written; default: ``Options()``.
+        progress: called after each episode with the number of the finished episodes and rows.
+        origin: path of the source. Parts of another one are not mixed with it.
+
+    Raises:
+        RecordingError: the target exists, the source is damaged or not what it says, or the format cannot hold it.
+    """
+    target, options = Path(target), options or Options()
+    form = FORMATS.find(name)
+    if form.writer is None:
+        valid = [item for item in FORMATS.names() if FORMATS.find(item).writer is not None]
+        raise RecordingError(f"data format '{name}' is only read; valid targets are {', '.join(valid)}")
+    if target.exists():
+        raise RecordingError(f"{target} exists; name another target, or remove it")
+    contents = source.contents
+    writer = form.writer(contents, options)
+    identity = {"origin": origin, "format": name, "options": asdict(options), "contents": about_json(contents)}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    parts = Parts.of(target, identity)
+    resumed = len(parts.whole())
+    rows = _write_parts(source, writer, parts, progress)
+    _assemble(writer, parts, target)
+    lost = (*contents.left, *form.losses(contents, options))
+    return Conversion(str(target), name, len(rows), sum(rows), resumed, lost)
+
+
+def _write_parts(
+    source: Source, writer: Writer, parts: Parts, progress: Callable[[int, int], None] | None
+) -> list[int]:
+    """Write the episodes that are not there yet. Return the rows of every one."""
+    from bid_ros.formats.parts import read_about, write_about
+
+    rows = [int(read_about(folder)["rows"]) for folder in parts.whole()]
+    if progress and rows:
+        progress(len(rows), sum(rows))
+    for episode in source.episodes(len(rows)):
+        check_episode(source.contents, episode, len(rows))
+        folder = parts.begin(len(rows))
+        writer.write_part(episode, folder)
+        write_about(episode, folder)
+        parts.finish(len(rows))
+        rows.append(episode.rows)
+        if progress:
+            progress(len(rows), sum(rows))
+    expected = source.contents.lengths
+    if expected is not None and tuple(rows) != expected:
+        raise RecordingError(f"the data set has {len(rows)} episodes; it says {len(expected)}")
+    if not rows:
+        raise RecordingError("the data set has no episode")
+    return rows
+
+
+def _assemble(writer: Writer, parts: Parts, target: Path) -> None:
+    temporary = target.with_name(f".{target.name}.tmp{target.suffix}")
+    remove(temporary)
+    writer.assemble(parts.whole(), temporary)
+    temporary.rename(target)
+    remove(parts.folder)
+
+
+def check_episode(contents: Contents, episode: Episode, number: int) -> None:
+    """Raise RecordingError if an episode is not what the contents of its data set say."""
+    for column in contents.columns:
+        _check(column, episode.observations.get(column.name), episode.rows, number)
+    _check(contents.action, episode.actions, episode.rows, number)
+    if episode.rows == 0:
+        raise RecordingError(f"episode {number} of the data set has no rows")
+    if contents.lengths is not None and contents.lengths[number : number + 1] != (episode.rows,):
+        said = contents.lengths[number] if number < len(contents.lengths) else "no such episode"
+        raise RecordingError(f"episode {number} of the data set has {episode.rows} rows; it says {said}")
+
+
+def _check(column: Column, values: object, rows: int, number: int) -> None:
+    shape = getattr(values, "shape", None)
+    if shape != (rows, *column.shape):
+        raise RecordingError(
+            f"episode {number}: '{column.key or column.name}' has shape {shape}; valid is {(rows, *column.shape)}"
+        )

@@ -1,0 +1,83 @@
+"""A data set of any format as the one that training takes."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bid_ros.core.task import Task
+from bid_ros.formats.base import Episode, Source
+from bid_ros.formats.convert import check_episode
+from bid_ros.formats.mapping import mapped
+from bid_ros.formats.registry import format_of, open_source
+from bid_ros.recording.dataset import Dataset
+
+
+def load_dataset(path: str | Path, task: Task, progress: Callable[[int, int], None] | None = None) -> Dataset:
+    """Read a data set of any format for ``task``.
+
+    Args:
+        path: file or folder.
+        task: its section ``data`` says where the features are.
+        progress: called after each episode with the number of the episodes and rows so far.
+
+    Raises:
+        RecordingError: no format knows the path, it is damaged, or it does not hold what the task needs.
+    """
+    path = Path(path)
+    if not path.exists() or format_of(path) == "npz":
+        return Dataset.load(path)
+    return collected(mapped(open_source(path, task), task), progress)
+
+
+def collected(source: Source, progress: Callable[[int, int], None] | None = None) -> Dataset:
+    """Return all episodes of a mapped source as one data set; beyond it, one episode is in memory."""
+    contents = source.contents
+    store = _Store(contents.rows)
+    episodes: list[Episode] = []
+    rows = 0
+    for episode in source.episodes():
+        check_episode(contents, episode, len(episodes))
+        arrays = {column.name: episode.observations[column.name] for column in contents.columns}
+        store.add(rows, episode.rows, {**arrays, "": episode.actions})
+        rows += episode.rows
+        episodes.append(Episode({}, episode.actions[:0], episode.stamps_ns, **episode.about()))
+        if progress:
+            progress(len(episodes), rows)
+    whole = store.taken(rows)
+    return Dataset(
+        actions=whole.pop("", np.zeros((0, contents.action.size))),
+        observations=whole,
+        stamps_ns=np.concatenate([np.zeros(0, np.int64), *(item.stamps_ns for item in episodes)]),
+        episode_ends=np.cumsum([len(item.stamps_ns) for item in episodes], dtype=np.int64),
+        labels=tuple(item.label for item in episodes),
+        seeds=np.array([item.seed for item in episodes], dtype=np.uint64),
+        task=contents.task,
+        task_signature=contents.signature,
+        truncated=np.array([item.truncated for item in episodes], dtype=np.bool_),
+    )
+
+
+class _Store:
+    """Arrays that grow by episodes. With a known number of rows each is allocated once."""
+
+    def __init__(self, rows: int | None) -> None:
+        self._rows = rows
+        self._arrays: dict[str, Any] = {}
+
+    def add(self, at: int, rows: int, arrays: dict[str, Any]) -> None:
+        for name, values in arrays.items():
+            whole = self._arrays.get(name)
+            needed = at + rows
+            if whole is None:
+                whole = np.empty((max(needed, self._rows or 0), *values.shape[1:]), values.dtype)
+            elif needed > len(whole):
+                grown = np.empty((max(needed, 2 * len(whole)), *whole.shape[1:]), whole.dtype)
+                grown[:at] = whole[:at]
+                whole = grown
+            whole[at:needed] = values
+            self._arrays[name] = whole
+
+    def taken(self, rows: int) -> dict[str, Any]:
+        return {name: values[:rows] for name, values in self._arrays.items()}

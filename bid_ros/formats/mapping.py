@@ -1,0 +1,247 @@
+"""From the keys of a data set to what a task observes and commands."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.data_keys import split_key
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import Feature, Task
+from bid_ros.formats.base import Column, Contents, Episode, Source
+
+ACTION = ""  # stands for the action among the columns
+
+
+@dataclass(frozen=True)
+class _Pick:
+    """Takes a feature from a column: all of it, or some values of each row."""
+
+    column: str
+    indices: tuple[int, ...] | None
+    key: str
+
+    def of(self, episode: Episode) -> NDArray[Any]:
+        """Return ``(T, n)`` values, or the images."""
+        values = episode.actions if self.column == ACTION else episode.observations[self.column]
+        if self.indices is None:
+            return values
+        flat = values.reshape(len(values), -1)
+        first, end = self.indices[0], self.indices[-1] + 1
+        # A range is a view; the values are copied once, where they are converted.
+        return flat[:, first:end] if self.indices == tuple(range(first, end)) else flat[:, self.indices]
+
+
+class Mapped:
+    """A data set seen as that of a task: images uint8, the rest float64, in the task's order.
+
+    Args:
+        source: opened data set.
+        task: what its rows become. Its section ``data`` names keys; a feature without one is taken from the column of
+            its name, or from values named ``<feature>.<value>`` in a larger column such as ``observation.state``.
+
+    Raises:
+        RecordingError: a feature is nowhere, or in several places, or has another shape; or the rates differ.
+    """
+
+    def __init__(self, source: Source, task: Task) -> None:
+        self._source, self._task = source, task
+        found = source.contents
+        self._check_rate(found)
+        # What was written for this task has its names: keys are for data sets of others.
+        keys = None if found.signature == task.signature() else task.data
+        columns = {column.name: column for column in found.columns}
+        self._observed = {
+            item.name: _pick(item, columns, found, task, keys.observation if keys else {}, "observation")
+            for item in task.observation
+        }
+        self._commanded = _pick_actions(columns, found, task, keys.action if keys else {})
+        self._used = {pick.column for pick in (*self._observed.values(), *self._commanded)}
+        self._contents = replace(
+            found,
+            columns=tuple(
+                self._column(item, self._observed[item.name], {**columns, ACTION: found.action})
+                for item in task.observation
+            ),
+            action=Column("action", (task.action_dim,), "float64", names=_names(task.action), key=found.action.key),
+            rate_hz=task.rate_hz,
+            task=task.name,
+            signature=task.signature(),
+            left=(*found.left, *self._unused(found)),
+        )
+
+    @property
+    def contents(self) -> Contents:
+        """What the data set holds of the task."""
+        return self._contents
+
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+        """Return the episodes from number ``start`` on, with the task's features."""
+        for number, episode in enumerate(self._source.episodes(start, self._used), start):
+            observations = {
+                item.name: _converted(item, self._observed[item.name], episode, number)
+                for item in self._task.observation
+            }
+            parts = [
+                _converted(item, pick, episode, number)
+                for item, pick in zip(self._task.action, self._commanded, strict=True)
+            ]
+            text = episode.text or self._task.description
+            yield replace(episode, observations=observations, actions=np.concatenate(parts, axis=1), text=text)
+
+    def _check_rate(self, found: Contents) -> None:
+        rate, task = found.rate_hz, self._task
+        if rate is not None and abs(rate - task.rate_hz) > 1e-6 * task.rate_hz:
+            raise RecordingError(
+                f"the data set has {rate:g} rows a second; task '{task.name}' has rate_hz {task.rate_hz:g}; "
+                "valid is the same rate"
+            )
+
+    def _column(self, feature: Feature, pick: _Pick, columns: dict[str, Column]) -> Column:
+        image = feature.kind == "image"
+        return Column(
+            feature.name,
+            feature.shape,
+            "uint8" if image else "float64",
+            image,
+            names=() if image else _names((feature,)),
+            key=pick.key,
+            codec=columns[pick.column].codec,
+        )
+
+    def _unused(self, found: Contents) -> list[str]:
+        unused = [column.key or column.name for column in found.columns if not column.wanted(self._used)]
+        return [f"the task does not name {', '.join(unused)}"] if unused else []
+
+
+def mapped(source: Source, task: Task) -> Source:
+    """Return ``source`` as a data set of ``task``. Raises RecordingError as :class:`Mapped`."""
+    return Mapped(source, task)
+
+
+def _names(features: Sequence[Feature]) -> tuple[str, ...]:
+    return tuple(
+        item.name if item.size == 1 else f"{item.name}.{number}" for item in features for number in range(item.size)
+    )
+
+
+def _pick(
+    feature: Feature, columns: dict[str, Column], found: Contents, task: Task, keys: dict[str, str], what: str
+) -> _Pick:
+    """Return where a feature is, by its key or by its name."""
+    said = f"{what} '{feature.name}' of task '{task.name}'"
+    if feature.name in keys:
+        return _by_key(feature, keys[feature.name], columns, found, said)
+    if what == "observation" and feature.name in columns:
+        return _whole(feature, columns[feature.name], feature.name, said)
+    candidates = list(columns.items()) if what == "observation" else [(ACTION, found.action)]
+    named = [(at, column, indices) for at, column in candidates if (indices := _named(feature, column))]
+    if len(named) == 1:
+        at, column, indices = named[0]
+        return _checked(feature, _Pick(at, indices, f"{column.key or column.name}[{feature.name}]"), said)
+    if len(named) > 1:
+        where = " and ".join(column.key or column.name for _, column, _ in named)
+        raise RecordingError(f"{said} is in {where} of the data set; name one in the section data of the task file")
+    raise RecordingError(
+        f"the data set lacks {said}; it has {_valid(columns, found)}; name the key in the section data of the task file"
+    )
+
+
+def _pick_actions(columns: dict[str, Column], found: Contents, task: Task, keys: dict[str, str]) -> tuple[_Pick, ...]:
+    """Return where each action is. The action as a whole is the task's where no doubt is possible."""
+    in_order = found.signature == task.signature() or (len(task.action) == 1 and not found.action.names)
+    if in_order and not keys:
+        _check_size(found.action.key or "action", found.action.size, task)
+        return tuple(
+            _Pick(ACTION, tuple(range(part.start, part.stop)), found.action.key or "action")
+            for _, part in task.action_columns
+        )
+    if len(task.action) == 1 and task.action[0].size == found.action.size and not keys:
+        return (_Pick(ACTION, tuple(range(found.action.size)), found.action.key or "action"),)
+    return tuple(_pick(item, columns, found, task, keys, "action") for item in task.action)
+
+
+def _check_size(key: str, size: int, task: Task) -> None:
+    if size != task.action_dim:
+        raise RecordingError(f"'{key}' of the data set has {size} values; task '{task.name}' has {task.action_dim}")
+
+
+def _by_key(feature: Feature, text: str, columns: dict[str, Column], found: Contents, said: str) -> _Pick:
+    key, wanted = split_key(text)
+    by_key = {column.key: name for name, column in columns.items() if column.key}
+    action = (found.action.key or "action", "action", "actions")
+    at = key if key in columns else by_key.get(key, ACTION if key in action else None)
+    if at is None:
+        raise RecordingError(f"{said} names the key '{key}'; valid are {_valid(columns, found)}")
+    column = found.action if at == ACTION else columns[at]
+    if wanted is None:
+        return _whole(feature, column, at, said)
+    return _checked(feature, _Pick(at, tuple(_index(item, column, said) for item in wanted), text), said)
+
+
+def _index(wanted: int | str, column: Column, said: str) -> int:
+    key = column.key or column.name
+    if isinstance(wanted, int):
+        if wanted >= column.size:
+            raise RecordingError(f"{said} names value {wanted} of '{key}'; valid are 0 to {column.size - 1}")
+        return wanted
+    if wanted not in column.names:
+        valid = (
+            f"valid are {', '.join(column.names)}" if column.names else "valid are numbers: its values have no names"
+        )
+        raise RecordingError(f"{said} names the value '{wanted}' of '{key}'; {valid}")
+    return column.names.index(wanted)
+
+
+def _whole(feature: Feature, column: Column, at: str, said: str) -> _Pick:
+    key = column.key or column.name
+    if (feature.kind == "image") != column.image or (column.image and column.shape != feature.shape):
+        kind = "an image" if column.image else "no image"
+        raise RecordingError(
+            f"{said} is a {feature.kind} of {feature.shape}; '{key}' of the data set is {kind} of {column.shape}"
+        )
+    indices = None if column.image else tuple(range(column.size))
+    return _checked(feature, _Pick(at, indices, key), said)
+
+
+def _checked(feature: Feature, pick: _Pick, said: str) -> _Pick:
+    if pick.indices is None:
+        return pick
+    if feature.kind == "image":
+        raise RecordingError(f"{said} is an image; '{pick.key}' names values")
+    if len(pick.indices) != feature.size:
+        raise RecordingError(
+            f"{said} is a {feature.kind} of {feature.size} values; '{pick.key}' of the data set has {len(pick.indices)}"
+        )
+    return pick
+
+
+def _named(feature: Feature, column: Column) -> tuple[int, ...]:
+    """Return the values of a column that are named after a feature."""
+    return tuple(
+        at for at, name in enumerate(column.names) if name == feature.name or name.startswith(f"{feature.name}.")
+    )
+
+
+def _valid(columns: dict[str, Column], found: Contents) -> str:
+    return ", ".join(_described(column) for column in (*columns.values(), found.action))
+
+
+def _described(column: Column) -> str:
+    return f"{column.key or column.name} {column.shape}"
+
+
+def _converted(feature: Feature, pick: _Pick, episode: Episode, number: int) -> NDArray[Any]:
+    values = pick.of(episode)
+    if feature.kind != "image":
+        return np.asarray(values, dtype=np.float64)
+    if values.dtype == np.uint8:
+        return values
+    if not ((values >= 0) & (values <= 255) & (values % 1 == 0)).all():
+        raise RecordingError(
+            f"episode {number}: '{pick.key}' is {values.dtype} with values that are no whole numbers from 0 to 255; "
+            f"valid for image '{feature.name}' are these"
+        )
+    return values.astype(np.uint8)

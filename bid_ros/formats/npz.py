@@ -1,0 +1,231 @@
+"""The project's own data set, one ``.npz`` file, read and written one episode at a time."""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import Task
+from bid_ros.formats.base import Column, Contents, Episode, Format, Options, lost_extras
+from bid_ros.formats.files import readable
+from bid_ros.formats.parts import read_arrays, write_arrays
+from bid_ros.recording.dataset import ARRAYS
+from bid_ros.recording.dataset import FORMAT as VERSION
+
+PREFIX: Final = "observation."
+KEPT: Final = frozenset({"stamps", "label", "seed", "truncated"})
+
+
+class NpzSource:
+    """Reads a file of :class:`bid_ros.recording.dataset.Dataset`.
+
+    Args:
+        path: the file.
+
+    Raises:
+        RecordingError: the file is missing or damaged, or of another version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with readable(path), zipfile.ZipFile(path) as archive:
+            self._about = json.loads(str(_whole(archive, "about")))
+            if self._about.get("format") != VERSION:
+                raise RecordingError(f"data set {path} has format {self._about.get('format')}; valid is {VERSION}")
+            self._ends, self._seeds, self._truncated = (
+                _whole(archive, name) for name in ("episode_ends", "seeds", "truncated")
+            )
+            heads = {name: _head(archive, name) for name in _members(archive)}
+            names = [name for name in heads if name.startswith(PREFIX)]
+            columns = tuple(_column(name.removeprefix(PREFIX), *heads[name]) for name in names)
+            action = _column("action", *heads["actions"])
+            lengths = tuple(np.diff(self._ends, prepend=0).tolist())
+            self._contents = Contents(
+                "npz", columns, action, lengths, None, self._about["task"], self._about["task_signature"], KEPT
+            )
+
+    @property
+    def contents(self) -> Contents:
+        """What the file holds."""
+        return self._contents
+
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+        """Return the episodes from number ``start`` on."""
+        with ExitStack() as stack, readable(self._path):
+            archive = stack.enter_context(zipfile.ZipFile(self._path))
+            observed = [column.name for column in self._contents.columns if column.wanted(names)]
+            members = [*(PREFIX + name for name in observed), "actions", "stamps_ns"]
+            streams = [_Rows(stack.enter_context(archive.open(f"{name}.npy"))) for name in members]
+            for number, rows in enumerate(self._contents.lengths or ()):
+                if number < start:
+                    for stream in streams:
+                        stream.skip(rows)
+                    continue
+                *values, actions, stamps = (stream.read(rows) for stream in streams)
+                yield Episode(
+                    observations=dict(zip(observed, values, strict=True)),
+                    actions=actions,
+                    stamps_ns=stamps,
+                    label=self._about["labels"][number],
+                    seed=int(self._seeds[number]),
+                    truncated=bool(self._truncated[number]),
+                )
+
+
+class _Rows:
+    """Reads rows of an array in a ``.npy`` stream, one after the other."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        shape, self._dtype = _read_head(stream)
+        self._shape = shape[1:]
+        self._row = int(np.prod(self._shape)) * self._dtype.itemsize
+
+    def read(self, rows: int) -> NDArray[Any]:
+        content = self._stream.read(rows * self._row)
+        if len(content) != rows * self._row:
+            raise ValueError("an array ends before its last row")
+        return np.frombuffer(content, self._dtype).reshape(rows, *self._shape)
+
+    def skip(self, rows: int) -> None:
+        left = rows * self._row
+        while left and (content := self._stream.read(min(left, 1 << 20))):
+            left -= len(content)
+
+
+def _members(archive: zipfile.ZipFile) -> list[str]:
+    return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def _read_head(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = npy.read_magic(stream)
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+    shape, fortran, dtype = read(stream)
+    if fortran:
+        raise ValueError("an array is stored by columns")
+    return tuple(shape), dtype
+
+
+def _head(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    with archive.open(f"{name}.npy") as stream:
+        return _read_head(stream)
+
+
+def _whole(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    with archive.open(f"{name}.npy") as stream:
+        array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
+        return array
+
+
+def _column(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Column:
+    return Column(name, shape[1:], dtype.name, image=dtype == np.uint8 and len(shape) == 4 and shape[3] == 3)
+
+
+class NpzWriter:
+    """Writes what :meth:`bid_ros.recording.dataset.Dataset.load` reads, one episode in memory.
+
+    Args:
+        contents: what is written: images uint8, the rest float64, as a task gives them.
+
+    Raises:
+        RecordingError: the contents are not those of a task.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        if not contents.signature:
+            raise RecordingError("an npz data set holds what a task observes and commands; name the task with --task")
+        self._contents = contents
+
+    def write_part(self, episode: Episode, folder: Path) -> None:
+        """Write one episode."""
+        write_arrays(self._contents, episode, folder)
+
+    def assemble(self, parts: Sequence[Path], target: Path) -> None:
+        """Write the file. The hash is computed on the way, so the arrays are written in its order."""
+        episodes = list(read_arrays(self._contents, parts))
+        small = self._small(episodes)
+        digest = hashlib.sha256()
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
+            large = {PREFIX + column.name: (column.name, column) for column in self._contents.columns}
+            large["actions"] = ("", self._contents.action)
+            for name in sorted({*small, *large}):
+                if name in small:
+                    array = small[name]
+                    _store(archive, digest, name, array.dtype, array.shape, [array])
+                    continue
+                key, column = large[name]
+                shape = (sum(episode.rows for episode in episodes), *column.shape)
+                pieces = (item.observations[key] if key else item.actions for item in episodes)
+                _store(archive, digest, name, np.dtype(column.dtype), shape, pieces)
+            text = np.array(digest.hexdigest())
+            _store(archive, hashlib.sha256(), "sha256", text.dtype, (), [text])
+
+    def _small(self, episodes: Sequence[Episode]) -> Mapping[str, NDArray[Any]]:
+        about = {
+            "format": VERSION,
+            "task": self._contents.task,
+            "task_signature": self._contents.signature,
+            "labels": [item.label for item in episodes],
+        }
+        found = {
+            "stamps_ns": np.concatenate([item.stamps_ns for item in episodes]).astype(np.int64),
+            "episode_ends": np.cumsum([item.rows for item in episodes], dtype=np.int64),
+            "seeds": np.array([item.seed for item in episodes], dtype=np.uint64),
+            "truncated": np.array([item.truncated for item in episodes], dtype=np.bool_),
+        }
+        assert {*found, "actions"} == set(ARRAYS)
+        return found | {"about": np.array(json.dumps(about, sort_keys=True))}
+
+
+def _store(
+    archive: zipfile.ZipFile,
+    digest: Any,
+    name: str,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    pieces: Iterable[NDArray[Any]],
+) -> None:
+    digest.update(f"{name} {dtype.str} {shape}\n".encode())
+    member = zipfile.ZipInfo(f"{name}.npy")  # its date is fixed: the same data give the same file
+    member.compress_type = zipfile.ZIP_DEFLATED
+    with archive.open(member, "w", force_zip64=True) as stream:
+        npy.write_array_header_1_0(stream, {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+        for piece in pieces:
+            content = np.ascontiguousarray(piece, dtype=dtype)
+            digest.update(content.data)
+            stream.write(content.tobytes())
+
+
+def _losses(contents: Contents, options: Options) -> list[str]:
+    return lost_extras(contents, KEPT)
+
+
+def _recognises(path: Path) -> bool:
+    if path.suffix != ".npz" or not path.is_file():
+        return False
+    if not zipfile.is_zipfile(path):
+        return True  # truncated: reading it says so
+    with readable(path), zipfile.ZipFile(path) as archive:
+        return "about.npy" in archive.namelist()
+
+
+def _open(path: Path, task: Task | None) -> NpzSource:
+    return NpzSource(path)
+
+
+FORMAT: Final = Format(
+    what="bid_ros's own data set, one file",
+    recognises=_recognises,
+    open=_open,
+    writer=lambda contents, options: NpzWriter(contents),
+    losses=_losses,
+    suffix=".npz",
+)

@@ -1,0 +1,191 @@
+"""The HDF5 file of robomimic (Mandlekar et al., CoRL 2021): one group for each demonstration."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.extras import extra
+from bid_ros.core.task import Task
+from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, row_stamps
+from bid_ros.formats.files import readable
+from bid_ros.formats.parts import read_about, read_arrays, write_arrays
+from bid_ros.formats.side import KEY, STAMP, Side, head, read_side
+
+MAGIC: Final = b"\x89HDF\r\n\x1a\n"
+READ: Final = {"actions", "obs", STAMP}
+GYM: Final = 2  # robomimic's number of an environment that is not robosuite's
+
+
+class RobomimicSource:
+    """Reads ``data/demo_*/obs/*`` and ``data/demo_*/actions``.
+
+    Args:
+        path: the file.
+
+    Raises:
+        RecordingError: damaged, or without demonstrations.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with extra("data", "the format robomimic", RecordingError):
+            import h5py
+        self._path = path
+        with readable(path), h5py.File(path, "r") as file:
+            if "data" not in file or not len(file["data"]):
+                raise RecordingError(f"{path} has no demonstrations; valid is a file with data/demo_0")
+            data = file["data"]
+            self._names = sorted(data, key=_number)
+            for name in self._names:
+                if "actions" not in data[name] or "obs" not in data[name]:
+                    has = ", ".join(sorted(data[name]))
+                    raise RecordingError(f"{path}: data/{name} lacks actions or obs; it has {has}")
+            lengths = tuple(int(data[name]["actions"].shape[0]) for name in self._names)
+            self._side = _side(data, self._names, lengths)
+            self._contents = _contents(data, self._names[0], lengths, self._side)
+
+    @property
+    def contents(self) -> Contents:
+        """What the file holds."""
+        return self._contents
+
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+        """Return the demonstrations from number ``start`` on."""
+        import h5py
+
+        with readable(self._path), h5py.File(self._path, "r") as file:
+            columns = [column for column in self._contents.columns if column.wanted(names)]
+            for number, name in enumerate(self._names[start:], start):
+                demo = file["data"][name]
+                actions = demo["actions"][:]
+                stamps = row_stamps(len(actions), self._contents.rate_hz)
+                if "stamps" in self._contents.extras:
+                    stamps = demo[STAMP][:]
+                missing = [column.key for column in columns if column.name not in demo["obs"]]
+                if missing:
+                    raise RecordingError(f"{self._path}: data/{name} lacks {', '.join(missing)}")
+                observations = {column.name: demo["obs"][column.name][:] for column in columns}
+                yield Episode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
+
+
+def _number(name: str) -> tuple[int, str]:
+    digits = name.rpartition("_")[2]
+    return (int(digits) if digits.isdigit() else -1, name)
+
+
+def _json(attributes: Any, name: str) -> Any:
+    try:
+        return json.loads(attributes.get(name, "null"))
+    except (TypeError, ValueError):
+        return None
+
+
+def _side(data: Any, names: Sequence[str], lengths: Sequence[int]) -> Side:
+    return read_side(_json(data.attrs, KEY), [_json(data[name].attrs, KEY) for name in names], lengths)
+
+
+def _rate(data: Any) -> float | None:
+    known = _json(data.attrs, "env_args")
+    settings = known.get("env_kwargs") if isinstance(known, dict) else None
+    rate = settings.get("control_freq") if isinstance(settings, dict) else None
+    return float(rate) if isinstance(rate, int | float) and rate > 0 else None
+
+
+def _contents(data: Any, first: str, lengths: tuple[int, ...], side: Side) -> Contents:
+    demo = data[first]
+    columns = tuple(_column(name, array, f"obs/{name}") for name, array in sorted(demo["obs"].items()))
+    unread = sorted(set(demo) - READ - ({"rewards", "dones"} if side.extras else set()))
+    extras = side.extras if STAMP in demo else side.extras - {"stamps"}
+    return Contents(
+        "robomimic",
+        columns,
+        _column("action", demo["actions"], "actions"),
+        lengths,
+        side.rate_hz or _rate(data),
+        side.task,
+        side.signature,
+        extras,
+        (f"{', '.join(unread)} of each demonstration are not read",) if unread else (),
+    )
+
+
+def _column(name: str, array: Any, key: str) -> Column:
+    shape = tuple(int(size) for size in array.shape[1:])
+    names = _json(array.attrs, "names") or ()
+    return Column(name, shape, array.dtype.name, len(shape) == 3 and shape[2] == 3, tuple(names), key)
+
+
+class RobomimicWriter:
+    """Writes what robomimic reads for behaviour cloning: observations, actions, sparse rewards and dones."""
+
+    def __init__(self, contents: Contents) -> None:
+        with extra("data", "the format robomimic", RecordingError):
+            import h5py  # noqa: F401
+        self._contents = contents
+
+    def write_part(self, episode: Episode, folder: Path) -> None:
+        """Write one demonstration."""
+        write_arrays(self._contents, episode, folder)
+
+    def assemble(self, parts: Sequence[Path], target: Path) -> None:
+        """Write the file."""
+        import h5py
+
+        contents = self._contents
+        abouts = [read_about(part) for part in parts]
+        with h5py.File(target, "w") as file:
+            data = file.create_group("data")
+            settings = {"env_name": contents.task or "bid_ros", "type": GYM, "env_kwargs": {}}
+            if contents.rate_hz is not None:
+                settings["env_kwargs"] = {"control_freq": contents.rate_hz}
+            data.attrs["env_args"] = json.dumps(settings)
+            data.attrs["total"] = sum(item["rows"] for item in abouts)
+            data.attrs[KEY] = json.dumps(head(contents))
+            for number, episode in enumerate(read_arrays(contents, parts)):
+                demo = data.create_group(f"demo_{number}")
+                demo.attrs["num_samples"] = episode.rows
+                demo.attrs[KEY] = json.dumps(abouts[number])
+                _fill(demo, contents, episode)
+
+
+def _fill(demo: Any, contents: Contents, episode: Episode) -> None:
+    for column in contents.columns:
+        coding: dict[str, Any] = {}
+        if column.image:  # one frame a chunk: training draws single frames
+            coding = {"chunks": (1, *column.shape), "compression": "gzip", "compression_opts": 4, "shuffle": True}
+        array = demo.create_dataset(f"obs/{column.name}", data=episode.observations[column.name], **coding)
+        _name(array, column)
+    _name(demo.create_dataset("actions", data=episode.actions), contents.action)
+    last = np.arange(episode.rows) == episode.rows - 1
+    demo.create_dataset("dones", data=last.astype(np.int64))
+    demo.create_dataset("rewards", data=(last & bool(episode.success)).astype(np.float64))
+    if "stamps" in contents.extras:
+        demo.create_dataset(STAMP, data=episode.stamps_ns)
+
+
+def _name(array: Any, column: Column) -> None:
+    if column.names:
+        array.attrs["names"] = json.dumps(column.names)
+
+
+def _recognises(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def _open(path: Path, task: Task | None) -> Source:
+    return RobomimicSource(path)
+
+
+def _writer(contents: Contents, options: Options) -> RobomimicWriter:
+    return RobomimicWriter(contents)
+
+
+FORMAT: Final = Format(
+    what="HDF5 file of robomimic, exact", recognises=_recognises, open=_open, writer=_writer, suffix=".hdf5"
+)

@@ -1,0 +1,211 @@
+"""The replay buffer of Diffusion Policy (Chi et al., RSS 2023): a zarr folder, or one zip file of it."""
+
+import zipfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.extras import extra
+from bid_ros.core.task import Task
+from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, row_stamps
+from bid_ros.formats.files import readable, remove
+from bid_ros.formats.parts import read_about, read_arrays, write_arrays
+from bid_ros.formats.side import KEY, STAMP, Side, head, read_side
+
+CHUNK_BYTES: Final = 1 << 22
+LONGEST_CHUNK: Final = 1024  # rows
+
+
+class ZarrSource:
+    """Reads ``data/*`` and ``meta/episode_ends``.
+
+    Args:
+        path: folder or zip file.
+
+    Raises:
+        RecordingError: damaged, or not a replay buffer.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with extra("data", "the format zarr", RecordingError):
+            import zarr
+            from zarr.storage import ZipStore
+        self._path = path
+        with readable(path):
+            self._root = zarr.open_group(ZipStore(path, mode="r") if path.is_file() else str(path), mode="r")
+            if "meta/episode_ends" not in self._root or "data" not in self._root:
+                raise RecordingError(f"{path} is no replay buffer; valid is one with data/action and meta/episode_ends")
+            self._ends = np.asarray(self._root["meta/episode_ends"][:]).astype(np.int64)
+            self._arrays = dict(self._root["data"].arrays())
+            self._attributes = dict(self._root.attrs)
+        self._check()
+        lengths = tuple(np.diff(self._ends, prepend=0).tolist())
+        added = self._attributes.get(KEY)
+        self._side = read_side(added, added.get("episodes", []) if isinstance(added, dict) else [], lengths)
+        self._contents = self._described(lengths, self._side)
+
+    @property
+    def contents(self) -> Contents:
+        """What the replay buffer holds."""
+        return self._contents
+
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+        """Return the episodes from number ``start`` on."""
+        starts = [0, *self._ends[:-1].tolist()]
+        for number, (first, end) in enumerate(zip(starts, self._ends.tolist(), strict=True)):
+            if number < start:
+                continue
+            with readable(self._path):
+                stamps = row_stamps(end - first, self._contents.rate_hz)
+                if "stamps" in self._contents.extras:
+                    stamps = np.asarray(self._root[f"meta/{STAMP}"][first:end])
+                observations = {
+                    column.name: np.asarray(self._arrays[column.name][first:end])
+                    for column in self._contents.columns
+                    if column.wanted(names)
+                }
+                actions = np.asarray(self._arrays["action"][first:end])
+            yield Episode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
+
+    def _check(self) -> None:
+        ends, rows = self._ends, {name: array.shape[0] for name, array in self._arrays.items()}
+        if "action" not in self._arrays:
+            raise RecordingError(f"replay buffer {self._path} lacks data/action; it has {', '.join(sorted(rows))}")
+        if ends.ndim != 1 or len(ends) == 0 or (np.diff(ends, prepend=0) < 1).any():
+            raise RecordingError(f"replay buffer {self._path} has episode_ends that do not increase from 1 or more")
+        for name, count in rows.items():
+            if count != ends[-1]:
+                raise RecordingError(
+                    f"replay buffer {self._path}: data/{name} has {count} rows; episode_ends says {ends[-1]}"
+                )
+
+    def _described(self, lengths: tuple[int, ...], side: Side) -> Contents:
+        columns = {name: _column(name, array) for name, array in sorted(self._arrays.items())}
+        has_stamps = "stamps" in side.extras and f"meta/{STAMP}" in self._root
+        return Contents(
+            "zarr",
+            tuple(column for name, column in columns.items() if name != "action"),
+            columns["action"],
+            lengths,
+            side.rate_hz,
+            side.task,
+            side.signature,
+            side.extras - (frozenset() if has_stamps else {"stamps"}),
+        )
+
+
+def _column(name: str, array: Any) -> Column:
+    shape = tuple(array.shape[1:])
+    names = tuple(dict(array.attrs).get("names", ()))
+    return Column(name, shape, array.dtype.name, len(shape) == 3 and shape[2] == 3, names, f"data/{name}")
+
+
+class ZarrWriter:
+    """Writes zarr format 2, which Diffusion Policy reads: Blosc with zstd, exact."""
+
+    def __init__(self, contents: Contents) -> None:
+        with extra("data", "the format zarr", RecordingError):
+            import numcodecs  # noqa: F401
+            import zarr  # noqa: F401
+        self._contents = contents
+
+    def write_part(self, episode: Episode, folder: Path) -> None:
+        """Write one episode."""
+        write_arrays(self._contents, episode, folder)
+
+    def assemble(self, parts: Sequence[Path], target: Path) -> None:
+        """Write the folder, or the zip file where the target's name ends in ``.zip``."""
+        if target.suffix != ".zip":
+            self._write(parts, target)
+            return
+        folder = target.with_suffix(".folder")
+        remove(folder)
+        self._write(parts, folder)
+        _zip(folder, target)
+        remove(folder)
+
+    def _write(self, parts: Sequence[Path], folder: Path) -> None:
+        import zarr
+
+        root = zarr.open_group(str(folder), mode="w", zarr_format=2)
+        abouts = [read_about(part) for part in parts]
+        root.attrs[KEY] = {**head(self._contents), "episodes": abouts}
+        ends = np.cumsum([item["rows"] for item in abouts], dtype=np.int64)
+        rows, meta, data = int(ends[-1]), root.create_group("meta"), root.create_group("data")
+        _create(meta, "episode_ends", ends.shape, "int64")[:] = ends
+        if "stamps" in self._contents.extras:
+            stamps = [item.stamps_ns for item in read_arrays(self._contents, parts)]
+            _create(meta, STAMP, (rows,), "int64")[:] = np.concatenate(stamps)
+        for column in self._contents.columns:
+            pieces = (item.observations[column.name] for item in read_arrays(self._contents, parts))
+            _fill(data, column.name, column, rows, pieces)
+        pieces = (item.actions for item in read_arrays(self._contents, parts))
+        _fill(data, "action", self._contents.action, rows, pieces)
+
+
+def _create(group: Any, name: str, shape: tuple[int, ...], dtype: str) -> Any:
+    import numcodecs
+
+    row = int(np.prod(shape[1:])) * np.dtype(dtype).itemsize
+    chunk = max(1, min(shape[0], LONGEST_CHUNK, CHUNK_BYTES // max(row, 1)))
+    compressor = numcodecs.Blosc(cname="zstd", clevel=5, shuffle=numcodecs.Blosc.BITSHUFFLE)
+    return group.create_array(name, shape=shape, chunks=(chunk, *shape[1:]), dtype=dtype, compressors=compressor)
+
+
+def _fill(group: Any, name: str, column: Column, rows: int, pieces: Iterable[NDArray[Any]]) -> None:
+    array = _create(group, name, (rows, *column.shape), column.dtype)
+    if column.names:
+        array.attrs["names"] = list(column.names)
+    at = 0
+    for block in _blocks(pieces, array.chunks[0]):
+        array[at : at + len(block)] = block
+        at += len(block)
+
+
+def _blocks(pieces: Iterable[NDArray[Any]], rows: int) -> Iterator[NDArray[Any]]:
+    """Return the rows of all pieces in blocks of ``rows``, so that each chunk is compressed once."""
+    waiting: list[NDArray[Any]] = []
+    for piece in pieces:
+        waiting.append(piece)
+        while sum(map(len, waiting)) >= rows:
+            whole = np.concatenate(waiting)
+            yield whole[:rows]
+            waiting = [whole[rows:]]
+    if any(map(len, waiting)):
+        yield np.concatenate(waiting)
+
+
+def _zip(folder: Path, target: Path) -> None:
+    """Write a zip file without compression, as the chunks are compressed; the same data give the same file."""
+    with zipfile.ZipFile(target, "w") as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            archive.writestr(zipfile.ZipInfo(str(path.relative_to(folder))), path.read_bytes())
+
+
+def _recognises(path: Path) -> bool:
+    if path.is_dir():
+        ends = path / "meta" / "episode_ends"
+        return (path / ".zgroup").exists() or (ends / ".zarray").exists() or (ends / "zarr.json").exists()
+    if path.suffix != ".zip":
+        return False
+    if not zipfile.is_zipfile(path):
+        return True  # truncated: reading it says so
+    with readable(path), zipfile.ZipFile(path) as archive:
+        return not {".zgroup", "zarr.json"}.isdisjoint(archive.namelist())
+
+
+def _open(path: Path, task: Task | None) -> Source:
+    return ZarrSource(path)
+
+
+def _writer(contents: Contents, options: Options) -> ZarrWriter:
+    return ZarrWriter(contents)
+
+
+FORMAT: Final = Format(
+    what="replay buffer of Diffusion Policy, exact", recognises=_recognises, open=_open, writer=_writer
+)

@@ -1,0 +1,166 @@
+"""Conversions: loss-free there and back, resumed after a kill, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bid_ros.core.errors import RecordingError
+from bid_ros.formats import Options, convert, load_dataset, mapped, open_source
+from bid_ros.recording.dataset import Dataset
+
+LEAST_PSNR = 33.0  # dB, of the noise in conftest.py, whose colours a video halves; measured: 33.9
+
+
+def digest(path: Path) -> dict[str, str]:
+    """Hash of every file of a data set."""
+    files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
+    return {item.relative_to(path).as_posix(): hashlib.sha256(item.read_bytes()).hexdigest() for item in files}
+
+
+def test_a_round_trip_keeps_every_number_picture_and_label(written, exact, dataset, task):
+    assert load_dataset(written(exact), task).sha256 == dataset.sha256
+
+
+def test_a_video_keeps_every_number_and_the_pictures_closely(written, video, dataset, task):
+    found = load_dataset(written(video), task)
+    error = np.mean((found.observations["wrist"].astype(float) - dataset.observations["wrist"]) ** 2)
+    assert 10 * np.log10(255**2 / error) > LEAST_PSNR
+    same = {"wrist": dataset.observations["wrist"]}
+    assert replace(found, observations={**found.observations, **same}).sha256 == dataset.sha256
+
+
+def test_a_chain_of_all_formats_loses_nothing(source, kit, dataset, task, tmp_path):
+    for number, (name, target, options) in enumerate(kit.EXACT.values()):
+        convert(source, tmp_path / f"{number}{target}", name, options)
+        source = mapped(open_source(tmp_path / f"{number}{target}"), task)
+    assert load_dataset(tmp_path / f"{number}{target}", task).sha256 == dataset.sha256
+
+
+def test_a_chain_without_a_task_keeps_the_arrays(source, dataset, tmp_path):
+    convert(source, tmp_path / "a", "lerobot_v30", Options("png"))
+    convert(open_source(tmp_path / "a"), tmp_path / "b.hdf5", "robomimic")
+    convert(open_source(tmp_path / "b.hdf5"), tmp_path / "c.zarr", "zarr")
+    whole = open_source(tmp_path / "c.zarr")
+    names = ["tool_position", "tool_rotation", "gripper_width"]
+    state = np.concatenate([dataset.observations[name] for name in names], axis=1)
+    for first, end, episode in zip(dataset.episode_starts, dataset.episode_ends, whole.episodes(), strict=True):
+        np.testing.assert_array_equal(episode.observations["state"], state[first:end])
+        np.testing.assert_array_equal(episode.actions, dataset.actions[first:end])
+    assert whole.contents.columns[0].names[:2] == ("tool_position.0", "tool_position.1")
+
+
+class Stopping:
+    """A source that stops before an episode, as if the process had been killed."""
+
+    def __init__(self, source, before: int) -> None:
+        self._source, self._before, self.contents = source, before, source.contents
+        self.began: list[int] = []
+
+    def episodes(self, start: int = 0, names=None):
+        self.began.append(start)
+        for number, episode in enumerate(self._source.episodes(start), start):
+            if number == self._before:
+                raise KeyboardInterrupt
+            yield episode
+
+
+def test_a_stopped_conversion_goes_on_and_gives_the_same_files(source, way, kit, tmp_path):
+    name, target, options = (kit.EXACT | kit.VIDEO)[way]
+    whole, again = tmp_path / "one" / target, tmp_path / "two" / target
+    convert(source, whole, name, options)
+    for before in (1, 2):
+        stopping = Stopping(source, before)
+        with pytest.raises(KeyboardInterrupt):
+            convert(stopping, again, name, options)
+        assert stopping.began == [before - 1]
+        assert not again.exists()
+    report = convert(source, again, name, options)
+    assert (report.resumed, report.episodes, report.rows) == (2, 3, sum(kit.LENGTHS))
+    assert digest(again) == digest(whole)
+    assert [item.name for item in again.parent.iterdir()] == [target]
+
+
+KILLED = """
+import os, signal, sys
+from bid_ros.formats import convert, open_source
+def kill(episodes, rows):
+    if episodes == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+convert(open_source(sys.argv[1]), sys.argv[2], "zarr", progress=kill)
+"""
+
+
+def test_a_killed_process_leaves_whole_episodes(source, written, tmp_path):
+    robomimic, target = written("robomimic"), tmp_path / "killed.zarr"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(robomimic), str(target)], env=os.environ)
+    assert done.returncode == -9
+    assert not target.exists()
+    report = convert(open_source(robomimic), target, "zarr")
+    assert (report.resumed, report.episodes) == (2, 3)
+
+
+def test_an_assembly_that_was_interrupted_begins_again(source, tmp_path):
+    left = tmp_path / ".set.zarr.tmp.zarr"
+    left.mkdir()
+    (left / "half").write_text("of a file")
+    convert(source, tmp_path / "set.zarr", "zarr")
+    assert not left.exists()
+    assert not (tmp_path / "set.zarr" / "half").exists()
+
+
+def test_what_is_there_is_never_replaced(source, written, exact, kit, tmp_path):
+    path = written(exact)
+    before = digest(path)
+    with pytest.raises(RecordingError, match=r"exists; name another target, or remove it"):
+        convert(source, path, kit.EXACT[exact][0])
+    assert digest(path) == before
+
+
+def test_parts_of_another_conversion_are_not_mixed_in(source, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        convert(Stopping(source, 1), tmp_path / "set", "lerobot_v30", Options(quality=30))
+    with pytest.raises(RecordingError, match=r"\.set\.parts has the parts of another conversion"):
+        convert(source, tmp_path / "set", "lerobot_v30", Options(quality=20))
+
+
+def test_a_source_that_is_not_what_it_says_is_refused(source, tmp_path):
+    class Shorter(Stopping):
+        def episodes(self, start=0, names=None):
+            yield from list(self._source.episodes(start))[: 2 - start]
+
+    with pytest.raises(RecordingError, match="the data set has 2 episodes; it says 3"):
+        convert(Shorter(source, 9), tmp_path / "set.zarr", "zarr")
+    assert not (tmp_path / "set.zarr").exists()
+
+    class Odd(Stopping):
+        def episodes(self, start=0, names=None):
+            for item in self._source.episodes(start):
+                yield replace(item, observations={**item.observations, "wrist": item.observations["wrist"][:, :30]})
+
+    with pytest.raises(
+        RecordingError, match=r"episode 0: 'wrist' has shape \(5, 30, 48, 3\); valid is \(5, 32, 48, 3\)"
+    ):
+        convert(Odd(source, 9), tmp_path / "odd.zarr", "zarr")
+
+
+def test_a_format_that_is_only_read_and_bad_options_are_refused(source, tmp_path):
+    with pytest.raises(RecordingError, match="'bag' is only read; valid targets are lerobot_v21, lerobot_v30, npz"):
+        convert(source, tmp_path / "bag", "bag")
+    with pytest.raises(RecordingError, match="data format 'tfds' does not exist; valid are bag"):
+        convert(source, tmp_path / "set", "tfds")
+    with pytest.raises(RecordingError, match="images are 'jpeg'; valid are video and png"):
+        Options(images="jpeg")
+    with pytest.raises(RecordingError, match="quality is 52; valid is 0 to 51"):
+        Options(quality=52)
+
+
+def test_the_file_of_the_project_is_what_its_own_class_writes(written, dataset):
+    assert Dataset.load(written("npz")).sha256 == dataset.sha256

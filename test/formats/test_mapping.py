@@ -1,0 +1,189 @@
+"""Keys of a data set become features of a task; doubt is refused in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.task import parse_task
+from bid_ros.formats import Column, Contents, Episode, mapped
+
+ROWS = 4
+
+
+class Memory:
+    """A data set in memory."""
+
+    def __init__(self, columns, action, values, rate_hz=10.0, signature="") -> None:
+        self.contents = Contents("memory", tuple(columns), action, (ROWS,), rate_hz, signature=signature)
+        self._values = values
+
+    def episodes(self, start: int = 0, names=None):
+        observed = {column.name: self._values[column.name] for column in self.contents.columns}
+        yield Episode(observed, self._values["action"], np.arange(ROWS, dtype=np.int64))
+
+
+STATE_NAMES = ("gripper_width", "tool_position.x", "tool_position.y", "tool_position.z")
+PACKED = Column("state", (4,), "float32", names=STATE_NAMES, key="observation.state")
+PICTURE = Column("wrist", (6, 8, 3), "uint8", image=True, key="observation.images.wrist")
+ACTION = Column(
+    "action", (4,), "float32", names=("tool_position.x", "tool_position.y", "tool_position.z", "gripper_width")
+)
+
+
+def small(kit, **more):
+    observation = [
+        {"name": "wrist", "kind": "image", "shape": [6, 8, 3]},
+        {"name": "tool_position", "kind": "position"},
+        {"name": "gripper_width", "kind": "gripper"},
+    ]
+    return parse_task(kit.content(observation=more.pop("observation", observation), **more))
+
+
+def memory(*columns, action=ACTION, **more):
+    rng = np.random.default_rng(0)
+    values = {item.name: rng.normal(size=(ROWS, *item.shape)).astype(item.dtype) for item in (*columns, action)}
+    values |= {
+        item.name: rng.integers(0, 256, (ROWS, *item.shape)).astype(item.dtype) for item in columns if item.image
+    }
+    return Memory(columns, action, values, **more)
+
+
+def first(source):
+    return next(iter(source.episodes()))
+
+
+def test_values_are_found_by_their_names(kit):
+    source = memory(PICTURE, PACKED)
+    found, plain = first(mapped(source, small(kit))), first(source)
+    np.testing.assert_array_equal(found.observations["tool_position"], plain.observations["state"][:, 1:])
+    np.testing.assert_array_equal(found.observations["gripper_width"], plain.observations["state"][:, :1])
+    np.testing.assert_array_equal(found.actions, plain.actions)
+    assert found.actions.dtype == found.observations["tool_position"].dtype == np.float64
+    assert found.text == "Place it."
+
+
+@pytest.mark.parametrize(
+    ("key", "columns"),
+    [
+        ("observation.state[1:4]", [1, 2, 3]),
+        ("state[3, 1, 2]", [3, 1, 2]),
+        ("state[tool_position.z, gripper_width, tool_position.x]", [3, 0, 1]),
+    ],
+)
+def test_a_key_in_the_task_file_wins(kit, key, columns):
+    source = memory(PICTURE, PACKED)
+    found = first(mapped(source, small(kit, data={"observation": {"tool_position": key}})))
+    np.testing.assert_array_equal(found.observations["tool_position"], first(source).observations["state"][:, columns])
+
+
+def test_actions_may_come_from_parts_of_any_column(kit):
+    source = memory(PICTURE, PACKED, action=replace(ACTION, names=()))
+    keys = {"tool_position": "action[1:4]", "gripper_width": "observation.state[0]"}
+    found = first(mapped(source, small(kit, data={"action": keys})))
+    plain = first(source)
+    expected = np.concatenate([plain.actions[:, 1:], plain.observations["state"][:, :1]], axis=1)
+    np.testing.assert_array_equal(found.actions, expected)
+
+
+def test_whole_float_pictures_become_bytes_and_others_are_refused(kit):
+    source = memory(replace(PICTURE, dtype="float32"), PACKED)
+    found = first(mapped(source, small(kit))).observations["wrist"]
+    assert found.dtype == np.uint8
+    np.testing.assert_array_equal(found, first(source).observations["wrist"])
+    source._values["wrist"] = source._values["wrist"] / 255
+    with pytest.raises(
+        RecordingError, match=r"episode 0: '.*wrist' is float32 with values that are no whole numbers from 0"
+    ):
+        first(mapped(source, small(kit)))
+
+
+OTHER = Column("pose", (4,), "float32", names=STATE_NAMES, key="observation.pose")
+REFUSED = {
+    "nowhere": (
+        (PACKED,), {}, {},
+        r"lacks observation 'wrist' of task 'small'; it has observation.state \(4,\), action \(4,\); name the key",
+    ),
+    "in two places": (
+        (PICTURE, PACKED, OTHER), {}, {},
+        "'tool_position' of task 'small' is in observation.state and observation.pose of the data set; name one",
+    ),
+    "unknown key": (
+        (PICTURE, PACKED), {"observation": {"tool_position": "obs/eef_pos"}}, {},
+        "names the key 'obs/eef_pos'; valid are observation.images.wrist",
+    ),
+    "too many values": (
+        (PICTURE, PACKED), {"observation": {"tool_position": "state"}}, {},
+        "is a position of 3 values; 'observation.state' of the data set has 4",
+    ),
+    "no such value": (
+        (PICTURE, PACKED), {"observation": {"tool_position": "state[2:5]"}}, {},
+        "names value 4 of 'observation.state'; valid are 0 to 3",
+    ),
+    "no such name": (
+        (PICTURE, PACKED), {"observation": {"gripper_width": "state[width]"}}, {},
+        "names the value 'width' of 'observation.state'; valid are gripper_width, tool_position.x",
+    ),
+    "no names": (
+        (PICTURE, PACKED, Column("raw", (1,), "float32")), {"observation": {"gripper_width": "raw[width]"}}, {},
+        "valid are numbers: its values have no names",
+    ),
+    "no picture": (
+        (PICTURE, PACKED), {"observation": {"wrist": "state"}}, {},
+        r"is a image of \(6, 8, 3\); 'observation.state' of the data set is no image of \(4,\)",
+    ),
+    "size of a picture": (
+        (replace(PICTURE, shape=(8, 8, 3)), PACKED), {}, {},
+        r"of the data set is an image of \(8, 8, 3\)",
+    ),
+    "order of the actions": (
+        (PICTURE, PACKED), {}, {"action": replace(ACTION, names=())},
+        r"lacks action 'tool_position' of task 'small'",
+    ),
+    "rate": (
+        (PICTURE, PACKED), {}, {"rate_hz": 30.0},
+        "has 30 rows a second; task 'small' has rate_hz 10; valid is the same rate",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", list(REFUSED))
+def test_doubt_is_refused_in_one_sentence(kit, why):
+    columns, keys, more, said = REFUSED[why]
+    with pytest.raises(RecordingError, match=said) as raised:
+        mapped(memory(*columns, **more), small(kit, **({"data": keys} if keys else {})))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_quaternion_is_no_rotation_in_six_numbers(kit):
+    task = small(kit, observation=[{"name": "tool_rotation", "kind": "rotation_6d"}])
+    with pytest.raises(RecordingError, match="is a rotation_6d of 6 values; 'tool_rotation' of the data set has 4"):
+        mapped(memory(Column("tool_rotation", (4,), "float32")), task)
+
+
+def test_actions_of_the_same_task_need_no_names(kit):
+    task = small(kit)
+    source = memory(PICTURE, PACKED, action=replace(ACTION, names=()), signature=task.signature())
+    np.testing.assert_array_equal(first(mapped(source, task)).actions, first(source).actions)
+    shorter = replace(ACTION, shape=(3,), names=())
+    with pytest.raises(RecordingError, match="'action' of the data set has 3 values; task 'small' has 4"):
+        mapped(memory(PICTURE, PACKED, action=shorter, signature=task.signature()), task)
+
+
+def test_what_was_written_for_the_task_needs_no_keys(kit):
+    task = small(kit, data={"observation": {"tool_position": "obs/eef_pos"}})
+    source = memory(PICTURE, PACKED, signature=task.signature())
+    found = first(mapped(source, task)).observations["tool_position"]
+    np.testing.assert_array_equal(found, first(source).observations["state"][:, 1:])
+
+
+def test_a_rate_that_nobody_says_is_that_of_the_task(kit):
+    assert mapped(memory(PICTURE, PACKED, rate_hz=None), small(kit)).contents.rate_hz == 10
+
+
+def test_what_the_task_does_not_name_is_said(kit):
+    source = memory(PICTURE, PACKED, Column("contacts", (1,), "float32"))
+    assert mapped(source, small(kit)).contents.left == ("the task does not name contacts",)

@@ -1,0 +1,121 @@
+"""The replay buffer of Diffusion Policy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import zarr
+from zarr.storage import ZipStore
+
+from bid_ros.bench.pusht.data import human_dataset
+from bid_ros.core.errors import RecordingError
+from bid_ros.core.settings import read_yaml
+from bid_ros.core.task import load_task, parse_task
+from bid_ros.formats import Options, convert, mapped, open_source
+from bid_ros.formats.loading import collected
+
+
+def pusht(root, **data):
+    return parse_task(read_yaml(root / "config" / "pusht.yaml", "task file") | {"data": data})
+
+
+def make(path, **changes):
+    """Write a replay buffer as Diffusion Policy does."""
+    root = zarr.open_group(str(path), mode="w", zarr_format=2)
+    arrays = {"data/action": np.zeros((6, 2), np.float32), "data/state": np.ones((6, 5)), "meta/episode_ends": [2, 6]}
+    for name, values in (arrays | changes).items():
+        if values is not None:
+            group, _, key = name.partition("/")
+            root.require_group(group).create_array(key, data=np.asarray(values))
+    return path
+
+
+def test_the_published_replay_buffer_is_that_of_its_file_without_pictures(shared, root):
+    folder = shared / "data" / "pusht"
+    task = pusht(root, observation={"block_keypoints": "keypoint", "agent_position": "state[0:2]"})
+    source = mapped(open_source(folder / "pusht_cchi_v7_replay.zarr.zip"), task)
+    dataset = collected(source)
+    dataset.validate(task)
+    plain = human_dataset(folder / "pusht_cchi_v7_lowdim.npz", load_task(root / "config" / "pusht.yaml"))
+    assert dataset.episode_ends.tolist() == plain.episode_ends.tolist()
+    np.testing.assert_array_equal(dataset.actions, plain.actions)
+    np.testing.assert_array_equal(dataset.observations["agent_position"], plain.observations["agent_position"])
+    with np.load(folder / "pusht_cchi_v7_lowdim.npz") as published:
+        points = published["keypoint"].reshape(len(plain.actions), -1)
+    np.testing.assert_array_equal(dataset.observations["block_keypoints"], points)
+
+
+def test_the_pictures_of_the_published_replay_buffer_become_bytes(shared, root):
+    task = parse_task(
+        read_yaml(root / "config" / "pusht.yaml", "task file")
+        | {"observation": [{"name": "img", "kind": "image", "shape": [96, 96, 3]}]}
+    )
+    whole = open_source(shared / "data" / "pusht" / "pusht_cchi_v7_replay.zarr.zip")
+    plain, found = next(whole.episodes(205)), next(mapped(whole, task).episodes(205))
+    assert found.observations["img"].dtype == np.uint8
+    np.testing.assert_array_equal(found.observations["img"], plain.observations["img"])
+
+
+def test_the_files_are_those_that_diffusion_policy_reads(written, dataset):
+    path = written("zarr")
+    assert json.loads((path / ".zgroup").read_text()) == {"zarr_format": 2}
+    array = json.loads((path / "data" / "wrist" / ".zarray").read_text())
+    assert (array["zarr_format"], array["dtype"], array["compressor"]["id"]) == (2, "|u1", "blosc")
+    root = zarr.open_group(str(path), mode="r")
+    assert root["meta/episode_ends"][:].tolist() == dataset.episode_ends.tolist()
+    # Its ReplayBuffer asserts that each array below data has a row for each step.
+    assert {array.shape[0] for _, array in root["data"].arrays()} == {17}
+
+
+def test_a_zip_file_is_the_same_folder(written):
+    zipped = zarr.open_group(ZipStore(written("zarr_zip"), mode="r"), mode="r")
+    plain = zarr.open_group(str(written("zarr")), mode="r")
+    for name, array in plain["data"].arrays():
+        np.testing.assert_array_equal(zipped["data"][name][:], array[:])
+
+
+def test_rows_of_more_than_a_chunk_are_whole(tmp_path, monkeypatch):
+    values = np.arange(60.0).reshape(30, 2)
+    make(tmp_path / "a", **{"data/action": values, "data/state": values, "meta/episode_ends": [7, 8, 30]})
+    monkeypatch.setattr("bid_ros.formats.zarr.LONGEST_CHUNK", 4)
+    convert(open_source(tmp_path / "a"), tmp_path / "b", "zarr", Options())
+    root = zarr.open_group(str(tmp_path / "b"), mode="r")
+    assert root["data/action"].chunks == (4, 2)
+    np.testing.assert_array_equal(root["data/action"][:], values)
+    np.testing.assert_array_equal(root["data/state"][:], values)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"data/action": None}, "lacks data/action; it has state"),
+        ({"meta/episode_ends": None}, "is no replay buffer; valid is one with data/action and meta/episode_ends"),
+        ({"data/state": np.ones((5, 5))}, "data/state has 5 rows; episode_ends says 6"),
+        ({"meta/episode_ends": [4, 2]}, "episode_ends that do not increase from 1 or more"),
+        ({"meta/episode_ends": np.zeros(0, int)}, "episode_ends that do not increase from 1 or more"),
+    ],
+)
+def test_a_replay_buffer_that_is_not_whole_is_refused(tmp_path, changes, said):
+    with pytest.raises(RecordingError, match=said):
+        open_source(make(tmp_path / "set.zarr", **changes))
+
+
+def test_damaged_files_are_refused(written, tmp_path):
+    path = written("zarr_zip")
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(RecordingError, match=r"set\.zarr\.zip is damaged"):
+        open_source(path)
+    folder = shutil.copytree(written("zarr"), tmp_path / "cut")
+    (folder / "data" / "action" / "0.0").write_bytes(b"no chunk")
+    with pytest.raises(RecordingError, match="cut is damaged"):
+        list(open_source(folder).episodes())
+
+
+def test_a_task_that_names_what_the_set_lacks_is_refused(root, tmp_path):
+    with pytest.raises(
+        RecordingError, match=r"names the key 'keypoint'; valid are data/state \(5,\), data/action \(2,\)"
+    ):
+        mapped(open_source(make(tmp_path / "set")), pusht(root, observation={"block_keypoints": "keypoint"}))
