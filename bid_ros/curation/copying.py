@@ -182,7 +182,7 @@ class BagCopy:
     @staticmethod
     def _profiles(channels: Sequence[Channel]) -> str:
         """Return the quality of service that all channels of a topic offer: each text as it is, if there is one."""
-        texts = list(dict.fromkeys(channel.metadata.get(QOS, "") for channel in channels))
+        texts: list[str] = list(dict.fromkeys(channel.metadata.get(QOS, "") for channel in channels))
         if len(texts) == 1:
             return texts[0]
         every = [profile for channel in channels for profile in profiles_of(channel)]
