@@ -8,7 +8,6 @@ from typing import Any
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
-from bid_ros.recording.metadata import custom_data
 from bid_ros.system.folder import shipped_systems
 
 
@@ -55,6 +54,8 @@ def recorded_task(bags: Sequence[Path]) -> str:
     Raises:
         BidError: no ``run.json`` names a task, or they name different ones.
     """
+    from bid_ros.recording.metadata import custom_data  # takes a tenth of a second
+
     names = {_said(recorded(bag)) or custom_data(bag).get("task", ""): bag.parent / "run.json" for bag in bags}
     unsaid = names.pop("", None)
     if not names:

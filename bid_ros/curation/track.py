@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.stamps import stamp_to_ns
-from bid_ros.core.topics import ARM_STATUS, TOOL_POSE
+from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, TOPICS
 from bid_ros.curation.catalog import Recorded, image_topics
 from bid_ros.recording.reader import BagReader, RawMessage
 
@@ -169,9 +169,9 @@ def read_track(reader: BagReader, recorded: Recorded, topics: Mapping[str, Any] 
         headers.append(item.header_ns or 0)
         if item.topic in images:
             marks.append(_mark(item))
-        elif item.topic == names[ARM_STATUS]:
+        elif _is(item, ARM_STATUS, names):
             arm.add(reader.decode(item))
-        elif item.topic == names[TOOL_POSE]:
+        elif _is(item, TOOL_POSE, names):
             pose.add(reader.decode(item), item)
     series = {topic: _series(*parts) for topic, parts in logs.items()}
     states = arm.track()
@@ -180,6 +180,11 @@ def read_track(reader: BagReader, recorded: Recorded, topics: Mapping[str, Any] 
     else:
         tool_ns, tool = pose.arrays()
     return EpisodeTrack(recorded, series, states, tool_ns, tool, names)
+
+
+def _is(item: RawMessage, topic: str, names: Mapping[str, str]) -> bool:
+    """Whether a message is one of a topic, and of its type: another type is for the check of topics to find."""
+    return item.topic == names[topic] and item.type_name == TOPICS[topic].type_name
 
 
 def _mark(item: RawMessage) -> int:
@@ -208,7 +213,9 @@ class _ArmRows:
     def add(self, message: Any) -> None:
         stamp = stamp_to_ns(message.header.stamp)
         self._stamps.append(stamp)
-        self._instants.append(stamp_to_ns(message.reference_stamp) if hasattr(message, "reference_stamp") else stamp)
+        # Older bags lack the instant of the set-point; it is 0 before the first one.
+        instant = stamp_to_ns(message.reference_stamp) if hasattr(message, "reference_stamp") else 0
+        self._instants.append(instant or stamp)
         chunk = (str(message.source), int(message.sequence))
         changed = self._chunk is not None and chunk != self._chunk and bool(chunk[0] and self._chunk[0])
         self._chunk = chunk

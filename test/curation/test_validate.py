@@ -78,7 +78,7 @@ def test_a_sound_recording_has_no_fault(make_run, task, tmp_path):
     [
         (lambda r, k: without(r, k, WRIST, lambda s: 0.8 < s < 1.2), r"error gaps: camera/wrist/image: no mes"),
         (lambda r, k: without(r, k, ARM_STATUS, lambda s: 0.5 < s < 0.9), r"error gaps: arm/status: no messag"),
-        (lambda r, k: without(r, k, WRIST, lambda s: s > 1.3), r"no message for 0\.6\d s at 1\.3 s; valid is up"),
+        (lambda r, k: without(r, k, WRIST, lambda s: s > 1.3), r"no message for 0\.7\d s at 1\.2 s; valid is up"),
         (lambda r, k: without(r, k, ARM_STATUS, lambda s: s * 50 % 5 < 1), r"warning drops: /arm/status: \d+ of"),
         (lambda r, k: shifted(r, k, WRIST, 7 * MS), r"error pairs: \d+ of \d+ stamps of frames are not on all"),
         (lambda r, k: shifted(r, k, ARM_STATUS, -3 * S), r"error clock: /arm/status: 1 stamps go backwards, by u"),
@@ -128,7 +128,7 @@ def test_wrong_types_and_sizes_are_named(make_run, task, kit, tmp_path):
     for _, topic, message in run.items:
         if topic == WRIST:
             message.height, message.width, message.step, message.data = 3, 4, 12, bytes(36)
-    assert any("wrist" in text and "(6, 8, 3)" in text for text in found(run.write(tmp_path / "small"), task))
+    assert any("image 'wrist' is 3x4; the task says 6x8" in text for text in found(run.write(tmp_path / "small"), task))
     moved = kit.Run([(at, "arm/status" if name == "arm/tool_pose" else name, m) for at, name, m in run.items
                      if name != ARM_STATUS])  # fmt: skip
     bag = moved.write(tmp_path / "wrong", like={"arm/status": "arm/tool_pose"})
@@ -168,11 +168,11 @@ def test_what_cannot_be_read_is_a_fault_and_no_crash(make_run, task, tmp_path):
 
 
 def test_images_are_not_decoded_and_not_kept(make_run, task, tmp_path, kit):
-    """Two hundred megabytes of images are read with little memory."""
+    """Images of 25 MB are read with little memory."""
     run = make_run()
     big = kit.Run([item for item in run.items if item[1] != WRIST])
     pixels = np.random.default_rng(0).integers(0, 256, 1_000_000, np.uint8).tobytes()
-    for k in range(100):
+    for k in range(25):
         message = Image(height=1000, width=1000, encoding="mono8", step=1000, data=pixels)
         big.add(WRIST, START + k * 20 * MS, kit.stamped(message, START + k * 20 * MS - MS, "wrist"))
     bag = big.write(tmp_path / "bag")
@@ -180,4 +180,4 @@ def test_images_are_not_decoded_and_not_kept(make_run, task, tmp_path, kit):
     list(validate_bag(bag, task))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 40_000_000
+    assert peak < 15_000_000

@@ -18,7 +18,7 @@ LONGEST_STATE_S: Final = 0.16
 LONGEST_PERIODS: Final = 1.5  # between two frames, as a data set splits an episode there
 DELAY_S: Final = 0.25  # by which a message may arrive late, at the begin and the end of an episode
 LEAST: Final = 10  # messages from which the rate of a topic shows
-REGULAR: Final = 1.5  # a topic has a rate if nine of ten intervals are shorter than this many periods
+REGULAR: Final = 1.5  # a topic has a rate if seven of ten intervals are shorter than this many periods
 LOST_SHARE: Final = 0.05
 IRREGULAR_PERIODS: Final = 5.0
 
@@ -71,7 +71,7 @@ def median_period(series: Series) -> float | None:
         return None
     intervals = _intervals(series)
     period = float(np.median(intervals))
-    regular = period > 0 and np.percentile(intervals, 90) < REGULAR * period
+    regular = period > 0 and np.percentile(intervals, 70) < REGULAR * period
     return period if regular and np.percentile(intervals, 10) > period / (2 * REGULAR) else None
 
 
