@@ -96,6 +96,7 @@ SAFETY_RESET: Final = "safety/reset"
 TWIN_RESET: Final = "twin/reset"
 EPISODE_START: Final = "episode/start"
 EPISODE_OUTCOME: Final = "episode/outcome"
+EPISODE_DISCARD: Final = "episode/discard"
 
 LONGEST_NAMESPACE: Final = 100  # ROS allows 245 for a namespace and a topic together
 

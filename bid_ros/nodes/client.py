@@ -55,7 +55,9 @@ def operate(namespace: str = "") -> int:
         while input("scene set up as the run asks? [enter] starts the episode, q ends: ").strip() != "q":
             _call(node, Trigger, EPISODE_START, Trigger.Request())
             answer = input("did it succeed? y = success, n = failure: ").strip().lower()
-            _call(node, SetBool, EPISODE_OUTCOME, SetBool.Request(data=answer == "y"))
+            response = _call(node, SetBool, EPISODE_OUTCOME, SetBool.Request(data=answer == "y"))
+            if not response.success:
+                print(f"not taken: {response.message}")
     return 0
 
 

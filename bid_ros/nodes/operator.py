@@ -16,7 +16,14 @@ from bid_msgs.srv import ResetEpisode
 from bid_ros.core.rotation import DOWN_6D
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
-from bid_ros.core.topics import BODIES, EPISODE_OUTCOME, EPISODE_START, TWIN_RESET, body_topic
+from bid_ros.core.topics import (
+    BODIES,
+    EPISODE_DISCARD,
+    EPISODE_OUTCOME,
+    EPISODE_START,
+    TWIN_RESET,
+    body_topic,
+)
 from bid_ros.episodes.log import EpisodeStopped
 from bid_ros.nodes.convert import pose_arrays
 from bid_ros.nodes.sequence import SequenceNode
@@ -37,6 +44,8 @@ SHOWN_NS = 300_000_000
 class Operator(ABC):
     """Prepares an episode: homes the arm through the safety node, and grasps. Then waits for the outcome.
 
+    A person may end each episode, as a success, a failure, or one to discard.
+
     Args:
         node: moves the arm.
         task: task of the system.
@@ -48,6 +57,8 @@ class Operator(ABC):
         self._setup = setup_of(task)
         self._timeout = "timeout"
         self._outcome: str | None = None  # while nobody judges
+        node.serve(SetBool, EPISODE_OUTCOME, self._on_outcome)
+        node.serve(Trigger, EPISODE_DISCARD, lambda _: self._end("discarded"))
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
         """Open the gripper, go to the start, have the scene laid out, grasp the object. Blocks.
@@ -84,6 +95,16 @@ class Operator(ABC):
                 time.sleep(0.1)
         finally:
             self._outcome = None
+
+    def _on_outcome(self, request: SetBool.Request) -> tuple[bool, str]:
+        return self._end("success" if request.data else "failure")
+
+    def _end(self, outcome: str) -> tuple[bool, str]:
+        """End the running episode as a person says; what has ended before stays as it is."""
+        if self._outcome is None:
+            return False, "no episode runs"
+        self._outcome = self._outcome or outcome
+        return True, ""
 
     @abstractmethod
     def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
@@ -171,7 +192,6 @@ class RobotOperator(Operator):
         super().__init__(node, task, None)
         self._started = threading.Event()
         node.serve(Trigger, EPISODE_START, self._on_start)
-        node.serve(SetBool, EPISODE_OUTCOME, self._on_outcome)
 
     def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
         self._started.clear()
@@ -180,8 +200,4 @@ class RobotOperator(Operator):
 
     def _on_start(self, _: Trigger.Request) -> tuple[bool, str]:
         self._started.set()
-        return True, ""
-
-    def _on_outcome(self, request: SetBool.Request) -> tuple[bool, str]:
-        self._outcome = "success" if request.data else "failure"
         return True, ""

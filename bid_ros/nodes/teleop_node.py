@@ -10,11 +10,23 @@ import numpy as np
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
+from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.settings import parse_settings
-from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TELEOP_CHUNK, Qos, Topic, body_topic, recorded_topics
+from bid_ros.core.topics import (
+    ARM_STATUS,
+    BODIES,
+    EPISODE_DISCARD,
+    EPISODE_EVENT,
+    EPISODE_OUTCOME,
+    TELEOP_CHUNK,
+    Qos,
+    Topic,
+    body_topic,
+    recorded_topics,
+)
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
@@ -64,6 +76,8 @@ class TeleopNode(BidNode):
             # What this system publishes itself is known; of others only the type is.
             known = recorded_topics(self._task).get(topic, Topic(kind, Qos(10, "best_effort")))
             self.subscribe(topic, partial(self._hear, topic), known, patient=True)
+        self._outcome = self.create_client(SetBool, EPISODE_OUTCOME)
+        self._discard = self.create_client(Trigger, EPISODE_DISCARD)
         self._grants = subscribe_grants(self)
         self.create_timer(1.0 / (self.value("rate_hz") or found.rate_hz), self._publish)
 
@@ -91,6 +105,13 @@ class TeleopNode(BidNode):
     def _hear(self, topic: str, message: Any) -> None:
         self._device.hear(topic, message, self.now_ns())
 
+    def _end(self, mark: str) -> None:
+        """Tell the episode runner how the person ended the episode. Nobody waits for its answer."""
+        if mark == "discard":
+            self._discard.call_async(Trigger.Request())
+        else:
+            self._outcome.call_async(SetBool.Request(data=mark == "success"))
+
     def _on_status(self, message: ArmStatus) -> None:
         self._tool = pose_arrays(message.tool)
 
@@ -117,6 +138,8 @@ class TeleopNode(BidNode):
         if not self._driving or not self._grants.live("teleop", time.monotonic_ns()):
             return
         chunk = self._device.chunk_at(self.now_ns(), self.value("steps"), round(self.value("dt_s") * 1e9))
+        if mark := self._device.take_mark():
+            self._end(mark)
         if self._device.problem:
             self.get_logger().error(self._device.problem, throttle_duration_sec=5.0)
         if chunk is not None:

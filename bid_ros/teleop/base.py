@@ -55,6 +55,10 @@ class TeleopDevice(Protocol):
     def steer(self, steering: Steering) -> None:
         """Take the settings of a person's steering, at the beginning and whenever they change."""
 
+    def take_mark(self) -> str:
+        """Return how the person ended the episode since the last call, one of ``MARKS``; empty: it goes on."""
+        return ""
+
     def hear(self, topic: str, message: Any, now_ns: int) -> None:
         """Take a message of a topic that the device's descriptor names, as it arrives."""
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from bid_ros.core.rotation import Array
 from bid_ros.core.settings import settings
 
+MARKS: Final = ("success", "failure", "discard")
 AXES: Final = ("x", "y", "z", "roll", "pitch", "yaw")
 Axis = Literal["x", "y", "z", "roll", "pitch", "yaw"]
 
@@ -37,6 +38,7 @@ class Command:
         offset: of a device that is moved in space; it replaces the twist.
         gripper: share of the opening, 0 closed to 1 open; None: as before.
         toggle: close an open gripper, open a closed one.
+        mark: ends the episode as a success, a failure or one to discard (``MARKS``); empty: it goes on.
     """
 
     live: bool = False
@@ -44,6 +46,7 @@ class Command:
     offset: Offset | None = None
     gripper: float | None = None
     toggle: bool = False
+    mark: str = ""
 
 
 @settings

@@ -12,7 +12,7 @@ from bid_ros.teleop.person import Controller, PersonDevice
 
 # Places in sensor_msgs/Joy of joy_node's gamepads; forward and left are positive there.
 AXES: Final = {"left_x": 0, "left_y": 1, "right_x": 3, "right_y": 4, "hat_x": 6, "hat_y": 7}
-BUTTONS: Final = {"south": 0, "left_bumper": 4}
+BUTTONS: Final = {"south": 0, "left_bumper": 4, "select": 6, "start": 7}
 
 
 @settings

@@ -29,6 +29,7 @@ KEYS: Final = {
     for keys, sign in ((towards, 1), (back, -1))
     for key in keys
 }
+ENDS: Final = {"\n": "success", "\r": "success", "x": "failure", "\x7f": "discard", "\b": "discard"}
 GRIPPER, SLOWER, FASTER = " ", "-", "+"
 FACTOR: Final = 1.5
 SLOWEST: Final = 0.05
@@ -36,6 +37,7 @@ HELP: Final = """\
   w s / up down     x: away from the base, towards it     a d / left right  y: left, right
   r f               z: up, down                           q e               turn about z
   space             gripper: close, open                  - +               slower, faster
+  enter             the episode is a success              x  backspace      a failure, one to discard
   u o  i k          tilt (axes roll and pitch are locked unless `locked` says otherwise)
 A key moves the tool while it is held. Let go, and the tool stops."""
 
@@ -76,19 +78,21 @@ class Keyboard(Controller):
 
     def poll(self, now_ns: int) -> Command:
         """Read what was typed. Raises BidError if the terminal is gone."""
-        toggle = False
+        toggle, mark = False, ""
         for key in self._terminal.typed():
             if key.lower() in KEYS:
                 axis, sign = KEYS[key.lower()]
                 self._until_ns[axis], self._sign[axis] = now_ns + self._linger_ns, sign
             elif key == GRIPPER:
                 toggle = not toggle
+            elif key in ENDS:
+                mark = ENDS[key]
             elif key in (SLOWER, FASTER, "="):
                 factor = 1 / FACTOR if key == SLOWER else FACTOR
                 self._speed = min(1.0, max(SLOWEST, self._speed * factor))
         pressed = [now_ns < self._until_ns[axis] for axis in AXES]
         twist = self._speed * np.array([self._sign[axis] * held for axis, held in zip(AXES, pressed, strict=True)])
-        return Command(any(pressed), twist, toggle=toggle)
+        return Command(any(pressed), twist, toggle=toggle, mark=mark)
 
     def close(self) -> None:
         """Give the terminal back."""

@@ -14,7 +14,10 @@ HELP: Final = """\
   left stick        x (forward: away from the base), y
   right stick       z (forward: up), turn about z
   d-pad             tilt (axes roll and pitch are locked unless `locked` says otherwise)
-  A / cross         gripper: close, open"""
+  A / cross         gripper: close, open
+  start, select     end the episode: a success, one to discard"""
+ENDS: Final = {"start": "success", "select": "discard"}
+PRESSED: Final = ("south", *ENDS)
 
 
 @settings
@@ -35,22 +38,23 @@ class Pad:
 
     def __init__(self, options: PadSettings) -> None:
         self._options = options
-        self._was_down = True  # a button that is held at the start does not count
+        self._was_down = dict.fromkeys(PRESSED, True)  # a button that is held at the start does not count
 
     def command(self, axes: Mapping[str, float], buttons: Mapping[str, bool]) -> Command:
         """Return the command.
 
         Args:
             axes: left_x, left_y, right_x, right_y, hat_x, hat_y, -1 to 1; forward and left are positive.
-            buttons: south, left_bumper.
+            buttons: south, left_bumper, start, select.
         """
-        down = buttons["south"]
-        toggle, self._was_down = down and not self._was_down, down
+        pressed = {name for name in PRESSED if buttons[name] and not self._was_down[name]}
+        self._was_down = {name: buttons[name] for name in PRESSED}
         live = buttons["left_bumper"]
         shaped = {name: self._shape(axes[name]) for name in ("left_x", "left_y", "right_x", "right_y")}
         turns = (-axes["hat_x"], axes["hat_y"], shaped["right_x"])
         twist = np.array([shaped["left_y"], shaped["left_x"], shaped["right_y"], *turns])
-        return Command(live, twist, toggle=toggle and live)
+        mark = next((ENDS[name] for name in ENDS if name in pressed), "")
+        return Command(live, twist, toggle="south" in pressed and live, mark=mark)
 
     def _shape(self, value: float) -> float:
         """Return what a stick's position means: no motion around its rest, finer near it."""

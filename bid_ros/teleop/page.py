@@ -18,7 +18,7 @@ from bid_ros.core.settings import Positive, settings
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, IMAGE_TYPE, SAFETY_STATE, TOPICS, camera_topic
 from bid_ros.teleop.base import DeviceDescriptor
-from bid_ros.teleop.command import Command
+from bid_ros.teleop.command import MARKS, Command
 from bid_ros.teleop.page_server import PageServer
 from bid_ros.teleop.person import Controller, PersonDevice
 
@@ -27,7 +27,7 @@ STOPPED: Final = 2  # of bid_msgs/SafetyState
 HELP: Final = """\
   open the address that is printed in a browser; it shows the cameras
   left pad, W A S D   away, left, back, right     right pad, R F Q E   up, down, turn
-  space               gripper: close, open
+  space               gripper: close, open            buttons               success, failure, discard
 The arm moves only while a pad or a key is held. For a phone: --device-settings 'host: 0.0.0.0'"""
 
 
@@ -80,7 +80,7 @@ class Page(Controller):
         self._cameras, self._silence_ns = cameras, round(options.silence_s * NANOSECONDS)
         self._lock = threading.Lock()
         self._said: Mapping[str, Any] | None = None
-        self._new, self._said_ns, self._toggles = False, 0, 0
+        self._new, self._said_ns, self._toggles, self._marks = False, 0, 0, 0
         self._live, self._safety, self._tool = False, "waiting for the arm", ""
         self._stopped = False
         page = (Path(__file__).parent / "page.html").read_bytes()
@@ -96,10 +96,9 @@ class Page(Controller):
             if said is None or now_ns - self._said_ns > self._silence_ns:
                 self._live = False
                 return Command()
-            toggle = said["toggles"] > self._toggles
-            self._toggles = said["toggles"]
-            self._live = said["live"]
-            return Command(self._live, said["twist"], toggle=toggle)
+            toggle, marked = said["toggles"] > self._toggles, said["marks"] > self._marks
+            self._toggles, self._marks, self._live = said["toggles"], said["marks"], said["live"]
+            return Command(self._live, said["twist"], toggle=toggle, mark=said["mark"] if marked else "")
 
     def hear(self, topic: str, message: Any, now_ns: int) -> None:
         """Take an image, the state of the arm or that of the safety node."""
@@ -127,7 +126,7 @@ class Page(Controller):
                 self._said = None
                 return f"a message of the page is not valid: {error!r}"
             if self._said is None:  # a new driver, whose page counts anew
-                self._toggles = said["toggles"]
+                self._toggles, self._marks = said["toggles"], said["marks"]
             self._said, self._new = said, True
             return ""
 
@@ -143,7 +142,10 @@ def _read(text: str) -> Mapping[str, Any]:
     twist = np.array([float(value) for value in said["twist"]])
     if twist.shape != (6,) or not all(math.isfinite(value) and abs(value) <= 1 for value in twist):
         raise ValueError("twist has not six numbers from -1 to 1")
-    return {"live": said["live"] is True, "twist": twist, "toggles": int(said["toggles"])}
+    if said["mark"] not in ("", *MARKS):
+        raise ValueError(f"mark is not one of {', '.join(MARKS)}")
+    counts = {name: int(said[name]) for name in ("toggles", "marks")}
+    return {"live": said["live"] is True, "twist": twist, "mark": said["mark"], **counts}
 
 
 def _cameras(task: Task) -> dict[str, str]:

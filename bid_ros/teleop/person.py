@@ -53,6 +53,7 @@ class PersonDevice(TeleopDevice):
         held = setup_of(task).held is not None
         self._start_width = task.limits.gripper_min if held else task.limits.gripper_max
         self._driving = False
+        self._mark = ""
         self.problem = ""
 
     def steer(self, steering: Steering) -> None:
@@ -62,12 +63,18 @@ class PersonDevice(TeleopDevice):
     def begin(self, start: Start) -> None:
         """Take the arm where it is."""
         self._drive.hold(start.tool, start.rotation, self._start_width, start.now_ns)
-        self._driving = True
+        self._driving, self._mark = True, ""
 
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk | None:
         """Return what the person asks for now. With the dead man's switch open, or without a device, the tool holds."""
         command = self._command(now_ns)
+        self._mark = command.mark or self._mark
         return self._drive.chunk(command, self._steering, now_ns, steps, dt_ns) if self._driving else None
+
+    def take_mark(self) -> str:
+        """Return how the person ended the episode since the last call; empty: it goes on."""
+        mark, self._mark = self._mark, ""
+        return mark
 
     def hear(self, topic: str, message: Any, now_ns: int) -> None:
         """Pass a message on to the controller."""

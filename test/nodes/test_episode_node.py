@@ -150,6 +150,30 @@ def test_picking_in_the_twin_begins_with_an_open_gripper_once_the_new_scene_was_
     assert "cup to saucer" in output and "episode 1: success" in output
 
 
+def test_a_person_ends_an_episode_of_the_twin_before_physics_judges(bench, root, tmp_path):
+    harness, _ = picking(bench, root, tmp_path)
+    assert bench.until(lambda: EpisodeEvent.START in harness.kinds(), START_S)
+    harness.judge(True)
+    status, run, _ = harness.finish()
+    assert (status, run["successes"]) == (0, 1)
+
+
+def test_an_episode_that_a_person_discards_is_no_success(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path)
+    discard = bench.node.create_client(Trigger, "/episode/discard")
+    early = []
+    assert bench.until(discard.service_is_ready, START_S)
+    future = discard.call_async(Trigger.Request())
+    assert bench.until(future.done, START_S)
+    early.append(future.result())
+    harness.begin()
+    assert bench.until(lambda: harness.decisions > 3, START_S)
+    discard.call_async(Trigger.Request())
+    status, run, _ = harness.finish()
+    assert (status, run["successes"], run["results"][0]["outcome"]) == (0, 0, "discarded")
+    assert [(answer.success, answer.message) for answer in early] == [(False, "no episode runs")]
+
+
 def test_a_demonstration_of_recovering_begins_with_the_cup_held_off_its_middle(bench, root, tmp_path):
     harness, scene = picking(bench, root, tmp_path, seed=3, labels=["recover"])
     places = {"cup": np.array(scene.cup), "saucer": np.array([0.50, 0.20, 0.0])}

@@ -58,6 +58,14 @@ def test_space_moves_the_gripper_and_minus_slows_down(keys):
     assert keyboard.poll(SECOND).twist[0] == 1.0
 
 
+@pytest.mark.parametrize(("typed", "mark"), [("\n", "success"), ("x", "failure"), ("\x7f", "discard")])
+def test_keys_end_the_episode(keys, typed, mark):
+    keyboard, write = keys
+    write(typed)
+    assert keyboard.poll(0).mark == mark
+    assert keyboard.poll(0).mark == ""
+
+
 def test_the_terminal_is_given_back_as_it_was():
     master, slave = pty.openpty()
     before = termios.tcgetattr(slave)

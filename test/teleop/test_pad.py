@@ -7,7 +7,8 @@ from bid_ros.core.errors import BidError
 from bid_ros.teleop.pad import Pad, PadSettings
 
 REST = dict.fromkeys(("left_x", "left_y", "right_x", "right_y", "hat_x", "hat_y"), 0.0)
-HELD = {"south": False, "left_bumper": True}
+UP = {"south": False, "left_bumper": False, "start": False, "select": False}
+HELD = {**UP, "left_bumper": True}
 
 
 def test_sticks_move_the_axes_they_are_documented_to_move():
@@ -24,7 +25,7 @@ def test_a_stick_near_its_rest_moves_nothing_and_a_little_deflection_is_fine():
 
 def test_only_the_dead_mans_switch_makes_it_live():
     pad = Pad(PadSettings())
-    assert not pad.command({**REST, "left_x": 1.0}, {"south": False, "left_bumper": False}).live
+    assert not pad.command({**REST, "left_x": 1.0}, UP).live
     assert pad.command(REST, HELD).live
 
 
@@ -32,7 +33,14 @@ def test_the_gripper_moves_once_a_press_and_only_if_live():
     pad = Pad(PadSettings())
     presses = [pad.command(REST, {**HELD, "south": down}).toggle for down in (True, True, False, True, True, False)]
     assert presses == [False, False, False, True, False, False], "a button held at the start does not count"
-    assert not pad.command(REST, {"south": True, "left_bumper": False}).toggle
+    assert not pad.command(REST, {**UP, "south": True}).toggle
+
+
+def test_start_and_select_end_the_episode_once_a_press():
+    pad = Pad(PadSettings())
+    pad.command(REST, UP)
+    assert [pad.command(REST, {**UP, "start": True}).mark for _ in range(2)] == ["success", ""]
+    assert pad.command(REST, {**UP, "select": True}).mark == "discard"
 
 
 def test_a_setting_outside_its_range_is_refused():

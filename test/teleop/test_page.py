@@ -15,7 +15,7 @@ from bid_ros.core.topics import ARM_STATUS, SAFETY_STATE
 from bid_ros.teleop.page import DEVICE, Page, PageSettings
 
 SECOND = 1_000_000_000
-FORWARD = {"live": True, "twist": [1, 0, 0, 0, 0, 0], "toggles": 0}
+FORWARD = {"live": True, "twist": [1, 0, 0, 0, 0, 0], "toggles": 0, "marks": 0, "mark": ""}
 
 
 def free_port() -> int:
@@ -82,6 +82,13 @@ def test_the_gripper_moves_once_a_press_and_a_page_that_was_loaded_anew_presses_
         assert not say(browser, page, SECOND, toggles=7).toggle
 
 
+def test_buttons_end_the_episode_once_a_press(served):
+    page = served()
+    with connect(address(page)) as browser:
+        marks = [say(browser, page, SECOND, marks=count, mark="discard").mark for count in (0, 1, 1, 2)]
+    assert marks == ["", "discard", "", "discard"]
+
+
 def test_it_shows_cameras_and_what_safety_says(served):
     page = served()
     image = np.zeros((8, 6, 3), np.uint8)
@@ -118,6 +125,7 @@ def test_one_person_drives_at_a_time(served):
         ('{"live": true}', "KeyError"),
         (json.dumps({**FORWARD, "twist": [9, 0, 0, 0, 0, 0]}), "twist has not six numbers from -1 to 1"),
         ('{"live": true, "twist": [NaN, 0, 0, 0, 0, 0], "toggles": 0}', "twist has not six numbers"),
+        (json.dumps({**FORWARD, "mark": "maybe"}), "mark is not one of success, failure, discard"),
     ],
 )
 def test_a_message_that_is_not_valid_ends_the_connection_and_moves_nothing(served, text, why):

@@ -62,6 +62,12 @@ def test_a_controller_that_is_pulled_out_stops_the_arm_and_is_taken_again(device
     assert Plugged.opened <= 5, "it is looked for once a second"
 
 
+def test_a_mark_is_told_once(device, monkeypatch):
+    monkeypatch.setattr(Plugged, "poll", lambda self, now_ns: Command(mark="success"))
+    drive(device, SECOND, 1)
+    assert [device.take_mark(), device.take_mark()] == ["success", ""]
+
+
 def test_nobody_drives_outside_an_episode(device):
     device.end()
     assert device.chunk_at(SECOND, 12, DT_NS) is None
