@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_from_vector, matrix_to_6d, vector_from_matrix
 from bid_ros.core.task import Task
@@ -32,13 +33,15 @@ class Drive:
         task: its workspace and limits hold.
 
     Raises:
-        BidError: the extra ``teleop`` is not installed.
+        BidError: the extra ``teleop`` is not installed, or the task commands no position.
     """
 
     def __init__(self, task: Task) -> None:
         with extra("teleop", "teleoperation by a person"):
             import ruckig
-        self._library: Any = ruckig
+        if task.columns("position") is None:
+            raise BidError(f"task '{task.name}' commands no position of the tool, so a person cannot drive it")
+        self._task, self._library = task, ruckig
         self._generator = ruckig.Ruckig(6)
         limits, self._frame = task.limits, task.base_frame
         self._low = np.array(limits.workspace_min) + MARGIN_M
@@ -171,14 +174,22 @@ class Drive:
         return trajectory
 
     def _actions(self, times: Sequence[float]) -> Array:
-        """Return actions ``(n, 10)`` at ``times`` in s after now."""
+        """Return actions ``(n, D)`` at ``times`` in s after now, in the order of the task."""
         places = np.array([self._at(time)[0] for time in times])
         turned = np.array([matrix_to_6d(matrix_from_vector(place[3:]) @ self._rotation) for place in places])
-        return np.concatenate([places[:, :3], turned, np.full((len(times), 1), self._width)], axis=1)
+        values = {"position": places[:, :3], "rotation_6d": turned, "gripper": self._width}
+        actions = np.zeros((len(times), self._task.action_dim))
+        for feature, columns in self._task.action_columns:
+            if feature.kind in values:
+                actions[:, columns] = values[feature.kind]
+        return actions
 
     def _tilts_too_far(self, actions: Array) -> bool:
         """Whether the tool would leave the cone around straight down, and not by where it is now."""
-        upward = matrix_from_6d(actions[:, 3:9])[:, 2, 2]
+        columns = self._task.columns("rotation_6d")
+        if columns is None:
+            return False
+        upward = matrix_from_6d(actions[:, columns])[:, 2, 2]
         return bool(upward.max() > max(-np.cos(self._max_tilt), upward[0] + 1e-9))
 
     def _upright(self, turn: Array) -> Array:

@@ -1,8 +1,11 @@
 """The drive keeps every limit of the task whatever a person does, and its chunks end at rest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d
 from bid_ros.safety.envelope import Envelope
 from bid_ros.system.folder import find_system
@@ -126,6 +129,16 @@ def test_the_gripper_opens_closes_and_toggles():
     assert driven.ask(Command())[0, 9] == 0.0
     assert driven.ask(Command(toggle=True))[0, 9] == pytest.approx(0.08)
     assert driven.ask(Command(gripper=0.25))[0, 9] == pytest.approx(0.02)
+
+
+def test_actions_have_the_columns_of_the_task():
+    gripper, position = (next(item for item in TASK.action if item.kind == kind) for kind in ("gripper", "position"))
+    task = replace(TASK, action=(gripper, position))
+    drive = Drive(task)
+    drive.hold(AT, DOWN, 0.04, 0)
+    np.testing.assert_allclose(drive.chunk(Command(), Steering(), 1, 2, DT_NS).actions, [[0.04, *AT]] * 2)
+    with pytest.raises(BidError, match="commands no position"):
+        Drive(replace(TASK, action=(gripper,)))
 
 
 def offset(closing: int, *position: float, turn: float = 0.0) -> Command:
