@@ -177,7 +177,11 @@ class Drive:
         """Return actions ``(n, D)`` at ``times`` in s after now, in the order of the task."""
         places = np.array([self._at(time)[0] for time in times])
         turned = np.array([matrix_to_6d(matrix_from_vector(place[3:]) @ self._rotation) for place in places])
-        values = {"position": places[:, :3], "rotation_6d": turned, "gripper": self._width}
+        values: dict[str, Array] = {
+            "position": places[:, :3],
+            "rotation_6d": turned,
+            "gripper": np.full((len(times), 1), self._width),
+        }
         actions = np.zeros((len(times), self._task.action_dim))
         for feature, columns in self._task.action_columns:
             if feature.kind in values:
