@@ -9,7 +9,7 @@ from bid_ros.core.errors import BidError
 
 VERBS = (
     *("new", "check", "up", "teleop", "demos", "learn", "compile", "rehearse", "bench", "data"),
-    *("datasets", "episodes", "robot", "schema"),
+    *("datasets", "episodes", "evaluate", "robot", "schema"),
 )
 
 
