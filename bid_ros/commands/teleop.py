@@ -24,8 +24,8 @@ def add_parser(verbs: Any) -> None:
     parser = verbs.add_parser(
         "teleop",
         help="drive the arm yourself",
-        description="Drive the arm of a system, in its twin unless a robot is named. Each device has a dead man's "
-        "switch. The safety node checks your motions as it checks those of a policy. What you do is recorded, "
+        description="Drive the arm of a system, in its twin unless a robot is named. Each device below has a dead "
+        "man's switch. The safety node checks your motions as it checks those of a policy. What you do is recorded, "
         "episode by episode.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

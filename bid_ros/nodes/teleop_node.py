@@ -1,5 +1,6 @@
 """Teleoperation node: a device commands the arm instead of the policy, through the safety node."""
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import fields
@@ -15,6 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.settings import parse_settings
+from bid_ros.core.task import load_task
 from bid_ros.core.topics import (
     ARM_STATUS,
     BODIES,
@@ -31,11 +33,13 @@ from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.safety.envelope import EnvelopeConfig
 from bid_ros.teleop.base import Start
 from bid_ros.teleop.command import AXES, Steering
 from bid_ros.teleop.registry import DEVICES
 
 STEERING = Steering()
+AT_REST_NS = 600_000_000  # after which a motion at full speed has braked
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("device", "scripted", "name of the teleoperation device"),
@@ -62,7 +66,12 @@ class TeleopNode(BidNode):
         self._task = self.load_task()
         found = DEVICES.find(self.value("device"))
         options = found.read(self.value("device_settings"))
-        self._names, self._device = found.bodies(self._task), found.open(self._task, options)
+        # Devices know the task's own frames; the prefix of this system is added to their chunks.
+        self._names, self._device = found.bodies(self._task), found.open(load_task(self.value("task")), options)
+        self._dt_ns = min(round(self.value("dt_s") * 1e9), self._task.dt_ns)  # safety refuses a coarser grid
+        # A chunk must be long enough to end at rest, and not longer than safety takes.
+        enough = max(self.value("steps"), math.ceil(AT_REST_NS / self._dt_ns))
+        self._steps = min(enough, EnvelopeConfig().max_horizons * self._task.horizon)
         self._steer({})
         self._driving = False
         self._bodies: dict[str, NDArray[np.float64]] = {}
@@ -137,7 +146,7 @@ class TeleopNode(BidNode):
     def _publish(self) -> None:
         if not self._driving or not self._grants.live("teleop", time.monotonic_ns()):
             return
-        chunk = self._device.chunk_at(self.now_ns(), self.value("steps"), round(self.value("dt_s") * 1e9))
+        chunk = self._device.chunk_at(self.now_ns(), self._steps, self._dt_ns)
         if mark := self._device.take_mark():
             self._end(mark)
         if self._device.problem:

@@ -100,12 +100,21 @@ class DeviceDescriptor:
         Raises:
             BidError: a setting is unknown or not valid.
         """
-        content = yaml.safe_load(text) if text else None
+        content = self._parsed(text)
         if self.settings is None:
             if content:
                 raise BidError(f"device '{self.name}' has no settings; leave out: {text}")
             return None
         return parse_settings(self.settings, content or {}, f"settings of device '{self.name}'")
+
+    def _parsed(self, text: str) -> Any:
+        try:
+            return yaml.safe_load(text) if text else None
+        except yaml.YAMLError as error:
+            why = " ".join(str(error).split())
+            raise BidError(
+                f"settings of device '{self.name}' are not valid YAML: {why}; valid is 'name: value'"
+            ) from error
 
     def completed(self, text: str) -> tuple[str, str]:
         """Return the settings, in YAML, of a device that a person drives from this terminal, and a line to show there.
@@ -113,7 +122,7 @@ class DeviceDescriptor:
         Raises:
             BidError: as :meth:`read`, or the device needs what this terminal lacks.
         """
-        content = yaml.safe_load(text) if text else {}
+        content = self._parsed(text) or {}
         if not isinstance(content, dict):
             self.read(text)  # which says what is valid
         given, line = self.complete(content)

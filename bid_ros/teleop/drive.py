@@ -48,7 +48,7 @@ class Drive:
         self._high = np.array(limits.workspace_max) - MARGIN_M
         self._max_tilt = limits.max_tilt - TILT_MARGIN
         self._narrow, self._wide = limits.gripper_min, limits.gripper_max
-        self._fastest = SHARE * np.array([limits.max_speed] * 3 + [limits.max_turn_rate] * 3)
+        self._fastest = SHARE * limits.max_speed, SHARE * limits.max_turn_rate
         given = np.array([limits.max_acceleration] * 3 + [limits.max_turn_acceleration] * 3)
         # Three axes at their limits at once are the root of three times as fast as one.
         self._acceleration = np.minimum(LARGEST, SHARE * given / np.sqrt(3.0))
@@ -71,7 +71,7 @@ class Drive:
         times = [step * dt_ns / NANOSECONDS for step in range(steps)]
         actions = self._actions(times)
         if self._tilts_too_far(actions):
-            # Turns about the tool's own axis and about the vertical tilt nothing.
+            # Turns about the tool's own axis tilt nothing.
             self._replan(command, steering, upright=True)
             actions = self._actions(times)
         chunk = ActionChunk(now_ns, dt_ns, actions, self._frame, "teleop", self._sequence)
@@ -89,7 +89,9 @@ class Drive:
 
     def _advance(self, now_ns: int) -> None:
         """Move the state along its plan to now."""
-        place, speed, acceleration = self._at((now_ns - self._begun_ns) / NANOSECONDS)
+        place, speed, acceleration = self._at(max(0, now_ns - self._begun_ns) / NANOSECONDS)
+        if now_ns < self._begun_ns:  # the clock was set back: nobody knows what the arm did meanwhile
+            speed, acceleration = np.zeros(6), np.zeros(6)
         self._rotation = matrix_from_vector(place[3:]) @ self._rotation
         place[3:] = 0.0  # turns count from the rotation above
         self._state, self._begun_ns = (place, speed, acceleration), now_ns
@@ -119,13 +121,15 @@ class Drive:
     def _wanted(self, command: Command, steering: Steering, upright: bool) -> Array:
         """Return the speeds ``(6,)`` that are asked for, in base axes: m/s and rad/s."""
         share = np.clip(command.twist, -1.0, 1.0) * steering.free
-        speeds = np.concatenate(
-            [_shortened(share[:3]) * steering.linear_speed, _shortened(share[3:]) * steering.angular_speed]
-        )
+        linear, angular = self._speeds(steering)
+        speeds = np.concatenate([_shortened(share[:3]) * linear, _shortened(share[3:]) * angular])
         if steering.frame == "tool":
             speeds = np.concatenate([self._rotation @ speeds[:3], self._rotation @ speeds[3:]])
-        speeds = np.clip(speeds, -self._fastest, self._fastest)
         return np.concatenate([speeds[:3], self._upright(speeds[3:])]) if upright else speeds
+
+    def _speeds(self, steering: Steering) -> tuple[float, float]:
+        """Return the largest speeds, m/s and rad/s: those of the steering inside the task's limits."""
+        return min(steering.linear_speed, self._fastest[0]), min(steering.angular_speed, self._fastest[1])
 
     def _target(self, offset: Offset, steering: Steering) -> Array:
         """Return where a device that is moved in space wants the tool: ``(6,)``, turns from the present rotation."""
@@ -142,8 +146,9 @@ class Drive:
         """Plan to a place ``(6,)`` at which every axis rests."""
         if upright:
             target = np.concatenate([target[:3], self._upright(target[3:])])
-        fastest = np.array([steering.linear_speed] * 3 + [steering.angular_speed] * 3)
-        return self._plan_for(self._state, np.ones(6, dtype=bool), target, np.minimum(fastest, self._fastest))
+        linear, angular = self._speeds(steering)
+        fastest = np.array([linear] * 3 + [angular] * 3) / np.sqrt(3.0)
+        return self._plan_for(self._state, np.ones(6, dtype=bool), target, fastest)
 
     def _at_speed(self, state: tuple[Array, Array, Array], wanted: Array) -> Any:
         """Plan to a speed ``(6,)``, and to rest at the wall of the workspace."""
@@ -154,7 +159,7 @@ class Drive:
         # Beyond a wall only the way back is open.
         beyond = to_wall & (np.sign(walls - state[0]) != np.sign(wanted))
         to_wall, target = to_wall & ~beyond, np.where(beyond, 0.0, target)
-        return self._plan_for(state, to_wall, target, np.where(to_wall, np.abs(wanted), self._fastest))
+        return self._plan_for(state, to_wall, target, np.where(to_wall, np.abs(wanted), self._fastest[0]))
 
     def _plan_for(self, state: tuple[Array, Array, Array], to_place: Array, target: Array, fastest: Array) -> Any:
         """Plan each axis: to the place ``target``, at most ``fastest``, or to the speed ``target``."""
@@ -170,7 +175,9 @@ class Drive:
         problem.max_velocity = np.maximum(fastest, SLOWEST).tolist()
         problem.max_acceleration, problem.max_jerk = self._acceleration.tolist(), self._jerk.tolist()
         trajectory = library.Trajectory(6)
-        self._generator.calculate(problem, trajectory)
+        result = self._generator.calculate(problem, trajectory)
+        if result not in (library.Result.Working, library.Result.Finished):
+            raise BidError(f"no motion could be planned ({result}): the arm is given back")
         return trajectory
 
     def _actions(self, times: Sequence[float]) -> Array:

@@ -1,5 +1,6 @@
 """Teleoperation by a gamepad of this computer, read through evdev."""
 
+import contextlib
 import errno
 from collections.abc import Iterable
 from typing import Any, Final
@@ -68,7 +69,7 @@ class Gamepad(Controller):
         with extra("teleop", "a gamepad"):
             import evdev
         self._device = _find(evdev, options.path)
-        ranges = {code: (info.min, info.max) for code, info in self._device.capabilities().get(AXIS_EVENT, [])}
+        ranges = {code: (info.min, info.max) for code, info in _capabilities(self._device).get(AXIS_EVENT, [])}
         self._events, self._pad = EventPad(ranges), Pad(options)
 
     def poll(self, now_ns: int) -> Command:
@@ -102,14 +103,24 @@ def _find(evdev: Any, path: str) -> Any:
             raise BidError(f"gamepad {path} cannot be opened: {error.strerror}") from error
     listed = evdev.list_devices()
     for name in listed:
-        device = evdev.InputDevice(name)
-        if any(code in BUTTONS for code in device.capabilities().get(KEY_EVENT, [])):
-            return device
-        device.close()
+        with contextlib.suppress(OSError, BidError):  # it was unplugged meanwhile
+            device = evdev.InputDevice(name)
+            if any(code in BUTTONS for code in _capabilities(device).get(KEY_EVENT, [])):
+                return device
+            device.close()
     raise BidError(
         f"no gamepad was found among {len(listed)} readable input devices; plug one in, "
         "or let this user read it: add them to the group 'input'"
     )
+
+
+def _capabilities(device: Any) -> dict[int, Any]:
+    """Return what a device has, by type of event. Raises BidError if it is gone."""
+    try:
+        found: dict[int, Any] = device.capabilities()
+        return found
+    except OSError as error:
+        raise BidError(f"gamepad {device.path} is gone: {error.strerror}") from error
 
 
 def _build(task: Task, options: GamepadSettings) -> PersonDevice:

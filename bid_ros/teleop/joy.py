@@ -39,6 +39,10 @@ class Joy(Controller):
         """Take a ``sensor_msgs/Joy``. One with too few axes or buttons counts as nothing pressed."""
         self._heard = (now_ns, message)
 
+    def begin(self, now_ns: int) -> None:
+        """Forget the messages before."""
+        self._heard = None
+
     def poll(self, now_ns: int) -> Command:
         """Return what the newest message asks for."""
         if self._heard is None or now_ns - self._heard[0] > self._silence_ns:

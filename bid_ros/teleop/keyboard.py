@@ -94,13 +94,19 @@ class Keyboard(Controller):
         twist = self._speed * np.array([self._sign[axis] * held for axis, held in zip(AXES, pressed, strict=True)])
         return Command(any(pressed), twist, toggle=toggle, mark=mark)
 
+    def begin(self, now_ns: int) -> None:
+        """Forget the keys that were typed before. Raises BidError if the terminal is gone."""
+        self.poll(now_ns)
+        self._until_ns = dict.fromkeys(AXES, now_ns)
+
     def close(self) -> None:
         """Give the terminal back."""
         self._terminal.close()
 
 
 def _build(task: Task, options: KeyboardSettings) -> PersonDevice:
-    return PersonDevice(task, lambda: Keyboard(options))
+    # The path of a closed terminal may become that of another one, whose keys are not meant for the arm.
+    return PersonDevice(task, lambda: Keyboard(options), reopens=False)
 
 
 def _complete(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:

@@ -5,7 +5,8 @@ import math
 import secrets
 import socket
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -19,10 +20,9 @@ from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, IMAGE_TYPE, SAFETY_STATE, TOPICS, camera_topic
 from bid_ros.teleop.base import DeviceDescriptor
 from bid_ros.teleop.command import MARKS, Command
-from bid_ros.teleop.page_server import PageServer
+from bid_ros.teleop.page_server import LOOPBACK, PageServer
 from bid_ros.teleop.person import Controller, PersonDevice
 
-LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 STOPPED: Final = 2  # of bid_msgs/SafetyState
 HELP: Final = """\
   open the address that is printed in a browser; it shows the cameras
@@ -71,16 +71,20 @@ class Page(Controller):
     Args:
         options: where to serve.
         cameras: name of the camera by topic.
+        clock: steady time in ns, of :meth:`poll` too.
 
     Raises:
         BidError: the address cannot be served, or a certificate cannot be read.
     """
 
-    def __init__(self, options: PageSettings, cameras: Mapping[str, str]) -> None:
+    def __init__(
+        self, options: PageSettings, cameras: Mapping[str, str], clock: Callable[[], int] = time.monotonic_ns
+    ) -> None:
+        self._clock = clock
         self._cameras, self._silence_ns = cameras, round(options.silence_s * NANOSECONDS)
         self._lock = threading.Lock()
         self._said: Mapping[str, Any] | None = None
-        self._new, self._said_ns, self._toggles, self._marks = False, 0, 0, 0
+        self._said_ns = self._toggles = self._marks = 0
         self._live, self._safety, self._tool = False, "waiting for the arm", ""
         self._stopped = False
         page = (Path(__file__).parent / "page.html").read_bytes()
@@ -90,15 +94,18 @@ class Page(Controller):
     def poll(self, now_ns: int) -> Command:
         """Return what the driver asks for now."""
         with self._lock:
-            if self._new:
-                self._new, self._said_ns = False, now_ns
             said = self._said
             if said is None or now_ns - self._said_ns > self._silence_ns:
-                self._live = False
+                self._said, self._live = None, False  # what was pressed in a silence does not count
                 return Command()
             toggle, marked = said["toggles"] > self._toggles, said["marks"] > self._marks
             self._toggles, self._marks, self._live = said["toggles"], said["marks"], said["live"]
             return Command(self._live, said["twist"], toggle=toggle, mark=said["mark"] if marked else "")
+
+    def begin(self, now_ns: int) -> None:
+        """Forget what was said before: the next message counts anew."""
+        with self._lock:
+            self._said = None
 
     def hear(self, topic: str, message: Any, now_ns: int) -> None:
         """Take an image, the state of the arm or that of the safety node."""
@@ -122,12 +129,12 @@ class Page(Controller):
                 return ""
             try:
                 said = _read(text)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
                 self._said = None
                 return f"a message of the page is not valid: {error!r}"
             if self._said is None:  # a new driver, whose page counts anew
                 self._toggles, self._marks = said["toggles"], said["marks"]
-            self._said, self._new = said, True
+            self._said, self._said_ns = said, self._clock()
             return ""
 
     def _news(self) -> str:

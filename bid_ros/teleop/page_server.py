@@ -17,6 +17,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 
 SHOWN_S: Final = 0.07  # between two rounds of images and news
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 QUALITY: Final = 80  # of JPEG
 LONGEST: Final = 4096  # bytes of a message of the page
 
@@ -79,8 +80,12 @@ class PageServer:
         given = parse_qs(url.query).get("token", [""])[0]
         if not hmac.compare_digest(given.encode(), self._token.encode()):
             return connection.respond(HTTPStatus.FORBIDDEN, "the address lacks the token that the program printed\n")
+        host = request.headers.get("Host", "")
+        if not self._token and urlsplit(f"//{host}").hostname not in LOOPBACK:
+            # Another site's name may be made to lead to this computer.
+            return connection.respond(HTTPStatus.FORBIDDEN, f"valid hosts are {', '.join(LOOPBACK)}, not {host}\n")
         origin = request.headers.get("Origin", "")
-        if url.path == "/drive" and origin and urlsplit(origin).netloc != request.headers.get("Host", ""):
+        if url.path == "/drive" and origin and urlsplit(origin).netloc != host:
             return connection.respond(HTTPStatus.FORBIDDEN, f"a page of {origin} may not drive\n")
         if url.path == "/drive":
             return None
@@ -125,7 +130,8 @@ class PageServer:
                 for camera, message in list(self._images.items()):
                     if shown.get(camera) is not message:
                         shown[camera] = message
-                        socket.send(bytes([len(camera)]) + camera.encode() + _jpeg(message))
+                        with contextlib.suppress(ValueError):  # an image that is not rgb8
+                            socket.send(bytes([len(camera)]) + camera.encode() + _jpeg(message))
 
 
 def _jpeg(message: Any) -> bytes:

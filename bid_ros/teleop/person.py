@@ -1,7 +1,9 @@
 """A person at the controls: joins a controller, the steering and the drive into a teleoperation device."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
@@ -20,7 +22,11 @@ class Controller(ABC):
 
     @abstractmethod
     def poll(self, now_ns: int) -> Command:
-        """Return what is asked for now, without waiting. Raises BidError if the device is gone."""
+        """Return what is asked for now, without waiting. ``now_ns`` is steady time. Raises BidError if it is gone."""
+
+    def begin(self, now_ns: int) -> None:
+        """Forget what was asked for before an episode. Raises BidError if the device is gone."""
+        self.poll(now_ns)
 
     def hear(self, topic: str, message: Any, now_ns: int) -> None:
         """Take a message of a topic that the device listens to."""
@@ -37,6 +43,8 @@ class PersonDevice(TeleopDevice):
     Args:
         task: task of the arm.
         open_controller: opens the controller; raises BidError if it is not there.
+        reopens: whether a controller that is gone may be opened again.
+        clock: steady time in ns: what a person asks for must not last longer because the wall clock is set back.
 
     Attributes:
         problem: why nobody can drive now, one sentence; empty if somebody can.
@@ -45,8 +53,15 @@ class PersonDevice(TeleopDevice):
         BidError: the controller cannot be opened.
     """
 
-    def __init__(self, task: Task, open_controller: Callable[[], Controller]) -> None:
+    def __init__(
+        self,
+        task: Task,
+        open_controller: Callable[[], Controller],
+        reopens: bool = True,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         self._drive, self._open = Drive(task), open_controller
+        self._reopens, self._clock = reopens, clock
         self._controller: Controller | None = open_controller()
         self._opened_ns = 0
         self._steering = Steering()
@@ -63,11 +78,12 @@ class PersonDevice(TeleopDevice):
     def begin(self, start: Start) -> None:
         """Take the arm where it is."""
         self._drive.hold(start.tool, start.rotation, self._start_width, start.now_ns)
+        self._asked(lambda controller, now_ns: controller.begin(now_ns))
         self._driving, self._mark = True, ""
 
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk | None:
         """Return what the person asks for now. With the dead man's switch open, or without a device, the tool holds."""
-        command = self._command(now_ns)
+        command = self._asked(lambda controller, steady_ns: controller.poll(steady_ns)) or Command()
         self._mark = command.mark or self._mark
         return self._drive.chunk(command, self._steering, now_ns, steps, dt_ns) if self._driving else None
 
@@ -79,7 +95,7 @@ class PersonDevice(TeleopDevice):
     def hear(self, topic: str, message: Any, now_ns: int) -> None:
         """Pass a message on to the controller."""
         if self._controller is not None:
-            self._controller.hear(topic, message, now_ns)
+            self._controller.hear(topic, message, self._clock())
 
     def end(self) -> None:
         """Let go of the arm."""
@@ -90,19 +106,23 @@ class PersonDevice(TeleopDevice):
         if self._controller is not None:
             self._controller.close()
 
-    def _command(self, now_ns: int) -> Command:
+    def _asked(self, ask: Callable[[Controller, int], Command | None]) -> Command | None:
+        """Ask the controller, which is opened again if it was gone. None: nobody answers."""
+        now_ns = self._clock()
         try:
             if self._controller is None:
-                if now_ns - self._opened_ns < REOPEN_NS:
-                    return Command()
+                if not self._reopens or now_ns - self._opened_ns < REOPEN_NS:
+                    return None
                 self._opened_ns = now_ns
                 self._controller = self._open()
-            command = self._controller.poll(now_ns)
+                self._controller.begin(now_ns)
+            answer = ask(self._controller, now_ns)
         except BidError as error:
             self.problem = str(error)
             if self._controller is not None:
-                self._controller.close()
+                with suppress(Exception):  # of a library: the device is gone anyway
+                    self._controller.close()
             self._controller, self._opened_ns = None, now_ns
-            return Command()
+            return None
         self.problem = ""
-        return command
+        return answer

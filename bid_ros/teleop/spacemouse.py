@@ -62,6 +62,11 @@ class SpaceMouse(Controller):
         toggle, self._was_down = down and not self._was_down, down
         return Command(bool(twist.any()), twist, toggle=toggle)
 
+    def begin(self, now_ns: int) -> None:
+        """Forget the reports that waited: the newest of them may have been lost. Raises BidError if it is gone."""
+        self._newest(now_ns)
+        self._seen_ns, self._was_down = now_ns - self._silence_ns, True
+
     def close(self) -> None:
         """Release the device."""
         self._device.close()

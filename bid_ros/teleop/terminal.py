@@ -3,12 +3,14 @@
 import contextlib
 import errno
 import os
+import re
 import termios
 
 from bid_ros.core.errors import BidError
 
 ARROWS = {b"\x1b[A": "up", b"\x1b[B": "down", b"\x1b[C": "right", b"\x1b[D": "left"}
 SS3 = {b"\x1bO" + name[2:]: arrow for name, arrow in ARROWS.items()}  # of terminals in application mode
+INCOMPLETE = re.compile(rb"\x1b(O|\[[0-?]*[ -/]*)")  # ECMA-48; a lone escape is a key of its own
 
 
 class Terminal:
@@ -33,6 +35,7 @@ class Terminal:
         except termios.error as error:
             os.close(self._file)
             raise BidError(f"{path} is not a terminal; valid is what `tty` prints") from error
+        self._tail = b""
         now = termios.tcgetattr(self._file)
         now[3] &= ~(termios.ICANON | termios.ECHO)
         termios.tcsetattr(self._file, termios.TCSANOW, now)
@@ -51,7 +54,8 @@ class Terminal:
             raise BidError(f"terminal {self._path} is gone ({errno.errorcode.get(error.errno or 0)})") from error
         if not typed:
             raise BidError(f"terminal {self._path} is closed")
-        return split_keys(typed)
+        keys, self._tail = split_keys(self._tail + typed)
+        return keys
 
     def close(self) -> None:
         """Give the terminal back as it was."""
@@ -60,10 +64,16 @@ class Terminal:
         os.close(self._file)
 
 
-def split_keys(typed: bytes) -> list[str]:
-    """Return the keys of what a terminal sent. Sequences of other special keys are left out."""
-    keys, at = [], 0
+def split_keys(typed: bytes) -> tuple[list[str], bytes]:
+    """Return the keys of what a terminal sent, and the begin of a sequence whose rest has not arrived.
+
+    Sequences of other special keys are left out.
+    """
+    keys: list[str] = []
+    at = 0
     while at < len(typed):
+        if INCOMPLETE.fullmatch(typed, at):
+            return keys, typed[at:]
         if typed[at] != 0x1B:
             keys.append(typed[at : at + 1].decode("latin-1"))
             at += 1
@@ -72,7 +82,7 @@ def split_keys(typed: bytes) -> list[str]:
         if arrow is not None:
             keys.append(arrow)
         at += _length(typed, at)
-    return keys
+    return keys, b""
 
 
 def _length(typed: bytes, at: int) -> int:

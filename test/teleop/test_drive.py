@@ -51,6 +51,22 @@ def test_chunks_of_a_wild_person_keep_every_limit_and_end_at_rest():
         np.testing.assert_allclose(actions[-1, :3], actions[-2, :3], atol=1e-6)
 
 
+@pytest.mark.parametrize("limits", [{}, {"max_speed": 0.1, "max_turn_rate": 0.3}])
+@pytest.mark.parametrize("by", ["twist", "offset"])
+def test_the_fastest_steering_in_every_direction_keeps_the_limits(limits, by):
+    task = replace(TASK, limits=replace(TASK.limits, **limits))
+    drive, envelope, now_ns = Drive(task), Envelope(task), 10**18
+    drive.hold(AT, DOWN, 0.04, now_ns)
+    steering = Steering(linear_speed=0.5, angular_speed=1.5, locked=())
+    for step in range(400):
+        sign, now_ns = (-1.0) ** (step // 35), now_ns + STEP_NS
+        far = Offset(np.full(3, sign), matrix_from_vector(np.full(3, 0.25 * sign)), 1)
+        command = Command(True, np.full(6, sign)) if by == "twist" else Command(True, offset=far)
+        chunk = drive.chunk(command, steering, now_ns, ROWS, DT_NS)
+        verdict = envelope.check(chunk, now_ns, chunk.actions[0, :3])
+        assert verdict.ok, f"step {step}: {verdict.reason}"
+
+
 def test_it_reaches_the_speed_that_is_asked_for_and_no_diagonal_is_faster():
     driven = Driven(Steering(linear_speed=0.2))
     driven.ask(towards(x=1.0), 40)

@@ -97,7 +97,20 @@ def test_what_is_no_terminal_is_one_sentence(path, why):
 
 
 def test_sequences_of_other_keys_are_left_out():
-    assert split_keys(b"a\x1b[1;5Cb\x1b[3~c\x1bOAd\x1b") == ["a", "b", "c", "up", "d"]
+    assert split_keys(b"a\x1b[1;5Cb\x1b[3~c\x1bOAd\x1bw") == (["a", "b", "c", "up", "d", "w"], b"")
+
+
+def test_an_arrow_that_arrives_in_two_parts_is_one_key():
+    assert split_keys(b"a\x1b[") == (["a"], b"\x1b[")
+    assert split_keys(b"\x1b[A") == (["up"], b"")
+
+
+def test_keys_from_before_an_episode_ask_for_nothing(keys):
+    keyboard, write = keys
+    write("w \n")
+    keyboard.begin(SECOND)
+    command = keyboard.poll(SECOND + 1)
+    assert (command.live, command.toggle, command.mark) == (False, False, "")
 
 
 def test_an_unknown_setting_is_refused():

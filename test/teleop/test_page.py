@@ -2,6 +2,7 @@
 
 import json
 import socket
+from http.client import HTTPConnection
 from types import SimpleNamespace
 
 import cv2
@@ -23,13 +24,22 @@ def free_port() -> int:
         return server.getsockname()[1]
 
 
+class Clock:
+    """Steady time of the test."""
+
+    now_ns = SECOND
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
 @pytest.fixture
 def served():
-    """Serve a page; a function that opens its websocket."""
+    """A function that serves a page."""
     opened = []
 
     def open_page(**options):
-        page = Page(PageSettings(port=free_port(), **options), {"camera/wrist/image": "wrist"})
+        page = Page(PageSettings(port=free_port(), **options), {"camera/wrist/image": "wrist"}, Clock())
         opened.append(page)
         return page
 
@@ -44,10 +54,10 @@ def address(page: Page, path: str = "drive", query: str = "") -> str:
 
 
 def say(browser, page: Page, now_ns: int, **changes):
-    """Send a message, and poll until the page has it."""
-    page._new = False
+    """Send a message at a steady time, wait until the page has it, and poll."""
+    page._clock.now_ns, before = now_ns, page._said
     browser.send(json.dumps({**FORWARD, **changes}))
-    while not page._new:  # the server's thread takes it
+    while page._said is before:  # the server's thread takes it
         browser.ping().wait(5.0)
     return page.poll(now_ns)
 
@@ -70,6 +80,30 @@ def test_a_lost_connection_lets_go_at_once(served):
     with connect(address(page)) as browser:  # is served after the first one's end
         browser.recv(timeout=5.0)
         assert not page.poll(SECOND + 1).live
+
+
+def test_what_was_pressed_before_an_episode_or_in_a_silence_does_not_count(served):
+    page = served()
+    with connect(address(page)) as browser:
+        say(browser, page, SECOND)
+        page.begin(SECOND)
+        assert not page.poll(SECOND + 1).live
+        assert not say(browser, page, SECOND, toggles=1, marks=1, mark="success").toggle
+        page.poll(3 * SECOND)  # silence
+        command = say(browser, page, 4 * SECOND, toggles=2, marks=2, mark="success")
+        assert (command.live, command.toggle, command.mark) == (True, False, "")
+
+
+def test_a_name_of_another_site_that_leads_here_may_not_drive(served):
+    page = served()
+    port = page._server._server.socket.getsockname()[1]
+    statuses = []
+    for host in ("evil.example", "127.0.0.1", "localhost"):
+        connection = HTTPConnection("127.0.0.1", port)
+        connection.request("GET", "/", headers={"Host": f"{host}:{port}"})
+        statuses.append(connection.getresponse().status)
+        connection.close()
+    assert statuses == [403, 200, 200]
 
 
 def test_the_gripper_moves_once_a_press_and_a_page_that_was_loaded_anew_presses_nothing(served):

@@ -14,6 +14,18 @@ DT_NS = 50_000_000
 FORWARD = Command(True, np.array([1.0, 0, 0, 0, 0, 0]))
 
 
+class Clock:
+    """Steady time of the test."""
+
+    now_ns = 0
+
+    def __call__(self) -> int:
+        return self.now_ns
+
+
+CLOCK = Clock()
+
+
 class Plugged(Controller):
     """A controller of this test, which can be pulled out."""
 
@@ -35,15 +47,16 @@ class Plugged(Controller):
 
 @pytest.fixture
 def device():
-    Plugged.there, Plugged.opened, Plugged.closed = True, 0, 0
-    device = PersonDevice(find_system("franka_place").task, Plugged)
+    Plugged.there, Plugged.opened, Plugged.closed, CLOCK.now_ns = True, 0, 0, 0
+    device = PersonDevice(find_system("franka_place").task, Plugged, clock=CLOCK)
     device.begin(Start("", 0, np.array([0.48, 0, 0.3]), np.array([1.0, 0, 0, 0, -1, 0]), {}, 0))
     return device
 
 
 def drive(device: PersonDevice, from_ns: int, steps: int) -> np.ndarray:
     for step in range(steps):
-        chunk = device.chunk_at(from_ns + step * DT_NS // 2, 12, DT_NS)
+        CLOCK.now_ns = from_ns + step * DT_NS // 2
+        chunk = device.chunk_at(CLOCK.now_ns, 12, DT_NS)
         assert chunk is not None
     return chunk.actions
 
@@ -66,6 +79,25 @@ def test_a_mark_is_told_once(device, monkeypatch):
     monkeypatch.setattr(Plugged, "poll", lambda self, now_ns: Command(mark="success"))
     drive(device, SECOND, 1)
     assert [device.take_mark(), device.take_mark()] == ["success", ""]
+
+
+def test_a_wall_clock_that_is_set_back_stops_the_arm_where_it_is(device):
+    at = drive(device, 5 * SECOND, 40)[0, 0]
+    CLOCK.now_ns += DT_NS
+    chunk = device.chunk_at(SECOND, 12, DT_NS)
+    assert chunk.actions[0, 0] == pytest.approx(at, abs=0.01)
+    assert np.abs(np.diff(chunk.actions[:, 0])).max() < 0.01
+
+
+def test_a_controller_that_may_not_be_opened_again_stays_closed():
+    Plugged.there, Plugged.opened = True, 0
+    device = PersonDevice(find_system("franka_place").task, Plugged, reopens=False, clock=CLOCK)
+    device.begin(Start("", 0, np.array([0.48, 0, 0.3]), np.array([1.0, 0, 0, 0, -1, 0]), {}, 0))
+    Plugged.there = False
+    drive(device, SECOND, 2)
+    Plugged.there = True
+    drive(device, 5 * SECOND, 40)
+    assert (Plugged.opened, device.problem) == (1, "the controller is gone")
 
 
 def test_nobody_drives_outside_an_episode(device):
