@@ -61,8 +61,9 @@ class Browser:
                 return result
 
     def key(self, key: str, down: bool) -> None:
-        """Press a key, or let it go."""
-        self.call("Input.dispatchKeyEvent", type="keyDown" if down else "keyUp", key=key)
+        """Press the key of a letter, or let it go."""
+        kind = "keyDown" if down else "keyUp"
+        self.call("Input.dispatchKeyEvent", type=kind, key=key, code=f"Key{key.upper()}")
 
     def touch(self, selector: str, right: float, up: float, kind: str = "mousePressed") -> None:
         """Use the mouse on an element: ``right`` and ``up`` are shares of its half width from its middle."""
