@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bid_ros.commands.episodes_edit import add_edits
+from bid_ros.commands.episodes_edit import add_edits, add_verb
 from bid_ros.commands.tasks import recorded_task, task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
@@ -37,14 +37,16 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     inner = parser.add_subparsers(title="verbs", dest="inner", required=True, metavar="VERB")
-    listing = _verb(inner, "list", "list the episodes of bags", run_list)
+    listing = add_verb(inner, "list", "list the episodes of bags", run_list)
     listing.add_argument("paths", nargs="+", help=PATHS_HELP)
 
-    show = _verb(inner, "show", "show the topics, rates, events and the end of episodes", run_show)
+    show = add_verb(inner, "show", "show the topics, rates, events and the end of episodes", run_show)
     show.add_argument("bag", help=EPISODE_HELP)
     _remap(show)
 
-    validate = _verb(inner, "validate", "find gaps, drops, wrong clocks, stale frames and broken limits", run_validate)
+    validate = add_verb(
+        inner, "validate", "find gaps, drops, wrong clocks, stale frames and broken limits", run_validate
+    )
     validate.description = (
         "Check episodes. An error is what a data set must not hold, a warning is what a person should look at. Exit "
         "status 1 if there is an error. Without a task, what needs one is not checked: needed topics and limits."
@@ -58,25 +60,18 @@ def add_parser(verbs: Any) -> None:
         ("sheet", "write a contact sheet: what every camera saw over time", "sheet.png"),
         ("plot", "plot the motion: tool, gripper and speed, commanded and measured", "plot.png"),
     ):
-        picture = _verb(inner, name, what, run_picture)
+        picture = add_verb(inner, name, what, run_picture)
         picture.add_argument("bag", help=EPISODE_HELP)
         picture.add_argument("-o", "--out", default=default, help=f"PNG file to write (default {default})")
         _task(picture)
         _remap(picture)
 
-    page = _verb(inner, "page", "write one HTML page of a whole data set", run_page)
+    page = add_verb(inner, "page", "write one HTML page of a whole data set", run_page)
     page.add_argument("paths", nargs="+", help=PATHS_HELP)
     page.add_argument("-o", "--out", default="episodes", help="folder to write index.html to (default episodes)")
     _task(page)
     _remap(page)
     add_edits(inner)
-
-
-def _verb(inner: Any, name: str, what: str, run: Any) -> Any:
-    parser = inner.add_parser(name, help=what)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.set_defaults(run=run)
-    return parser
 
 
 def _task(parser: Any) -> None:

@@ -11,28 +11,29 @@ from bid_ros.core.errors import BidError
 
 def add_edits(inner: Any) -> None:
     """Add the verbs that write bags."""
-    trim = _verb(inner, "trim", "write a part of an episode into a new bag", run_trim)
+    trim = add_verb(inner, "trim", "write a part of an episode into a new bag", run_trim)
     trim.add_argument("bag", help="BAG:N, episode N of a bag; N may be left out if it is the only one")
     trim.add_argument("--from", type=float, default=0.0, dest="begin", metavar="S", help="s after START (default 0)")
     trim.add_argument("--to", type=float, dest="end", metavar="S", help="s after START (default: the end)")
     trim.add_argument("-o", "--out", required=True, help="bag folder to create")
 
-    split = _verb(inner, "split", "write each episode of a bag into a bag of its own", run_split)
+    split = add_verb(inner, "split", "write each episode of a bag into a bag of its own", run_split)
     split.add_argument("bag")
     split.add_argument("-o", "--out", required=True, help="folder to write the bags to")
 
-    merge = _verb(inner, "merge", "write several bags of one system into one", run_merge)
+    merge = add_verb(inner, "merge", "write several bags of one system into one", run_merge)
     merge.add_argument("paths", nargs="+", help="bags, runs that hold one, or folders of these")
     merge.add_argument("-o", "--out", required=True, help="bag folder to create")
 
-    delete = _verb(inner, "delete", "move a bag, or an episode of it, to the trash beside it", run_delete)
+    delete = add_verb(inner, "delete", "move a bag, or an episode of it, to the trash beside it", run_delete)
     delete.add_argument("bag", nargs="+", help="a bag; BAG:N deletes its episode N alone")
 
-    restore = _verb(inner, "restore", "take back what was last deleted of a bag", run_restore)
+    restore = add_verb(inner, "restore", "take back what was last deleted of a bag", run_restore)
     restore.add_argument("bag", help="path that the bag had; a folder lists what is in its trash")
 
 
-def _verb(inner: Any, name: str, what: str, run: Any) -> Any:
+def add_verb(inner: Any, name: str, what: str, run: Any) -> Any:
+    """Add a verb of ``bid episodes``, with ``--json``, and return its parser."""
     parser = inner.add_parser(name, help=what)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from bid_ros.commands.arguments import SYSTEM_HELP
+from bid_ros.commands.arguments import SYSTEM_HELP, add_list
 from bid_ros.core.errors import BidError
 from bid_ros.system.folder import find_system
 
@@ -24,7 +24,7 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("system", help=SYSTEM_HELP)
     parser.add_argument("data", help="bags, a folder of runs, or a data set")
-    parser.add_argument("--decoders", default=DECODERS, help=f"comma list of decoders (default {DECODERS})")
+    add_list(parser, "--decoders", str, default=DECODERS, help=f"comma list of decoders (default {DECODERS})")
     parser.add_argument("--samples", type=int, default=16, help="N, strong samples a decision (default 16)")
     parser.add_argument("--bundle", default="", help="folder of the policy bundle (default: system.yaml's)")
     parser.add_argument("--runtime", default="auto", help="network runtime (default auto)")
@@ -46,13 +46,12 @@ def run(options: argparse.Namespace) -> int:
     system = find_system(options.system)
     task = system.task
     bundle = load_bundle(Path(system.bundle(options.bundle)), task)
-    decoders = tuple(dict.fromkeys(name.strip() for name in options.decoders.split(",") if name.strip()))
+    decoders = tuple(dict.fromkeys(filter(None, options.decoders)))
     if not decoders:
-        raise BidError(f"decoders is '{options.decoders}'; valid is a comma list of one or more")
+        raise BidError("--decoders names none; valid is a comma list of one or more")
     policy = load_policy(bundle, task, options.runtime)
     evaluation = Evaluation(task, bundle, policy, decoders, options.samples, options.seed)
-    opened = open_source(options.data, task)
-    source = opened if opened.contents.format == "bag" else mapped(opened, task)
+    source = mapped(open_source(options.data, task), task)
     with progress_bar(source.contents) as progress:
         episodes = list(evaluation.run(source, progress))
     if not episodes:

@@ -92,10 +92,10 @@ class Evaluation:
             observation = observed(episode, row, self._task)
             future = np.asarray(episode.actions[row:], dtype=np.float64)
             for name, maker in self._makers.items():
-                measured, chosen = self._decide(maker, observation, future, before[name])
+                measured, apart, chosen = self._decide(maker, observation, future, before[name])
                 found[name].append(measured)
+                errors[name].append(apart)
                 before[name] = chosen[1:]
-                errors[name].append(self._scale.distances(chosen[: len(future)], future[: len(chosen)]))
         done = EpisodeMeasures(episode.label, int(episode.seed), episode.success, episode.rows)
         done.means = {name: _means(measured) for name, measured in found.items()}
         done.errors = {name: _by_step(rows) for name, rows in errors.items()}
@@ -103,13 +103,13 @@ class Evaluation:
 
     def _decide(
         self, maker: DecisionMaker, observation: Observation, future: Array, before: Array | None
-    ) -> tuple[dict[str, float], Array]:
+    ) -> tuple[dict[str, float], Array, Array]:
         record = maker.decide(observation)
         assert record is not None  # with an action horizon of 1 every request is a decision
         chosen = record.chunk.actions
         # As they would have been published: rotations orthonormal, widths inside the gripper's range.
         samples = np.stack([publishable(item, record.stamp_ns, self._task, 0).actions for item in record.strong])
-        return judged(chosen, samples, future, before, self._scale, record.choose_ns / 1e6), chosen
+        return *judged(chosen, samples, future, before, self._scale, record.choose_ns / 1e6), chosen
 
 
 def observed(episode: Episode, row: int, task: Task) -> Observation:

@@ -42,8 +42,8 @@ class Scale:
 
 def judged(
     chosen: Array, samples: Array, demonstrated: Array, before: Array | None, scale: Scale, choose_ms: float
-) -> dict[str, float]:
-    """Return the measures of one decision.
+) -> tuple[dict[str, float], Array]:
+    """Return the measures of one decision, and its distance to the demonstration at each known step of the horizon.
 
     Args:
         chosen: ``(K, D)``: the executable rows, the first for now.
@@ -70,4 +70,4 @@ def judged(
         shared = min(len(before), len(chosen))
         apart = float(scale.distances(chosen[:shared], before[:shared]).mean())
         found |= {"coherence": apart, "switch": float(apart > SWITCH_SHARE)}
-    return found
+    return found, errors

@@ -6,18 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from bid_ros.episodes.confidence import paired_difference
 from bid_ros.evaluation.evaluate import EpisodeMeasures
 from bid_ros.evaluation.measures import MEASURES
 
 RESAMPLES: Final = 4000
-
-
-def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return mean and 95 % bootstrap percentile interval over episodes (Efron and Tibshirani 1993, section 13.3)."""
-    array = np.asarray(values, dtype=np.float64)
-    drawn = np.random.default_rng(0).integers(0, len(array), size=(RESAMPLES, len(array)))
-    low, high = np.percentile(array[drawn].mean(axis=1), [2.5, 97.5])
-    return float(array.mean()), float(low), float(high)
 
 
 def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
@@ -64,7 +57,7 @@ def draw(found: dict[str, Any], path: Path) -> None:
 
 def _over(episodes: Sequence[EpisodeMeasures], name: str, measure: str) -> list[float] | None:
     values = [item.means[name][measure] for item in episodes if measure in item.means[name]]
-    return list(interval(values)) if values else None
+    return list(paired_difference(values, np.zeros(len(values)), resamples=RESAMPLES)) if values else None
 
 
 def _steps(episodes: Sequence[EpisodeMeasures], name: str) -> list[float]:

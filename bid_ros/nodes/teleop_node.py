@@ -81,9 +81,10 @@ class TeleopNode(BidNode):
         for name in self._names:
             self.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
         self.subscribe(EPISODE_EVENT, self._on_event)
+        own = recorded_topics(self._task)
         for topic, kind in found.topics(self._task, options).items():
             # What this system publishes itself is known; of others only the type is.
-            known = recorded_topics(self._task).get(topic, Topic(kind, Qos(10, "best_effort")))
+            known = own.get(topic, Topic(kind, Qos(10, "best_effort")))
             self.subscribe(topic, partial(self._hear, topic), known, patient=True)
         self._outcome = self.create_client(SetBool, EPISODE_OUTCOME)
         self._discard = self.create_client(Trigger, EPISODE_DISCARD)

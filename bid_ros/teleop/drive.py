@@ -106,7 +106,6 @@ class Drive:
         return np.array(place), np.array(speed), np.array(acceleration)
 
     def _replan(self, command: Command, steering: Steering, upright: bool = False) -> None:
-        self._plan = []
         if command.live and command.offset is not None:
             target = self._target(command.offset, steering)
             # It ends at rest, where the device is: it needs no brake of its own.

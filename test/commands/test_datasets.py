@@ -8,25 +8,20 @@ import shutil
 import numpy as np
 import pytest
 import yaml
+from small_task import SMALL
 
 from bid_ros.cli import main
 from bid_ros.core.task import load_task
 from bid_ros.recording.dataset import Dataset
 
 TASK = {
-    "name": "small",
-    "robot": "franka",
-    "description": "Place it.",
-    "rate_hz": 10,
-    "observation_steps": 2,
-    "horizon": 4,
+    **SMALL,
     "observation": [
         {"name": "wrist", "kind": "image", "shape": [16, 16, 3]},
         {"name": "tool_position", "kind": "position"},
         {"name": "tool_rotation", "kind": "rotation_6d"},
     ],
     "action": [{"name": "tool_position", "kind": "position"}, {"name": "tool_rotation", "kind": "rotation_6d"}],
-    "limits": {"workspace_min": [0.0, -1.0, 0.0], "workspace_max": [1.0, 1.0, 1.0]},
 }
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import cv2
 import numpy as np
 import pytest
+from small_task import SMALL
 
 from bid_ros.core.task import Task, parse_task
 from bid_ros.formats import Options, convert, mapped, open_source
@@ -31,12 +32,7 @@ VIDEO = {"lerobot_v30": ("lerobot_v30", "set", Options()), "lerobot_v21": ("lero
 def content(**more) -> dict:
     """What the file of the task holds."""
     return {
-        "name": "small",
-        "robot": "franka",
-        "description": "Place it.",
-        "rate_hz": 10,
-        "observation_steps": 2,
-        "horizon": 4,
+        **SMALL,
         "observation": [
             {"name": "wrist", "kind": "image", "shape": [32, 48, 3]},
             {"name": "tool_position", "kind": "position"},
@@ -44,7 +40,6 @@ def content(**more) -> dict:
             {"name": "gripper_width", "kind": "gripper"},
         ],
         "action": [{"name": "tool_position", "kind": "position"}, {"name": "gripper_width", "kind": "gripper"}],
-        "limits": {"workspace_min": [0.0, -1.0, 0.0], "workspace_max": [1.0, 1.0, 1.0]},
         **more,
     }
 
