@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -69,7 +69,7 @@ class _Worker:
 def _begin(setup: Setup, total: Any) -> None:
     """Load the policy once, and end with the process that asked for it, however that ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
     def advance(work: float) -> None:
         with total.get_lock():
@@ -82,7 +82,8 @@ def _run_current(unit: Unit) -> UnitDone:
     return _Worker.current.run(unit)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """End this process, a worker's, as soon as the process that started it has ended."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -110,10 +111,19 @@ def _run_in_processes(units: Sequence[Unit], setup: Setup, workers: int, advance
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _run_on_ray(units: Sequence[Unit], setup: Setup, address: str, advance: Advance) -> Iterator[UnitDone]:
+@contextmanager
+def ray_cluster(address: str) -> Iterator[Any]:
+    """Connect to a Ray cluster and give the module ``ray``.
+
+    Args:
+        address: of the cluster; ``local`` starts one here.
+
+    Raises:
+        BidError: the package ray is not installed, the cluster cannot be reached, or something fails on it.
+    """
     with extra("ray", "--ray"):
         import ray
-        from ray.util.queue import Queue
+        import ray.util.queue
     local: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
@@ -122,8 +132,21 @@ def _run_on_ray(units: Sequence[Unit], setup: Setup, address: str, advance: Adva
     except Exception as error:  # of no class of its own where its processes start too slowly
         raise BidError(f"no Ray cluster answers at {address}: {' '.join(str(error).split())}") from error
     try:
+        yield ray
+    except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, BidError):
+            raise cause from error
+        raise BidError(f"a unit failed on Ray: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        ray.shutdown()
+
+
+def _run_on_ray(units: Sequence[Unit], setup: Setup, address: str, advance: Advance) -> Iterator[UnitDone]:
+    with ray_cluster(address) as ray:
         count = max(1, min(len(units), int(ray.cluster_resources().get("CPU", 1))))
-        advanced, remote = Queue(actor_options={"num_cpus": 0}), ray.remote(num_cpus=1)(_Worker)
+        advanced = ray.util.queue.Queue(actor_options={"num_cpus": 0})
+        remote = ray.remote(num_cpus=1)(_Worker)
         pool = ray.util.ActorPool([remote.remote(setup, advanced.put) for _ in range(count)])
         for unit in units:
             pool.submit(lambda actor, unit: actor.run.remote(unit), unit)
@@ -132,10 +155,3 @@ def _run_on_ray(units: Sequence[Unit], setup: Setup, address: str, advance: Adva
                 yield pool.get_next_unordered(timeout=_POLL_S)
             for work in advanced.get_nowait_batch(advanced.qsize()):
                 advance(work)
-    except ray.exceptions.RayError as error:
-        cause = getattr(error, "cause", None)
-        if isinstance(cause, BidError):
-            raise cause from error
-        raise BidError(f"a unit failed on Ray: {' '.join(str(error).split())[:300]}") from error
-    finally:
-        ray.shutdown()

@@ -12,6 +12,7 @@ from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.commands.bench_peers import add_peers_parser
 from bid_ros.commands.bench_system import add_system_parser
 from bid_ros.core.errors import BidError
+from bid_ros.core.extras import check_extra
 from bid_ros.core.paths import share
 from bid_ros.core.task import load_task
 from bid_ros.decoding import METRICS, TERMS, TRIMS, VARIANTS, decoder_names
@@ -90,6 +91,9 @@ def run_pusht(options: argparse.Namespace) -> int:
 
     if options.workers < 1:
         raise BidError(f"workers is {options.workers}; valid is 1 or more")
+    check_extra("bench", "the bench", "tqdm", "onnx", "gym_pusht")
+    if options.ray:
+        check_extra("ray", "--ray", "ray")
     task = load_task(share("config", f"{_TASK}.yaml"))
     cells = build_cells(task, grid_lists(options))
     plan = Plan(options.episodes, options.seeds, options.steps, options.batch)

@@ -21,10 +21,18 @@ class DataKeys:
     Attributes:
         observation: key of each observation, such as observation.state[0:3].
         action: key of each action, such as action[0:3].
+        topics: recorded name of each topic that a bag of another recorder names otherwise, such as
+            ``camera/wrist/image: /wrist/image_raw``.
     """
 
     observation: dict[str, str] = field(default_factory=dict, hash=False)
     action: dict[str, str] = field(default_factory=dict, hash=False)
+    topics: dict[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        for topic, name in self.topics.items():
+            if not name.startswith("/"):
+                raise TaskError(f"data topic '{topic}' is recorded as '{name}'; valid is a name that begins with /")
 
 
 def split_key(text: str) -> tuple[str, tuple[int | str, ...] | None]:

@@ -5,6 +5,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from bid_ros.core.errors import BidError
@@ -28,6 +29,22 @@ def extra(name: str, what: str, error: type[BidError] = BidError) -> Iterator[No
         if (problem.name or "").split(".")[0] == "bid_ros":
             raise
         raise error(f"{what} needs the extra '{name}' ({problem}); install it with: {install_line(name)}") from problem
+
+
+def check_extra(name: str, what: str, *packages: str) -> None:
+    """Say that a package is missing before long work begins. Nothing is imported.
+
+    Args:
+        name, what: see :func:`extra`.
+        packages: that the work will import.
+
+    Raises:
+        BidError: one of them is not installed; as :func:`extra` says it.
+    """
+    for package in packages:
+        with extra(name, what):
+            if find_spec(package) is None:
+                raise ModuleNotFoundError(f"No module named '{package}'", name=package)
 
 
 def install_line(name: str) -> str:

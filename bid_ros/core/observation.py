@@ -1,8 +1,9 @@
 """Observation history on the policy's time grid. Live use, replay and training share this code."""
 
+import hashlib
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,20 @@ class Observation:
     Attributes:
         stamp_ns: time of the newest camera frames, or of the newest vector if the task has no camera.
         values: ``(To, *shape)`` by feature name, oldest first. Images are uint8 rgb, vectors float64.
+        samples_ns: ``(To,)`` stamps of the samples that the rows were taken from, by feature name. Empty if the values
+            did not come from samples.
     """
 
     stamp_ns: int
     values: Mapping[str, NDArray[Any]]
+    samples_ns: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def digest(self) -> int:
+        """Return 64 bits that tell observations of one task apart by their values, whatever their stamps are."""
+        found = hashlib.blake2b(digest_size=8)
+        for name in sorted(self.values):
+            found.update(np.ascontiguousarray(self.values[name]).data)
+        return int.from_bytes(found.digest(), "little")
 
 
 class ObservationBuffer:
@@ -92,15 +103,34 @@ class ObservationBuffer:
         assert stamp is not None  # as every feature has a sample
         steps = self._task.observation_steps
         ages = [(steps - 1 - k) * self._task.dt_ns for k in range(steps)]
-        values = {name: np.stack([self._nearest(name, stamp, age) for age in ages]) for name in self._samples}
-        return Observation(stamp, values)
+        return _stacked(stamp, {name: [self._nearest(name, stamp, age) for age in ages] for name in self._samples})
 
-    def _nearest(self, name: str, stamp: int, age: int) -> NDArray[Any]:
+    def assemble_from(self, stamp_ns: int, samples_ns: Mapping[str, Sequence[int]]) -> Observation:
+        """Return the observation at ``stamp_ns`` from given samples: the one that was decided on, in a replay.
+
+        A feature without a header has the time of its arrival as its stamp, which nobody can replay exactly. So the
+        nearest sample counts, up to a quarter of the feature's period.
+
+        Raises:
+            ObservationError: a feature is unknown, or one of its samples is not in the history.
+        """
+        if samples_ns.keys() != self._samples.keys():
+            raise ObservationError(f"samples are of {', '.join(samples_ns)}; valid are {', '.join(self._samples)}")
+        return _stacked(stamp_ns, {name: [self._sample(name, at) for at in samples_ns[name]] for name in self._samples})
+
+    def _sample(self, name: str, instant: int) -> tuple[int, NDArray[Any]]:
+        slack = NANOSECONDS / self._features[name].rate_hz / 4
+        found = min(self._samples[name], key=lambda sample: abs(sample[0] - instant), default=None)
+        if found is None or abs(found[0] - instant) > slack:
+            raise ObservationError(f"the sample of observation '{name}' with stamp {instant} ns is not in the history")
+        return found
+
+    def _nearest(self, name: str, stamp: int, age: int) -> tuple[int, NDArray[Any]]:
         samples = self._samples[name]
         instant = stamp - age
         if samples[0][0] >= instant and age > 0 and len(samples) < (samples.maxlen or 0):
             # A past row repeats the first sample as long as the history still holds the episode's first sample.
-            return samples[0][1]
+            return samples[0]
         nearest, value = min(samples, key=lambda sample: abs(sample[0] - instant))  # the older of two as near
         distance = abs(nearest - instant)
         if distance > self._tolerance_ns:
@@ -108,7 +138,15 @@ class ObservationBuffer:
                 f"observation '{name}' is {distance / 1e6:.0f} ms away from the instant it is needed for; "
                 f"valid is up to {self._tolerance_ns / 1e6:.0f} ms"
             )
-        return value
+        return nearest, value
+
+
+def _stacked(stamp_ns: int, rows: Mapping[str, Sequence[tuple[int, NDArray[Any]]]]) -> Observation:
+    return Observation(
+        stamp_ns,
+        {name: np.stack([value for _, value in row]) for name, row in rows.items()},
+        {name: tuple(stamp for stamp, _ in row) for name, row in rows.items()},
+    )
 
 
 def _checked(feature: Feature, value: NDArray[Any]) -> NDArray[Any]:

@@ -176,6 +176,11 @@ class Task:
         ends = accumulate(item.size for item in self.action)
         return [(item, slice(end - item.size, end)) for item, end in zip(self.action, ends, strict=True)]
 
+    @property
+    def recorded_names(self) -> dict[str, str]:
+        """Recorded names of topics in bags of another recorder, by topic."""
+        return {} if self.data is None else dict(self.data.topics)
+
     def with_frame_prefix(self, prefix: str) -> Self:
         """Return the task with ``prefix`` before the name of every frame.
 

@@ -36,6 +36,9 @@ TF_STATIC_QOS: Final = Qos(1, durability="transient_local")
 """The same as ROS itself offers."""
 
 IMAGE_TYPE: Final = "sensor_msgs/msg/Image"
+COMPRESSED_IMAGE_TYPE: Final = "sensor_msgs/msg/CompressedImage"
+COMPRESSED: Final = "/compressed"
+"""Follows the name of a topic of images where compressed ones are recorded, as in ROS's image_transport."""
 POSE_TYPE: Final = "geometry_msgs/msg/PoseStamped"
 CHUNK_TYPE: Final = "bid_msgs/msg/ActionChunk"
 
@@ -79,6 +82,8 @@ SAFETY_CHUNK: Final = _recorded("safety/chunk", CHUNK_TYPE, COMMAND_QOS)
 DECISION: Final = _recorded("policy/decision", "bid_msgs/msg/Decision")
 SAFETY_STATE: Final = _recorded("safety/state", "bid_msgs/msg/SafetyState")
 EPISODE_EVENT: Final = _recorded("episode/event", "bid_msgs/msg/EpisodeEvent", EVENT_QOS)
+EPISODE_NOTE: Final = _recorded("episode/note", "std_msgs/msg/String")
+TELEOP_SWITCH: Final = _recorded("teleop/switch", "std_msgs/msg/Bool", COMMAND_QOS)
 GRANT: Final = _recorded("grant", "bid_msgs/msg/Grant")
 TOPICS.update({body_topic(name): BODIES for name in ("cup", "object", "saucer")})
 HEARTBEAT: Final = _recorded("heartbeat", "bid_msgs/msg/Heartbeat")
@@ -97,6 +102,16 @@ TWIN_RESET: Final = "twin/reset"
 EPISODE_START: Final = "episode/start"
 EPISODE_OUTCOME: Final = "episode/outcome"
 EPISODE_DISCARD: Final = "episode/discard"
+EPISODE_UNDO: Final = "episode/undo"
+
+RECORDED_DECISION: Final = "recorded/decision"
+"""Decisions of a recording, in a replay: each asks for the same again."""
+REPLAY_DECIDED: Final = "replay/decided"
+"""The policy has answered the recorded decision with this stamp; frame_id says how many it has decided so far."""
+CLOCK: Final = "clock"
+"""Simulated time of a replay. The nodes of a replay listen here instead of on ``/clock``."""
+REPLAY_QOS: Final = Qos(100)
+"""Nothing may be lost: the next message waits."""
 
 LONGEST_NAMESPACE: Final = 100  # ROS allows 245 for a namespace and a topic together
 

@@ -167,3 +167,42 @@ def test_what_the_task_does_not_say_is_refused_and_changes_nothing(name, value, 
     with pytest.raises(ObservationError, match=words):
         buffer.add(name, T0, value)
     assert all(buffer.newest_ns(item) is None for item in ("front", "wrist", "tool"))
+
+
+def test_an_observation_says_which_samples_its_rows_are_and_is_made_from_them_again():
+    buffer = filled(ObservationBuffer(task()))
+    observation = buffer.assemble()
+    assert observation.samples_ns["front"] == (T0 + DT, T0 + 2 * DT)
+    assert observation.samples_ns["wrist"] == (T0 + DT + 5 * MS, T0 + 2 * DT + 5 * MS)
+    # The samples that came later are nearer; those that were taken stay.
+    for k in range(20):
+        buffer.add("tool", T0 + 5 * DT + k * MS, np.zeros(3))
+    again = buffer.assemble_from(observation.stamp_ns, observation.samples_ns)
+    assert again.stamp_ns == observation.stamp_ns and again.digest() == observation.digest()
+    older = {**observation.samples_ns, "tool": (T0 + 40 * MS, T0 + 60 * MS)}
+    assert buffer.assemble_from(observation.stamp_ns, older).values["tool"][:, 0].tolist() == [0.04, 0.06]
+
+
+def test_one_bit_of_one_value_makes_another_digest():
+    observation = filled(ObservationBuffer(task())).assemble()
+    for name, values in observation.values.items():
+        changed = values.copy()
+        changed.view(np.uint8).reshape(-1)[-1] ^= 1
+        other = type(observation)(observation.stamp_ns, {**observation.values, name: changed})
+        assert other.digest() != observation.digest()
+
+
+def test_a_sample_without_a_header_is_found_by_its_arrival_a_little_apart_from_it():
+    buffer = filled(ObservationBuffer(task()))
+    samples = buffer.assemble().samples_ns
+    moved = {**samples, "tool": tuple(at + 4 * MS for at in samples["tool"])}
+    assert buffer.assemble_from(T0, moved).digest() == buffer.assemble_from(T0, samples).digest()
+    lost = {**samples, "tool": tuple(at + 6 * MS for at in samples["tool"])}
+    with pytest.raises(ObservationError, match=r"sample of observation 'tool' with stamp .* is not in the history"):
+        buffer.assemble_from(T0, lost)
+
+
+def test_samples_of_other_features_are_refused():
+    buffer = filled(ObservationBuffer(task()))
+    with pytest.raises(ObservationError, match="samples are of front; valid are front, wrist, tool"):
+        buffer.assemble_from(T0, {"front": (T0, T0)})
