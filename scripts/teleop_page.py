@@ -23,15 +23,16 @@ READY_S, DRIVEN_S = 90.0, 1.5
 def main(system: str = "franka_place", picture: str = str(ROOT / "docs/images/teleop_page.png")) -> int:
     """Draw the picture; return the exit status of the run."""
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--device", "page", "--device-settings", f"port: {PORT}", "--episodes", "1", "--no-record"]
+        options = ["--device", "page", "--device-settings", f"port: {PORT}", "--episodes", "1"]
         command = [sys.executable, "-m", "bid_ros.cli", "teleop", system, *options, "--out", f"{folder}/out"]
-        run = subprocess.Popen([*command, "--timeout", "20"], cwd=ROOT)
+        run = subprocess.Popen([*command, "--timeout", "40"], cwd=ROOT)
         browser = None
         try:
             browser = _opened(Path(folder, "profile"))
             _wait(lambda: browser.value("document.images.length") == 2)
-            time.sleep(15.0)  # while the episode is prepared
+            _wait(lambda: "nothing lost" in (browser.value("document.getElementById('recorder').textContent") or ""))
             browser.touch("#plane", right=0.3, up=0.7)
+            _wait(lambda: browser.value("document.getElementById('state').className") == "live")
             time.sleep(DRIVEN_S)
             browser.picture(Path(picture))
             browser.touch("#plane", right=0.3, up=0.7, kind="mouseReleased")
@@ -53,7 +54,7 @@ def _opened(profile: Path) -> Browser:
         return True
 
     _wait(answers)
-    return Browser(profile, f"http://127.0.0.1:{PORT}/", (900, 1010))
+    return Browser(profile, f"http://127.0.0.1:{PORT}/", (900, 1150))
 
 
 def _wait(condition) -> None:  # type: ignore[no-untyped-def]

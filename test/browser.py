@@ -9,13 +9,16 @@ import shutil
 import signal
 import subprocess
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from websockets.sync.client import connect
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0")
+OPTIONS = ("--headless=new", "--no-sandbox", "--no-first-run", "--remote-debugging-port=0")
+NO_GPU = ("--disable-gpu",)
+ANSWER_S = 120.0  # of a page that draws without a graphics card
 LISTENING = "DevTools listening on ws://"
 
 
@@ -26,13 +29,16 @@ class Browser:
         profile: folder for what it stores.
         url: page that it opens.
         size: of the window, pixels.
+        options: how it draws.
     """
 
-    def __init__(self, profile: Path, url: str, size: tuple[int, int] = (900, 900)) -> None:
+    def __init__(
+        self, profile: Path, url: str, size: tuple[int, int] = (900, 900), options: Sequence[str] = NO_GPU
+    ) -> None:
         assert CHROMIUM is not None
         window = f"--window-size={size[0]},{size[1]}"
         self._process = subprocess.Popen(
-            [CHROMIUM, *OPTIONS, window, f"--user-data-dir={profile}", "about:blank"],
+            [CHROMIUM, *OPTIONS, *options, window, f"--user-data-dir={profile}", "about:blank"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -46,7 +52,7 @@ class Browser:
                 break
         with urllib.request.urlopen(f"http://{address}/json/list") as answer:
             pages = [page for page in json.load(answer) if page["type"] == "page"]
-        self._socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=None)
+        self._socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=None, ping_interval=None)
         self._calls = 0
         self.call("Page.navigate", url=url)
 
@@ -55,7 +61,7 @@ class Browser:
         self._calls += 1
         self._socket.send(json.dumps({"id": self._calls, "method": method, "params": parameters}))
         while True:
-            answer = json.loads(self._socket.recv(timeout=20.0))
+            answer = json.loads(self._socket.recv(timeout=ANSWER_S))
             if answer.get("id") == self._calls:
                 result: dict[str, Any] = answer["result"]
                 return result

@@ -31,6 +31,7 @@ class TwinMaker:
 
     build: Callable[[TwinScene, str], Twin]
     scene_model: Callable[[TwinScene], Any]
+    picture_model: Callable[[TwinScene], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,12 @@ class RobotDescriptor:
         library: Python package that the driver needs, for the error that names it.
         ports: TCP ports that the robot serves, and so its twin.
         template: what ``bid new`` starts from: path of a folder with ``task.yaml``, ``robot.yaml`` and, if the usual
-            ones do not suit, ``nodes.yaml`` and ``view.rviz``; or the name of a shipped system.
+            ones do not suit, ``nodes.yaml``, ``view.rviz`` and ``foxglove.json``; or the name of a shipped system.
         extra: of bid_ros, that installs the library; empty for a robot of another package.
         twin: how its twin is made; None without one.
         joints: number of the arm's joints, against which observed joints are checked; 0: not known.
+        forward: from joint angles ``(joints,)`` rad to the pose of the frame that the configuration's tool counts from:
+            position ``(3,)`` m and rotation ``(3, 3)``, base frame. A leader arm needs it; None: not known.
     """
 
     name: str
@@ -60,3 +63,4 @@ class RobotDescriptor:
     extra: str = ""
     twin: TwinMaker | None = None
     joints: int = 0
+    forward: Callable[[Any], tuple[Any, Any]] | None = None

@@ -24,6 +24,7 @@ class Start:
         tool: ``(3,)`` position m; rotation: ``(6,)`` rotation_6d; both base frame.
         bodies: positions ``(3,)`` m, base frame, of what the device asked to be told.
         now_ns: ROS time.
+        width: m that the gripper is asked for now, which stays; None: that of an episode's start.
     """
 
     label: str
@@ -32,6 +33,7 @@ class Start:
     rotation: Array
     bodies: Mapping[str, Array]
     now_ns: int
+    width: float | None = None
 
 
 class TeleopDevice(Protocol):
@@ -39,9 +41,11 @@ class TeleopDevice(Protocol):
 
     Attributes:
         problem: why nobody can drive now, one sentence; empty if somebody can.
+        held: whether the dead man's switch is held: the person wants the arm. None: nobody knows, as it is silent.
     """
 
     problem: str = ""
+    held: bool | None = None
 
     def begin(self, start: Start) -> None:
         """Take the arm at the start of an episode; raises BidError if the device cannot drive it."""
@@ -55,8 +59,15 @@ class TeleopDevice(Protocol):
     def steer(self, steering: Steering) -> None:
         """Take the settings of a person's steering, at the beginning and whenever they change."""
 
+    def look(self) -> None:
+        """Note what the person wants while nobody asks for chunks: ``held``, a mark, a note."""
+
     def take_mark(self) -> str:
         """Return how the person ended the episode since the last call, one of ``MARKS``; empty: it goes on."""
+        return ""
+
+    def take_note(self) -> str:
+        """Return what the person said since the last call; empty: nothing."""
         return ""
 
     def hear(self, topic: str, message: Any, now_ns: int) -> None:

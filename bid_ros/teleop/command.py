@@ -34,11 +34,15 @@ class Command:
 
     Attributes:
         live: the dead man's switch is held. If not, the tool brakes and holds.
+        heard: the device is there. One that is silent has not let go of its switch: nobody knows.
         twist: ``(6,)`` shares of the largest speeds, -1 to 1: x, y, z, then turns about x, y, z.
         offset: of a device that is moved in space; it replaces the twist.
         gripper: share of the opening, 0 closed to 1 open; None: as before.
         toggle: close an open gripper, open a closed one.
-        mark: ends the episode as a success, a failure or one to discard (``MARKS``); empty: it goes on.
+        mark: ends the episode as a success, a failure or one to discard (``MARKS``); empty: it goes on. Between two
+            episodes that a person records, ``success`` starts the next one, ``discard`` takes the last one back, and
+            ``failure`` makes a failure of it.
+        note: what the person says about the episode; empty: nothing.
     """
 
     live: bool = False
@@ -47,6 +51,8 @@ class Command:
     gripper: float | None = None
     toggle: bool = False
     mark: str = ""
+    note: str = ""
+    heard: bool = True
 
 
 @settings

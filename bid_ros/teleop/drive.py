@@ -108,8 +108,9 @@ class Drive:
     def _replan(self, command: Command, steering: Steering, upright: bool = False) -> None:
         if command.live and command.offset is not None:
             target = self._target(command.offset, steering)
-            # It ends at rest, where the device is: it needs no brake of its own.
             self._plan = [(0.0, self._to_target(target, steering, upright))]
+            # A far target is still ahead when the commands cease.
+            self._plan.append((HOLD_S, self._at_speed(self._at(HOLD_S), np.zeros(6))))
             return
         self._anchor = None
         wanted = self._wanted(command, steering, upright) if command.live else np.zeros(6)

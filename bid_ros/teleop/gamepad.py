@@ -16,7 +16,14 @@ from bid_ros.teleop.person import Controller, PersonDevice
 
 # Codes of Linux (input-event-codes.h) and what they are on a gamepad (the kernel's gamepad API).
 STICKS: Final = {0x00: "left_x", 0x01: "left_y", 0x03: "right_x", 0x04: "right_y", 0x10: "hat_x", 0x11: "hat_y"}
-BUTTONS: Final = {0x130: "south", 0x131: "east", 0x136: "left_bumper", 0x13A: "select", 0x13B: "start"}
+BUTTONS: Final = {
+    0x130: "south",
+    0x131: "east",
+    0x133: "north",
+    0x136: "left_bumper",
+    0x13A: "select",
+    0x13B: "start",
+}
 KEY_EVENT, AXIS_EVENT, SYNC_EVENT, DROPPED = 0x01, 0x03, 0x00, 3
 
 

@@ -12,7 +12,7 @@ from bid_ros.teleop.person import Controller, PersonDevice
 
 # Places in sensor_msgs/Joy of joy_node's gamepads; forward and left are positive there.
 AXES: Final = {"left_x": 0, "left_y": 1, "right_x": 3, "right_y": 4, "hat_x": 6, "hat_y": 7}
-BUTTONS: Final = {"south": 0, "left_bumper": 4, "select": 6, "start": 7}
+BUTTONS: Final = {"south": 0, "east": 1, "north": 3, "left_bumper": 4, "select": 6, "start": 7}
 
 
 @settings
@@ -46,7 +46,7 @@ class Joy(Controller):
     def poll(self, now_ns: int) -> Command:
         """Return what the newest message asks for."""
         if self._heard is None or now_ns - self._heard[0] > self._silence_ns:
-            return Command()
+            return Command(heard=False)
         axes, buttons = self._heard[1].axes, self._heard[1].buttons
         pressed = {name: at < len(buttons) and bool(buttons[at]) for name, at in BUTTONS.items()}
         return self._pad.command({name: _value(axes, at) for name, at in AXES.items()}, pressed)

@@ -31,6 +31,8 @@ KEYS: Final = {
 }
 ENDS: Final = {"\n": "success", "\r": "success", "x": "failure", "\x7f": "discard", "\b": "discard"}
 GRIPPER, SLOWER, FASTER = " ", "-", "+"
+NOTE = "t"
+LONGEST: Final = 500  # characters of a note
 FACTOR: Final = 1.5
 SLOWEST: Final = 0.05
 HELP: Final = """\
@@ -38,6 +40,7 @@ HELP: Final = """\
   r f               z: up, down                           q e               turn about z
   space             gripper: close, open                  - +               slower, faster
   enter             the episode is a success              x  backspace      a failure, one to discard
+  t TEXT enter      a note about the episode; the tool holds while you type
   u o  i k          tilt (axes roll and pitch are locked unless `locked` says otherwise)
 A key moves the tool while it is held. Let go, and the tool stops."""
 
@@ -75,12 +78,17 @@ class Keyboard(Controller):
         self._until_ns = dict.fromkeys(AXES, 0)
         self._sign = dict.fromkeys(AXES, 0)
         self._speed = 1.0
+        self._typed: str | None = None
 
     def poll(self, now_ns: int) -> Command:
         """Read what was typed. Raises BidError if the terminal is gone."""
-        toggle, mark = False, ""
+        toggle, mark, note = False, "", ""
         for key in self._terminal.typed():
-            if key.lower() in KEYS:
+            if self._typed is not None:
+                note = self._type(key) or note
+            elif key == NOTE:
+                self._type("")
+            elif key.lower() in KEYS:
                 axis, sign = KEYS[key.lower()]
                 self._until_ns[axis], self._sign[axis] = now_ns + self._linger_ns, sign
             elif key == GRIPPER:
@@ -92,10 +100,26 @@ class Keyboard(Controller):
                 self._speed = min(1.0, max(SLOWEST, self._speed * factor))
         pressed = [now_ns < self._until_ns[axis] for axis in AXES]
         twist = self._speed * np.array([self._sign[axis] * held for axis, held in zip(AXES, pressed, strict=True)])
-        return Command(any(pressed), twist, toggle=toggle, mark=mark)
+        return Command(any(pressed), twist, toggle=toggle, mark=mark, note=note)
+
+    def _type(self, key: str) -> str:
+        """Take a key of a note, whose keys move nothing; return the note when it is complete."""
+        text = self._typed or ""
+        if key in ("\n", "\r"):
+            self._typed = None
+            self._terminal.show("\n")
+            return text.strip()
+        erased = key in ("\x7f", "\b")
+        text = text[:-1] if erased else (text + (key if len(key) == 1 and key.isprintable() else ""))[:LONGEST]
+        self._typed = text
+        self._terminal.show(f"\r\x1b[Knote: {text}")
+        return ""
 
     def begin(self, now_ns: int) -> None:
-        """Forget the keys that were typed before. Raises BidError if the terminal is gone."""
+        """Forget the keys that were typed before. Raises BidError if the terminal is gone.
+
+        A note that is being typed goes on: the rest of it must not drive the arm.
+        """
         self.poll(now_ns)
         self._until_ns = dict.fromkeys(AXES, now_ns)
 

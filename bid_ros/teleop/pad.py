@@ -15,9 +15,12 @@ HELP: Final = """\
   right stick       z (forward: up), turn about z
   d-pad             tilt (axes roll and pitch are locked unless `locked` says otherwise)
   A / cross         gripper: close, open
-  start, select     end the episode: a success, one to discard"""
-ENDS: Final = {"start": "success", "select": "discard"}
-PRESSED: Final = ("south", *ENDS)
+  start, select     end the episode: a success, one to discard
+  B / circle        end the episode: a failure
+  Y / triangle      a note: look at this moment"""
+ENDS: Final = {"start": "success", "select": "discard", "east": "failure"}
+PRESSED: Final = ("south", "north", *ENDS)
+MOMENT: Final = "look at this moment"
 
 
 @settings
@@ -45,16 +48,18 @@ class Pad:
 
         Args:
             axes: left_x, left_y, right_x, right_y, hat_x, hat_y, -1 to 1; forward and left are positive.
-            buttons: south, left_bumper, start, select.
+            buttons: south, east, north, left_bumper, start, select; those that are missing are not pressed.
         """
-        pressed = {name for name in PRESSED if buttons[name] and not self._was_down[name]}
-        self._was_down = {name: buttons[name] for name in PRESSED}
+        down = {name: buttons.get(name, False) for name in PRESSED}
+        pressed = {name for name in PRESSED if down[name] and not self._was_down[name]}
+        self._was_down = down
         live = buttons["left_bumper"]
         shaped = {name: self._shape(axes[name]) for name in ("left_x", "left_y", "right_x", "right_y")}
         turns = (-axes["hat_x"], axes["hat_y"], shaped["right_x"])
         twist = np.array([shaped["left_y"], shaped["left_x"], shaped["right_y"], *turns])
         mark = next((ENDS[name] for name in ENDS if name in pressed), "")
-        return Command(live, twist, toggle="south" in pressed and live, mark=mark)
+        note = MOMENT if "north" in pressed else ""
+        return Command(live, twist, toggle="south" in pressed and live, mark=mark, note=note)
 
     def _shape(self, value: float) -> float:
         """Return what a stick's position means: no motion around its rest, finer near it."""

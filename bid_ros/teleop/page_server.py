@@ -4,8 +4,10 @@ import contextlib
 import hmac
 import json
 import logging
+import select
 import ssl
 import threading
+from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final
@@ -20,6 +22,32 @@ SHOWN_S: Final = 0.07  # between two rounds of images and news
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 QUALITY: Final = 80  # of JPEG
 LONGEST: Final = 4096  # bytes of a message of the page
+UNSEEN: Final = 2  # images of a camera on their way: a slow network shows fewer, not older ones
+RETRY_S: Final = 0.1  # after a connection that could not be accepted
+
+
+class _Listener:
+    """A listening socket that a failed connection does not end: websockets' loop takes any error for its end.
+
+    A browser that goes away too soon is such an error, and so are too many open files.
+    """
+
+    def __init__(self, socket: Any, closing: threading.Event) -> None:
+        self._socket, self._closing = socket, closing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+    def accept(self) -> Any:
+        """Accept the next connection. Raises OSError once the server is closing."""
+        while True:
+            try:
+                return self._socket.accept()
+            except OSError:
+                if self._closing.wait(RETRY_S):
+                    raise
+                while not self._closing.is_set() and not select.select([self._socket], [], [], RETRY_S)[0]:
+                    pass  # this thread must not wait in accept, where nobody could end it
 
 
 class PageServer:
@@ -61,6 +89,8 @@ class PageServer:
             )
         except OSError as error:
             raise BidError(f"the page cannot be served at {host} port {port}: {error.strerror}") from error
+        listener: Any = _Listener(self._server.socket, self._closing)
+        self._server.socket = listener
         self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
         self._thread.start()
 
@@ -107,11 +137,15 @@ class PageServer:
             if not self._driving.acquire(blocking=False):
                 socket.send(json.dumps({"refused": "somebody else drives already"}))
                 return
-            shower = threading.Thread(target=self._show, args=(socket,), name="page-images", daemon=True)
+            seen: Counter[str] = Counter()
+            shower = threading.Thread(target=self._show, args=(socket, seen), name="page-images", daemon=True)
             shower.start()
             try:
                 for text in socket:
-                    refusal = self._take(text if isinstance(text, str) else "")
+                    if isinstance(text, bytes):  # the page has got an image of the camera that it names
+                        seen[text.decode(errors="replace")] += 1
+                        continue
+                    refusal = self._take(text)
                     if refusal:
                         socket.send(json.dumps({"refused": refusal}))
                         return
@@ -119,19 +153,22 @@ class PageServer:
                 self._take(None)
                 self._driving.release()
 
-    def _show(self, socket: Any) -> None:
-        """Send news and new images until the connection ends."""
+    def _show(self, socket: Any, seen: Counter[str]) -> None:
+        """Send news and new images until the connection ends. ``seen``: how many images of each camera have arrived."""
         from websockets.exceptions import ConnectionClosed
 
         shown: dict[str, Any] = {}
+        sent: Counter[str] = Counter()
         with contextlib.suppress(ConnectionClosed):
             while not self._closing.wait(SHOWN_S):
                 socket.send(self._news())
                 for camera, message in list(self._images.items()):
-                    if shown.get(camera) is not message:
-                        shown[camera] = message
-                        with contextlib.suppress(ValueError):  # an image that is not rgb8
-                            socket.send(bytes([len(camera)]) + camera.encode() + _jpeg(message))
+                    if shown.get(camera) is message or sent[camera] - seen[camera] >= UNSEEN:
+                        continue
+                    shown[camera] = message
+                    with contextlib.suppress(ValueError):  # an image that is not rgb8
+                        socket.send(bytes([len(camera)]) + camera.encode() + _jpeg(message))
+                        sent[camera] += 1
 
 
 def _jpeg(message: Any) -> bytes:

@@ -48,6 +48,7 @@ class PersonDevice(TeleopDevice):
 
     Attributes:
         problem: why nobody can drive now, one sentence; empty if somebody can.
+        held: whether the dead man's switch is held; None: the device is silent or gone.
 
     Raises:
         BidError: the controller cannot be opened.
@@ -68,8 +69,9 @@ class PersonDevice(TeleopDevice):
         held = setup_of(task).held is not None
         self._start_width = task.limits.gripper_min if held else task.limits.gripper_max
         self._driving = False
-        self._mark = ""
+        self._mark = self._note = ""
         self.problem = ""
+        self.held: bool | None = None
 
     def steer(self, steering: Steering) -> None:
         """Take new settings, from the next chunk on."""
@@ -77,20 +79,29 @@ class PersonDevice(TeleopDevice):
 
     def begin(self, start: Start) -> None:
         """Take the arm where it is."""
-        self._drive.hold(start.tool, start.rotation, self._start_width, start.now_ns)
+        width = self._start_width if start.width is None else start.width
+        self._drive.hold(start.tool, start.rotation, width, start.now_ns)
         self._asked(lambda controller, now_ns: controller.begin(now_ns))
-        self._driving, self._mark = True, ""
+        self._driving, self._mark, self._note = True, "", ""
 
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk | None:
         """Return what the person asks for now. With the dead man's switch open, or without a device, the tool holds."""
-        command = self._asked(lambda controller, steady_ns: controller.poll(steady_ns)) or Command()
-        self._mark = command.mark or self._mark
+        command = self._command()
         return self._drive.chunk(command, self._steering, now_ns, steps, dt_ns) if self._driving else None
+
+    def look(self) -> None:
+        """Ask the controller, and keep what does not move the arm."""
+        self._command()
 
     def take_mark(self) -> str:
         """Return how the person ended the episode since the last call; empty: it goes on."""
         mark, self._mark = self._mark, ""
         return mark
+
+    def take_note(self) -> str:
+        """Return what the person said since the last call; empty: nothing."""
+        note, self._note = self._note, ""
+        return note
 
     def hear(self, topic: str, message: Any, now_ns: int) -> None:
         """Pass a message on to the controller."""
@@ -105,6 +116,12 @@ class PersonDevice(TeleopDevice):
         """Release the controller."""
         if self._controller is not None:
             self._controller.close()
+
+    def _command(self) -> Command:
+        command = self._asked(lambda controller, steady_ns: controller.poll(steady_ns)) or Command(heard=False)
+        self.held = command.live if command.heard else None
+        self._mark, self._note = command.mark or self._mark, command.note or self._note
+        return command
 
     def _asked(self, ask: Callable[[Controller, int], Command | None]) -> Command | None:
         """Ask the controller, which is opened again if it was gone. None: nobody answers."""

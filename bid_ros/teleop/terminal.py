@@ -57,6 +57,15 @@ class Terminal:
         keys, self._tail = split_keys(self._tail + typed)
         return keys
 
+    def show(self, text: str) -> None:
+        """Write to the terminal; one that takes nothing is no error."""
+        with contextlib.suppress(OSError):
+            file = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+            try:
+                os.write(file, text.encode())
+            finally:
+                os.close(file)
+
     def close(self) -> None:
         """Give the terminal back as it was."""
         with contextlib.suppress(termios.error, OSError):

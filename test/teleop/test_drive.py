@@ -174,6 +174,14 @@ def test_a_device_in_space_is_followed_from_where_the_clutch_closed():
     np.testing.assert_allclose(driven.ask(offset(2, 0.1, 0.0, 0.0), 80)[0, 0], moved[0] + 0.05, atol=1e-5)
 
 
+def test_without_a_new_word_of_a_device_in_space_the_chunk_brakes_though_the_hand_is_far():
+    driven = Driven()
+    actions = driven.ask(offset(1, 0.15, 0.0, 0.0), 12)
+    moved = actions[-1, 0] - actions[0, 0]
+    assert 0.005 < moved < 0.15 * 0.5, "it goes on for 0.15 s, then brakes"
+    assert np.abs(np.diff(actions[-3:, 0])).max() < 1e-4, "it is at rest at its end"
+
+
 def test_a_leap_of_a_device_in_space_keeps_every_limit():
     driven, envelope = Driven(), Envelope(TASK)
     for step in range(300):

@@ -66,6 +66,24 @@ def test_keys_end_the_episode(keys, typed, mark):
     assert keyboard.poll(0).mark == ""
 
 
+def test_a_note_is_typed_and_its_keys_move_nothing(keys):
+    keyboard, write = keys
+    write("w")
+    keyboard.poll(0)
+    write("t wet cups ")
+    command = keyboard.poll(SECOND)
+    assert (command.live, command.toggle, command.note) == (False, False, "")
+    write("x\x7f\x7f!\n")
+    command = keyboard.poll(SECOND)
+    assert (command.note, command.mark) == ("wet cups!", "")
+    write("w")
+    assert keyboard.poll(SECOND).live
+    write("t \n")
+    assert keyboard.poll(SECOND).note == "", "a note without a text is none"
+    write("x")
+    assert keyboard.poll(SECOND).mark == "failure"
+
+
 def test_the_terminal_is_given_back_as_it_was():
     master, slave = pty.openpty()
     before = termios.tcgetattr(slave)
@@ -111,6 +129,18 @@ def test_keys_from_before_an_episode_ask_for_nothing(keys):
     keyboard.begin(SECOND)
     command = keyboard.poll(SECOND + 1)
     assert (command.live, command.toggle, command.mark) == (False, False, "")
+
+
+def test_the_rest_of_a_note_drives_nothing_in_the_next_episode(keys):
+    keyboard, write = keys
+    write("tthe cup ")
+    keyboard.poll(SECOND)
+    keyboard.begin(2 * SECOND)
+    write("was wet")
+    command = keyboard.poll(2 * SECOND + 1)
+    assert (command.live, command.toggle, command.mark, command.note) == (False, False, "", "")
+    write("\n")
+    assert keyboard.poll(2 * SECOND + 2).note == "the cup was wet"
 
 
 def test_an_unknown_setting_is_refused():

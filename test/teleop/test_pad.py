@@ -43,6 +43,13 @@ def test_start_and_select_end_the_episode_once_a_press():
     assert pad.command(REST, {**UP, "select": True}).mark == "discard"
 
 
+def test_a_failure_and_a_note_have_buttons_where_a_gamepad_has_them():
+    pad = Pad(PadSettings())
+    pad.command(REST, UP)
+    assert pad.command(REST, {**UP, "east": True}).mark == "failure"
+    assert [pad.command(REST, {**UP, "north": True}).note for _ in range(2)] == ["look at this moment", ""]
+
+
 def test_a_setting_outside_its_range_is_refused():
     with pytest.raises(BidError, match=r"deadzone is 0\.9; valid is"):
         PadSettings(deadzone=0.9)

@@ -1,8 +1,13 @@
 """The page drives over a real websocket."""
 
+import contextlib
 import json
+import os
+import resource
 import socket
+import ssl
 from http.client import HTTPConnection
+from pathlib import Path
 from types import SimpleNamespace
 
 import cv2
@@ -12,7 +17,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.topics import ARM_STATUS, SAFETY_STATE
+from bid_ros.core.topics import ARM_STATUS, DIAGNOSTICS, SAFETY_STATE
+from bid_ros.teleop.certificate import own_certificate
 from bid_ros.teleop.page import DEVICE, Page, PageSettings
 
 SECOND = 1_000_000_000
@@ -51,6 +57,17 @@ def served():
 def address(page: Page, path: str = "drive", query: str = "") -> str:
     host, port = page._server._server.socket.getsockname()[:2]
     return f"ws://{host}:{port}/{path}{query}"
+
+
+def certificate_files(folder) -> dict[str, str]:
+    certificate, key = own_certificate(folder)
+    return {"certificate": certificate, "key": key}
+
+
+def trusting_nobody() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 def say(browser, page: Page, now_ns: int, **changes):
@@ -123,24 +140,109 @@ def test_buttons_end_the_episode_once_a_press(served):
     assert marks == ["", "discard", "", "discard"]
 
 
+def test_a_drag_moves_by_how_far_it_came_and_whatever_interrupts_it_begins_anew(served):
+    page = served()
+    with connect(address(page)) as browser:
+        offsets = [
+            say(browser, page, SECOND, holds=holds, place=[x, 0, 0.1, 0.2], live=live).offset
+            for holds, x, live in ((1, 0.05, True), (1, 0.08, True), (1, 0.09, False), (1, 0.1, True), (2, 0.3, True))
+        ]
+        page.poll(3 * SECOND)  # silence
+        offsets.append(say(browser, page, 4 * SECOND, holds=2, place=[0.5, 0, 0, 0]).offset)
+    assert offsets.pop(2) is None
+    assert [offset.closing for offset in offsets] == [1, 1, 2, 3, 4]
+    np.testing.assert_allclose([offset.position for offset in offsets], [[x, 0, 0] for x in (0, 0.03, 0, 0, 0)])
+
+
+def test_a_slider_opens_the_gripper_even_if_the_finger_is_gone_before_it_is_asked(served):
+    page = served()
+
+    def touch(value: float) -> None:
+        browser.send(json.dumps({**FORWARD, "gripper": value}))
+        while page._gripper != value:
+            browser.ping().wait(5.0)
+
+    with connect(address(page)) as browser:
+        assert say(browser, page, SECOND, gripper=0.4).gripper == 0.4
+        assert say(browser, page, SECOND).gripper is None
+        touch(0.6)
+        assert say(browser, page, SECOND, live=False).gripper == 0.6
+        touch(0.8)
+        page.begin(SECOND)
+        assert say(browser, page, SECOND).gripper is None
+
+
 def test_it_shows_cameras_and_what_safety_says(served):
     page = served()
     image = np.zeros((8, 6, 3), np.uint8)
     image[:, :, 0] = 200  # red
     page.hear("camera/wrist/image", SimpleNamespace(height=8, width=6, data=image.tobytes()), 0)
-    page.hear(SAFETY_STATE, SimpleNamespace(state=2, reason="speed is 0.9 m/s"), 0)
+    page.hear(SAFETY_STATE, SimpleNamespace(state=1, reason="speed is 0.9 m/s"), 0)
     tool = SimpleNamespace(position=SimpleNamespace(x=0.4, y=0.0, z=0.3))
     page.hear(ARM_STATUS, SimpleNamespace(tool=tool, gripper_width=0.04), 0)
+    said = [SimpleNamespace(name=f"bid_ros: {name}", message=f"of {name}") for name in ("arm", "recorder", "safety")]
+    page.hear(DIAGNOSTICS, SimpleNamespace(status=said), 0)
     with connect(address(page)) as browser:
         news = json.loads(browser.recv(timeout=5.0))
         data = browser.recv(timeout=5.0)
     assert news["stopped"]
+    assert news["recorder"] == "of recorder"
     assert news["text"] == "stopped: speed is 0.9 m/s  ·  tool 0.400 0.000 0.300 m, gripper 40 mm"
     assert data[1 : 1 + data[0]] == b"wrist"
     shown = cv2.imdecode(np.frombuffer(data[1 + data[0] :], np.uint8), cv2.IMREAD_COLOR)
     assert shown.shape == (8, 6, 3)
     assert shown[4, 3, 2] > 180
     assert shown[4, 3, 0] < 40
+
+
+def test_a_slow_browser_gets_fewer_images_and_not_older_ones(served):
+    page = served()
+
+    def show(value: int) -> None:
+        image = np.full((8, 8, 3), value, np.uint8)
+        page.hear("camera/wrist/image", SimpleNamespace(height=8, width=8, data=image.tobytes()), 0)
+
+    def images(news: int) -> list[int]:
+        """The brightness of the images that come with so many news."""
+        found = []
+        while news > 0:
+            data = browser.recv(timeout=5.0)
+            news -= isinstance(data, str)
+            if isinstance(data, bytes):
+                found.append(int(cv2.imdecode(np.frombuffer(data[6:], np.uint8), cv2.IMREAD_COLOR).mean()))
+                show(found[-1] + 20)
+        return found
+
+    show(20)
+    with connect(address(page)) as browser:
+        assert images(news=4) == [20, 40], "the third waits until the browser has one of them"
+        show(200)
+        browser.send(b"wrist")
+        assert images(news=3) == [200]
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_connection_that_cannot_be_accepted_does_not_end_the_server(served, tmp_path, tls):
+    page = served(**(certificate_files(tmp_path) if tls else {}))
+    options = {"ssl": trusting_nobody()} if tls else {}
+    url = address(page).replace("ws:", "wss:" if tls else "ws:")
+    connect(url, **options).close()  # it runs
+    place = page._server._server.socket.getsockname()[:2]
+    waiting = socket.socket()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Path(os.devnull).open() as free:
+        lowest = free.fileno()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, before[1]))
+    try:
+        waiting.connect(place)
+        waiting.settimeout(0.3)
+        with contextlib.suppress(TimeoutError):  # accept fails with "too many open files" meanwhile
+            assert waiting.recv(1) == b"", "the server's end of the first connection was still open, so one was free"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        waiting.close()
+    with connect(url, **options) as browser:
+        assert say(browser, page, SECOND).live
 
 
 def test_one_person_drives_at_a_time(served):
@@ -158,6 +260,9 @@ def test_one_person_drives_at_a_time(served):
         ("{", "JSONDecodeError"),
         ('{"live": true}', "KeyError"),
         (json.dumps({**FORWARD, "twist": [9, 0, 0, 0, 0, 0]}), "twist has not six numbers from -1 to 1"),
+        (json.dumps({**FORWARD, "place": [0, 0, 11, 0]}), "place has not four numbers from -10 to 10"),
+        (json.dumps({**FORWARD, "lean": [0, 0]}), "lean has not three numbers from -360 to 360"),
+        (json.dumps({**FORWARD, "gripper": 2}), "gripper has not one number from -1 to 1"),
         ('{"live": true, "twist": [NaN, 0, 0, 0, 0, 0], "toggles": 0}', "twist has not six numbers"),
         (json.dumps({**FORWARD, "mark": "maybe"}), "mark is not one of success, failure, discard"),
     ],
@@ -202,8 +307,45 @@ def test_beyond_this_computer_a_token_is_made_and_shown():
     assert DEVICE.completed("port: 8001") == ("{port: 8001}\n", "drive with the page http://127.0.0.1:8001/")
 
 
+def test_a_certificate_of_its_own_makes_the_page_secure_and_is_made_once(served, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    text, line = DEVICE.completed("{host: 0.0.0.0, certificate: self}")
+    assert "https://" in line and "SHA-256" in line
+    made = sorted(path.name for path in tmp_path.rglob("*.*"))
+    assert len(made) == 2
+    assert (tmp_path / "bid_ros" / "page" / made[1]).stat().st_mode & 0o77 == 0, "others could read the key"
+    page = served(token=DEVICE.read(text).token, certificate="self")
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "bid_ros" / "page" / made[0]))
+    place = address(page, query=f"?token={DEVICE.read(text).token}").replace("ws:", "wss:")
+    with connect(place, ssl=trusting) as browser:
+        assert say(browser, page, SECOND).live
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == made
+
+
 def test_a_port_in_use_is_one_sentence(served):
     page = served()
     port = page._server._server.socket.getsockname()[1]
     with pytest.raises(BidError, match=f"the page cannot be served at 127.0.0.1 port {port}: Address already in use"):
         Page(PageSettings(port=port), {})
+
+
+def test_what_a_slow_link_delivers_late_does_not_drive(served):
+    """Only the page knows that a pad was let go; what it sent before is still on its way."""
+    page = served()
+    number = json.loads(page._news())["number"]
+    assert page._take(json.dumps({**FORWARD, "echo": number})) == "" and page.poll(page._clock()).live
+    page._clock.now_ns += SECOND // 3  # within what silence and the time between two news allow
+    page._take(json.dumps({**FORWARD, "echo": number}))
+    assert page.poll(page._clock()).live
+    page._clock.now_ns += SECOND // 3
+    page._take(json.dumps({**FORWARD, "echo": number}))
+    assert not page.poll(page._clock()).live, "it was sent two thirds of a second ago"
+    page._take(json.dumps({**FORWARD, "echo": json.loads(page._news())["number"]}))
+    assert page.poll(page._clock()).live
+    for _ in range(200):
+        page._news()
+    page._clock.now_ns += SECOND // 10
+    page._take(json.dumps({**FORWARD, "echo": 1}))
+    page._clock.now_ns += SECOND // 4
+    page._take(json.dumps({**FORWARD, "echo": 1}))
+    assert not page.poll(page._clock()).live, "news that nobody remembers is old"

@@ -11,6 +11,11 @@ ROBOT = RobotDescriptor(
     library="franky-control",
     ports=(1337, 1338),  # robot and gripper, fixed by the libfranka protocol
     template="franka_place",
-    twin=TwinMaker(later(f"{__name__}.twin:FrankaTwin"), later(f"{__name__}.model:scene_model")),
+    twin=TwinMaker(
+        later(f"{__name__}.twin:FrankaTwin"),
+        later(f"{__name__}.model:scene_model"),
+        later(f"{__name__}.model:picture_model"),
+    ),
     joints=7,
+    forward=later(f"{__name__}.kinematics:forward"),
 )

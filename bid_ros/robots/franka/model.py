@@ -15,6 +15,7 @@ from franky_sim.mujoco_simulator import MujocoSimulator
 from bid_ros.robots.franka.config import OPEN_WIDTH
 from bid_ros.robots.franka.lean import LeanRobot
 from bid_ros.sim.mjcf import HAND_BITS, NO_BITS, geom, lamp, part, plain_visuals
+from bid_ros.sim.studio import furnish_studio
 from bid_ros.sim.twin import TwinScene
 
 ROBOT: Final = "robot0_"
@@ -62,6 +63,18 @@ def build_simulator(scene: TwinScene, initial_q: Sequence[float] = HOME_Q) -> Mu
 def scene_model(scene: TwinScene) -> mujoco.MjModel:
     """Compile the twin's scene by itself: the same ``qpos`` and mocap layout, for a renderer in another process."""
     return mujoco.MjModel.from_xml_string(ET.tostring(build_simulator(scene).scene, encoding="unicode"))
+
+
+def picture_model(scene: TwinScene) -> mujoco.MjModel:
+    """Compile the same scene with franky-sim's own outlines of the robot, lit for pictures (``qpos`` as the twin's)."""
+    simulator = MujocoSimulator()
+    for child in list(simulator.worldbody):
+        simulator.worldbody.remove(child)
+    simulator.add_robot(initial_q=HOME_Q, initial_hand_width=OPEN_WIDTH)
+    simulator.scene.remove(part(simulator.scene, "visual"))
+    scene.furnish(simulator.scene, _body(simulator.worldbody, "hand"))
+    furnish_studio(simulator.scene, (1.65, -1.05, 0.75), (0.30, 0.0, 0.26))
+    return mujoco.MjModel.from_xml_string(ET.tostring(simulator.scene, encoding="unicode"))
 
 
 def _plain_scene(scene: ET.Element) -> None:

@@ -12,6 +12,11 @@ ROBOT = RobotDescriptor(
     # RTDE, Dashboard, scripts and the gripper's URCap: fixed by the controller.
     ports=(30004, 29999, 30001, 30002, 30003, 63352),
     template="ur5_pick",
-    twin=TwinMaker(later(f"{__name__}.twin.twin:UrTwin"), later(f"{__name__}.twin.model:scene_model")),
+    twin=TwinMaker(
+        later(f"{__name__}.twin.twin:UrTwin"),
+        later(f"{__name__}.twin.model:scene_model"),
+        later(f"{__name__}.twin.model:picture_model"),
+    ),
     joints=JOINTS,
+    forward=later(f"{__name__}.kinematics:flange"),
 )

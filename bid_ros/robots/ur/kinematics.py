@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bid_ros.core.errors import ArmError
+from bid_ros.core.rotation import matrix_from_vector
 from bid_ros.robots.ur.pose import Array, Numbers, Rotation, Vector, floats, product, rotation_of, turned, vector_of
 
 JOINT_LIMIT: Final = 2 * math.pi  # rad either way, every joint
@@ -271,3 +272,9 @@ class ToolKinematics(NamedTuple):
 
 BARE: Final = ToolKinematics()
 """A UR5e without a tool."""
+
+
+def flange(joints: Numbers) -> tuple[Array, Array]:
+    """Return position ``(3,)`` m and rotation ``(3, 3)`` of a UR5e's flange at joint angles ``(6,)`` rad."""
+    pose = UR5E.forward(joints)
+    return pose[:3], matrix_from_vector(pose[3:])

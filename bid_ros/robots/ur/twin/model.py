@@ -25,6 +25,7 @@ from bid_ros.robots.robotiq.model import add_gripper
 from bid_ros.robots.ur.config import JOINT_NAMES
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
 from bid_ros.sim.mjcf import NO_BITS, geom, lamp, part, plain_visuals, text
+from bid_ros.sim.studio import furnish_studio
 from bid_ros.sim.twin import TwinScene
 
 MODEL_JOINTS: Final = tuple(f"{name}_joint" for name in JOINT_NAMES)
@@ -71,6 +72,34 @@ _CAPSULES: Final = (
     ("wrist_1_link", "0 0 0.04  0 0 0.1333", 0.038, _BLUE),
     ("wrist_2_link", "0 0 0.02  0 0 0.0997", 0.038, _BLUE),
     ("wrist_3_link", "0 0 0.055  0 0 0.065", 0.034, _GREY),
+)
+
+
+# The same links as they look: housings of cast aluminium, tubes between them, and lids over the joints.
+_ALUMINIUM, _TUBE, _LID = "0.80 0.81 0.82 1", "0.70 0.71 0.73 1", "0.42 0.62 0.76 1"
+_OUTLINES: Final = (
+    ("base", "0 0 0  0 0 0.018", 0.0745, _TUBE),
+    ("base", "0 0 0.018  0 0 0.085", 0.064, _ALUMINIUM),
+    ("shoulder_link", "0 0 0.087  0 0 0.222", 0.0605, _ALUMINIUM),
+    ("shoulder_link", "0 0 0.222  0 0 0.228", 0.056, _LID),
+    ("shoulder_link", "0 0 0.1625  0 -0.072 0.1625", 0.0600, _ALUMINIUM),
+    ("upper_arm_link", "0 0 0.074  0 0 0.205", 0.0605, _ALUMINIUM),
+    ("upper_arm_link", "0 0 0.205  0 0 0.211", 0.056, _LID),
+    ("upper_arm_link", "-0.045 0 0.138  -0.385 0 0.138", 0.0435, _TUBE),
+    ("upper_arm_link", "-0.425 0 0.196  -0.425 0 0.078", 0.0565, _ALUMINIUM),
+    ("upper_arm_link", "-0.425 0 0.196  -0.425 0 0.202", 0.052, _LID),
+    ("forearm_link", "0 0 0.074  0 0 -0.045", 0.0535, _ALUMINIUM),
+    ("forearm_link", "0 0 -0.045  0 0 -0.051", 0.049, _LID),
+    ("forearm_link", "-0.035 0 0.007  -0.36 0 0.007", 0.0365, _TUBE),
+    ("forearm_link", "-0.3922 0 -0.045  -0.3922 0 0.06", 0.0425, _ALUMINIUM),
+    ("forearm_link", "-0.3922 0 -0.045  -0.3922 0 -0.051", 0.039, _LID),
+    ("wrist_1_link", "0 0 0.062  0 0 0.178", 0.0415, _ALUMINIUM),
+    ("wrist_1_link", "0 0 0.178  0 0 0.184", 0.038, _LID),
+    ("wrist_1_link", "0 0 0.1333  0 -0.05 0.1333", 0.0410, _ALUMINIUM),
+    ("wrist_2_link", "0 0 0.052  0 0 0.143", 0.0415, _ALUMINIUM),
+    ("wrist_2_link", "0 0 0.143  0 0 0.149", 0.038, _LID),
+    ("wrist_2_link", "0 0 0.0997  0 0.05 0.0997", 0.0405, _ALUMINIUM),
+    ("wrist_3_link", "0 0 0.052  0 0 0.0996", 0.0375, _TUBE),
 )
 
 
@@ -135,6 +164,22 @@ def scene_model(scene: TwinScene) -> mujoco.MjModel:
     worldbody = part(found, "worldbody")
     lamp(worldbody, (1.0, -0.6, 2.0), (-0.4, 0.35, -1.0))
     scene.furnish(found, add_gripper(found, add_ur5e(worldbody)))
+    return compile_scene(found)
+
+
+def picture_model(scene: TwinScene) -> mujoco.MjModel:
+    """Compile the same scene with the robot's outlines, lit for pictures; ``qpos`` as the twin's."""
+    found = empty_scene()
+    worldbody = part(found, "worldbody")
+    scene.furnish(found, add_gripper(found, add_ur5e(worldbody)))
+    for name in ("base", *_BODIES):
+        body = part(worldbody, f".//body[@name='{name}']")
+        for old in body.findall("geom"):
+            body.remove(old)
+    for name, ends, radius, colour in _OUTLINES:
+        shell = {"fromto": ends, "size": str(radius), "rgba": colour}
+        geom(part(worldbody, f".//body[@name='{name}']"), "cylinder", **shell, **NO_BITS)
+    furnish_studio(found, (1.65, -1.05, 0.75), (0.30, 0.0, 0.24))
     return compile_scene(found)
 
 
