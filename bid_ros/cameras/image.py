@@ -1,6 +1,6 @@
 """Converts image messages to arrays and back without ``cv_bridge``; crops and resizes the images of every camera.
 
-It works on any object with the fields of ``sensor_msgs/Image``, and with NumPy 1.26.
+It works on any object with the fields of ``sensor_msgs/Image`` or ``sensor_msgs/CompressedImage``, and with NumPy 1.26.
 """
 
 from array import array
@@ -32,7 +32,8 @@ def decode_image(message: Any, camera: str = "image") -> Image:
 
     Args:
         message: anything with ``height``, ``width``, ``encoding``, ``step`` and ``data`` as in ``sensor_msgs/Image``.
-            All valid encodings have one byte per channel, so ``is_bigendian`` does not matter.
+            All valid encodings have one byte per channel, so ``is_bigendian`` does not matter. Or anything with
+            ``format`` and ``data`` as in ``sensor_msgs/CompressedImage``: PNG, JPEG and what else OpenCV reads.
         camera: name or topic, for the error.
 
     Returns:
@@ -40,8 +41,11 @@ def decode_image(message: Any, camera: str = "image") -> Image:
         a view of its data.
 
     Raises:
-        CameraError: the encoding is unknown (16-bit depth is), the size is zero, or the data are not of that size.
+        CameraError: the encoding is unknown (16-bit depth is), the size is zero, or the data are not of that size, or
+            cannot be decompressed.
     """
+    if hasattr(message, "format"):
+        return _decompressed(message, camera)
     if message.encoding not in _ENCODINGS:
         raise CameraError(
             f"camera '{camera}' publishes encoding '{message.encoding}'; valid are {', '.join(ENCODINGS)}"
@@ -62,6 +66,18 @@ def decode_image(message: Any, camera: str = "image") -> Image:
         )
     pixels = data.reshape(height, step)[:, : width * depth].reshape(height, width, depth)
     return np.ascontiguousarray(to_rgb(pixels))
+
+
+def _decompressed(message: Any, camera: str) -> Image:
+    """Return the rgb image of a compressed one. Raises CameraError."""
+    data = np.frombuffer(message.data, dtype=np.uint8)
+    pixels = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+    if pixels is None:
+        raise CameraError(
+            f"camera '{camera}' publishes {data.size} bytes of format '{message.format}', which are no whole image; "
+            "valid are PNG and JPEG"
+        )
+    return np.ascontiguousarray(pixels[..., ::-1])
 
 
 def encode_image(image: Image) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +26,7 @@ from bid_ros.recording.references import References
 from bid_ros.recording.rows import first_row, joined
 
 LAG_NS: Final = 1_000_000_000  # a message from before END may be received this long after it
-CACHE_VERSION: Final = 1
+CACHE_VERSION: Final = 2
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,7 @@ def build_dataset(
         RecordingError: no bag has a usable episode, or the task's actions are not recorded.
         TaskError: no topic delivers one of the task's observations.
     """
-    # Raises for a task whose topics no bag has, before any bag is read.
-    References(task)
-    _features_by_topic(task)
+    check_observed(task)
     parts: list[Dataset] = []
     reports: list[BagReport] = []
     for bag in bags:
@@ -83,6 +81,31 @@ def build_dataset(
             f"none of {len(reports)} bags has a usable episode for task '{task.name}' ({'; '.join(reasons[:3])})"
         )
     return joined(parts)
+
+
+def check_observed(task: Task) -> None:
+    """Raise for a task whose topics no bag has (TaskError), or whose actions are not recorded (RecordingError)."""
+    References(task)
+    _features_by_topic(task)
+
+
+def read_episodes(
+    reader: BagReader, task: Task, only_success: bool = True
+) -> Iterator[tuple[Episode, list[Dataset], list[str]]]:
+    """Yield the episodes of a bag with the rows that :func:`build_dataset` makes of them; those of one are in memory.
+
+    Yields:
+        The episode, its segments (none: it is left out), and the reasons for everything that is left out.
+
+    Raises:
+        RecordingError: the bag is damaged.
+    """
+    recorded = task.with_frame_prefix(reader.frame_prefix)
+    for episode in find_episodes(reader):
+        segments, reasons = _read_episode(reader, episode, recorded, only_success)
+        # The frames of the recording have a prefix; the data are those of the task itself.
+        own = [replace(item, task_signature=task.signature()) for item in segments]
+        yield episode, own, [f"episode {episode.index}: {reason}" for reason in reasons]
 
 
 def _log(report: BagReport) -> None:
@@ -110,20 +133,17 @@ def _part(bag: Path, task: Task, only_success: bool, cache: Path | None) -> tupl
 def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None, BagReport]:
     reasons: list[str] = []
     segments: list[Dataset] = []
-    used = 0
-    with BagReader(bag) as reader:
+    episodes = used = 0
+    with BagReader(bag, task.recorded_names) as reader:
         if not reader.was_complete:
             reasons.append("the recording was not closed; read up to its last whole message")
-        episodes = find_episodes(reader)
-        recorded = task.with_frame_prefix(reader.frame_prefix)
-        for episode in episodes:
-            found, why = _read_episode(reader, episode, recorded, only_success)
-            reasons += [f"episode {episode.index}: {reason}" for reason in why]
+        for _, found, why in read_episodes(reader, task, only_success):
+            reasons += why
             segments += found
+            episodes += 1
             used += bool(found)
-    # The frames of the recording have a prefix; the data are those of the task itself.
-    part = replace(joined(segments), task_signature=task.signature()) if segments else None
-    return part, BagReport(str(bag), len(episodes), used, part.rows if part else 0, tuple(reasons))
+    part = joined(segments) if segments else None
+    return part, BagReport(str(bag), episodes, used, part.rows if part else 0, tuple(reasons))
 
 
 def _read_episode(
@@ -145,11 +165,12 @@ def _read_episode(
         reasons.append(f"{int((~known).sum())} rows left out: no reference of the arm near their stamp")
     rows = [row for row, good in zip(rows, known, strict=True) if good]
     stamps, actions = stamps[known], actions[known]
+    person = references.by_person(stamps)
     first = first_row(actions, task)
     if first is None:
         return [], [*reasons, f"left out: the arm is never told to move in {len(rows)} rows"]
-    rows, stamps, actions = rows[first:], stamps[first:], actions[first:]
-    return _split(episode, rows, stamps, actions, task, reasons), reasons
+    rows, stamps, actions, person = rows[first:], stamps[first:], actions[first:], person[first:]
+    return _split(episode, rows, stamps, actions, person, task, reasons), reasons
 
 
 def _observe(
@@ -157,7 +178,7 @@ def _observe(
 ) -> tuple[list[Observation], list[str]]:
     """Play an episode into an observation buffer and return the newest row at each frame pair."""
     assert episode.end_ns is not None and episode.end_received_ns is not None
-    by_topic = _features_by_topic(task, older=not reader.says(ARM_STATUS, "tool"))
+    by_topic = _features_by_topic(task, older=reader.is_older)
     # A row is the newest of a window. A window of one step keeps the first row after a gap.
     buffer = ObservationBuffer(replace(task, observation_steps=1))
     rows: list[Observation] = []
@@ -199,6 +220,7 @@ def _split(
     rows: Sequence[Observation],
     stamps: NDArray[np.int64],
     actions: NDArray[np.float64],
+    person: NDArray[np.bool_],
     task: Task,
     reasons: list[str],
 ) -> list[Dataset]:
@@ -222,6 +244,7 @@ def _split(
                 task=task.name,
                 task_signature=task.signature(),
                 truncated=np.array([end < len(rows)]),
+                intervention=person[begin:end],
             )
             segments.append(segment)
     return segments

@@ -20,6 +20,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Feature, Task
 
 FORMAT: Final = 1
+INTERVENTION: Final = "intervention"
 ARRAYS: Final = ("actions", "stamps_ns", "episode_ends", "seeds", "truncated")
 
 
@@ -39,6 +40,7 @@ class Dataset:
         task_signature: ``Task.signature()``.
         truncated: ``(E,)`` bool: the rows end before the episode (a gap in the frames follows), so the actions after
             the last row are unknown. Default: none.
+        intervention: ``(T,)`` bool: teleoperation moved the arm at this row, not a policy. Default: nowhere.
 
     Raises:
         RecordingError: the number of rows or episodes differs between the fields.
@@ -53,12 +55,19 @@ class Dataset:
     task: str
     task_signature: str
     truncated: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    intervention: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
     def __post_init__(self) -> None:
         if self.truncated.size == 0:
             object.__setattr__(self, "truncated", np.zeros(len(self.episode_ends), dtype=np.bool_))
         rows = len(self.stamps_ns)
-        for name, values in [*self.observations.items(), ("actions", self.actions)]:
+        if self.intervention.size == 0:
+            object.__setattr__(self, "intervention", np.zeros(rows, dtype=np.bool_))
+        for name, values in [
+            *self.observations.items(),
+            ("actions", self.actions),
+            (INTERVENTION, self.intervention),
+        ]:
             if len(values) != rows:
                 raise RecordingError(f"data set: '{name}' has {len(values)} rows; valid is {rows}, one per stamp")
         ends = self.episode_ends
@@ -172,6 +181,8 @@ class Dataset:
         about = {"format": FORMAT, "task": self.task, "task_signature": self.task_signature, "labels": self.labels}
         observed = {f"observation.{name}": np.asarray(values) for name, values in self.observations.items()}
         others = {name: getattr(self, name) for name in ARRAYS}
+        if self.intervention.any():  # without one the data set is as it was before there were any
+            others[INTERVENTION] = self.intervention
         return observed | others | {"about": np.array(json.dumps(about, sort_keys=True))}
 
 
@@ -186,6 +197,7 @@ def _from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Dataset:
         task=about["task"],
         task_signature=about["task_signature"],
         **{name: arrays[name] for name in ARRAYS},
+        **{name: arrays[name] for name in (INTERVENTION,) if name in arrays},
     )
 
 

@@ -60,6 +60,11 @@ def find_definition(type_name: str, prefixes: Sequence[Path] | None = None) -> D
     return Definition(type_name, "".join(parts), str(store.hash_rihs01(type_name)))
 
 
+def installed_types(type_name: str) -> dict[str, Any]:
+    """Return the installed fields of a type and of every type in it, by name. Raises as :func:`find_definition`."""
+    return {name: fields for name, (_, fields) in _parsed(type_name, search_prefixes())[1].items()}
+
+
 def check_vectors(task: Task) -> None:
     """Hold the vectors that a task observes against the installed message definitions.
 

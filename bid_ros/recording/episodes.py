@@ -1,8 +1,8 @@
 """Episodes of a bag, from the START and END events."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import EPISODE_EVENT
@@ -12,6 +12,9 @@ from bid_ros.recording.reader import BagMessage, BagReader
 PREPARE: Final = 0
 START: Final = 1
 END: Final = 2
+UNDO: Final = 3
+DISCARDED: Final = "discarded"
+UNDONE: Final = "undone"
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ def episodes_from_events(events: Iterable[BagMessage]) -> tuple[Episode, ...]:
     """Pair START and END events, given in the order of their receipt.
 
     A START without END is an episode without an end: the recording stopped, or the next episode began. An END without
-    START is ignored. A repeated event (the topic is latched) counts once.
+    START is ignored. A repeated event (the topic is latched) counts once. After its END an episode may get another
+    outcome, by a second END or by an UNDO.
     """
     episodes: list[Episode] = []
     begun: BagMessage | None = None
@@ -59,6 +63,8 @@ def episodes_from_events(events: Iterable[BagMessage]) -> tuple[Episode, ...]:
         if begun is not None and kind == END and event.message.episode == begun.message.episode:
             episodes.append(_episode(begun, event))
             begun = None
+        elif begun is None and kind in (END, UNDO):
+            _correct(episodes, event.message)
         elif begun is not None and kind in (PREPARE, START):
             episodes.append(_episode(begun, None))
             begun = None
@@ -67,6 +73,14 @@ def episodes_from_events(events: Iterable[BagMessage]) -> tuple[Episode, ...]:
     if begun is not None:
         episodes.append(_episode(begun, None))
     return tuple(episodes)
+
+
+def _correct(episodes: list[Episode], event: Any) -> None:
+    """Give the episode that ended last another outcome, if the event is about it."""
+    if episodes and episodes[-1].index == event.episode and episodes[-1].end_ns is not None:
+        undone = event.kind == UNDO
+        outcome = UNDONE if undone else str(event.outcome)
+        episodes[-1] = replace(episodes[-1], success=not undone and bool(event.success), outcome=outcome)
 
 
 def _same_start(begun: BagMessage, event: BagMessage) -> bool:

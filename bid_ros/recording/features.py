@@ -20,9 +20,10 @@ def extract(feature: Feature, message: Any) -> NDArray[Any]:
     """Return the value of ``feature`` that a message of its topic (``topics.feature_topic``) carries.
 
     Args:
-        feature: image from ``sensor_msgs/Image``; position (m), rotation_6d, gripper width (m) and joints (rad) from
-            ``bid_msgs/ArmStatus``; vector from the field that it names. In bags of an earlier version the pose comes
-            from ``geometry_msgs/PoseStamped`` and joints come from ``sensor_msgs/JointState``.
+        feature: image from ``sensor_msgs/Image`` or ``sensor_msgs/CompressedImage``; position (m), rotation_6d, gripper
+            width (m) and joints (rad) from ``bid_msgs/ArmStatus``; vector from the field that it names. In bags of an
+            earlier version the pose comes from ``geometry_msgs/PoseStamped`` and joints come from
+            ``sensor_msgs/JointState``.
         message: object with the fields of that type.
 
     Returns:
@@ -106,11 +107,12 @@ def _pose_part(feature: Feature, message: Any) -> NDArray[np.float64]:
 def _image(feature: Feature, message: Any) -> NDArray[np.uint8]:
     """Return ``(height, width, 3)`` uint8 rgb of an image message that has the feature's size."""
     height, width = feature.shape[:2]
-    if (message.height, message.width) != (height, width):
-        raise ObservationError(
-            f"image '{feature.name}' is {message.height}x{message.width}; the task says {height}x{width}"
-        )
     try:
-        return decode_image(message, feature.name)
+        picture = decode_image(message, feature.name)
     except CameraError as error:
         raise ObservationError(str(error)) from error
+    if picture.shape[:2] != (height, width):
+        raise ObservationError(
+            f"image '{feature.name}' is {picture.shape[0]}x{picture.shape[1]}; the task says {height}x{width}"
+        )
+    return picture

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,11 @@ FOREVER: Final = {"sec": 9223372036, "nsec": 854775807}
 METADATA_NAME: Final = "metadata.yaml"
 
 
+# The same text as that of the dumper in Python, in a tenth of the time; it needs libyaml.
+DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+@cache
 def qos_text(qos: Qos) -> str:
     """Return the offered profile in rosbag2's form, as YAML without deadline and lifespan."""
     profile = {
@@ -65,7 +71,7 @@ def write_metadata(
     }
     # Two writers never share a bag, so a fixed temporary name is enough.
     temporary = file.with_name(f".{METADATA_NAME}.tmp")
-    temporary.write_text(yaml.safe_dump({"rosbag2_bagfile_information": information}, sort_keys=False))
+    temporary.write_text(yaml.dump({"rosbag2_bagfile_information": information}, Dumper=DUMPER, sort_keys=False))
     temporary.replace(file.with_name(METADATA_NAME))
 
 

@@ -14,6 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.topics import ARM_STATUS, COMPRESSED, COMPRESSED_IMAGE_TYPE
 from bid_ros.recording.files import MCAP, ROS1, bag_files, reads_as_folder
 from bid_ros.recording.metadata import custom_data
 from bid_ros.recording.repair import copy_whole, is_complete
@@ -62,7 +63,9 @@ class BagReader:
     is read with those of ROS 2 Jazzy's own packages.
 
     A bag holds the full names of its topics. A relative name (``arm/status``) is looked for in the namespace that the
-    recorder wrote into the bag's metadata, in a bag of another recorder by how its names end.
+    recorder wrote into the bag's metadata, in a bag of another recorder by how its names end. Where only compressed
+    images were recorded, on ``<topic>/compressed``, the name of the raw ones finds them, and
+    :func:`bid_ros.cameras.image.decode_image` takes either.
 
     A file without an index (its recorder was killed, or still runs) is read from a repaired copy in a temporary
     folder, up to the last complete message. The bag itself is never changed.
@@ -145,6 +148,21 @@ class BagReader:
         known = self._reader.typestore.fielddefs.get(self.topics.get(self.recorded_name(topic)))
         return known is None or field in {name for name, _ in known[1]}
 
+    def defines(self, types: Mapping[str, Any]) -> bool:
+        """Whether it has these types with these fields, as ``definitions.installed_types`` gives them."""
+        known = self._reader.typestore.fielddefs
+        return all(name in known and known[name][1] == fields for name, fields in types.items())
+
+    @property
+    def is_ros2(self) -> bool:
+        """Whether its messages are serialized as ROS 2 does."""
+        return bool(self._reader.is2)
+
+    @property
+    def is_older(self) -> bool:
+        """Whether pose and joints have topics of their own: in bags of an earlier version, and of other recorders."""
+        return self.recorded_name(ARM_STATUS) not in self.topics or not self.says(ARM_STATUS, "tool")
+
     @property
     def counts(self) -> dict[str, int]:
         """Messages by topic."""
@@ -161,6 +179,13 @@ class BagReader:
         Raises:
             RecordingError: ``topic`` is relative, and several systems of this bag have one.
         """
+        name = self._full_name(topic)
+        if name in self.topics:
+            return name
+        packed = self._full_name(topic + COMPRESSED)
+        return packed if self.topics.get(packed) == COMPRESSED_IMAGE_TYPE else name
+
+    def _full_name(self, topic: str) -> str:
         remapped: dict[str, str] = json.loads(self._custom.get("remapped", "{}")) | self._remapped
         if topic.startswith("/"):
             return remapped.get(topic, topic)

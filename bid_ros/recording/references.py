@@ -11,6 +11,7 @@ from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 
+PERSON: Final = "teleop"  # source of the chunks of teleoperation
 KINDS: Final = ("position", "rotation_6d", "gripper")
 
 
@@ -34,6 +35,7 @@ class References:
         self._tolerance_ns = tolerance_ns
         self._stamps: list[int] = []
         self._values: list[list[float]] = []
+        self._person: list[bool] = []
 
     def add(self, message: Any) -> None:
         """Append a message. It is ignored if it is older than the last one or has no finite reference."""
@@ -50,6 +52,15 @@ class References:
         ):
             self._stamps.append(stamp)
             self._values.append(values)
+            self._person.append(message.source == PERSON)
+
+    def by_person(self, stamps_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether teleoperation moved the arm at ``stamps_ns`` ``(T,)``, not a policy."""
+        if not self._stamps:
+            return np.zeros(len(stamps_ns), dtype=np.bool_)
+        newest = np.searchsorted(np.array(self._stamps, dtype=np.int64), stamps_ns, side="right") - 1
+        found: NDArray[np.bool_] = np.array(self._person)[np.maximum(newest, 0)] & (newest >= 0)
+        return found
 
     def at(self, stamps_ns: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the actions ``(T, D)`` at ``stamps_ns`` ``(T,)`` and whether each is known ``(T,)``.

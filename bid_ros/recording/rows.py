@@ -44,7 +44,7 @@ def joined(parts: Sequence[Dataset]) -> Dataset:
     offsets = np.cumsum([0, *(part.rows for part in parts[:-1])])
     whole: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("actions", "stamps_ns", "seeds", "truncated")
+        for name in ("actions", "stamps_ns", "seeds", "truncated", "intervention")
     }
     return replace(
         parts[0],

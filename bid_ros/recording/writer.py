@@ -1,10 +1,14 @@
 """Recording of serialized messages into a rosbag2 folder that survives the death of the recorder."""
 
+import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Self
 
@@ -12,13 +16,16 @@ from pydantic import Field
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.settings import settings
-from bid_ros.core.topics import IMAGE_TYPE, Qos
+from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE, Qos
 from bid_ros.recording.backlog import Backlog, Pending
+from bid_ros.recording.compression import Encode
 from bid_ros.recording.definitions import Definition
 from bid_ros.recording.metadata import qos_text
 from bid_ros.recording.storage import CHUNK_BYTES, COMMIT_BYTES, BagFile, Compression
 
 CLOSE_SECONDS: Final = 30.0
+COMPUTING: Final = 10  # steps of niceness: what computes goes last
+ENCODERS: Final = 2  # threads that compress images; OpenCV lets go of Python's lock meanwhile
 
 
 @settings(error=RecordingError)
@@ -44,9 +51,14 @@ class WriterConfig:
 class BagWriter:
     """A rosbag2 MCAP bag, written by its own thread. Every method may be called from any thread.
 
+    Images may be compressed on the way. That thread and two of its own do it, never the caller of :meth:`write`.
+
     A message is in the file at most ``flush_period_s`` (and one write) after :meth:`write` took it. If this process is
     killed later, the bag can be read up to that message: at once, or, if the kill fell inside a write, with
     ``BagReader`` or after ``repair_bag``.
+
+    Attributes:
+        problem: why the last image that could not be compressed could not; empty if all could.
 
     Args:
         directory: bag folder to create; the file in it is ``<folder name>_0.mcap``.
@@ -66,6 +78,8 @@ class BagWriter:
         self.directory = Path(directory).absolute()
         self._config = config or WriterConfig()
         self._custom = dict(custom_data or {})
+        self._encoders: dict[str, Encode] = {}
+        self.problem = ""
         try:
             self.directory.mkdir(parents=True)
             self._file = BagFile(self.directory / f"{self.directory.name}_0.mcap", self._config.compression)
@@ -74,7 +88,8 @@ class BagWriter:
             raise RecordingError(f"bag {self.directory} exists already; valid is a new folder") from error
         except OSError as error:
             raise RecordingError(f"bag {self.directory} cannot be created: {error.strerror}") from error
-        self._file_lock, self._queue_lock = threading.Lock(), threading.Lock()
+        self._flush_lock, self._file_lock, self._queue_lock = threading.Lock(), threading.Lock(), threading.Lock()
+        self._pool = ThreadPoolExecutor(ENCODERS, "bag-encoder", partial(os.nice, COMPUTING))
         self._backlog = Backlog(self._config.queue_bytes)
         self._expendable: dict[str, bool] = {}
         self._wake = threading.Event()
@@ -91,27 +106,55 @@ class BagWriter:
 
     @property
     def dropped(self) -> Counter[str]:
-        """Messages lost by topic because the file could not be written fast enough."""
+        """Messages lost by topic, because they could not be written fast enough or were images that nobody can read."""
         with self._queue_lock:
             return Counter(self._backlog.dropped)
 
-    def add_topic(self, name: str, definition: Definition, qos: Qos | None = None) -> None:
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the messages that wait in memory."""
+        return self._backlog.size_bytes
+
+    def describe(self, **custom_data: str) -> None:
+        """Add to the custom data of the bag's metadata, which are written again within ``metadata_period_s``."""
+        with self._file_lock:
+            self._custom |= custom_data
+
+    @property
+    def file(self) -> Path:
+        """The MCAP file."""
+        return self._file.path
+
+    def add_topic(
+        self, name: str, definition: Definition, qos: Qos | None = None, encode: Encode | None = None
+    ) -> None:
         """Register a topic before its first message. Images are dropped first when the disk is slow.
 
         Args:
             name: topic.
             definition: of its type, from :func:`bid_ros.recording.definitions.find_definition`.
             qos: what the publisher offers.
+            encode: makes what is stored of each message, in another thread; None: they are stored as they are.
 
         Raises:
             RecordingError: the topic is registered already, or the bag can no longer be written.
         """
-        if name in self._expendable:
-            raise RecordingError(f"topic {name} is recorded already; valid is to add it once")
+        self.add_topics([(name, definition, qos, encode)])
+
+    def add_topics(self, topics: Iterable[tuple[str, Definition, Qos | None, Encode | None]]) -> None:
+        """Register several topics, each as :meth:`add_topic`. The metadata are written once for all of them."""
+        topics = list(topics)
+        names = [name for name, *_ in topics]
+        for at, name in enumerate(names):
+            if name in self._expendable or name in names[:at]:
+                raise RecordingError(f"topic {name} is recorded already; valid is to add it once")
         with self._file_lock, self._kept_errors():
-            self._file.add_topic(name, definition, qos_text(qos or Qos()))
+            for name, definition, qos, encode in topics:
+                self._file.add_topic(name, definition, qos_text(qos or Qos()))
+                if encode is not None:
+                    self._encoders[name] = encode
+                self._expendable[name] = definition.type_name in (IMAGE_TYPE, COMPRESSED_IMAGE_TYPE)
             self._file.write_metadata(self._custom)
-        self._expendable[name] = definition.type_name == IMAGE_TYPE
 
     def write(self, topic: str, stamp_ns: int, data: bytes) -> bool:
         """Queue one serialized message (CDR) and return at once.
@@ -142,8 +185,12 @@ class BagWriter:
 
     def flush(self) -> None:
         """Write every message that was queued before this call. Raises RecordingError if the disk failed."""
-        with self._file_lock, self._kept_errors():
-            self._write_queue()
+        with self._flush_lock:  # batches are written in the order in which they were taken
+            with self._queue_lock:
+                batch = self._backlog.drain()
+            encoded = self._encoded(batch)
+            with self._file_lock, self._kept_errors():
+                self._write(encoded)
 
     def close(self) -> None:
         """Write what is queued, the index and the metadata. A second call does nothing.
@@ -157,6 +204,7 @@ class BagWriter:
             self._closing = True
         self._wake.set()
         self._thread.join(CLOSE_SECONDS)
+        self._pool.shutdown(wait=False)
         if self._thread.is_alive():
             raise RecordingError(f"bag {self.directory} could not be finished within {CLOSE_SECONDS:.0f} s")
         self._raise_failure()
@@ -201,9 +249,22 @@ class BagWriter:
                 self._file.finish()
                 self._file.write_metadata(self._custom)
 
-    def _write_queue(self) -> None:
-        with self._queue_lock:
-            batch = self._backlog.drain()
+    def _encoded(self, batch: Sequence[Pending]) -> list[Pending]:
+        """Compress what is to be compressed. An image that cannot be is left out, and counted."""
+        made = [self._pool.submit(self._encode, item) if item.topic in self._encoders else item for item in batch]
+        done = (item.result() if isinstance(item, Future) else item for item in made)
+        return [item for item in done if item is not None]
+
+    def _encode(self, item: Pending) -> Pending | None:
+        try:
+            return replace(item, data=self._encoders[item.topic](item.data))
+        except Exception as error:  # whatever it is: an image must not end a recording
+            self.problem = f"an image of {item.topic} cannot be compressed: {error}"
+            with self._queue_lock:
+                self._backlog.dropped[item.topic] += 1
+            return None
+
+    def _write(self, batch: Sequence[Pending]) -> None:
         waiting = 0
         for item in batch:
             self._file.add_message(item.topic, item.stamp_ns, item.data)

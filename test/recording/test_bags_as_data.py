@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 
 import pytest
 
@@ -42,6 +43,15 @@ def test_bags_become_a_data_set_of_lerobot_and_come_back(runs, task, tmp_path):
 def test_reading_begins_at_any_episode(runs, task):
     source = open_source(runs, task)
     assert [item.seed for item in source.episodes(1)] == [item.seed for item in source.episodes()][1:]
+
+
+def test_the_rows_of_one_episode_are_in_memory(make_run, task, tmp_path):
+    make_run(6).write(tmp_path / "run" / "bag")
+    images, name = [], task.cameras[0].name
+    for episode in open_source(tmp_path / "run", task).episodes():
+        images.append(weakref.ref(episode.observations[name].base))
+        assert sum(image() is not None for image in images) <= 2, "this one, and at most the one before it"
+    assert len(images) == 6
 
 
 def test_bags_without_a_task_or_an_episode_are_refused(make_run, task, tmp_path, capsys):
