@@ -2,19 +2,18 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.core.topics import IMAGE_TYPE
+from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE
 from bid_ros.recording.episodes import Episode, find_episodes
 from bid_ros.recording.files import KINDS, MCAP, ROS1, bag_files, is_bag_folder
 from bid_ros.recording.metadata import METADATA_NAME
 from bid_ros.recording.reader import BagReader
 
-COMPRESSED_IMAGE_TYPE: Final = "sensor_msgs/msg/CompressedImage"
 LOOSE: Final = (MCAP, ".db3", ROS1)
 
 
@@ -175,16 +174,3 @@ def count_frames(reader: BagReader, episodes: Sequence[Recorded]) -> list[int]:
 def bag_bytes(path: Path) -> int:
     """Return the size of a bag's files."""
     return sum(file.stat().st_size for file in bag_files(path))
-
-
-def read_remapped(texts: Sequence[str]) -> Mapping[str, str]:
-    """Return recorded names by topic, from texts such as ``camera/wrist/image:=/cam/image_raw``.
-
-    Raises:
-        RecordingError: a text has another form.
-    """
-    pairs = [text.split(":=") for text in texts]
-    for text, pair in zip(texts, pairs, strict=True):
-        if len(pair) != 2 or not pair[0] or not pair[1].startswith("/"):
-            raise RecordingError(f"remapping '{text}' has an unknown form; valid is TOPIC:=/RECORDED/NAME")
-    return {pair[0]: pair[1] for pair in pairs}

@@ -9,7 +9,7 @@ from bid_ros.core.topics import EPISODE_EVENT
 from bid_ros.curation.catalog import Recorded, bag_bytes, chosen, count_frames
 from bid_ros.recording.reader import BagReader
 
-KINDS: Final = ("PREPARE", "START", "END")
+KINDS: Final = ("PREPARE", "START", "END", "UNDO")
 LONGEST: Final = 32  # characters of an outcome in the table
 COLUMNS: Final = ("episode", "label", "seed", "begin (UTC)", "s", "outcome", "frames", "MB")
 
@@ -122,6 +122,13 @@ def shown(bag: Path, number: int | None, remapped: Mapping[str, str], task: str)
         }
 
 
+def _described(custom: Mapping[str, str]) -> list[str]:
+    """Return a line for each of a bag's custom data; of the files of its system only the names."""
+    files = [name for name, text in custom.items() if "\n" in text]
+    lines = [f"{name}: {text}" for name, text in custom.items() if text and name not in ("task", *files)]
+    return [*lines, *([f"files: {', '.join(files)}"] if files else [])]
+
+
 def _events(reader: BagReader, begin: int, end: int) -> list[dict[str, Any]]:
     return [
         {
@@ -142,7 +149,7 @@ def shown_text(about: Mapping[str, Any]) -> str:
     lines = [
         f"{about['bag']}: {about['duration_s']:.1f} s from {utc_time(about['begin_ns'])} UTC{complete}{without}",
         f"task: {task}",
-        *(f"{name}: {value}" for name, value in about["custom"].items() if value and name != "task"),
+        *_described(about["custom"]),
         "",
         table(about["episodes"]),
         "",

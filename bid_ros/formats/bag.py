@@ -2,17 +2,14 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
-from bid_ros.formats.base import Column, Contents, Episode, Format, Source
+from bid_ros.formats.base import Column, Contents, Episode, Format, Source, runs_of
 from bid_ros.recording.dataset import Dataset
-
-if TYPE_CHECKING:
-    from bid_ros.recording.build_dataset import BagReport
 
 
 class BagSource:
@@ -39,7 +36,7 @@ class BagSource:
             task.rate_hz,
             task.name,
             task.signature(),
-            frozenset({"stamps", "label", "seed", "truncated", "success"}),
+            frozenset({"stamps", "label", "seed", "truncated", "success", "interventions"}),
             ("the bags also hold decisions, candidates, heartbeats and transforms, which no data set holds",),
         )
 
@@ -50,28 +47,31 @@ class BagSource:
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
         """Return the episodes from number ``start`` on. Raises RecordingError if no bag has one that can be used."""
+        from bid_ros.recording.build_dataset import check_observed  # takes a second to import
+
+        check_observed(self._task)  # a bag that cannot be read is left out, a task that no bag serves is an error
         number, reasons = 0, list[str]()
         for bag in self._bags:
-            part = self._part(bag, reasons)
-            for episode in dataset_episodes(part) if part else ():
+            for episode in self._of_bag(bag, reasons):
                 if number >= start:
                     yield episode
                 number += 1
         if number == 0:
             raise RecordingError(f"none of {len(self._bags)} bags has a usable episode ({'; '.join(reasons[:3])})")
 
-    def _part(self, bag: Path, reasons: list[str]) -> Dataset | None:
-        from bid_ros.recording.build_dataset import build_dataset  # takes a second to import
+    def _of_bag(self, bag: Path, reasons: list[str]) -> Iterator[Episode]:
+        """Yield the episodes of a bag; the rows of one are in memory."""
+        from bid_ros.recording.build_dataset import read_episodes
+        from bid_ros.recording.reader import BagReader
 
-        reports: list[BagReport] = []
         try:
-            part: Dataset | None = build_dataset([bag], self._task, progress=reports.append)
-        except RecordingError:
-            part = None
-            if not reports:  # not about this bag, but about the task
-                raise
-        reasons += [f"{report.path}: {reason}" for report in reports for reason in report.reasons]
-        return part
+            with BagReader(bag, self._task.recorded_names) as reader:
+                for _, segments, why in read_episodes(reader, self._task):
+                    reasons += [f"{bag}: {reason}" for reason in why]
+                    for segment in segments:
+                        yield from dataset_episodes(segment)
+        except RecordingError as error:
+            reasons.append(str(error))
 
 
 def dataset_episodes(dataset: Dataset) -> Iterator[Episode]:
@@ -85,14 +85,17 @@ def dataset_episodes(dataset: Dataset) -> Iterator[Episode]:
             seed=int(dataset.seeds[number]),
             truncated=bool(dataset.truncated[number]),
             success=True,
+            interventions=runs_of(dataset.intervention[first:end]),
         )
 
 
 def bags_below(path: Path) -> list[Path]:
-    """Return the bag at a path, or the bags of the runs below it, in the order of their names."""
+    """Return the bag at a path, or the bags below it, in the order of their names; those in the trash are left out."""
     if (path / "metadata.yaml").exists() or list(path.glob("*.mcap")):
         return [path]
-    return sorted(path.glob("**/bag"))
+    found = {*path.glob("**/bag"), *(file.parent for file in path.glob("**/metadata.yaml"))}
+    hidden = {bag for bag in found if any(part.startswith(".") for part in bag.relative_to(path).parts)}
+    return sorted(found - hidden)
 
 
 def _recognises(path: Path) -> bool:

@@ -19,6 +19,7 @@ EXTRAS: Final = {
     "truncated": "where a gap cuts a demonstration in two",
     "success": "the success of each episode",
     "text": "the text of the task of each episode",
+    "interventions": "the rows at which a person moved the arm",
 }
 
 
@@ -99,6 +100,7 @@ class Episode:
         truncated: a gap follows the last row.
         success: None: unknown.
         text: the task in words.
+        interventions: (first, end) of each run of rows at which a person moved the arm, not a policy.
     """
 
     observations: Mapping[str, NDArray[Any]]
@@ -109,18 +111,33 @@ class Episode:
     truncated: bool = False
     success: bool | None = None
     text: str = ""
+    interventions: tuple[tuple[int, int], ...] = ()
 
     @property
     def rows(self) -> int:
         """T, number of rows."""
         return len(self.stamps_ns)
 
+    @property
+    def by_person(self) -> NDArray[np.bool_]:
+        """``(T,)``: whether a person moved the arm at each row."""
+        found = np.zeros(self.rows, dtype=np.bool_)
+        for first, end in self.interventions:
+            found[first:end] = True
+        return found
+
     def about(self) -> dict[str, Any]:
         """Return what is known about the episode beside its rows, for JSON."""
         return {name: getattr(self, name) for name in ABOUT}
 
 
-ABOUT: Final = ("label", "seed", "truncated", "success", "text")
+ABOUT: Final = ("label", "seed", "truncated", "success", "text", "interventions")
+
+
+def runs_of(mask: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    """Return (first, end) of each run of true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return tuple((int(first), int(end)) for first, end in edges.reshape(-1, 2))
 
 
 class Source(Protocol):

@@ -1,11 +1,12 @@
 """Conversion of a data set from one format to another: one episode in memory, resumable, whole or not at all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import Column, Contents, Episode, Options, Source, Writer, about_json
+from bid_ros.formats.fidelity import picture_fidelity
 from bid_ros.formats.files import remove
 from bid_ros.formats.parts import Parts
 from bid_ros.formats.registry import FORMATS
@@ -21,6 +22,7 @@ class Conversion:
         episodes, rows: how many it has.
         resumed: episodes that were there from an earlier run.
         lost: one sentence for each thing that the target cannot hold, or that is not read from the source.
+        fidelity: see :func:`bid_ros.formats.fidelity.picture_fidelity`.
     """
 
     target: str
@@ -29,6 +31,7 @@ class Conversion:
     rows: int
     resumed: int
     lost: tuple[str, ...]
+    fidelity: Mapping[str, tuple[float, float]]
 
 
 def convert(
@@ -71,7 +74,8 @@ def convert(
     rows = _write_parts(source, writer, parts, progress)
     _assemble(writer, parts, target)
     lost = (*contents.left, *form.losses(contents, options))
-    return Conversion(str(target), name, len(rows), sum(rows), resumed, lost)
+    fidelity = picture_fidelity(source, form.open(target, None))
+    return Conversion(str(target), name, len(rows), sum(rows), resumed, lost, fidelity)
 
 
 def _write_parts(

@@ -56,6 +56,7 @@ def collected(source: Source, progress: Callable[[int, int], None] | None = None
         task=contents.task,
         task_signature=contents.signature,
         truncated=np.array([item.truncated for item in episodes], dtype=np.bool_),
+        intervention=np.concatenate([np.zeros(0, np.bool_), *(item.by_person for item in episodes)]),
     )
 
 

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
-from bid_ros.formats.base import Column, Contents, Episode, Format, Options, lost_extras
+from bid_ros.formats.base import Column, Contents, Episode, Format, Options, lost_extras, runs_of
 from bid_ros.formats.files import readable
 from bid_ros.formats.parts import read_arrays, write_arrays
-from bid_ros.recording.dataset import ARRAYS
+from bid_ros.recording.dataset import ARRAYS, INTERVENTION
 from bid_ros.recording.dataset import FORMAT as VERSION
 
 PREFIX: Final = "observation."
-KEPT: Final = frozenset({"stamps", "label", "seed", "truncated"})
+KEPT: Final = frozenset({"stamps", "label", "seed", "truncated", "interventions"})
 
 
 class NpzSource:
@@ -43,6 +43,8 @@ class NpzSource:
             self._ends, self._seeds, self._truncated = (
                 _whole(archive, name) for name in ("episode_ends", "seeds", "truncated")
             )
+            there = f"{INTERVENTION}.npy" in archive.namelist()
+            self._person = _whole(archive, INTERVENTION) if there else np.zeros(0, np.bool_)
             heads = {name: _head(archive, name) for name in _members(archive)}
             names = [name for name in heads if name.startswith(PREFIX)]
             columns = tuple(_column(name.removeprefix(PREFIX), *heads[name]) for name in names)
@@ -77,6 +79,7 @@ class NpzSource:
                     label=self._about["labels"][number],
                     seed=int(self._seeds[number]),
                     truncated=bool(self._truncated[number]),
+                    interventions=runs_of(self._person[int(self._ends[number]) - rows : int(self._ends[number])]),
                 )
 
 
@@ -175,13 +178,16 @@ class NpzWriter:
             "task_signature": self._contents.signature,
             "labels": [item.label for item in episodes],
         }
-        found = {
+        found: dict[str, NDArray[Any]] = {
             "stamps_ns": np.concatenate([item.stamps_ns for item in episodes]).astype(np.int64),
             "episode_ends": np.cumsum([item.rows for item in episodes], dtype=np.int64),
             "seeds": np.array([item.seed for item in episodes], dtype=np.uint64),
             "truncated": np.array([item.truncated for item in episodes], dtype=np.bool_),
         }
         assert {*found, "actions"} == set(ARRAYS)
+        person = np.concatenate([item.by_person for item in episodes])
+        if person.any():
+            found[INTERVENTION] = person
         return found | {"about": np.array(json.dumps(about, sort_keys=True))}
 
 

@@ -37,6 +37,15 @@ def test_a_video_keeps_every_number_and_the_pictures_closely(written, video, dat
     assert replace(found, observations={**found.observations, **same}).sha256 == dataset.sha256
 
 
+def test_a_conversion_says_how_closely_it_keeps_pictures(source, kit, tmp_path):
+    said = [convert(source, tmp_path / images, "lerobot_v30", Options(images)).fidelity for images in ("video", "png")]
+    (name, (median, lowest)), exact = *said[0].items(), said[1]
+    assert name == "wrist" and LEAST_PSNR - 3 < lowest <= median < 45
+    assert not exact
+    worse = convert(source, tmp_path / "worse", "lerobot_v30", Options("video", quality=40)).fidelity["wrist"]
+    assert worse[0] < median - 3
+
+
 def test_a_chain_of_all_formats_loses_nothing(source, kit, dataset, task, tmp_path):
     for number, (name, target, options) in enumerate(kit.EXACT.values()):
         convert(source, tmp_path / f"{number}{target}", name, options)

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.task import Task
-from bid_ros.core.topics import ARM_STATUS, IMAGE_TYPE
-from bid_ros.curation.catalog import COMPRESSED_IMAGE_TYPE
+from bid_ros.core.topics import ARM_STATUS, COMPRESSED_IMAGE_TYPE, IMAGE_TYPE
 from bid_ros.curation.checks.clock import NOT_HELD
 from bid_ros.curation.fault import Fault, error, warning
 from bid_ros.curation.track import EpisodeTrack, Series

@@ -5,12 +5,21 @@ from typing import Final
 
 from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, Topic, feature_topic, recorded_topics
+from bid_ros.core.topics import (
+    ARM_STATUS,
+    COMPRESSED_IMAGE_TYPE,
+    EPISODE_EVENT,
+    IMAGE_TYPE,
+    Topic,
+    feature_topic,
+    recorded_topics,
+)
 from bid_ros.curation.fault import Fault, error, warning
 from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader
 
 SHOWN: Final = 3
+PACKED: Final = {IMAGE_TYPE: COMPRESSED_IMAGE_TYPE}
 
 
 def check_topics(reader: BagReader, task: Task | None) -> Iterator[Fault]:
@@ -25,7 +34,7 @@ def check_topics(reader: BagReader, task: Task | None) -> Iterator[Fault]:
     if task is None:
         return
     known = recorded_topics(task)
-    older = not reader.says(ARM_STATUS, "tool")
+    older = reader.is_older
     features = {feature.name: feature for feature in task.observation}
     topics: dict[str, list[Feature]] = {ARM_STATUS: [], EPISODE_EVENT: []}
     for feature in features.values():
@@ -42,7 +51,7 @@ def _needed(reader: BagReader, topic: str, about: Topic, wanted: list[Feature]) 
     kind = reader.topics.get(name)
     if kind is None:
         yield error("topics", f"the bag lacks {topic} ({about.type_name}){_hint(reader.topics, topic, about)}")
-    elif kind != about.type_name:
+    elif kind not in (about.type_name, PACKED.get(about.type_name)):
         yield error("topics", f"{name} has type {kind}; valid is {about.type_name}")
     elif not reader.counts[name]:
         yield error("topics", f"{name} has no message; valid is one or more")
