@@ -1,5 +1,6 @@
 """The nodes of a system and their parameters. Launch files and ``bid up`` both start from here."""
 
+import json
 import os
 import shlex
 import shutil
@@ -32,7 +33,7 @@ NO_RVIZ: Final = "RViz is not installed, so only the monitor starts"
 class NodeSpec:
     """One node of a system: its name, its module under ``bid_ros.nodes`` (also its executable), its parameters.
 
-    ``namespace`` has a leading slash, or is empty for the root.
+    ``namespace`` has a leading slash, or is empty for the root. ``remapped`` gives topics other names.
     """
 
     name: str
@@ -40,6 +41,7 @@ class NodeSpec:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     namespace: str = ""
     log_level: str = "info"
+    remapped: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class Run:
     def acting(self) -> str:
         """The node that drives the arm."""
         return POLICY if self.acts == POLICY else "teleop"
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """The nodes that may drive the arm, one at a time."""
+        return (POLICY, "teleop") if self.arguments.takeover else (self.acting,)
 
 
 def describe(system: System, arguments: RunArguments) -> list[NodeSpec]:
@@ -101,8 +108,15 @@ def decided(system: System, arguments: RunArguments) -> Run:
         device.read(arguments.device_settings)
     elif arguments.styles:
         raise BidError(f"styles are {', '.join(arguments.styles)}, but {acts} acts; valid with acts: scripted")
+    elif arguments.takeover:
+        device = DEVICES.find(arguments.takeover)
+        if not device.help:
+            raise BidError(f"takeover is '{arguments.takeover}', a program; valid is a device that a person holds")
+        device.read(arguments.device_settings)
     elif arguments.device_settings:
         raise BidError(f"device_settings are '{arguments.device_settings}', but {acts} acts; valid with a device")
+    if arguments.takeover and acts != POLICY:
+        raise BidError(f"takeover is '{arguments.takeover}', but {acts} acts; valid with acts: {POLICY}")
     given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
     given = {name: value for name, value in given.items() if value not in (None, "")}
     bundle = str(system.bundle(arguments.bundle)) if acts == POLICY else ""
@@ -112,7 +126,7 @@ def decided(system: System, arguments: RunArguments) -> Run:
 
 
 def _nodes(run: Run) -> list[NodeSpec]:
-    system, arguments, acting = run.system, run.arguments, run.acting
+    system, arguments = run.system, run.arguments
     out = Path(arguments.out).resolve()
     task = {"task": str(system.file("task.yaml"))}
     cameras = {**task, "cameras": str(system.file("cameras.yaml")), "twin": run.twin}
@@ -126,22 +140,41 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "robot_ip": address,
         "twin": run.twin,
         "connect_wait_s": 30.0 if run.twin else 0.0,
-        "required": [acting, "safety"],
+        "required": [*run.drivers, "safety"],
         "company_wait_s": COMPANY_S,
     }
-    device = {"device": run.acts, "device_settings": arguments.device_settings}
-    acts = {**vars(run.policy), "seed": arguments.seed} if run.acts == POLICY else device
+    device = {"device": arguments.takeover or run.acts, "device_settings": arguments.device_settings}
+    policy = {**vars(run.policy), "seed": arguments.seed}
+    acts = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
-        NodeSpec("safety", "safety_node", {**task, "required": ["camera", acting, "arm"]}),
+        NodeSpec("safety", "safety_node", {**task, "required": ["camera", *run.drivers, "arm"]}),
         NodeSpec("arm", "arm_node", arm),
-        NodeSpec(acting, f"{acting}_node", {**task, **acts}),
-        *([NodeSpec("recorder", "recorder_node", {**task, "bag": str(out / "bag")})] if arguments.record else []),
+        *(NodeSpec(name, f"{name}_node", {**task, **acts[name]}) for name in run.drivers),
+        *([NodeSpec("recorder", "recorder_node", {**task, **_recorder(run, out)})] if arguments.record else []),
         *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
     ]
     company = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
     return [*nodes, NodeSpec("episode", "episode_node", {**task, **_episode(run), "nodes": company})]
+
+
+def _recorder(run: Run, out: Path) -> dict[str, Any]:
+    from bid_ros.recording.compression import find_codec  # OpenCV takes a while to import
+
+    arguments = run.arguments
+    find_codec(arguments.image_codec)
+    setup = {
+        "robot": run.system.task.robot,
+        "robot_ip": arguments.robot_ip,
+        "twin": run.twin,
+        "acts": run.acts,
+        "takeover": arguments.takeover,
+        "device_settings": arguments.device_settings,
+        **({"policy": vars(run.policy)} if run.acts == POLICY else {}),
+    }
+    place = {"episodes": str(out / "episodes")} if arguments.person else {"bag": str(out / "bag")}
+    return {**place, "image_codec": arguments.image_codec, "setup": json.dumps(setup)}
 
 
 def _episode(run: Run) -> dict[str, Any]:
@@ -155,7 +188,9 @@ def _episode(run: Run) -> dict[str, Any]:
         "twin": run.twin,
         "acting": run.acting,
         "out": str(Path(arguments.out).resolve()),
-        "record_rest": 0.0 if policy else 1.0,
+        "person": arguments.person,
+        "takeover": bool(arguments.takeover),
+        "record_rest": 0.0 if policy or arguments.person else 1.0,
         "timeout_s": float(arguments.timeout or run.system.task.episode_timeout),
     }
 
@@ -226,6 +261,7 @@ def command_line(spec: NodeSpec, parameter_folder: Path) -> str:
     file.write_text(yaml.safe_dump({full_name: {"ros__parameters": dict(spec.parameters)}}))
     words = [sys.executable, "-m", "bid_ros.nodes", spec.executable, "--ros-args", "-r", f"__node:={spec.name}"]
     words += ["-r", f"__ns:={spec.namespace}"] if spec.namespace else []
+    words += [word for name, other in spec.remapped.items() for word in ("-r", f"{name}:={other}")]
     return "exec " + shlex.join([*words, "--params-file", str(file), "--log-level", spec.log_level])
 
 

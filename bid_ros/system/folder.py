@@ -101,8 +101,8 @@ class System:
     """The folder of a system. A file is read when it is needed.
 
     Attributes:
-        folder: holds ``system.yaml``, ``task.yaml``, ``robot.yaml``, ``cameras.yaml``, ``nodes.yaml`` and
-            ``view.rviz``.
+        folder: holds ``system.yaml``, ``task.yaml``, ``robot.yaml``, ``cameras.yaml``, ``nodes.yaml``,
+            ``view.rviz`` and ``foxglove.json``.
         settings: content of ``system.yaml``.
     """
 

@@ -13,6 +13,7 @@ from bid_ros.robots.registry import ROBOTS
 from bid_ros.system.folder import FILE, System, find_system
 from bid_ros.tasks.table.twin import FOVY, fixed_view, on_wrist
 
+SHARED: Final = ("nodes.yaml", "view.rviz", "foxglove.json")  # of every system, unless a robot's template has its own
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 LIKE: Final = """\
 # A copy of the system {name}. The task keeps the name {task}: the shipped policy was trained for it.
@@ -63,7 +64,7 @@ def _write(path: Path, robot: str) -> None:
     template = Path(found) if Path(found).is_absolute() else share("config", found)
     own, name = share("config", "new", "table"), path.resolve().name
     # The template's, where it has one.
-    shared = ((template if (template / file).is_file() else own) / file for file in ("nodes.yaml", "view.rviz"))
+    shared = ((template if (template / file).is_file() else own) / file for file in SHARED)
     files = {
         "task.yaml": _task((own / "task.yaml").read_text(), (template / "task.yaml").read_text(), name),
         "robot.yaml": (template / "robot.yaml").read_text(),

@@ -1,26 +1,35 @@
 """What every front end does before it starts the nodes of a system: check what can be checked, and make room."""
 
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.lock import check_unlocked, lock_folder
 from bid_ros.core.task import load_task
 from bid_ros.system.description import NodeSpec
+from bid_ros.system.folder import POLICY
 
 # What a run leaves in its folder, at the latest when its first node has started.
-WRITTEN: Final = ("logs", "parameters", "bag", "run.json")
+WRITTEN: Final = ("logs", "parameters", "bag", "episodes", "run.json")
+_locks: dict[Path, int] = {}  # by folder; held until this process ends, or runs there again
 
 
 def prepare(specs: Iterable[NodeSpec], out: Path) -> None:
     """Check a system before any of its processes starts, and move an earlier run out of its folder.
 
     Raises:
-        BidError: what the policy node would refuse; one of its subclasses says which part.
+        BidError: what the policy node would refuse; one of its subclasses says which part. Or another run writes there.
     """
     check_policy(specs)
+    place = out.resolve()
+    if place in _locks:
+        os.close(_locks.pop(place))
+    check_unlocked(out)
     _set_aside(out)
+    _locks[place] = lock_folder(out)
 
 
 def check_policy(specs: Iterable[NodeSpec]) -> None:
@@ -34,7 +43,7 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
     from bid_ros.policy.runtimes.registry import missing, parse_runtime
 
     for spec in specs:
-        if spec.executable == "policy_node":
+        if spec.name == POLICY:
             wanted = spec.parameters
             task = load_task(wanted["task"])
             bundle = load_bundle(Path(wanted["bundle"]), task)

@@ -1,9 +1,9 @@
-"""The arguments of a run, declared once. ``bid up`` and the launch files are both made from them."""
+"""The arguments of a run, declared once. Verbs and launch files are both made from such declarations."""
 
 from collections.abc import Mapping
 from dataclasses import Field as DataclassField
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
@@ -13,8 +13,8 @@ _VALID: Final = {int: "is a whole number", float: "is a number", bool: "are true
 LOG_LEVELS: Final = ("debug", "info", "warn", "error", "fatal")
 
 
-def _argument(default: Any, text: str, *ends: float) -> Any:
-    """Return the field of an argument; ``ends`` are those of the valid range of a number."""
+def argument(default: Any, text: str, *ends: float) -> Any:
+    """Return the field of an argument with its help; ``ends`` are those of the valid range of a number."""
     return field(default=default, metadata={"help": text, "ends": ends})
 
 
@@ -26,64 +26,74 @@ class RunArguments:
         BidError: a value is outside its range.
     """
 
-    robot_ip: str = _argument("", "address of the robot; without it the twin is started")
-    acts: str | None = _argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
-    styles: tuple[str, ...] = _argument((), "styles of scripted demonstrations, the episodes in them in turn")
-    device_settings: str = _argument("", "settings of the teleoperation device in YAML, such as 'deadzone: 0.2'")
-    decoder: str | None = _argument(None, "how chunks are chosen (default: system.yaml's)")
-    samples: int | None = _argument(None, "N, strong samples a decision (default: system.yaml's)", 1, 256)
-    action_horizon: int | None = _argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)", 1, 64)
-    bundle: str = _argument("", "folder of the policy bundle (default: system.yaml's)")
-    moving: float | None = _argument(
+    robot_ip: str = argument("", "address of the robot; without it the twin is started")
+    acts: str | None = argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
+    styles: tuple[str, ...] = argument((), "styles of scripted demonstrations, the episodes in them in turn")
+    device_settings: str = argument("", "settings of the teleoperation device in YAML, such as 'deadzone: 0.2'")
+    takeover: str = argument("", "device with which a person takes over from the policy, such as gamepad")
+    person: bool = argument(False, "a person starts, ends and takes back episodes; each gets a bag of its own")
+    image_codec: str = argument("raw", "of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY")
+    decoder: str | None = argument(None, "how chunks are chosen (default: system.yaml's)")
+    samples: int | None = argument(None, "N, strong samples a decision (default: system.yaml's)", 1, 256)
+    action_horizon: int | None = argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)", 1, 64)
+    bundle: str = argument("", "folder of the policy bundle (default: system.yaml's)")
+    moving: float | None = argument(
         None, "m/s of what moves in the twin's scene, 0 = static (default: system.yaml's)", 0.0, 0.1
     )
-    episodes: int = _argument(3, "how many episodes", 1, 100_000)
-    seed: int = _argument(0, "seed of the first episode", 0, 2**31 - 1)
-    timeout: float | None = _argument(None, "s after which an episode ends (default: the task's)", 1.0, 86_400.0)
-    rviz: bool = _argument(False, "start RViz, and the monitor that draws into it")
-    record: bool = _argument(True, "write a bag")
-    out: str = _argument("out", "folder for everything the run writes")
-    namespace: str = _argument("", "namespace of every node and topic, such as /left (default: the root)")
-    parameters: str = _argument("", "parameter file, laid over nodes.yaml")
-    log_level: str = _argument("info", f"of every node: {', '.join(LOG_LEVELS)}")
+    episodes: int = argument(3, "how many episodes", 1, 100_000)
+    seed: int = argument(0, "seed of the first episode", 0, 2**31 - 1)
+    timeout: float | None = argument(None, "s after which an episode ends (default: the task's)", 1.0, 86_400.0)
+    rviz: bool = argument(False, "start RViz, and the monitor that draws into it")
+    record: bool = argument(True, "write a bag")
+    out: str = argument("out", "folder for everything the run writes")
+    namespace: str = argument("", "namespace of every node and topic, such as /left (default: the root)")
+    parameters: str = argument("", "parameter file, laid over nodes.yaml")
+    log_level: str = argument("info", f"of every node: {', '.join(LOG_LEVELS)}")
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            if item.metadata["ends"] and getattr(self, item.name) is not None:
-                low, high = item.metadata["ends"]
-                check_range("", item.name, getattr(self, item.name), low, high, BidError)
+        check_arguments(self)
         check_namespace(self.namespace)
         if self.log_level not in LOG_LEVELS:
             raise BidError(f"log_level is '{self.log_level}'; valid are {', '.join(LOG_LEVELS)}")
 
 
-def argument_fields() -> tuple[DataclassField[Any], ...]:
-    """Return name, default and help (in ``metadata``) of every argument."""
-    return fields(RunArguments)
+def check_arguments(given: Any) -> None:
+    """Raise BidError if a number of a dataclass of arguments is outside its range."""
+    for item in fields(given):
+        if item.metadata["ends"] and getattr(given, item.name) is not None:
+            low, high = item.metadata["ends"]
+            check_range("", item.name, getattr(given, item.name), low, high, BidError)
 
 
-def argument_kind(name: str) -> type[Any]:
+def argument_fields(of: type[Any] = RunArguments) -> tuple[DataclassField[Any], ...]:
+    """Return name, default and help (in ``metadata``) of every argument of a dataclass."""
+    return fields(of)
+
+
+def argument_kind(name: str, of: type[Any] = RunArguments) -> type[Any]:
     """Return the type of an argument without None; ``tuple`` for several texts."""
-    hint = get_type_hints(RunArguments)[name]
+    hint = get_type_hints(of)[name]
     kind: type[Any] = next((part for part in get_args(hint) if part is not type(None)), hint)
     return tuple if get_args(hint)[-1:] == (Ellipsis,) else kind
 
 
-def parse_arguments(texts: Mapping[str, str]) -> RunArguments:
+Arguments = TypeVar("Arguments")
+
+
+def parse_arguments(texts: Mapping[str, str], of: type[Arguments] = RunArguments) -> Arguments:  # type: ignore[assignment]
     """Build the arguments from texts, as a launch file has them. An empty text means the default.
 
     Raises:
         BidError: an argument is unknown, or a text has the wrong type or is outside its range.
     """
-    names = [item.name for item in argument_fields()]
+    names = [item.name for item in argument_fields(of)]
     for name in texts:
         if name not in names:
             raise BidError(f"argument '{name}' does not exist; valid are {', '.join(names)}")
-    return RunArguments(**{name: _parse(name, text) for name, text in texts.items() if text})
+    return of(**{name: _parse(argument_kind(name, of), name, text) for name, text in texts.items() if text})
 
 
-def _parse(name: str, text: str) -> Any:
-    kind = argument_kind(name)
+def _parse(kind: type[Any], name: str, text: str) -> Any:
     if kind is tuple:
         return tuple(text.replace(",", " ").split())
     try:

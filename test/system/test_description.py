@@ -6,6 +6,7 @@ import ast
 import importlib
 import importlib.util
 import ipaddress
+import json
 import os
 import shutil
 import socket
@@ -16,6 +17,7 @@ import yaml
 from ros_domain import own_domain
 from tiny_bundle import make_tiny_bundle
 
+from bid_ros.cli import build_parser
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import MARKERS, OVERLAY, TOPICS, camera_topic
@@ -52,6 +54,9 @@ def nobody_else_s_domain(monkeypatch):
 @pytest.fixture
 def bundle(tmp_path):
     return str(tmp_path / "bundle")
+
+
+FOR_ANY_SYSTEM = ("system", "record", "replay")
 
 
 @pytest.fixture(params=shipped_systems())
@@ -360,7 +365,45 @@ def test_every_system_has_a_launch_file_of_its_own(root, name):
     assert function.name == "generate_launch_description"
     (call,) = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
     assert call.func.id == "launch_description" and [argument.value for argument in call.args] == [name]
-    assert {file.name.split(".")[0] for file in (root / "launch").glob("*.launch.py")} == {"system", *shipped_systems()}
+
+
+def test_other_launch_files_are_the_verbs_of_the_command(root):
+    names = {file.name.split(".")[0] for file in (root / "launch").glob("*.launch.py")}
+    systems = {"system", *shipped_systems()}
+    verbs = next(action.choices for action in build_parser()._actions if action.dest == "verb")
+    assert systems | {"teleop"} <= names <= systems | set(verbs)
+
+
+def test_a_session_of_recording_is_a_system_whose_episodes_a_person_starts_and_records(system, bundle, tmp_path):
+    found = system(acts="keyboard", person=True, device_settings="terminal: /dev/null", image_codec="jpeg:90")
+    recorder, episode = found["recorder"].parameters, found["episode"].parameters
+    assert recorder["episodes"].endswith("/episodes") and "bag" not in recorder
+    assert recorder["image_codec"] == "jpeg:90" and json.loads(recorder["setup"])["acts"] == "keyboard"
+    assert episode["person"] and not episode["takeover"] and episode["record_rest"] == 0.0
+
+
+def test_a_person_who_may_take_over_has_a_teleop_node_that_everybody_watches(system, bundle):
+    found = system(bundle=bundle, takeover="joy", device_settings="deadzone: 0.2")
+    assert found["teleop"].parameters["takeover"] and found["teleop"].parameters["device"] == "joy"
+    assert found["policy"].parameters["bundle"] == str(bundle)
+    assert found["safety"].parameters["required"] == ["camera", "policy", "teleop", "arm"]
+    assert found["arm"].parameters["required"] == ["policy", "teleop", "safety"]
+    assert found["episode"].parameters["acting"] == "policy" and found["episode"].parameters["takeover"]
+    assert {"policy", "teleop"} <= set(found["episode"].parameters["nodes"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"takeover": "scripted"}, "takeover is 'scripted', a program; valid is a device that a person holds"),
+        ({"takeover": "joy", "acts": "scripted"}, "takeover is 'joy', but scripted acts; valid with acts: policy"),
+        ({"takeover": "hands"}, "'hands' does not exist; valid are"),
+        ({"image_codec": "gif"}, "image_codec is 'gif'; valid are raw, png"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(system, bundle, arguments, sentence):
+    with pytest.raises(BidError, match=sentence):
+        system(bundle=bundle, **arguments)
 
 
 def test_the_texts_of_a_launch_file_become_the_arguments_of_a_run():
@@ -397,27 +440,55 @@ def test_mujoco_looks_for_no_opengl_of_its_own_unless_asked(monkeypatch, asked):
 
 
 @pytest.fixture
-def launched(root, name, tmp_path):
-    """Start a launch file's actions with these arguments, without running them."""
+def launched_file(root, tmp_path):
+    """Start the actions of a launch file with these arguments, without running them."""
     if importlib.util.find_spec("launch_ros") is None:
         pytest.skip("ROS's launch is not installed")
     from launch import LaunchContext
 
-    spec = importlib.util.spec_from_file_location(f"{name}_launch", root / "launch" / f"{name}.launch.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    bundle = str(make_tiny_bundle(tmp_path / "tiny", load_task(root / "config" / name / "task.yaml")))
-
-    def start(argv=(), **arguments):
+    def start(file, argv=(), **arguments):
+        spec = importlib.util.spec_from_file_location(f"{file}_launch", root / "launch" / f"{file}.launch.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
         context = LaunchContext(argv=argv)
         context.extend_locals({"current_launch_file_path": spec.origin})
         *declared_first, start_nodes = module.generate_launch_description().entities
+        context.launch_configurations.update({"out": str(tmp_path / "out"), **arguments})
         for argument in declared_first:
             argument.execute(context)
-        context.launch_configurations.update({"bundle": bundle, "out": str(tmp_path / "out"), **arguments})
         return start_nodes.execute(context)
 
     return start
+
+
+@pytest.fixture
+def launched(root, name, launched_file, tmp_path):
+    """Start a system's launch file with these arguments, without running it."""
+    bundle = str(make_tiny_bundle(tmp_path / "tiny", load_task(root / "config" / name / "task.yaml")))
+    return lambda argv=(), **arguments: launched_file(name, argv, **{"bundle": bundle, **arguments})
+
+
+def test_a_launch_file_puts_a_person_at_the_controls_as_the_command_does(launched_file, name):
+    from launch.actions import LogInfo
+    from launch.utilities import perform_substitutions
+
+    from launch import LaunchContext
+
+    actions = launched_file("teleop", system=name, device="page", device_settings="port: 8123", episodes="2")
+    nodes = {node.node_executable: node for node in actions if hasattr(node, "node_executable")}
+    assert "teleop_node" in nodes and "policy_node" not in nodes
+    values = {
+        perform_substitutions(LaunchContext(), key): value
+        for executable in ("teleop_node", "episode_node")
+        for key, value in nodes[executable]._Node__parameters[0].items()
+    }
+    given = {key: value for key, value in values.items() if key in ("episodes", "timeout_s", "moving")}
+    assert given == {"episodes": 2, "timeout_s": 120.0, "moving": 0.0}
+    assert "port: 8123" in perform_substitutions(LaunchContext(), values["device_settings"])
+    (known,) = [action for action in actions if isinstance(action, LogInfo)]
+    assert "drive with the page http://127.0.0.1:8123/" in perform_substitutions(LaunchContext(), known.msg)
+    with pytest.raises(BidError, match="'wand' does not exist; valid are exercise, gamepad"):
+        launched_file("teleop", system=name, device="wand")
 
 
 def test_the_launch_file_makes_the_described_nodes(launched, system, bundle):

@@ -20,7 +20,8 @@ from bid_ros.system.new import new_system
 from bid_ros.system.run import RunArguments
 from bid_ros.tasks.twins import scene_model
 
-FILES = {"README.md", "cameras.yaml", "nodes.yaml", "robot.yaml", "system.yaml", "task.yaml", "view.rviz"}
+VIEWS = {"foxglove.json", "view.rviz"}
+FILES = {"README.md", "cameras.yaml", "nodes.yaml", "robot.yaml", "system.yaml", "task.yaml", *VIEWS}
 ROBOTS = ("franka", "ur")
 
 
@@ -54,7 +55,7 @@ def test_a_task_of_ones_own_is_written_for_a_robot_and_can_be_read(tmp_path, rob
 
 def test_everything_that_is_written_is_explained(tmp_path, robot):
     system = new_system(tmp_path / "my_task", robot)
-    for file in FILES - {"view.rviz", "README.md"}:
+    for file in FILES - {*VIEWS, "README.md"}:
         text = (system.folder / file).read_text()
         key, _, schema = text.splitlines()[0].partition("=")
         assert key == "# yaml-language-server: $schema" and Path(schema).is_file()

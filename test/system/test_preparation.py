@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import yaml
 from tiny_bundle import make_tiny_bundle
@@ -34,7 +37,7 @@ def test_a_run_starts_again_after_a_start_that_was_aborted(specs, tmp_path):
             pass
         written = (out / "bag" / "bag_0.mcap").read_bytes()
         prepare(specs(out=str(out)), out)
-        assert not out.exists()
+        assert not (out / "bag").exists()
         assert (tmp_path / f"out.{earlier}" / "bag" / "bag_0.mcap").read_bytes() == written
 
 
@@ -44,7 +47,26 @@ def test_nothing_that_an_earlier_run_left_is_written_over(specs, tmp_path, left)
     (out / left).mkdir(parents=True)
     (out / left / "kept").write_text("")
     prepare(specs(), out)
-    assert not out.exists() and (tmp_path / "out.1" / left / "kept").exists()
+    assert not (out / left).exists() and (tmp_path / "out.1" / left / "kept").exists()
+
+
+def test_a_folder_that_another_run_writes_to_stays_where_it_is(specs, root, tmp_path):
+    out = tmp_path / "out"
+    code = (
+        "import sys; from pathlib import Path; from bid_ros.core.lock import lock_folder;"
+        "lock_folder(Path(sys.argv[1])); print('locked', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
+    ) as other:
+        assert other.stdout.readline() == "locked\n"
+        (out / "episodes").mkdir()
+        with pytest.raises(BidError, match=f"process {other.pid} writes to .*; valid is another folder"):
+            prepare(specs(), out)
+        assert (out / "episodes").is_dir()
+        other.stdin.close()
+    prepare(specs(), out)
+    assert (tmp_path / "out.1" / "episodes").is_dir()
 
 
 def test_a_folder_of_something_else_stays_where_it_is(specs, tmp_path):

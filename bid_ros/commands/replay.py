@@ -1,0 +1,142 @@
+"""``bid replay``: a bag passes through the code that runs live, and the same decisions come out."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, given_arguments
+from bid_ros.commands.episodes import progress
+from bid_ros.commands.tasks import recorded_task
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import BidError
+from bid_ros.system.folder import System, find_system
+from bid_ros.system.replaying import REPLAY, ReplayArguments, describe_replay
+from bid_ros.system.run import RunArguments, argument_fields
+
+DESCRIPTION: Final = """Replay a bag, of bid_ros or of another recorder. The policy decides again wherever the recorded
+one did: on the same samples, with the same noise. The table says whether the same came out, bit for bit. Nothing moves.
+
+Without --nodes one process does it, as fast as the policy decides. With --nodes the live nodes do, in the namespace
+/replay and in simulated time: watch them in RViz, listen to their topics."""
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``replay``."""
+    parser = verbs.add_parser(
+        "replay",
+        help="let the policy decide again on a bag",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("bag", help="a bag: its folder or file")
+    parser.add_argument("--system", default="", help=f"{SYSTEM_HELP} (default: that of run.json beside the bag)")
+    parser.add_argument("--nodes", action="store_true", help="through the live nodes, in simulated time")
+    parser.add_argument("--check", action="store_true", help="exit status 1 unless all is equal in every bit")
+    names = [item.name for item in argument_fields(ReplayArguments) if item.name != "bag"]
+    add_run_arguments(parser, names, printed="the counts", of=ReplayArguments)
+    parser.add_argument("--runtime", default="auto", help="network runtime, without --nodes (default auto)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Replay. Return 0, or with ``--check`` 1 if something differs."""
+    arguments = given_arguments(options, ReplayArguments)
+    system = _system(options)
+    found = _through_nodes(system, arguments) if options.nodes else _in_lockstep(system, arguments, options)
+    if isinstance(found, int):
+        return found
+    if options.json:
+        print(json.dumps(found))
+    if options.check and not found["exact"]:
+        print(f"error: not every decision is the recorded one: {found['same']} of {found['compared']}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _system(options: argparse.Namespace) -> System:
+    if options.system:
+        return find_system(options.system)
+    named = recorded_task([Path(options.bag)])
+    try:
+        return find_system(named)
+    except BidError as error:
+        raise BidError(
+            f"{options.bag} is of the task '{named}', which names no system; give it with --system"
+        ) from error
+
+
+def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.Namespace) -> dict[str, Any]:
+    from bid_ros.policy.bundle import load_bundle
+    from bid_ros.policy.registry import load_policy
+    from bid_ros.recording.reader import BagReader
+    from bid_ros.recording.remapping import read_remapped
+    from bid_ros.replay.decider import CHANGEABLE, Changes
+    from bid_ros.replay.lockstep import lockstep_decider, replay
+    from bid_ros.replay.parity import Parity, summary, table
+
+    task, settings = system.task, system.settings.policy
+    changes = Changes(**{name: getattr(arguments, name) for name in CHANGEABLE})
+    with BagReader(arguments.bag, {**task.recorded_names, **read_remapped(arguments.remap)}) as reader:
+        bundle = load_bundle(system.bundle(arguments.bundle), task)
+        policy = load_policy(bundle, task, options.runtime)
+        given = settings.decoder, settings.samples, settings.action_horizon, 0
+        decider, parity = lockstep_decider(task, bundle, policy, given, changes), Parity()
+        begin_ns, end_ns = reader.span_ns
+        seconds = (end_ns - begin_ns) // NANOSECONDS
+        with progress(seconds, "s") as second:
+            shown = 0
+
+            def passed(stamp_ns: int) -> None:
+                nonlocal shown
+                while not arguments.step and shown < min((stamp_ns - begin_ns) // NANOSECONDS, seconds):
+                    shown += 1
+                    second()
+
+            for replayed in replay(reader, task, decider, parity, passed):
+                if arguments.step and not _go_on(replayed):
+                    parity.miss(replayed.cue.stream, "the replay was ended before the end of the bag")
+                    break
+    if not options.json:
+        print(table(parity))
+        if parity.problem:
+            print(f"missing: {parity.problem}", file=sys.stderr)
+    return summary(parity)
+
+
+def _go_on(replayed: Any) -> bool:
+    """Show a decision and wait for the person. Return whether to go on."""
+    cue, record = replayed.cue, replayed.record
+    if record is None:
+        print(f"{cue.stamp_ns}: {cue.problem or 'goes on with the last decision'}")
+    else:
+        recorded = f", recorded {cue.recorded.index}" if cue.recorded is not None else ""
+        first = " ".join(f"{value:.4f}" for value in record.chunk.actions[0])
+        print(f"{cue.stamp_ns}: sample {record.choice.index} of {len(record.strong)}{recorded}; first action {first}")
+    try:
+        return input("[enter] next, q ends: ").strip() != "q"
+    except EOFError:
+        return False
+
+
+def _through_nodes(system: System, arguments: ReplayArguments) -> dict[str, Any] | int:
+    """Return the counts, or the exit status of nodes that failed."""
+    import shlex
+
+    from bid_ros.system.description import NO_RVIZ, command_line, environment, rviz_command
+    from bid_ros.system.preparation import prepare
+    from bid_ros.system.processes import supervise
+
+    specs, out = describe_replay(system, arguments), Path(arguments.out)
+    prepare(specs, out)
+    commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
+    if arguments.rviz:
+        if rviz := rviz_command(system, RunArguments(namespace=arguments.namespace)):
+            commands["rviz"] = f"exec {shlex.join(rviz)}"
+        else:
+            print(NO_RVIZ, file=sys.stderr)
+    if status := supervise(commands, environment(twin=True), out / "logs", REPLAY):
+        return status
+    found: dict[str, Any] = json.loads((out / "replay.json").read_text())
+    return found

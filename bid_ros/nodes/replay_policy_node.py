@@ -1,0 +1,148 @@
+"""Policy node of a replay: decides where a recording did, on the same samples and with the same noise."""
+
+import threading
+import time
+from collections import deque
+from functools import partial
+from typing import Any, Final
+
+from bid_msgs.msg import Decision
+from bid_ros.core.errors import BidError, ObservationError
+from bid_ros.core.observation import Observation
+from bid_ros.core.topics import RECORDED_DECISION, REPLAY_DECIDED, REPLAY_QOS, Topic
+from bid_ros.nodes.convert import header
+from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.policy_node import PARAMETERS as LIVE
+from bid_ros.nodes.policy_node import PolicyNode
+from bid_ros.policy.decide import bundle_decoder
+from bid_ros.replay.cue import Cue, Recorded, recorded_from
+from bid_ros.replay.decider import CHANGEABLE, Changes, Decider
+
+PARAMETERS = (
+    *(item for item in LIVE if item.name != "budget_ms"),
+    Parameter("budget_ms", 0.0, "N stays as it was recorded", 0.0, 0.0),
+    Parameter(
+        "changed", [""], f"of {', '.join(CHANGEABLE)}: those whose value replaces the recorded one; [''] for none"
+    ),
+)
+KEPT: Final = "kept"
+"""In the answer to a recorded decision: the decoder goes on with its last one."""
+DISCOVERY_S: Final = 0.02
+SAMPLES_S: Final = 5.0  # in which the samples of a recorded decision arrive
+
+
+class ReplayPolicyNode(PolicyNode):
+    """The policy node, with a recording in the place of the clock. It needs no grant, as nothing moves an arm here."""
+
+    changeable = ()
+    feature_depth = REPLAY_QOS.depth
+
+    def __init__(self) -> None:
+        super().__init__(PARAMETERS, sim_time=True)
+        self._cues: deque[Recorded] = deque()
+        self._closing = False
+        changed = [name for name in self.value("changed") if name]
+        if unknown := set(changed) - set(CHANGEABLE):
+            raise BidError(f"changed names '{min(unknown)}'; valid are {', '.join(CHANGEABLE)}")
+        given = tuple(self.value(name) for name in CHANGEABLE)
+        changes = Changes(**{name: self.value(name) for name in changed})
+        build = partial(bundle_decoder, bundle=self._bundle, task=self._task)
+        self._decider = Decider(
+            self._maker,
+            lambda name, samples, horizon: build(name, samples=samples, action_horizon=horizon),
+            given,
+            changes,
+        )
+        self._answers = self.advertise(REPLAY_DECIDED, Topic("std_msgs/msg/Header", REPLAY_QOS))
+        self.subscribe(RECORDED_DECISION, self._on_cue, Topic("bid_msgs/msg/Decision", REPLAY_QOS))
+
+    def diagnose(self) -> tuple[bool, str, dict[str, object]]:
+        """Return what waits for a decision."""
+        return True, "replaying", {"decisions": self._sequence, "waiting": len(self._cues)}
+
+    def _decision_thread(self) -> Any:
+        return _CueThread(self)
+
+    def _on_cue(self, message: Decision) -> None:
+        with self._lock:
+            self._cues.append(recorded_from(message))
+            self._lock.notify_all()
+
+    def _observe(self, name: str, stamp_ns: int, value: Any) -> None:
+        super()._observe(name, stamp_ns, value)
+        with self._lock:
+            self._lock.notify_all()
+
+    def _setting(self) -> dict[str, Any]:
+        return {**super()._setting(), **self._decider.setting}
+
+    def _next(self) -> tuple[Recorded, Observation] | None:
+        """Wait for the next recorded decision and its samples. None: the node ends.
+
+        Raises:
+            ObservationError: a sample did not arrive.
+        """
+        with self._lock:
+            self._lock.wait_for(lambda: self._cues or self._closing)
+            if self._closing:
+                return None
+            recorded = self._cues.popleft()
+            # Whoever asks must hear the answers, and may discover this node later than it is discovered.
+            while not (
+                self._closing or all(item.get_subscription_count() for item in (self._answers, self._decisions))
+            ):
+                self._lock.wait(DISCOVERY_S)
+            self._lock.wait_for(lambda: self._closing or self._found(recorded), SAMPLES_S)
+            return recorded, self._buffer.assemble_from(recorded.stamp_ns, recorded.samples_ns)
+
+    def _found(self, recorded: Recorded) -> bool:
+        try:
+            self._buffer.assemble_from(recorded.stamp_ns, recorded.samples_ns)
+        except ObservationError:
+            return False
+        return True
+
+    def run_cues(self) -> None:
+        """Decide until the node ends."""
+        while (found := self._next()) is not None:
+            recorded, observation = found
+            begun = time.monotonic_ns()
+            known = recorded if recorded.setting.samples else None  # a bag of another recorder says no more
+            record = self._decider.decide(
+                Cue(recorded.stamp_ns, observation, "", recorded.setting.stream, known), observation
+            )
+            self.worked()
+            if record is not None:
+                self._publish(record, observation, begun, self._maker.delay)
+            self._answers.publish(header(recorded.stamp_ns, KEPT if record is None else ""))
+
+    def end_cues(self) -> None:
+        """Let :meth:`run_cues` return."""
+        with self._lock:
+            self._closing = True
+            self._lock.notify_all()
+
+
+class _CueThread:
+    """Stands where the live node has its schedule."""
+
+    def __init__(self, node: ReplayPolicyNode) -> None:
+        self._node = node
+        self._thread = threading.Thread(target=self._run, name="decide", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._node.end_cues()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(2.0)
+
+    def _run(self) -> None:
+        try:
+            self._node.run_cues()
+        except BaseException as error:
+            self._node.thread_ended("the decision thread", error)
+
+
+main = ReplayPolicyNode.main

@@ -1,0 +1,1 @@
+"""Replay: recorded messages pass through the code that runs live, and the same decisions come out."""

@@ -1,0 +1,90 @@
+"""``bid replay`` and ``bid retrace``: what they refuse, and what they print."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from recording.conftest import kit, make_run  # noqa: F401
+from tiny_bundle import make_tiny_bundle
+
+from bid_ros.cli import main
+from bid_ros.core.task import load_task
+from bid_ros.core.topics import camera_topic
+
+
+@pytest.fixture
+def system(root, tmp_path):
+    """Return a system like that of the Franka, whose cameras have the size of the recordings."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    for file in (root / "config" / "franka_place").glob("*.yaml"):
+        content = yaml.safe_load(file.read_text())
+        if file.name == "task.yaml":
+            for feature in content["observation"][:2]:
+                feature["shape"] = [6, 8, 3]
+        if file.name == "system.yaml":
+            content["policy"]["bundle"] = "tiny"
+        (folder / file.name).write_text(yaml.safe_dump(content))
+    make_tiny_bundle(folder / "tiny", load_task(folder / "task.yaml"))
+    return folder
+
+
+@pytest.fixture
+def bag(make_run, tmp_path):  # noqa: F811
+    return make_run().write(tmp_path / "bag")
+
+
+def test_a_bag_without_decisions_is_decided_on_where_a_live_system_would(system, bag, capsys):
+    assert main(["replay", str(bag), "--system", str(system), "--runtime", "onnx", "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)
+    assert counts["decisions"] == 20 and counts["compared"] == 0 and not counts["exact"]
+    assert main(["replay", str(bag), "--system", str(system), "--runtime", "onnx", "--check"]) == 1
+    printed = capsys.readouterr()
+    assert "| 1 | 20 | 0 |" in printed.out and "not every decision is the recorded one: 0 of 0" in printed.err
+
+
+def test_a_bag_names_its_system_by_the_run_beside_it_or_is_told(system, bag, capsys):
+    assert main(["replay", str(bag)]) == 2
+    assert "does not say which task was recorded" in capsys.readouterr().err
+    (bag.parent / "run.json").write_text(json.dumps({"task": "unknown"}))
+    assert main(["replay", str(bag)]) == 2
+    assert "is of the task 'unknown', which names no system; give it with --system" in capsys.readouterr().err
+    (bag.parent / "run.json").write_text(json.dumps({"task": "franka_place", "system": str(system)}))
+    assert main(["replay", str(bag), "--runtime", "onnx"]) == 0
+
+
+def test_a_topic_of_another_name_is_taken_by_remap(system, make_run, tmp_path, capsys):  # noqa: F811
+    run = make_run()
+    run.items = [(at, "/eye" if topic == camera_topic("wrist") else topic, it) for at, topic, it in run.items]
+    bag = run.write(tmp_path / "bag", like={"/eye": "sensor_msgs/msg/Image"})
+    given = ["replay", str(bag), "--system", str(system), "--runtime", "onnx", "--json"]
+    assert main(given) == 2
+    assert "has no topic camera/wrist/image, which delivers 'wrist'" in capsys.readouterr().err
+    assert main([*given, "--remap", f"{camera_topic('wrist')}:=/eye"]) == 0
+    assert json.loads(capsys.readouterr().out)["decisions"] == 20
+
+
+def test_nothing_moves_unless_a_person_says_yes(system, bag, capsys, monkeypatch):
+    given = ["retrace", str(system), str(bag)]
+    assert main(given) == 2
+    printed = capsys.readouterr().err
+    assert "motion       2.0 s, at 0.5 times its speed 4.0 s" in printed and "arm          franka, twin" in printed
+    assert "nobody can answer here whether the arm may move" in printed
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    assert main(given) == 2
+    assert "not confirmed, so nothing moves" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["--speed", "1.2"], "--speed is 1.2; valid is 0.05 to 1.0"),
+        (["--episode", "1"], "episode is 1; valid in"),
+    ],
+)
+def test_a_motion_that_is_not_there_is_refused(system, bag, capsys, given, sentence):
+    assert main(["retrace", str(system), str(bag), *given]) == 2
+    assert sentence in capsys.readouterr().err

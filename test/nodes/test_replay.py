@@ -1,0 +1,177 @@
+"""The same decisions live, in lockstep, and through the nodes of a replay: bit for bit, from a real bag."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import numpy as np
+import pytest
+from qos import IMAGE, STATE
+from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Image
+from std_srvs.srv import SetBool, Trigger
+from tiny_bundle import make_tiny_bundle
+
+from bid_msgs.msg import ActionChunk, ArmStatus, Decision
+from bid_ros.cameras.image import encode_image
+from bid_ros.core.task import load_task
+from bid_ros.nodes.convert import header, pose_message, time_message
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.registry import load_policy
+from bid_ros.recording.reader import BagReader
+from bid_ros.replay.decider import Changes
+from bid_ros.replay.lockstep import lockstep_decider, replay
+from bid_ros.replay.parity import Parity
+
+START_S = 60.0
+SEED = 11
+AS_RECORDED = Changes()
+OF_THE_BAG = {"robot": "", "frame_prefix": ""}
+CAMERAS = ("third_person", "wrist")
+IN_REPLAY = ("-r", "__ns:=/replay", "-r", "/clock:=clock")
+
+
+class Live:
+    """A camera and an arm whose every message differs, the policy that decides on them, and the recorder."""
+
+    def __init__(self, bench, task_file, bundle, bag):
+        self.bench = bench
+        self.decisions: list[Decision] = []
+        self.looks = 0
+        self._rng = np.random.default_rng(5)
+        node = bench.node
+        self._images = [
+            node.create_publisher(Image, f"/camera/{name}/image", IMAGE) for name in ("third_person", "wrist")
+        ]
+        self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
+        node.create_subscription(Decision, "/policy/decision", self.decisions.append, STATE)
+        self._timers = [node.create_timer(0.1, self._look), node.create_timer(0.02, self._feel)]
+        task = {"task": str(task_file)}
+        policy = {"bundle": str(bundle), "samples": 8, "runtime": "onnx", "max_late_ms": 90.0, "budget_ms": 0.0}
+        bench.start("recorder", {**task, "bag": str(bag)})
+        bench.start("policy", {**task, **policy, "seed": SEED})
+
+    def _look(self):
+        self.looks += 1
+        stamp = time.time_ns()
+        for publisher in self._images:
+            message = Image(**encode_image(self._rng.integers(0, 256, (96, 96, 3), np.uint8)))
+            message.header.stamp = time_message(stamp)
+            publisher.publish(message)
+
+    def _feel(self):
+        status = ArmStatus(header=header(time.time_ns(), "base"), gripper_width=0.04, joint_positions=[0.1] * 7)
+        place = [0.5, 0.0, 0.3] + 0.05 * self._rng.standard_normal(3)
+        status.tool = pose_message(place, [1.0, 0.0, 0.0, 0.0])
+        self._statuses.publish(status)
+
+    def record(self, decisions):
+        """Make that many decisions in each of two grants, and end as a person does."""
+        assert self.bench.until(lambda: self._images[0].get_subscription_count() > 1, START_S)
+        # A decision also takes the frame before: the recorder must have that one.
+        looks = self.looks
+        assert self.bench.until(lambda: self.looks > looks + 3, START_S)
+        for wanted in (decisions, 2 * decisions):
+            self.bench.grant("policy")
+            assert self.bench.until(lambda wanted=wanted: len(self.decisions) >= wanted, START_S)
+            self.bench.grant()
+            known = len(self.decisions)
+            self.bench.until(lambda known=known: len(self.decisions) > known + 1, 0.5)
+        for name in ("policy", "recorder"):
+            self.bench.processes[name].send_signal(signal.SIGTERM)
+            status, output = self.bench.finish(name, START_S)
+            assert status == 0, output
+        for timer in self._timers:
+            self.bench.node.destroy_timer(timer)
+
+
+@pytest.fixture
+def recorded(bench, root, tmp_path):
+    """Return the task's file, the bundle and a bag of a live policy, and the decisions that were heard."""
+    file = root / "config" / "franka_place" / "task.yaml"
+    bundle = make_tiny_bundle(tmp_path / "bundle", load_task(file))
+    live = Live(bench, file, bundle, tmp_path / "bag")
+    live.record(6)
+    return file, bundle, tmp_path / "bag", live.decisions
+
+
+def in_lockstep(file, folder, bag, changes=AS_RECORDED):
+    task = load_task(file)
+    bundle, parity = load_bundle(folder, task), Parity()
+    decider = lockstep_decider(task, bundle, load_policy(bundle, task, "onnx"), ("bid", 16, 1, 0), changes)
+    with BagReader(bag) as reader:
+        records = [item.record for item in replay(reader, task, decider, parity)]
+    return parity, records
+
+
+def test_live_lockstep_and_nodes_make_the_same_observations_and_decisions(bench, recorded, tmp_path):
+    file, bundle, bag, live = recorded
+    parity, records = in_lockstep(file, bundle, bag)
+    assert parity.exact, parity
+    assert parity.total.decisions == len(live) and len(parity.streams) == 2
+    selected = {tuple(np.asarray(message.selected, np.float32)) for message in live}
+    assert {tuple(np.float32(record.choice.actions).ravel()) for record in records} == selected
+    assert len({message.observation_digest for message in live}) == len(live), "each observation differs"
+    for changes in (Changes(seed=SEED + 1), Changes(decoder="ema"), Changes(samples=2)):
+        other = in_lockstep(file, bundle, bag, changes)[0].total
+        assert other.observations == len(live) and other.same < len(live), changes
+
+    again, chunks = [], []
+    deep = QoSProfile(depth=100)
+    bench.node.create_subscription(Decision, "/replay/policy/decision", again.append, deep)
+    bench.node.create_subscription(ActionChunk, "/policy/chunk", chunks.append, deep)
+    task, out = {"task": str(file)}, tmp_path / "out"
+    policy = {"bundle": str(bundle), "samples": 16, "runtime": "onnx", "use_sim_time": True, **OF_THE_BAG}
+    bench.start("replay_policy", {**task, **policy}, *IN_REPLAY)
+    assert bench.until(lambda: bench.node.count_publishers("/replay/policy/decision"), START_S)
+    bench.start("replay", {**task, "bag": str(bag), "speed": 0.0, "out": str(out), **OF_THE_BAG}, *IN_REPLAY)
+    bench.until(lambda: len(again) >= len(live), START_S)
+    status, output = bench.finish("replay", START_S)
+    assert status == 0, output
+    counts = json.loads((out / "replay.json").read_text())
+    assert counts["exact"] and counts["same"] == counts["observations"] == len(live), (counts, output)
+    assert [message.observation_digest for message in again] == [message.observation_digest for message in live]
+    assert [bytes(message.strong) for message in again] == [bytes(message.strong) for message in live]
+    assert {(message.seed, message.decoder, message.samples) for message in again} == {(SEED, "bid", 8)}
+    assert not chunks, "nothing is published where a live system listens"
+
+
+def test_a_replay_that_stands_goes_on_step_by_step(bench, recorded, tmp_path):
+    file, bundle, bag, live = recorded
+    again, clocks = [], []
+    deep = QoSProfile(depth=100)
+    bench.node.create_subscription(Decision, "/replay/policy/decision", again.append, deep)
+    bench.node.create_subscription(Clock, "/replay/clock", clocks.append, deep)
+    task = {"task": str(file)}
+    policy = {"bundle": str(bundle), "runtime": "onnx", "use_sim_time": True, **OF_THE_BAG}
+    bench.start("replay_policy", {**task, **policy}, *IN_REPLAY)
+    assert bench.until(lambda: bench.node.count_publishers("/replay/policy/decision"), START_S)
+    parameters = {"bag": str(bag), "speed": 0.0, "paused": True, "out": str(tmp_path / "out"), **OF_THE_BAG}
+    bench.start("replay", {**task, **parameters}, *IN_REPLAY)
+    step = bench.node.create_client(Trigger, "/replay/replay/step")
+    for count in (1, 2, 3):
+        assert bench.until(step.service_is_ready, START_S)
+        answer = step.call_async(Trigger.Request())
+        assert bench.until(answer.done, START_S) and answer.result().success
+        assert bench.until(lambda count=count: len(again) >= count, START_S)
+    assert not bench.until(lambda: len(again) > 3, 0.5)
+    play = bench.node.create_client(SetBool, "/replay/replay/pause")
+    assert bench.until(play.service_is_ready, START_S)
+    play.call_async(SetBool.Request(data=False))
+    status, output = bench.finish("replay", START_S)
+    assert status == 0, output
+    assert json.loads((tmp_path / "out" / "replay.json").read_text())["same"] == len(live)
+    with BagReader(bag) as reader:
+        begin, end = reader.span_ns
+    times = [message.clock.sec * 10**9 + message.clock.nanosec for message in clocks]
+    assert times and begin <= times[0] <= times[-1] <= end and times == sorted(times)
+
+
+def test_a_remapping_of_another_form_ends_the_replay_with_one_sentence(bench, root):
+    task = {"task": str(root / "config" / "ur5_pick" / "task.yaml")}
+    bench.start("replay", {**task, "bag": "bag", "remapped": ["nothing"]}, *IN_REPLAY)
+    status, output = bench.finish("replay", START_S)
+    assert status == 2 and "remapping 'nothing' has an unknown form" in output
