@@ -2,15 +2,24 @@
 
 import argparse
 import json
+import resource
 import sys
+import time
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_list
+from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
-from bid_ros.system.folder import find_system
+from bid_ros.core.paths import share
+from bid_ros.core.task import Task, load_task
+from bid_ros.system.folder import find_system, shipped_systems
+
+if TYPE_CHECKING:
+    from bid_ros.evaluation.run import Outcome
 
 DECODERS: Final = "vanilla,ema,bid"
+SHOWN: Final = 12
 
 
 def add_parser(verbs: Any) -> None:
@@ -20,15 +29,22 @@ def add_parser(verbs: Any) -> None:
         help="compare decoders on recorded episodes",
         description="Let decoders decide at every step of recorded episodes, from the same observations and with the "
         "same noise, and hold their choices against what was done. Nothing moves. It reads bags and data sets of "
-        "every format that bid train reads. Writes evaluation.json, evaluation.md and evaluation.png to --out.",
+        "every format that bid train reads, one episode at a time. Running a killed command again goes on where it "
+        "stopped. Writes evaluation.json, evaluation.md, evaluation.png and evaluation.html to --out.",
     )
-    parser.add_argument("system", help=SYSTEM_HELP)
+    parser.add_argument("system", help=f"{SYSTEM_HELP}; or a task file, or pusht")
     parser.add_argument("data", help="bags, a folder of runs, or a data set")
     add_list(parser, "--decoders", str, default=DECODERS, help=f"comma list of decoders (default {DECODERS})")
     parser.add_argument("--samples", type=int, default=16, help="N, strong samples a decision (default 16)")
     parser.add_argument("--bundle", default="", help="folder of the policy bundle (default: system.yaml's)")
     parser.add_argument("--runtime", default="auto", help="network runtime (default auto)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the noise (default 0)")
+    parser.add_argument("--episodes", type=int, default=0, metavar="N", help="only the first N episodes")
+    parser.add_argument("--workers", type=int, default=1, help="processes, each with one thread (default 1)")
+    parser.add_argument("--ray", default="", metavar="ADDRESS", help="judge on a Ray cluster; local starts one here")
+    parser.add_argument(
+        "--shown", type=int, default=SHOWN, metavar="N", help=f"episodes that the page shows (default {SHOWN})"
+    )
     parser.add_argument("--out", default="out/evaluation", help="folder for the results (default out/evaluation)")
     parser.add_argument("--json", action="store_true", help="print evaluation.json on standard output")
     parser.set_defaults(run=run)
@@ -37,32 +53,82 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Evaluate. Return 0."""
     from bid_ros.commands.datasets import progress_bar
-    from bid_ros.evaluation.evaluate import Evaluation
-    from bid_ros.evaluation.report import draw, markdown, summary
+    from bid_ros.evaluation.crew import Crew
+    from bid_ros.evaluation.evaluate import Setup
+    from bid_ros.evaluation.run import evaluate
     from bid_ros.formats import mapped, open_source
     from bid_ros.policy.bundle import load_bundle
-    from bid_ros.policy.registry import load_policy
 
-    system = find_system(options.system)
-    task = system.task
-    bundle = load_bundle(Path(system.bundle(options.bundle)), task)
+    decoders = _checked(options)
+    task, folder = _task_and_bundle(options)
+    bundle = load_bundle(folder, task)
+    setup = Setup(task, folder, decoders, options.samples, options.seed, options.runtime)
+    crew, out = Crew(options.workers, options.ray), Path(options.out)
+    source = mapped(open_source(options.data, task), task)
+    begin = time.monotonic()
+    with progress_bar(source.contents, options.episodes or None) as progress:
+        most = options.episodes or None
+        outcome = evaluate(setup, bundle.sha256, source, out / "parts", crew, options.shown, most, progress)
+    if not outcome.episodes:
+        raise BidError(f"{options.data} holds no episode; valid is data with one or more that ended in success")
+    about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
+    found = _written(outcome, out, about | {"data": options.data})
+    print(
+        json.dumps(found) if options.json else (out / "evaluation.md").read_text(), end="" if not options.json else "\n"
+    )
+    print(_throughput(outcome, len(decoders), crew.workers, time.monotonic() - begin), file=sys.stderr)
+    print(f"wrote {out}/evaluation.html, .json, .md and .png", file=sys.stderr)
+    return 0
+
+
+def _checked(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the decoders. Raises BidError for a value outside its range."""
     decoders = tuple(dict.fromkeys(filter(None, options.decoders)))
     if not decoders:
         raise BidError("--decoders names none; valid is a comma list of one or more")
-    policy = load_policy(bundle, task, options.runtime)
-    evaluation = Evaluation(task, bundle, policy, decoders, options.samples, options.seed)
-    source = mapped(open_source(options.data, task), task)
-    with progress_bar(source.contents) as progress:
-        episodes = list(evaluation.run(source, progress))
-    if not episodes:
-        raise BidError(f"{options.data} holds no episode; valid is data with one or more that ended in success")
-    found = summary(episodes)
-    found |= {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
-    out = Path(options.out)
+    for name in ("episodes", "shown"):
+        if (value := getattr(options, name)) < 0:
+            raise BidError(f"--{name} is {value}; valid is 0 or more")
+    return decoders
+
+
+def _task_and_bundle(options: argparse.Namespace) -> tuple[Task, Path]:
+    """Return task and bundle of a system, or those of a task that has none, such as Push-T."""
+    named = Path(options.system)
+    if options.system in shipped_systems() or named.is_dir():
+        system = find_system(options.system)
+        return system.task, Path(system.bundle(options.bundle))
+    try:
+        task = load_task(task_path(options.system))
+    except BidError as error:
+        systems = ", ".join(shipped_systems())
+        raise BidError(f"{error}; valid are a system's folder, {systems}, a task file, or pusht") from error
+    return task, Path(options.bundle) if options.bundle else share("models", task.name)
+
+
+def _written(outcome: "Outcome", out: Path, about: dict[str, Any]) -> dict[str, Any]:
+    """Write table, JSON, picture and page; return the summary."""
+    from bid_ros.evaluation.page import write_page
+    from bid_ros.evaluation.report import draw, markdown, summary
+
+    found = summary(outcome.episodes) | about
     out.mkdir(parents=True, exist_ok=True)
-    (out / "evaluation.json").write_text(json.dumps({**found, "by_episode": [vars(item) for item in episodes]}))
+    every = [vars(item) for item in outcome.episodes]
+    (out / "evaluation.json").write_text(json.dumps({**found, "by_episode": every}))
     (out / "evaluation.md").write_text(markdown(found) + "\n")
     draw(found, out / "evaluation.png")
-    print(json.dumps(found) if options.json else markdown(found))
-    print(f"wrote {out}/evaluation.json, .md and .png", file=sys.stderr)
-    return 0
+    write_page(found, outcome.pages, out / "evaluation.png", out / "evaluation.html")
+    return found
+
+
+def _throughput(outcome: "Outcome", decoders: int, workers: int, took_s: float) -> str:
+    """Return in a sentence how fast it was, and how much memory this process and the largest other one took."""
+    here, others = (
+        resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    whole = sum(item.decisions for item in outcome.episodes) * decoders
+    again = f", {outcome.resumed} episodes from an earlier run" if outcome.resumed else ""
+    rate = "" if outcome.resumed else f", {whole / took_s:.0f} decisions/s"
+    more = f", {others:.0f} MB in the largest worker" if workers > 1 else ""
+    done = f"{len(outcome.episodes)} episodes x {decoders} decoders in {took_s:.1f} s{rate}{again}"
+    return f"{done}; peak memory {here:.0f} MB{more}"

@@ -1,19 +1,58 @@
-"""Goes through recorded episodes decision by decision, one episode in memory at a time."""
+"""Goes through a recorded episode decision by decision, and lets several decoders decide."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
+from bid_ros.bench.smoothness import rms_jerk
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
-from bid_ros.evaluation.measures import Scale, judged
+from bid_ros.evaluation.measures import Moment, Scale
 from bid_ros.evaluation.sharing import SharedPolicy
-from bid_ros.formats.base import Episode, Source
+from bid_ros.evaluation.trace import Trace
+from bid_ros.formats.base import Episode
 from bid_ros.policy.base import Bundle, Policy
-from bid_ros.policy.decide import DecisionMaker, bundle_decoder, publishable
+from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder, publishable_rows
+from bid_ros.policy.registry import load_policy
 from bid_ros.safety.screen import Screen
+
+SMALLEST_SPREAD: Final = 1e-6
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is evaluated. A worker process makes an :class:`Evaluation` of it.
+
+    Attributes:
+        task: the task.
+        bundle: folder of its policy.
+        decoders: names of the registry.
+        samples: N of the decoders that take several.
+        seed: seed of the noise.
+        runtime: network runtime.
+    """
+
+    task: Task
+    bundle: Path
+    decoders: tuple[str, ...]
+    samples: int = 16
+    seed: int = 0
+    runtime: str = "auto"
+
+    def build(self) -> "Evaluation":
+        """Load the policy, warmed up, with one thread of inference. Raises as :class:`Evaluation`, or BundleError."""
+        bundle = load_bundle(self.bundle, self.task)
+        policy = load_policy(bundle, self.task, self.runtime)
+        evaluation = Evaluation(self.task, bundle, policy, self.decoders, self.samples, self.seed)
+        policy.warm_up(self.samples)
+        return evaluation
 
 
 @dataclass
@@ -25,6 +64,7 @@ class EpisodeMeasures:
         decisions: number of decisions.
         means: mean of each measure over the decisions, by decoder.
         errors: ``(K,)`` mean distance to the demonstration at each step of the horizon, by decoder.
+        jerk: of what was demonstrated, as the measure of this name.
     """
 
     label: str
@@ -33,13 +73,15 @@ class EpisodeMeasures:
     decisions: int
     means: dict[str, dict[str, float]] = field(default_factory=dict)
     errors: dict[str, list[float]] = field(default_factory=dict)
+    jerk: float = 0.0
 
 
 class Evaluation:
-    """Lets several decoders decide at every row of recorded episodes, without executing anything.
+    """Lets several decoders decide at every row of a recorded episode, without executing anything.
 
     The recorded robot goes on as it did, whatever a decoder chooses. So this tells how a decoder decides on the
-    observations of others, not how far it would have come.
+    observations of others, not how far it would have come. Episodes do not depend on each other: the noise is that of
+    the episode's content.
 
     Args:
         task: the task.
@@ -56,60 +98,86 @@ class Evaluation:
     def __init__(
         self, task: Task, bundle: Bundle, policy: Policy, decoders: Sequence[str], samples: int = 16, seed: int = 0
     ) -> None:
-        self._task, self._scale = task, Scale(np.maximum(np.asarray(bundle.action_spread, dtype=np.float64), 1e-6))
-        self._policy = SharedPolicy(policy, seed)
-        screen = Screen(task)
+        self._task = task
+        self._scale = Scale(np.maximum(np.asarray(bundle.action_spread, dtype=np.float64), SMALLEST_SPREAD))
+        self._policy = SharedPolicy(policy, samples, seed)
+        self._screen = Screen(task)
         self._makers = {
             name: DecisionMaker(
-                self._policy, bundle_decoder(name, bundle, task, samples, 1), task, seed, screen=screen.passes
+                self._policy, bundle_decoder(name, bundle, task, samples, 1), task, seed, screen=self._screen.passes
             )
             for name in decoders
         }
 
-    def run(
-        self, source: Source, progress: Callable[[int, int], None] = lambda episodes, rows: None
-    ) -> Iterator[EpisodeMeasures]:
-        """Yield what was measured in each episode of a data set of this task.
+    def judge(self, episode: Episode, trace: Trace | None = None) -> EpisodeMeasures:
+        """Return what is measured of an episode of this task, as :func:`bid_ros.formats.mapped` gives it.
 
         Args:
-            source: from :func:`bid_ros.formats.mapped`.
-            progress: called with the numbers of episodes and rows done.
+            episode: the episode.
+            trace: takes every decision, to show them.
         """
-        rows = 0
-        for number, episode in enumerate(source.episodes()):
-            yield self._episode(number, episode)
-            rows += episode.rows
-            progress(number + 1, rows)
-
-    def _episode(self, number: int, episode: Episode) -> EpisodeMeasures:
-        found: dict[str, list[dict[str, float]]] = {name: [] for name in self._makers}
+        number = int(episode_key(episode)[:8], 16)
+        measured: dict[str, list[dict[str, float]]] = {name: [] for name in self._makers}
         errors: dict[str, list[Array]] = {name: [] for name in self._makers}
         before: dict[str, Array | None] = dict.fromkeys(self._makers)
+        firsts: dict[str, list[Array]] = {name: [] for name in self._makers}
         for maker in self._makers.values():
             maker.reset(number)
+        actions = np.asarray(episode.actions, dtype=np.float64)
         for row in range(episode.rows):
             self._policy.begin(number, row)
             observation = observed(episode, row, self._task)
-            future = np.asarray(episode.actions[row:], dtype=np.float64)
+            strong, weak = self._pool(observation)
+            moment = Moment(self._scale, actions[row:], strong, weak)
             for name, maker in self._makers.items():
-                measured, apart, chosen = self._decide(maker, observation, future, before[name])
-                found[name].append(measured)
+                found, apart, chosen = self._decide(maker, observation, moment, before[name])
+                measured[name].append(found)
                 errors[name].append(apart)
+                firsts[name].append(chosen[0])
                 before[name] = chosen[1:]
+                if trace is not None:
+                    trace.add(row, name, chosen, found)
+            if trace is not None:
+                trace.add_samples(row, strong)
         done = EpisodeMeasures(episode.label, int(episode.seed), episode.success, episode.rows)
-        done.means = {name: _means(measured) for name, measured in found.items()}
+        done.means = {name: _means(items) | {"jerk": self._jerk(firsts[name])} for name, items in measured.items()}
         done.errors = {name: _by_step(rows) for name, rows in errors.items()}
+        done.jerk = self._jerk(actions)
         return done
 
+    def _pool(self, observation: Observation) -> tuple[Array, Array | None]:
+        """Return the executable rows of N strong and N weak samples, among which all decoders choose."""
+        strong, weak = self._policy.pool(self._policy.encode(observation))
+        return self._published(strong), None if weak is None else self._published(weak)
+
+    def _published(self, samples: Array) -> Array:
+        """Return samples ``(N, H, D)`` as they would be published: rotations orthonormal, widths inside the range."""
+        return publishable_rows(samples[:, self._task.observation_steps - 1 :], self._task)
+
     def _decide(
-        self, maker: DecisionMaker, observation: Observation, future: Array, before: Array | None
+        self, maker: DecisionMaker, observation: Observation, moment: Moment, before: Array | None
     ) -> tuple[dict[str, float], Array, Array]:
         record = maker.decide(observation)
         assert record is not None  # with an action horizon of 1 every request is a decision
-        chosen = record.chunk.actions
-        # As they would have been published: rotations orthonormal, widths inside the gripper's range.
-        samples = np.stack([publishable(item, record.stamp_ns, self._task, 0).actions for item in record.strong])
-        return *judged(chosen, samples, future, before, self._scale, record.choose_ns / 1e6), chosen
+        chosen, more = record.chunk.actions, {"choose_ms": record.choose_ns / 1e6}
+        if self._policy.timed:
+            more["decision_ms"] = self._policy.encode_ms + self._policy.sample_ms + more["choose_ms"]
+        if self._task.columns("position") is not None:
+            more["refused"] = float(not self._screen.passes(record.choice.actions[None])[0])
+        return *moment.judged(chosen, self._published(record.strong), before, more), chosen
+
+    def _jerk(self, actions: Any) -> float:
+        return rms_jerk(self._scale.scaled(np.asarray(actions)), self._task.dt_ns / NANOSECONDS)
+
+
+def episode_key(episode: Episode) -> str:
+    """Return a hash of an episode's content: whatever data set it is in, it is the same episode."""
+    digest = hashlib.sha256(repr((episode.label, int(episode.seed), sorted(episode.observations))).encode())
+    for _, values in sorted(episode.observations.items()):
+        digest.update(np.ascontiguousarray(values).data)
+    digest.update(np.ascontiguousarray(episode.actions).data)
+    digest.update(np.ascontiguousarray(episode.stamps_ns).data)
+    return digest.hexdigest()[:32]
 
 
 def observed(episode: Episode, row: int, task: Task) -> Observation:

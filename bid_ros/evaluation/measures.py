@@ -7,18 +7,27 @@ import numpy as np
 
 from bid_ros.bench.smoothness import SWITCH_SHARE
 from bid_ros.core.rotation import Array
+from bid_ros.decoding.criteria import backward_coherence, pair_distances, smallest_sum
 
 COVERED: Final = 0.25  # spreads
+DECAY: Final = 0.5  # rho: weight of a step of the backward loss relative to the one before it
+SMALLEST_MODE: Final = 8  # a mode has at least one in so many of the samples
 MEASURES: Final = {
     "error": "distance to the demonstrated actions, mean over the horizon",
     "first": "distance of the first action",
     "last": "distance of the last action",
-    "best": "distance of the nearest of all samples: what a perfect choice would reach",
-    "covered": "share of decisions in which a sample is nearer than a quarter of a spread",
-    "spread": "standard deviation of the samples, mean over the horizon",
+    "best": "distance of the nearest of its samples: what a perfect choice would reach",
+    "covered": "share of decisions in which one of its samples is nearer than a quarter of a spread",
+    "spread": "standard deviation of its samples, mean over the horizon",
+    "modes": "groups of its samples that lie further apart than a change of strategy",
     "coherence": "distance to the decision before, where both speak of the same instants",
     "switch": "share of decisions that change the strategy",
+    "backward": "backward loss: as coherence, but each step counts half as much as the one before it",
+    "forward": "forward loss: distance to the nearer half of N strong samples less that to N weak ones, per step",
+    "refused": "share of decisions that break the task's limits, for which safety would stop the arm",
+    "jerk": "root mean square jerk of the first actions of all decisions, spreads/s^3",
     "choose_ms": "time to choose, ms",
+    "decision_ms": "time to encode, sample and choose, as it would be alone, ms",
 }
 """Every measure, in words. Distances are in units of the spread of the training actions, over all dimensions."""
 
@@ -33,41 +42,96 @@ class Scale:
 
     spread: Array
 
+    def scaled(self, actions: Array) -> Array:
+        """Return actions ``(..., D)`` such that their Euclidean distance is the root mean square over D, in spreads."""
+        return np.asarray(actions / (self.spread * np.sqrt(len(self.spread))))
+
     def distances(self, first: Array, second: Array) -> Array:
         """Return the distance of actions ``(..., D)`` and ``(..., D)``: root mean square over D, in spreads."""
-        difference = (first - second) / self.spread
-        distances: Array = np.sqrt(np.mean(difference**2, axis=-1))
-        return distances
+        return np.asarray(np.linalg.norm(self.scaled(first - second), axis=-1))
 
 
-def judged(
-    chosen: Array, samples: Array, demonstrated: Array, before: Array | None, scale: Scale, choose_ms: float
-) -> tuple[dict[str, float], Array]:
-    """Return the measures of one decision, and its distance to the demonstration at each known step of the horizon.
+class Moment:
+    """One decision of a recorded episode: what was done from now on, and what the policy would do.
 
     Args:
-        chosen: ``(K, D)``: the executable rows, the first for now.
-        samples: ``(N, K, D)``: the same rows of all samples.
-        demonstrated: ``(L, D)``, L >= 1: what was done from now on; fewer than K rows near the end of the episode.
-        before: ``(M, D)``: rows of the decision before, the first for now; None if there is none.
         scale: of the task's actions.
-        choose_ms: time to choose.
+        future: ``(L, D)``, L >= 1: what was done from now on; fewer than K rows near the end of the episode.
+        strong: ``(N, K, D)``: executable rows of the strong samples to which every decoder's choice is compared.
+        weak: ``(N, K, D)``, or None.
     """
-    known = min(len(chosen), len(demonstrated))
-    future = demonstrated[:known]
-    errors = scale.distances(chosen[:known], future)
-    nearest = float(scale.distances(samples[:, :known], future).mean(axis=1).min())
-    found = {
-        "error": float(errors.mean()),
-        "first": float(errors[0]),
-        "last": float(errors[-1]),
-        "best": nearest,
-        "covered": float(nearest < COVERED),
-        "spread": float(np.sqrt(np.mean((samples.std(axis=0) / scale.spread) ** 2))),
-        "choose_ms": choose_ms,
-    }
-    if before is not None and len(before):
-        shared = min(len(before), len(chosen))
-        apart = float(scale.distances(chosen[:shared], before[:shared]).mean())
-        found |= {"coherence": apart, "switch": float(apart > SWITCH_SHARE)}
-    return found, errors
+
+    def __init__(self, scale: Scale, future: Array, strong: Array, weak: Array | None) -> None:
+        self._scale, self._future = scale, future
+        self._strong = scale.scaled(strong)
+        self._weak = None if weak is None else scale.scaled(weak)
+        self._known: dict[bytes, dict[str, float]] = {}
+
+    def judged(
+        self, chosen: Array, samples: Array, before: Array | None, more: dict[str, float]
+    ) -> tuple[dict[str, float], Array]:
+        """Return the measures of a choice, and its distance to the demonstration at each known step of the horizon.
+
+        Args:
+            chosen: ``(K, D)``: the executable rows, the first for now.
+            samples: ``(M, K, D)``: the same rows of all samples that the decoder had.
+            before: ``(B, D)``: rows of the decision before, the first for now; None if there is none.
+            more: measures of other origin.
+        """
+        known = min(len(chosen), len(self._future))
+        errors = self._scale.distances(chosen[:known], self._future[:known])
+        found = {"error": float(errors.mean()), "first": float(errors[0]), "last": float(errors[-1])}
+        found |= self._of_samples(samples)
+        if before is not None and len(before):
+            shared = min(len(before), len(chosen))
+            apart = self._scale.distances(chosen[:shared], before[:shared])
+            coherence = float(apart.mean())
+            found |= {"coherence": coherence, "switch": float(coherence > SWITCH_SHARE)}
+            weights = DECAY ** np.arange(shared, dtype=np.float64)
+            rows = self._scale.scaled(chosen[None, :shared]), self._scale.scaled(before[:shared])
+            found["backward"] = float(backward_coherence(*rows, weights / weights.sum(), "l2")[0])
+        found["forward"] = self._forward(self._scale.scaled(chosen))
+        return found | more, errors
+
+    def _of_samples(self, samples: Array) -> dict[str, float]:
+        """Return what the samples say, whichever is chosen. Decoders that ask for the same have the same samples."""
+        key = samples.tobytes()
+        if key not in self._known:
+            known = min(samples.shape[1], len(self._future))
+            nearest = float(self._scale.distances(samples[:, :known], self._future[:known]).mean(axis=1).min())
+            self._known[key] = {
+                "best": nearest,
+                "covered": float(nearest < COVERED),
+                "spread": float(np.sqrt(np.mean((samples.std(axis=0) / self._scale.spread) ** 2))),
+                "modes": float(modes(self._scale.scaled(samples))),
+            }
+        return self._known[key]
+
+    def _forward(self, chosen: Array) -> float:
+        near = _nearer_half(chosen, self._strong, itself=True)
+        return near if self._weak is None else near - _nearer_half(chosen, self._weak)
+
+
+def modes(samples: Array) -> int:
+    """Return the number of modes of scaled samples ``(N, K, D)``, at least 1.
+
+    Samples belong together if they are not further apart than a change of strategy, as average linkage joins them. A
+    group counts from an eighth of the samples on.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    if len(samples) < 2:
+        return 1
+    apart = pair_distances(samples, samples, "l2") / samples.shape[1]
+    owner = fcluster(linkage(squareform(apart, checks=False), "average"), SWITCH_SHARE, "distance")
+    return max(1, int((np.bincount(owner)[1:] * SMALLEST_MODE >= len(samples)).sum()))
+
+
+def _nearer_half(chosen: Array, others: Array, itself: bool = False) -> float:
+    """Return the mean distance a step to the nearer half of ``others``; without the chosen one, if it is of them."""
+    apart = pair_distances(chosen[None], others, "l2") / len(chosen)
+    count = max(1, len(others) // 2)
+    if itself and len(others) > 1 and apart.min() == 0.0:
+        apart = np.delete(apart, apart.argmin(), axis=1)
+    return float(smallest_sum(apart, count)[0]) / count

@@ -14,11 +14,12 @@ RESAMPLES: Final = 4000
 
 
 def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
-    """Return mean and interval of each measure by decoder, and the error at each step of the horizon."""
+    """Return mean and 95 % interval of each measure by decoder, and the error at each step of the horizon."""
     decoders = list(episodes[0].means)
     return {
         "episodes": len(episodes),
         "decisions": sum(item.decisions for item in episodes),
+        "demonstrated_jerk": float(np.mean([item.jerk for item in episodes])),
         "decoders": {
             name: {
                 "measures": {measure: _over(episodes, name, measure) for measure in MEASURES},
@@ -30,29 +31,43 @@ def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """Return the summary as a table, a decoder a row."""
-    lines = [f"| decoder | {' | '.join(MEASURES)} |", f"|---|{'---|' * len(MEASURES)}"]
-    for name, item in found["decoders"].items():
-        cells = [_cell(item["measures"][measure]) for measure in MEASURES]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+    """Return the summary as two tables, a measure a row and a decoder a column, and what the measures are."""
+    decoders = found["decoders"]
+    lines = [f"| measure | {' | '.join(decoders)} |", f"|---|{'---|' * len(decoders)}"]
+    for measure in MEASURES:
+        cells = [cell(item["measures"][measure]) for item in decoders.values()]
+        lines.append(f"| {measure} | {' | '.join(cells)} |")
     words = "\n".join(f"- {name}: {text}" for name, text in MEASURES.items())
-    return f"{found['episodes']} episodes, {found['decisions']} decisions\n\n" + "\n".join(lines) + f"\n\n{words}"
+    head = f"{found['episodes']} episodes, {found['decisions']} decisions of each decoder; mean (95 % interval)"
+    jerk = f"Jerk of what was demonstrated: {found['demonstrated_jerk']:.3g}."
+    return f"{head}\n\n" + "\n".join(lines) + f"\n\n{jerk}\n\n{words}"
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
-    """Write a PNG: the error of each decoder over the horizon, beside that of the nearest sample."""
+    """Write a PNG: the error of each decoder over the horizon, and its error beside how much it changes its mind."""
     from matplotlib.figure import Figure  # takes half a second to import
 
-    figure = Figure(figsize=(6.4, 3.6), dpi=150, layout="constrained")
-    axes = figure.subplots()
-    for name, item in found["decoders"].items():
-        axes.plot(item["error_by_step"], marker=".", label=name)
-    axes.set_xlabel("step of the horizon")
-    axes.set_ylabel("distance to the demonstration, spreads")
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize="small")
+    figure = Figure(figsize=(9.6, 3.6), dpi=130, layout="constrained")
+    steps, both = figure.subplots(1, 2)
+    for number, (name, item) in enumerate(found["decoders"].items()):
+        color = f"C{number}"
+        steps.plot(item["error_by_step"], marker=".", label=name, color=color)
+        error, coherence = (item["measures"][measure] for measure in ("error", "coherence"))
+        if coherence is not None:
+            ends = [[[value[0] - value[1]], [value[2] - value[0]]] for value in (coherence, error)]
+            both.errorbar(coherence[0], error[0], ends[1], ends[0], marker="o", capsize=3, color=color, label=name)
+    steps.set(xlabel="step of the horizon", ylabel="distance to the demonstration, spreads")
+    both.set(xlabel="distance to the decision before, spreads", ylabel="error, spreads")
+    steps.set_ylim(bottom=0)
+    for axes in (steps, both):
+        axes.grid(alpha=0.3)
+    steps.legend(frameon=False, fontsize="small")
     figure.savefig(path)
+
+
+def cell(value: list[float] | None) -> str:
+    """Return a mean and its interval in words."""
+    return "-" if value is None else f"{value[0]:.3g} ({value[1]:.3g} to {value[2]:.3g})"
 
 
 def _over(episodes: Sequence[EpisodeMeasures], name: str, measure: str) -> list[float] | None:
@@ -66,7 +81,3 @@ def _steps(episodes: Sequence[EpisodeMeasures], name: str) -> list[float]:
         [item.errors[name][step] for item in episodes if len(item.errors[name]) > step] for step in range(longest)
     ]
     return [float(np.mean(values)) for values in reached]
-
-
-def _cell(value: list[float] | None) -> str:
-    return "-" if value is None else f"{value[0]:.3f} ({value[1]:.3f} to {value[2]:.3f})"

@@ -3,74 +3,75 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_bundle import make_tiny_bundle
+from evaluated_data import ROWS, TASK, dataset
 
 from bid_ros.cli import main
 from bid_ros.core.errors import DecodingError
-from bid_ros.evaluation.evaluate import Evaluation, observed
+from bid_ros.evaluation.evaluate import Evaluation, episode_key, observed
+from bid_ros.evaluation.measures import MEASURES
 from bid_ros.formats import mapped, open_source
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
-from bid_ros.recording.dataset import Dataset
-from bid_ros.system.folder import find_system
 
-TASK = find_system("franka_place").task
-ROWS = 9
+STEPS = TASK.horizon - TASK.observation_steps + 1
+TIMES = ("choose_ms", "decision_ms")
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory):
-    return load_bundle(make_tiny_bundle(tmp_path_factory.mktemp("policy") / "bundle", TASK), TASK)
+def judged(bundle, data, *decoders, task=TASK, **options):
+    loaded = load_bundle(bundle, TASK)
+    evaluation = Evaluation(task, loaded, load_policy(loaded, TASK, "onnx"), decoders, samples=8, **options)
+    return [evaluation.judge(episode) for episode in mapped(open_source(data, TASK), TASK).episodes()]
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    """Two episodes in which the tool stays where it is, as the tiny policy asks."""
-    random, rows = np.random.default_rng(0), 2 * ROWS
-    state = np.tile([0.5, 0.0, 0.3, 1.0, 0, 0, 0, -1.0, 0, 0.04], (rows, 1))
-    shape = (rows, *TASK.cameras[0].shape)
-    images = {camera.name: random.integers(0, 256, shape, np.uint8) for camera in TASK.cameras}
-    vectors = {"tool_position": state[:, :3], "tool_rotation": state[:, 3:9], "gripper_width": state[:, 9:]}
-    made = Dataset(
-        observations={**images, **vectors},
-        actions=state,
-        stamps_ns=np.arange(rows, dtype=np.int64) * TASK.dt_ns,
-        episode_ends=np.array([ROWS, rows]),
-        labels=("clean", "diverse"),
-        seeds=np.array([1, 2], dtype=np.uint64),
-        task=TASK.name,
-        task_signature=TASK.signature(),
-    )
-    path = tmp_path_factory.mktemp("data") / "set.npz"
-    made.save(path)
-    return path
-
-
-def evaluated(bundle, data, *decoders, **options):
-    evaluation = Evaluation(TASK, bundle, load_policy(bundle, TASK, "onnx"), decoders, samples=8, **options)
-    return list(evaluation.run(mapped(open_source(data, TASK), TASK)))
+def numbers(episodes, decoder):
+    return [{k: v for k, v in item.means[decoder].items() if k not in TIMES} for item in episodes]
 
 
 def test_every_decision_of_every_episode_is_judged(bundle, data):
-    episodes = evaluated(bundle, data, "vanilla", "bid")
+    episodes = judged(bundle, data, "vanilla", "bid")
     assert [(item.label, item.decisions) for item in episodes] == [("clean", ROWS), ("diverse", ROWS)]
     for item in episodes:
         assert set(item.means) == {"vanilla", "bid"}
-        assert len(item.errors["bid"]) == min(ROWS, TASK.horizon - TASK.observation_steps + 1)
+        assert set(item.means["bid"]) == set(MEASURES)
+        assert len(item.errors["bid"]) == min(ROWS, STEPS)
         assert 0 < item.means["bid"]["best"] <= item.means["bid"]["error"] + 1e-9
         assert item.means["vanilla"]["spread"] == 0.0 < item.means["bid"]["spread"]
+        assert (item.jerk, item.means["vanilla"]["jerk"] > 0) == (0.0, True), "the tool stood still"
 
 
 def test_a_decoder_has_the_same_numbers_whoever_else_is_compared(bundle, data):
-    def numbers(episodes):
-        return [{k: v for k, v in item.means["bid"].items() if k != "choose_ms"} for item in episodes]
+    alone, beside = judged(bundle, data, "bid"), judged(bundle, data, "vanilla", "ema", "bid")
+    assert numbers(alone, "bid") == numbers(beside, "bid")
+    assert numbers(alone, "bid") != numbers(judged(bundle, data, "bid", seed=1), "bid")
 
-    alone, beside = evaluated(bundle, data, "bid"), evaluated(bundle, data, "vanilla", "ema", "bid")
-    assert numbers(alone) == numbers(beside)
-    assert numbers(alone) != numbers(evaluated(bundle, data, "bid", seed=1))
+
+def test_an_episode_has_the_same_numbers_wherever_it_stands(bundle, data, tmp_path):
+    dataset([2]).save(tmp_path / "second.npz")
+    assert (
+        numbers(judged(bundle, tmp_path / "second.npz", "bid"), "bid")
+        == numbers(judged(bundle, data, "bid"), "bid")[1:]
+    )
+
+
+def test_a_choice_that_safety_would_stop_is_counted(bundle, data):
+    def refused(limits):
+        (first, _) = judged(bundle, data, "vanilla", task=replace(TASK, limits=limits))
+        return first.means["vanilla"]["refused"]
+
+    wide = replace(TASK.limits, max_speed=1e6, max_acceleration=1e6, max_jerk=1e9, workspace_min=(-99, -99, -99))
+    wide = replace(wide, workspace_max=(99, 99, 99))
+    assert refused(wide) == 0.0
+    assert refused(replace(wide, max_speed=1e-6)) == 1.0
+
+
+def test_the_key_of_an_episode_is_that_of_its_content(data):
+    first, second = (episode_key(item) for item in mapped(open_source(data, TASK), TASK).episodes())
+    (again,) = (episode_key(item) for item in mapped(open_source(data, TASK), TASK).episodes(1))
+    assert first != second == again
 
 
 def test_the_first_rows_repeat_the_first_observation(data):
@@ -82,22 +83,40 @@ def test_the_first_rows_repeat_the_first_observation(data):
     assert later.stamp_ns - first.stamp_ns == 4 * TASK.dt_ns
 
 
-def test_the_command_writes_a_table_json_and_a_picture(bundle, data, tmp_path, capsys):
+def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_path, capsys):
     out = tmp_path / "out"
-    command = ["evaluate", "franka_place", str(data), "--bundle", str(bundle.path), "--decoders", "vanilla,bid"]
+    command = ["evaluate", "franka_place", str(data), "--bundle", str(bundle), "--decoders", "vanilla,bid"]
     assert main([*command, "--samples", "4", "--runtime", "onnx", "--out", str(out), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    found = json.loads(said.out)
     assert (found["episodes"], found["decisions"], list(found["decoders"])) == (2, 2 * ROWS, ["vanilla", "bid"])
     mean, low, high = found["decoders"]["bid"]["measures"]["error"]
     assert low <= mean <= high
     assert len(json.loads((out / "evaluation.json").read_text())["by_episode"]) == 2
-    assert (out / "evaluation.md").read_text().count("| vanilla |") == 1
+    assert (out / "evaluation.md").read_text().startswith("2 episodes, 18 decisions of each decoder")
     assert (out / "evaluation.png").stat().st_size > 5000
+    assert "2 episodes x 2 decoders" in said.err
+    assert "decisions/s" in said.err
+    assert main([*command, "--samples", "4", "--runtime", "onnx", "--out", str(out), "--episodes", "1"]) == 0
+    said = capsys.readouterr()
+    assert "1 episodes x 2 decoders" in said.err
+    assert "1 episodes from an earlier run" in said.err
 
 
-def test_an_unknown_decoder_is_one_sentence(bundle, data, capsys):
+@pytest.mark.parametrize(
+    ("system", "options", "sentence"),
+    [
+        ("franka_place", ["--decoders", " "], "valid is a comma list of one or more"),
+        ("franka_place", ["--episodes", "-1"], "--episodes is -1; valid is 0 or more"),
+        ("franka_place", ["--workers", "0"], "workers is 0; valid is 1 to 1024"),
+        ("nowhere", [], "valid are a system's folder, franka_place, ur5_pick, a task file, or pusht"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(bundle, data, capsys, system, options, sentence):
+    assert main(["evaluate", system, str(data), "--bundle", str(bundle), *options]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_an_unknown_decoder_is_one_sentence(bundle, data):
     with pytest.raises(DecodingError, match="decoder 'best' does not exist; valid are"):
-        evaluated(bundle, data, "best")
-    command = ["evaluate", "franka_place", str(data), "--bundle", str(bundle.path), "--decoders", " "]
-    assert main(command) == 2
-    assert "valid is a comma list of one or more" in capsys.readouterr().err
+        judged(bundle, data, "best")

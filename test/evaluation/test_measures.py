@@ -3,23 +3,35 @@
 import numpy as np
 import pytest
 
-from bid_ros.evaluation.measures import Scale, judged
+from bid_ros.evaluation.measures import Moment, Scale, modes
 
 SCALE = Scale(np.array([1.0, 2.0]))
 STILL = np.zeros((4, 2))
+TIMES = {"choose_ms": 1.5}
+
+
+def right(spreads):
+    """Return the actions at rest, moved along the first value."""
+    return STILL + np.array([spreads, 0.0])
+
+
+def judged(chosen, samples, demonstrated, before=None, strong=None, weak=None):
+    moment = Moment(SCALE, demonstrated, samples if strong is None else strong, weak)
+    return moment.judged(chosen, samples, before, TIMES)
 
 
 def test_the_demonstration_itself_has_no_error_and_is_covered():
     ramp = np.arange(8.0).reshape(4, 2)
-    found, _ = judged(ramp, np.stack([ramp, ramp + 9]), ramp, None, SCALE, 1.5)
+    found, errors = judged(ramp, np.stack([ramp, ramp + 9]), ramp)
     assert (found["error"], found["first"], found["last"], found["best"]) == (0, 0, 0, 0)
     assert (found["covered"], found["choose_ms"]) == (1.0, 1.5)
-    assert "coherence" not in found, "there is no decision before"
+    assert errors.tolist() == [0, 0, 0, 0]
+    assert not {"coherence", "switch", "backward"} & found.keys(), "there is no decision before"
 
 
 def test_distances_are_in_spreads_over_all_values():
     off = STILL + np.array([0.3, 0.8])  # 0.3 and 0.4 spreads
-    found, _ = judged(off, np.stack([off, STILL]), STILL, None, SCALE, 0.0)
+    found, _ = judged(off, np.stack([off, STILL]), STILL)
     assert found["error"] == pytest.approx(np.sqrt((0.09 + 0.16) / 2))
     assert found["best"] == 0.0
     assert found["spread"] == pytest.approx(found["error"] / 2)
@@ -27,11 +39,38 @@ def test_distances_are_in_spreads_over_all_values():
 
 def test_near_the_end_only_the_rows_that_were_done_count():
     chosen = np.array([[0.0, 0.0], [5.0, 0.0], [9.0, 0.0]])
-    found, _ = judged(chosen, chosen[None], np.zeros((1, 2)), None, SCALE, 0.0)
-    assert (found["error"], found["last"]) == (0.0, 0.0)
+    found, errors = judged(chosen, chosen[None], np.zeros((1, 2)))
+    assert (found["error"], found["last"], len(errors)) == (0.0, 0.0, 1)
 
 
 def test_coherence_compares_the_same_instants_and_a_large_leap_is_a_switch():
-    near, far = (judged(STILL + step, STILL[None] + step, STILL, STILL[:3], SCALE, 0.0)[0] for step in (0.1, 0.5))
+    near, far = (judged(STILL + step, STILL[None] + step, STILL, STILL[:3])[0] for step in (0.1, 0.5))
     assert near["coherence"] == pytest.approx(np.sqrt((0.01 + 0.0025) / 2))
     assert (near["switch"], far["switch"]) == (0.0, 1.0)
+
+
+def test_the_backward_loss_halves_the_weight_of_each_later_step():
+    chosen = np.array([[0.0, 0.0], [0.0, 0.0], [7.0, 0.0], [0.0, 0.0]])
+    found, _ = judged(chosen, chosen[None], STILL, STILL[:3])
+    assert found["coherence"] == pytest.approx(7 / np.sqrt(2) / 3)
+    assert found["backward"] == pytest.approx(7 / np.sqrt(2) * 0.25 / 1.75)
+
+
+def test_the_forward_loss_is_small_near_strong_and_far_from_weak_samples():
+    strong = np.stack([STILL, right(1), right(3), right(9)])
+    weak = np.stack([right(4), right(6), right(50), right(60)])
+    here = judged(STILL, strong, STILL, weak=weak)[0]["forward"]
+    assert here == pytest.approx(((1 + 3) / 2 - (4 + 6) / 2) / np.sqrt(2)), "without the distance to itself"
+    assert judged(right(4), strong, STILL, weak=weak)[0]["forward"] > here
+    blend = judged(right(0.5), strong, STILL)[0]["forward"]
+    assert blend == pytest.approx((0.5 + 0.5) / 2 / np.sqrt(2)), "no sample is the blend; without weak ones none repel"
+
+
+def test_modes_are_groups_further_apart_than_a_change_of_strategy():
+    def cloud(*centres):
+        return SCALE.scaled(np.stack([right(centre) for centre in centres]))
+
+    assert modes(cloud(0, 0.1, 0.2, 0.1)) == 1
+    assert modes(cloud(0, 0.1, 5, 5.1, 0, 0.1, 9, 9.1)) == 3
+    assert modes(cloud(*[0.0] * 15, 5.0)) == 1, "a sixteenth of the samples is no mode"
+    assert modes(cloud(0.0)) == 1
