@@ -25,8 +25,9 @@ class SceneRenderer:
 
     Args:
         model: model of the scene.
-        width, height: size of the images in pixels, 8 to 640.
+        width, height: size of the images in pixels, 8 to 640, or to what the model's buffer holds.
         cameras: names of the cameras to render. None: all.
+        shaded: with shadows, reflections and sky, for a scene of :mod:`bid_ros.sim.studio`.
 
     Raises:
         CameraError: the size or a camera name is not valid, or no offscreen OpenGL works here.
@@ -38,9 +39,11 @@ class SceneRenderer:
         width: int = 96,
         height: int = 96,
         cameras: Sequence[str] | None = None,
+        shaded: bool = False,
     ) -> None:
-        if not (8 <= width <= MAX_SIZE and 8 <= height <= MAX_SIZE):
-            raise CameraError(f"image size is {width} x {height}; valid is 8 to {MAX_SIZE} pixels")
+        largest = max(MAX_SIZE, int(model.vis.global_.offwidth))
+        if not (8 <= width <= largest and 8 <= height <= largest):
+            raise CameraError(f"image size is {width} x {height}; valid is 8 to {largest} pixels")
         self._model = model
         valid = [self._model.camera(index).name for index in range(self._model.ncam)]
         wanted = valid if cameras is None else cameras
@@ -48,11 +51,14 @@ class SceneRenderer:
         if unknown:
             raise CameraError(f"the twin has no camera '{unknown[0]}'; valid are {', '.join(valid)}")
         self._data = mujoco.MjData(self._model)
+        if not shaded:
+            # One thread per context: at these image sizes more threads are slower.
+            os.environ.setdefault("LP_NUM_THREADS", "1")
         self._gl = _open_context(width, height)
         self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._scene = mujoco.MjvScene(self._model, maxgeom=200)
-        for flag in _FLAGS_OFF:
+        for flag in () if shaded else _FLAGS_OFF:
             self._scene.flags[getattr(mujoco.mjtRndFlag, f"mjRND_{flag}")] = 0
         self._option = mujoco.MjvOption()
         self._rect = mujoco.MjrRect(0, 0, width, height)
@@ -104,8 +110,6 @@ class SceneRenderer:
 
 def _open_context(width: int, height: int) -> Any:
     """Open an offscreen OpenGL that works here. ``MUJOCO_GL`` (egl or osmesa) forces one."""
-    # One thread per context: at these image sizes more threads are slower.
-    os.environ.setdefault("LP_NUM_THREADS", "1")
     asked = os.environ.get("MUJOCO_GL", "").strip().lower()
     backend = _first_working_backend() if asked in ("", NO_OPENGL) else asked
     if backend not in BACKENDS:

@@ -26,3 +26,16 @@ def scene_model(task: Task) -> Any:
     """Return the compiled MuJoCo scene of a task's twin, with the twin's ``qpos`` and mocap layout; raises as above."""
     with extra("twin", "the twin's scene", ArmError):
         return twin_maker(task.robot).scene_model(kind_of(task).scene(task))
+
+
+def picture_model(task: Task) -> Any:
+    """Return the same scene as the robot looks, with the camera of :mod:`bid_ros.sim.studio`; raises as above.
+
+    Raises:
+        ArmError: also if the robot's package has no such picture.
+    """
+    made = twin_maker(task.robot).picture_model
+    if made is None:
+        raise ArmError(f"robot '{task.robot}' has no outlines for pictures; valid is a video of its cameras")
+    with extra("twin", "the twin's scene", ArmError):
+        return made(kind_of(task).scene(task))

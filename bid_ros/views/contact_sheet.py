@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import cv2
 import numpy as np
@@ -11,7 +11,7 @@ from PIL import Image as PillowImage
 
 from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import BidError, RecordingError
-from bid_ros.curation.catalog import COMPRESSED_IMAGE_TYPE, Recorded, image_topics
+from bid_ros.curation.catalog import Recorded, image_topics
 from bid_ros.recording.reader import BagReader, RawMessage
 from bid_ros.views.strokes import Color, text_width, write
 from bid_ros.views.video import BACKGROUND
@@ -92,12 +92,8 @@ def _row(reader: BagReader, nearest: dict[tuple[str, int], RawMessage], topic: s
 
 def decoded(reader: BagReader, item: RawMessage) -> Picture | None:
     """Return the rgb image of a message, compressed or not; None if its encoding cannot be shown, such as depth."""
-    message: Any = reader.decode(item)
-    if item.type_name == COMPRESSED_IMAGE_TYPE:
-        pixels = cv2.imdecode(np.frombuffer(message.data, dtype=np.uint8), cv2.IMREAD_COLOR)
-        return None if pixels is None else np.ascontiguousarray(pixels[..., ::-1]).astype(np.uint8)
     try:
-        return decode_image(message, item.topic)
+        return decode_image(reader.decode(item), item.topic)
     except BidError:
         return None
 

@@ -1,0 +1,218 @@
+"""What is drawn of a system in space: named lines, boxes and words, made from its messages. Every viewer shows these.
+
+============ ==========================================================================================
+part         meaning
+============ ==========================================================================================
+candidates   strong candidates that were kept, green = the smallest total loss to blue = the largest
+trimmed      strong candidates that were trimmed, white and faint
+weak         samples of the weak policy, red and faint
+previous     previous decision from now on, violet
+selected     decision, yellow
+forwarded    chunk of a person or of the episode node that safety let through, light blue
+trail        where the tool was since the episode was prepared, orange
+workspace    box that the task's limits keep the tool in; red while safety stops the arm
+safety       state of the safety node in words, above the workspace
+============ ==========================================================================================
+
+The messages may be those of rclpy or read from a bag: only their fields are used.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bid_ros.core.task import Task
+from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_CHUNK, SAFETY_STATE
+from bid_ros.recording.episodes import PREPARE, START
+from bid_ros.views import overlay
+from bid_ros.views.frames import positions_of
+from bid_ros.views.words import SAFETY, state, word
+
+Array = NDArray[np.float64]
+Rgba = tuple[int, int, int, int]
+
+BEST: Final = overlay.KEPT
+WORST: Final = (50, 90, 255)
+TRAIL: Final = (255, 140, 40)
+FORWARDED: Final = (150, 220, 255)
+FREE: Final = (77, 153, 255)
+STOP: Final = (255, 60, 50)
+WAIT: Final = (255, 190, 60)
+SHORT_S: Final = 1.0  # for which a decision is shown: an older one is nobody's plan any more
+TRAIL_STEP: Final = 0.002  # m between two points of the trail
+TRAIL_POINTS: Final = 1500
+COLORS: Final = {"RUNNING": FREE, "STOPPED": STOP}  # of states of safety; the others are like WAIT
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Lines in space.
+
+    Attributes:
+        name: of the part.
+        lines: ``(number, points, 3)`` in m, base frame.
+        colors: ``(number, 4)`` red, green, blue and opacity, 0 to 255.
+        width: m.
+        lasting_s: for how long they are shown; None: until the next ones.
+    """
+
+    name: str
+    lines: Array
+    colors: NDArray[np.uint8]
+    width: float
+    lasting_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box along the axes of the base frame, from corner ``low`` to corner ``high`` in m."""
+
+    name: str
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+    color: Rgba
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text at a place in m, base frame; its letters are ``height`` m high."""
+
+    name: str
+    text: str
+    position: tuple[float, float, float]
+    height: float
+    color: Rgba
+
+
+Part = Lines | Box | Words
+
+
+def loss_colors(total: ArrayLike, count: int) -> NDArray[np.uint8]:
+    """Return the colours ``(count, 4)`` of candidates: :data:`BEST` for the smallest loss to :data:`WORST`.
+
+    Args:
+        total: ``(count,)`` losses; empty (the decoder has none) or all equal: every candidate is like the best.
+        count: of the candidates.
+    """
+    losses = np.nan_to_num(np.asarray(total, np.float64), nan=np.inf, posinf=np.inf)
+    share = np.zeros(count)
+    finite = losses[np.isfinite(losses)]
+    if len(losses) and len(finite) and np.ptp(finite) > 0:
+        share = np.clip((losses - finite.min()) / np.ptp(finite), 0.0, 1.0)
+    colors = np.array(BEST) + share[:, None] * (np.array(WORST) - np.array(BEST))
+    return np.concatenate([colors.round(), np.full((count, 1), 220)], axis=1).astype(np.uint8)
+
+
+def decision_lines(decision: Any, columns: slice) -> list[Lines]:
+    """Return the parts of a Decision message. Each is there, also without lines, so that it replaces the one before.
+
+    Args:
+        decision: the message.
+        columns: those of the position in an action.
+    """
+    groups = positions_of(decision, columns)
+    strong, count = groups["strong"], int(decision.samples)
+    kept = np.asarray(decision.kept, dtype=bool) if len(decision.kept) else np.ones(count, dtype=bool)
+    total = np.asarray(decision.total, np.float64)
+    colors = loss_colors(total[kept] if len(total) else total, int(kept.sum()))
+    return [
+        Lines("candidates", strong[kept], colors, 0.002, SHORT_S),
+        _plain("trimmed", strong[~kept], (*overlay.TRIMMED, 70), 0.0012),
+        _plain("weak", groups["weak"], (*overlay.WEAK, 80), 0.0012),
+        _plain("previous", groups["previous"], (*overlay.PREVIOUS, 240), 0.004),
+        _plain("selected", groups["selected"], (*overlay.SELECTED, 255), 0.006),
+    ]
+
+
+def _plain(name: str, lines: Array, color: Rgba, width: float, lasting_s: float | None = SHORT_S) -> Lines:
+    """Return lines of one colour."""
+    return Lines(name, lines, np.tile(np.array(color, np.uint8), (len(lines), 1)), width, lasting_s)
+
+
+class Scene:
+    """Keeps what is to be drawn of one system.
+
+    Args:
+        task: layout of an action, and the workspace.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._columns = task.columns("position")
+        limits = task.limits
+        self._low, self._high = limits.workspace_min, limits.workspace_max
+        self._trail = np.empty((TRAIL_POINTS, 3))
+        self._points = 0
+        self._safety: tuple[str, tuple[int, int, int]] = ("no word from safety", WAIT)
+        self._add: Mapping[str, Callable[[Any], list[Part]]] = {
+            DECISION: self._on_decision,
+            ARM_STATUS: self._on_arm,
+            SAFETY_STATE: self._on_safety,
+            SAFETY_CHUNK: self._on_chunk,
+            EPISODE_EVENT: self._on_event,
+        }
+
+    @property
+    def topics(self) -> Iterable[str]:
+        """The topics whose messages change the scene."""
+        return self._add.keys()
+
+    def add(self, topic: str, message: Any) -> list[Part]:
+        """Take a message of one of :attr:`topics`, and return the parts that are different now."""
+        return self._add[topic](message)
+
+    def standing(self) -> list[Part]:
+        """Return what is there without a decision: workspace and state of safety."""
+        text, color = self._safety
+        middle = ((self._low[0] + self._high[0]) / 2, (self._low[1] + self._high[1]) / 2)
+        return [
+            Box("workspace", self._low, self._high, (*color, 200)),
+            Words("safety", text, (*middle, self._high[2] + 0.05), 0.035, (*color, 255)),
+        ]
+
+    def trail(self) -> Lines:
+        """Return where the tool was."""
+        lines = self._trail[None, : self._points].copy() if self._points > 1 else np.empty((0, 0, 3))
+        return _plain("trail", lines, (*TRAIL, 255), 0.003, None)
+
+    def _on_decision(self, message: Any) -> list[Part]:
+        return [] if self._columns is None else [*decision_lines(message, self._columns)]
+
+    def _on_arm(self, message: Any) -> list[Part]:
+        if not hasattr(message, "tool"):  # a bag of an earlier version
+            return []
+        place = message.tool.position
+        here = np.array([place.x, place.y, place.z])
+        last = self._trail[self._points - 1] if self._points else None
+        if last is not None and np.linalg.norm(here - last) < TRAIL_STEP:
+            return []
+        if self._points == TRAIL_POINTS:  # every second point of the older half is enough
+            thinned = np.concatenate([self._trail[: TRAIL_POINTS // 2 : 2], self._trail[TRAIL_POINTS // 2 :]])
+            self._points = len(thinned)
+            self._trail[: self._points] = thinned
+        self._trail[self._points] = here
+        self._points += 1
+        return [self.trail()]
+
+    def _on_safety(self, message: Any) -> list[Part]:
+        name = word(SAFETY, message.state)
+        said = (state(name, message.reason), COLORS.get(name, WAIT))
+        if said == self._safety:
+            return []
+        self._safety = said
+        return self.standing()
+
+    def _on_chunk(self, message: Any) -> list[Part]:
+        """A policy's chunk is the decision already."""
+        if self._columns is None or message.source == "policy" or message.steps < 2:
+            return []
+        actions = np.asarray(message.actions, np.float64).reshape(1, message.steps, message.dims)
+        return [_plain("forwarded", actions[:, :, self._columns], (*FORWARDED, 255), 0.003)]
+
+    def _on_event(self, message: Any) -> list[Part]:
+        if message.kind not in (PREPARE, START):
+            return []
+        self._points = 0
+        return [self.trail()]
