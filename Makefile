@@ -1,5 +1,5 @@
-# make run | test | lint | docs | train | bench | data. Everything installs into .venv; nothing else on the machine is
-# changed but, where allowed, the Debian packages that scripts/setup.sh names.
+# make run | test | lint | docs | train | bench | data | view. Everything installs into .venv; nothing else on the
+# machine is changed but, where allowed, the Debian packages that scripts/setup.sh names.
 VENV ?= .venv
 PYTHON ?= python3
 BIN = $(VENV)/bin
@@ -7,20 +7,21 @@ OUT ?= out
 MESSAGES = bid_msgs/CMakeLists.txt bid_msgs/package.xml $(wildcard bid_msgs/msg/*.msg bid_msgs/srv/*.srv)
 SETUP = scripts/setup.sh scripts/prune.sh scripts/build_messages.sh scripts/build_package.sh scripts/repair_wheels.sh scripts/uv.sh
 
-.PHONY: setup train bench data develop run test lint docs lock clean
+.PHONY: setup train bench data view develop run test lint docs lock clean
 
-# What a robot computer needs, and what is added to it: training, the bench, data sets, lint and tests.
+# What a robot computer needs, and what is added to it: training, the bench, data sets, viewers, lint and tests.
 setup: $(VENV)/.run
 train: $(VENV)/.train
 bench: $(VENV)/.bench
 data: $(VENV)/.data
-develop: $(VENV)/.train $(VENV)/.bench $(VENV)/.data $(VENV)/.develop
+view: $(VENV)/.view
+develop: $(VENV)/.train $(VENV)/.bench $(VENV)/.data $(VENV)/.view $(VENV)/.develop
 
 $(VENV)/.run: requirements/run.lock $(SETUP) $(MESSAGES) setup.py setup.cfg
 	PYTHON="$(PYTHON)" scripts/setup.sh "$(VENV)" run
 	touch $@
 
-$(VENV)/.train $(VENV)/.bench $(VENV)/.data $(VENV)/.develop: $(VENV)/.%: requirements/%.lock | $(VENV)/.run
+$(VENV)/.train $(VENV)/.bench $(VENV)/.data $(VENV)/.view $(VENV)/.develop: $(VENV)/.%: requirements/%.lock | $(VENV)/.run
 	PYTHON="$(PYTHON)" scripts/setup.sh "$(VENV)" $*
 	touch $@
 

@@ -5,7 +5,10 @@ from setuptools import Command, find_packages, setup
 from setuptools.command.develop import develop
 from setuptools.command.install_scripts import install_scripts
 
-NODES = ["arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin"]
+NODES = [
+    *("arm", "camera", "episode", "monitor", "policy", "recorder", "replay", "replay_policy"),
+    *("safety", "teleop", "twin"),
+]
 
 
 def nodes_apart(command: type[Command], folder: str) -> type[Command]:
@@ -42,7 +45,7 @@ setup(
     description="Reactive execution of learned action-chunking policies on real arms by Bidirectional Decoding",
     license="Apache-2.0",
     packages=find_packages(include=["bid_ros", "bid_ros.*"]),
-    package_data={"bid_ros.teleop": ["page.html"], "bid_ros.views": ["*.html"]},
+    package_data={"bid_ros.teleop": ["page.html"], "bid_ros.views": ["*.html"], "bid_ros.evaluation": ["*.html"]},
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/bid_ros"]),
         ("share/bid_ros", ["package.xml"]),
@@ -75,6 +78,7 @@ setup(
         "twin": ["franky-sim", "mujoco>=4"],
         "train": ["torch>=2.13", "onnx", "onnxscript", "tqdm"],
         "data": ["av", "h5py", "numcodecs", "pyarrow", "tqdm", "zarr>=3"],
+        "view": ["rerun-sdk>=0.31", "textual>=1"],
         "realsense": ["pyrealsense2"],
         "spacemouse": ["pyspacemouse"],
         "teleop": ["ruckig", "evdev", "websockets"],

@@ -8,8 +8,8 @@ from importlib import import_module
 from bid_ros.core.errors import BidError
 
 VERBS = (
-    *("new", "check", "up", "teleop", "demos", "learn", "compile", "rehearse", "bench", "data"),
-    *("datasets", "episodes", "evaluate", "robot", "schema"),
+    *("new", "check", "up", "teleop", "record", "demos", "learn", "compile", "rehearse", "bench", "data"),
+    *("datasets", "episodes", "replay", "retrace", "evaluate", "view", "top", "robot", "schema"),
 )
 
 

@@ -15,10 +15,10 @@ resolve() { ../scripts/uv.sh pip compile --quiet --universal --no-header --no-an
 lines() { grep -vE "$skip|sys_platform == 'win32'" | sed -E "/python_full_version < '3\.1[23]'/!s/ ; .*//"; }
 
 grep -v '^torch==' train.in >"$work/train.in"
-[ "${1:-}" = --upgrade ] || sort -u {run,train,bench,data,develop}.lock | grep -vE '^(#|torch)' >"$work/all"
+[ "${1:-}" = --upgrade ] || sort -u {run,train,bench,data,view,develop}.lock | grep -vE '^(#|torch)' >"$work/all"
 touch "$work/all"
-resolve --python-version 3.11 run.in "$work/train.in" bench.in data.in develop.in -o "$work/all" >/dev/null
-for purpose in run train bench data develop; do
+resolve --python-version 3.11 run.in "$work/train.in" bench.in data.in view.in develop.in -o "$work/all" >/dev/null
+for purpose in run train bench data view develop; do
   input=$purpose.in
   [ $purpose = train ] && input=$work/train.in
   { echo "# Made by scripts/lock.sh from $purpose.in."; resolve --python-version 3.11 -c "$work/all" "$input" | lines; } >"$work/$purpose.lock"

@@ -12,7 +12,7 @@ trap 'rm -rf "$logs"' EXIT
 # Whole systems, and what has a simulated Franka: a core is hardly enough for one of them. They take about as long as the
 # other nodes.
 systems=(test/robots/test_contract.py test/nodes/test_cli.py test/nodes/test_in_charge.py test/nodes/test_ur_system_faults.py
-  test/commands/test_new.py test/commands/test_check.py test/outside
+  test/commands/test_new.py test/commands/test_check.py test/commands/test_first_hour.py test/outside
   test/tasks/placing/test_world.py test/tasks/picking/test_world.py)
 benches=(test/bench test/learning test/cameras test/test_docs.py)
 ignored() { printf -- '--ignore=%s ' "$@"; }

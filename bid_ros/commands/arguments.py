@@ -2,12 +2,13 @@
 
 import argparse
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from bid_ros.core.errors import BidError
 from bid_ros.system.run import RunArguments, argument_fields, argument_kind
 
 SYSTEM_HELP = "a system's folder, or the name of a shipped one: franka_place or ur5_pick"
+Arguments = TypeVar("Arguments")
 # Arguments of a run of a policy, in the twin or in a rehearsal.
 POLICY_ARGUMENTS = ("decoder", "samples", "action_horizon", "moving", "episodes", "seed", "bundle")
 
@@ -17,6 +18,7 @@ def add_run_arguments(
     only: Collection[str] = (),
     defaults: Mapping[str, Any] | None = None,
     printed: str = "run.json",
+    of: type[Any] = RunArguments,
 ) -> None:
     """Add the arguments of a run, as ``--robot-ip`` and so on, and ``--json``.
 
@@ -25,11 +27,12 @@ def add_run_arguments(
         only: names of the arguments to add; empty: all.
         defaults: values that replace the declared ones.
         printed: what ``--json`` prints.
+        of: dataclass of the arguments.
     """
-    for item in argument_fields():
+    for item in argument_fields(of):
         if only and item.name not in only:
             continue
-        kind, default = argument_kind(item.name), (defaults or {}).get(item.name, item.default)
+        kind, default = argument_kind(item.name, of), (defaults or {}).get(item.name, item.default)
         shown = "" if default in (None, "", ()) else f" (default {default})"
         options: dict[str, Any] = {"default": default, "help": item.metadata["help"] + shown}
         if kind is bool:
@@ -44,12 +47,17 @@ def add_run_arguments(
 
 def run_arguments(options: argparse.Namespace) -> RunArguments:
     """Return the arguments of the run. Raises BidError if a value is outside its range."""
+    return given_arguments(options, RunArguments)
+
+
+def given_arguments(options: argparse.Namespace, of: type[Arguments]) -> Arguments:
+    """Return the arguments of a dataclass. Raises BidError if a value is outside its range."""
     given: dict[str, Any] = {}
-    for item in argument_fields():
+    for item in argument_fields(of):
         if hasattr(options, item.name):
             value = getattr(options, item.name)
             given[item.name] = tuple(value) if isinstance(value, list) else value
-    return RunArguments(**given)
+    return of(**given)
 
 
 def add_list(parser: Any, flag: str, kind: Callable[[str], Any], **options: Any) -> None:

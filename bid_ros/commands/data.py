@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.commands.tasks import recorded, task_file_of_bags
+from bid_ros.core.extras import extra
 from bid_ros.core.task import load_task
 
 
@@ -16,6 +17,13 @@ def add_parser(verbs: Any) -> None:
     video.add_argument("bag")
     video.add_argument("--task", default="", help="name or path of the task file (default: that of run.json beside it)")
     video.add_argument("--out", default="run.gif", help="GIF or MP4 file to write (default run.gif)")
+    video.add_argument(
+        "--quality",
+        choices=("cameras", "480p", "720p", "1080p"),
+        default="cameras",
+        help="cameras: what they saw, with the decisions; a height: the shaded scene of the twin, also as .png",
+    )
+    video.add_argument("--at", type=float, default=3.0, help="s after an episode's start, of a .png (default 3)")
     video.set_defaults(run=run_video)
 
     repair = verbs.add_parser("repair", help="repair a bag whose recorder was killed")
@@ -49,6 +57,13 @@ def run_video(options: argparse.Namespace) -> int:
 
     bag = Path(options.bag)
     file = task_file_of_bags(options.task, [bag])
+    if options.quality != "cameras":
+        with extra("twin", "a shaded picture"):
+            from bid_ros.views.studio_video import write_studio
+
+        written = write_studio(bag, Path(options.out), load_task(file), options.quality, options.at)
+        print(f"wrote {written}" if written else "the bag has no episode of that length", file=sys.stderr)
+        return 0 if written else 1
     twin = recorded(bag).get("hardware", "twin") == "twin"
     written = write_run_video(bag, Path(options.out), load_task(file), file.with_name("cameras.yaml"), twin)
     print(f"wrote {written}" if written else "the bag has no images of an episode", file=sys.stderr)

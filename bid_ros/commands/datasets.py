@@ -84,6 +84,11 @@ def run_convert(options: argparse.Namespace) -> int:
         return 0
     again = f", {report.resumed} from an earlier run" if report.resumed else ""
     print(f"{report.target}: {report.format}, {report.episodes} episodes{again}, {report.rows} rows", file=sys.stderr)
+    for name, (median, lowest) in report.fidelity.items():
+        print(
+            f"pictures of {name}: median PSNR {median:.1f} dB, lowest {lowest:.1f} dB, in the first episode",
+            file=sys.stderr,
+        )
     for sentence in report.lost:
         print(f"  {sentence}", file=sys.stderr)
     return 0
@@ -162,13 +167,13 @@ def dataset_task(path: str, named: str) -> Task:
 
 
 @contextmanager
-def progress_bar(contents: Contents) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar of episodes on standard error, where it is a terminal."""
+def progress_bar(contents: Contents, most: int | None = None) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar of episodes, ``most`` at most, on standard error, where it is a terminal."""
     from bid_ros.core.extras import extra
 
     with extra("data", "bid data"):
         from tqdm import tqdm
-    total = None if contents.lengths is None else len(contents.lengths)
+    total = most if contents.lengths is None else len(contents.lengths[:most])
     with tqdm(total=total, unit="episode", file=sys.stderr, disable=None) as bar:
 
         def show(episodes: int, rows: int) -> None:

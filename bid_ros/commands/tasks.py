@@ -48,15 +48,15 @@ def _file_of(named: str, made_for: str, what: str) -> Path:
 def recorded_task(bags: Sequence[Path]) -> str:
     """Return the task of recorded runs, from the ``run.json`` beside their bags: its system's folder, or its name.
 
-    A bag that ``bid episodes`` has cut names its task in its metadata. A run that was killed has no ``run.json``. The
-    others count for it.
+    A run that was killed has no ``run.json``, nor does an episode with a bag of its own: the metadata of the bag say
+    the same.
 
     Raises:
         BidError: no ``run.json`` names a task, or they name different ones.
     """
     from bid_ros.recording.metadata import custom_data  # takes a tenth of a second
 
-    names = {_said(recorded(bag)) or custom_data(bag).get("task", ""): bag.parent / "run.json" for bag in bags}
+    names = {_said(recorded(bag)) or _said(custom_data(bag)): bag.parent / "run.json" for bag in bags}
     unsaid = names.pop("", None)
     if not names:
         where = f"{unsaid} does not say" if len(set(bags)) == 1 else "no run.json beside the bags says"

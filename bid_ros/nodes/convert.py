@@ -17,11 +17,13 @@ from bid_msgs.msg import Decision as DecisionMessage
 from bid_ros.cameras.model import focal_px
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ChunkError
+from bid_ros.core.observation import Observation
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.task import Task
 
 if TYPE_CHECKING:
     from bid_ros.policy.decide import DecisionRecord
+    from bid_ros.replay.cue import Cue
 
 
 def set_time(message: Time, stamp_ns: int) -> None:
@@ -100,6 +102,7 @@ def decision_to_message(record: DecisionRecord, task: Task, **said: Any) -> Deci
         dims=task.action_dim,
         samples=len(record.strong),
         weak_samples=len(weak),
+        screened=record.screened,
         strong=float32_array(record.strong),
         weak=float32_array(weak),
         selected=float32_array(choice.actions),
@@ -112,6 +115,32 @@ def decision_to_message(record: DecisionRecord, task: Task, **said: Any) -> Deci
         **{name: getattr(selection, name).tolist() for name in criteria},
         **said,
     )
+
+
+def observed_fields(observation: Observation) -> dict[str, Any]:
+    """Return the fields of a decision's message that say on what it was decided."""
+    return {
+        "observed": list(observation.samples_ns),
+        "observed_ns": [stamp for stamps in observation.samples_ns.values() for stamp in stamps],
+        "observation_digest": observation.digest(),
+    }
+
+
+def cue_to_message(cue: Cue, task: Task, robot: str) -> DecisionMessage:
+    """Return the message that asks for the decision of a cue: how it was made, and the samples of its observation."""
+    assert cue.observation is not None, "only such a cue can be decided on"
+    message = DecisionMessage(
+        header=header(cue.stamp_ns, task.base_frame), robot=robot, stream=cue.stream, **observed_fields(cue.observation)
+    )
+    if cue.recorded is not None:
+        setting = cue.recorded.setting
+        message.decoder, message.samples, message.action_horizon = (
+            setting.decoder,
+            setting.samples,
+            setting.action_horizon,
+        )
+        message.seed, message.delay_steps = setting.seed, -1 if setting.delay is None else setting.delay
+    return message
 
 
 def point(position: ArrayLike) -> Point:

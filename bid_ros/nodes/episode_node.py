@@ -4,21 +4,28 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Duration
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Heartbeat, SafetyState
-from bid_ros.core.topics import DECISION, EPISODE_EVENT, HEARTBEAT
+from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
 from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import format_summary, write_run
+from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.convert import header
-from bid_ros.nodes.operator import RobotOperator, TwinOperator
+from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.pulse import RARE_S
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.policy.bundle import bundle_sha256
+from bid_ros.recording.episodes import DISCARDED, UNDO, UNDONE
 from bid_ros.system.progress import PROGRESS
 
 PARAMETERS = (
@@ -37,10 +44,14 @@ PARAMETERS = (
     Parameter("nodes", [""], "nodes that are heard before the first episode, so that its record is complete"),
     Parameter("ready_timeout_s", 60.0, "time in s for every node to be ready", 1.0, 600.0),
     Parameter("timeout_s", 0.0, "s after which an episode ends; 0: as the task file says", 0.0, 86_400.0),
+    Parameter("person", False, "a person starts each episode, says how it ended, and may take it back"),
+    Parameter("takeover", False, "a person may take over from the policy, by the device of the node teleop"),
+    Parameter("return_s", 0.5, "s for which the dead man's switch is open before the policy goes on", 0.0, 10.0),
     Parameter(
         "record_rest", 0.0, "s to stay in the episode after success (demonstrations: the operator retreats)", 0.0, 10.0
     ),
 )
+STILL = 0.002, 0.01  # m/s and rad/s of a set-point that stands still
 ACKNOWLEDGED_S = 0.5  # s in which every subscriber gets the end of an episode
 
 
@@ -62,7 +73,19 @@ class EpisodeNode(SequenceNode):
         self._missing = {name for name in self.value("nodes") if name}
         self._heartbeats = self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
         self.subscribe(DECISION, self._on_decision, patient=True)
-        self._operator = TwinOperator(self, self.task) if self.value("twin") else RobotOperator(self, self.task)
+        self._person, self._ended, self._recorder = self.value("person"), threading.RLock(), ""
+        self._last: EpisodeEvent | None = None
+        correct = self._correct if self._person else None
+        if self.value("twin"):
+            self._operator: Operator = TwinOperator(self, self.task, correct, self._person)
+        else:
+            self._operator = RobotOperator(self, self.task, correct)
+        if self._person:
+            self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
+            self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
+        self._takeover = Takeover(self.value("return_s")) if self.value("takeover") else None
+        if self._takeover is not None:
+            self.subscribe(TELEOP_SWITCH, self._on_switch)
         self._thread = threading.Thread(target=self._run, name="episodes", daemon=True)
 
     def begin(self) -> None:
@@ -83,6 +106,27 @@ class EpisodeNode(SequenceNode):
         super().on_status(message)
         if self._running is not None and message.mode == ArmStatus.TRACKING and message.source == "policy":
             self._running.command_age_ms.append(message.command_age * 1e3)
+        twist = np.linalg.norm(np.reshape(message.reference_twist, (2, 3)), axis=1)
+        if self._takeover is not None:
+            self._takeover.stated(not (twist <= STILL).all(), time.monotonic_ns())
+
+    def check(self) -> None:
+        """Renew the grant. Where a person may take over, it goes to whom the arm belongs now."""
+        super().check()
+        if self._takeover is not None and self._running is not None:
+            source = self._takeover.source(time.monotonic_ns())
+            if self._granted != ((source,) if source else ()):
+                self.grant(*([source] if source else []))
+                print(f"{self._takeover.phase.value}", flush=True)
+
+    def _on_switch(self, message: Bool) -> None:
+        if self._takeover is not None:
+            self._takeover.switch(message.data, time.monotonic_ns())
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.hardware_id == self.robot and status.name.endswith("recorder"):
+                self._recorder = status.message
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
         self._missing.discard(message.node)
@@ -97,7 +141,7 @@ class EpisodeNode(SequenceNode):
         status = 1
         try:
             self._wait_for_the_nodes(self.value("ready_timeout_s"))
-            for episode in range(self.value("episodes")):
+            while (episode := self._next_episode()) < self.value("episodes"):
                 self._episode(episode)
             status = 0
         except EpisodeStopped as stop:
@@ -127,6 +171,12 @@ class EpisodeNode(SequenceNode):
             lambda: self.safety.reason if self.safety is not None else "the safety node says nothing",
         )
 
+    def _next_episode(self) -> int:
+        """Return the number of the next episode: that of one which was taken back or discarded comes again."""
+        with self._ended:
+            self._operator.again.clear()
+            return len(self._log.results)
+
     def _episode(self, episode: int) -> None:
         seed = self.value("seed") + episode
         labels = self.value("labels")
@@ -135,14 +185,21 @@ class EpisodeNode(SequenceNode):
         self._say(f"episode {episode + 1}/{self.value('episodes')}  preparing")
         self.grant("episode")
         self._operator.prepare(scene_of(self.task, seed), seed, self.value("moving"), event.label)
+        with self._ended:
+            if self._operator.again.is_set():
+                return
+            self._last = None  # from here on the episode before stays as it is
         self.grant(self.value("acting"))
         self._publish(event, EpisodeEvent.START)
         started = time.monotonic()
+        if self._takeover is not None:
+            self._takeover.begin(time.monotonic_ns())
         self._running = self._log
         self._log.start_episode()
         try:
             timeout_s = self.value("timeout_s") or self.task.episode_timeout
-            outcome = self._operator.judge(started, timeout_s, partial(self._progress, episode))
+            show = self._progress_of_person if self._person else self._progress
+            outcome = self._operator.judge(started, timeout_s, partial(show, episode))
             if outcome == "success":
                 rested = time.monotonic() + self.value("record_rest")
                 self.wait(lambda: time.monotonic() >= rested, 2 * self.value("record_rest"), "the rest")
@@ -156,14 +213,47 @@ class EpisodeNode(SequenceNode):
         event.success, event.outcome, event.duration = outcome == "success", outcome, duration_s
         if event.label == self.value("decoder"):  # a person may have changed it since the run began
             event.label = self._log.deciding or event.label
-        self._log.results.append(
-            EpisodeResult(int(event.episode), int(event.seed), event.success, outcome, duration_s, event.label)
-        )
         self.grant()
-        self._publish(event, EpisodeEvent.END)
+        with self._ended:
+            if outcome != DISCARDED or not self._person:  # a person gets another try
+                self._log.results.append(
+                    EpisodeResult(int(event.episode), int(event.seed), event.success, outcome, duration_s, event.label)
+                )
+                self._last = event
+            self._publish(event, EpisodeEvent.END)
         # This process may end next, and nobody repeats for it what the recorder missed.
         self._events.wait_for_all_acked(Duration(seconds=ACKNOWLEDGED_S))
         print(f"episode {event.episode + 1}: {outcome} after {duration_s:.1f} s", flush=True)
+
+    def _correct(self, outcome: str) -> tuple[bool, str]:
+        """Give the episode that ended last another outcome, until the next one starts."""
+        with self._ended:
+            event = self._last
+            if event is None:
+                return False, "no episode runs, and none has ended since the last start"
+            if outcome == DISCARDED:
+                return self._undo()
+            event.success, event.outcome = outcome == "success", outcome
+            last = self._log.results[-1]
+            self._log.results[-1] = replace(last, success=event.success, outcome=outcome)
+            self._publish(event, EpisodeEvent.END)
+        print(f"episode {event.episode + 1}: {outcome} after all", flush=True)
+        return True, ""
+
+    def _undo(self) -> tuple[bool, str]:
+        """Take back the episode that ended last; it is prepared again. Once more: the one before."""
+        with self._ended:
+            if self._running is not None:
+                return False, "an episode runs; valid is to discard it"
+            if not self._log.results:
+                return False, "no episode has ended"
+            last = self._log.results.pop()
+            event = EpisodeEvent(robot=self.robot, episode=last.episode, seed=last.seed, label=last.label)
+            event.outcome, self._last = UNDONE, None
+            self._publish(event, UNDO)
+            self._operator.again.set()
+        print(f"episode {last.episode + 1}: taken back", flush=True)
+        return True, f"episode {last.episode} is taken back"
 
     def _progress(self, episode: int, elapsed_s: float, extra: str) -> None:
         log = self._log
@@ -173,6 +263,11 @@ class EpisodeNode(SequenceNode):
             f"decision p50 {log.recent_ms(50):.0f} p99 {log.recent_ms(99):.0f} ms  "
             f"successes {log.successes}/{len(log.results)}"
         )
+
+    def _progress_of_person(self, episode: int, elapsed_s: float, extra: str) -> None:
+        phase = "" if self._takeover is None else f"{self._takeover.phase.value}  "
+        count = f"episode {episode + 1}/{self.value('episodes')}"
+        self._say(f"{count}  {elapsed_s:4.1f} s  {extra}  {phase}{self._recorder}")
 
     def _publish(self, event: EpisodeEvent, kind: int) -> None:
         event.kind, event.header = kind, header(self.now_ns())

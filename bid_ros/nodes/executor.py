@@ -33,14 +33,16 @@ class LeanExecutor(SingleThreadedExecutor):
     Attributes:
         messages: how many it has called back for.
         callbacks_ns: CPU time of those callbacks, and of the timers', ns.
+        number: what its publisher counted the patient message as whose callback runs; None: nobody knows.
     """
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
         self.messages = self.callbacks_ns = 0
+        self.number: int | None = None
         self._patient: list[Any] = []
         self._arrived_ns: int | None = None
-        self._emptied_ns = 0
+        self._emptied_ns: dict[int, int] = {}
         self._tasks: list[Any] = []
         self._cb_iter: Any = None  # the base class goes through what is ready with this generator
         self._changed = True
@@ -96,19 +98,27 @@ class LeanExecutor(SingleThreadedExecutor):
     def _serve_patient(self) -> None:
         """Call back all messages of the patient subscriptions.
 
-        The middleware stamps their arrival by the wall clock. Whatever was done to that, they came after the last time.
+        The middleware stamps their arrival by the wall clock. Whatever was done to that, they came after the last time
+        that nothing was left of theirs. It gives them in the order in which they were sent. One that was lost and sent
+        again arrived later than those behind it, which had to wait for it: so all of them have arrived when it did.
         """
         steady_from_wall_ns = time.monotonic_ns() - time.time_ns()
+        emptied_ns: dict[int, int] = {}
         for subscription in self._patient:
+            before_ns = self._emptied_ns.get(id(subscription), 0)
             for _ in range(subscription.qos_profile.depth):
+                asked_ns = time.monotonic_ns()
                 taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
                 if taken is None:
+                    before_ns = asked_ns
                     break
                 came_ns = steady_from_wall_ns + taken[1]["received_timestamp"]
-                self._arrived_ns = min(max(came_ns, self._emptied_ns), time.monotonic_ns())
+                before_ns = self._arrived_ns = min(max(came_ns, before_ns + 1), time.monotonic_ns())
+                self.number = taken[1]["publication_sequence_number"]
                 self.messages += 1
                 self._call(subscription.callback, taken[0])
-        self._arrived_ns, self._emptied_ns = None, time.monotonic_ns()
+            emptied_ns[id(subscription)] = before_ns
+        self._arrived_ns, self._emptied_ns, self.number = None, emptied_ns, None
 
     def _call(self, callback: Callable[..., object], *arguments: Any) -> None:
         begun = time.thread_time_ns()
@@ -127,7 +137,6 @@ class LeanExecutor(SingleThreadedExecutor):
             super().spin_once(timeout_sec=0)
         with self._tasks_lock:
             self._tasks = [item for item in self._tasks if not item[0].done()]
-        self._emptied_ns = time.monotonic_ns()  # patient messages taken just now have arrived before the next ones
 
     def _collect(self) -> None:
         """Collect all entities. While they are in use, another thread that destroys one waits for the next time."""

@@ -12,17 +12,19 @@ from bid_ros.nodes.base import BidNode
 from bid_ros.recording.features import extract
 
 
-def subscribe_features(node: BidNode, task: Task, observe: Callable[[str, int, Any], None]) -> None:
+def subscribe_features(
+    node: BidNode, task: Task, observe: Callable[[str, int, Any], None], depth: int | None = None
+) -> None:
     """Subscribe to the topic of each observed feature and pass on (name, stamp_ns, value).
 
-    A message that does not fit the task is refused with a warning.
+    A message that does not fit the task is refused with a warning. ``depth`` says how many may wait, by default few.
     """
     topics = recorded_topics(task)
     features: dict[str, list[Feature]] = {}
     for feature in task.observation:
         features.setdefault(feature_topic(feature), []).append(feature)
     for name, carried in features.items():
-        node.subscribe(name, partial(_take, node, carried, observe), topics[name])
+        node.subscribe(name, partial(_take, node, carried, observe), topics[name], depth=depth)
 
 
 def _take(node: BidNode, features: list[Feature], observe: Callable[[str, int, Any], None], message: Any) -> None:

@@ -5,7 +5,7 @@ Only launch files import this module. ROS's launch is not on PyPI, so ``bid up``
 
 import posixpath
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -25,28 +25,35 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from bid_ros.core.errors import BidError
-from bid_ros.system.description import NO_RVIZ, describe, environment, rviz_command
+from bid_ros.system.description import NO_RVIZ, NodeSpec, describe, environment, rviz_command
+from bid_ros.system.driving import ARGUMENTS, DEFAULTS, KEYBOARD, driven
 from bid_ros.system.ending import END_S
-from bid_ros.system.folder import find_system
+from bid_ros.system.folder import System, find_system
 from bid_ros.system.preparation import prepare
-from bid_ros.system.run import argument_fields, parse_arguments
+from bid_ros.system.replaying import REPLAY, ReplayArguments, describe_replay
+from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
 from launch import LaunchContext, LaunchDescription
 
 OF_LAUNCH = frozenset({"emulate_tty", "sigterm_timeout", "sigkill_timeout"})
 
 
-def launch_description(system: str = "") -> LaunchDescription:
+def launch_description(system: str = "", defaults: Mapping[str, Any] | None = None) -> LaunchDescription:
     """Declare the arguments of ``bid up`` and start the nodes of the system's description.
 
     Args:
         system: folder of a system, or name of a shipped one. Empty: the launch argument ``system`` names it.
+        defaults: values of arguments that replace the declared ones.
     """
-    named = [] if system else [DeclareLaunchArgument("system", description="a folder, or a shipped system's name")]
-    declared = [
-        DeclareLaunchArgument(item.name, default_value=_text(item.default), description=item.metadata["help"])
-        for item in argument_fields()
-    ]
+    named = [] if system else [_named()]
+    declared = _declared(RunArguments, defaults)
     return LaunchDescription([*named, *declared, OpaqueFunction(function=partial(launch_actions, system=system))])
+
+
+def teleop_description() -> LaunchDescription:
+    """Declare the arguments of ``bid teleop``, and start a system with a person at the controls."""
+    device = DeclareLaunchArgument("device", default_value=KEYBOARD, description="what the person holds")
+    declared = _declared(RunArguments, DEFAULTS, ARGUMENTS)
+    return LaunchDescription([_named(), device, *declared, OpaqueFunction(function=_teleop_actions)])
 
 
 def launch_actions(context: LaunchContext, system: str = "") -> list[object]:
@@ -56,15 +63,88 @@ def launch_actions(context: LaunchContext, system: str = "") -> list[object]:
         BidError: an argument is not valid.
     """
     found = find_system(system or LaunchConfiguration("system").perform(context))
-    text = {item.name: LaunchConfiguration(item.name).perform(context) for item in argument_fields()}
+    return _start(found, _arguments(context, None, OF_LAUNCH if system else {*OF_LAUNCH, "system"}))
+
+
+def _teleop_actions(context: LaunchContext) -> list[object]:
+    found = find_system(LaunchConfiguration("system").perform(context))
+    given = _arguments(context, ARGUMENTS, {*OF_LAUNCH, "system", "device"})
+    arguments, known = driven(given, LaunchConfiguration("device").perform(context))
+    return [LogInfo(msg=known), *_start(found, arguments)]
+
+
+def _arguments(context: LaunchContext, names: Collection[str] | None, own: Collection[str]) -> RunArguments:
+    """Return the arguments of the run, of these names or all; ``own``: further names that the terminal may give."""
+    text = _texts(context, RunArguments, names)
     # Where another launch file includes this one inside a PushRosNamespace, that comes first.
     pushed = context.launch_configurations.get("ros_namespace", "")
     text["namespace"] = posixpath.join(pushed, text["namespace"]).rstrip("/")
-    arguments = parse_arguments(_given(context, OF_LAUNCH if system else {*OF_LAUNCH, "system"}) | text)
+    arguments: RunArguments = parse_arguments(_given(context, own) | text)
+    return arguments
+
+
+def _start(found: System, arguments: RunArguments) -> list[object]:
+    """Return the actions that start the nodes of a system. Raises BidError as :func:`launch_actions`."""
     specs = describe(found, arguments)
     prepare(specs, Path(arguments.out))
     variables = environment(twin=not arguments.robot_ip)
-    nodes: list[object] = [
+    nodes = _nodes(specs, variables, "episode")
+    if arguments.rviz:
+        nodes.append(_rviz(found, arguments.namespace, variables))
+    return _watched(nodes, "episode")
+
+
+def replay_description() -> LaunchDescription:
+    """Declare the arguments of a replay through live nodes, and start these."""
+    return LaunchDescription([_named(), *_declared(ReplayArguments), OpaqueFunction(function=replay_actions)])
+
+
+def replay_actions(context: LaunchContext) -> list[object]:
+    """Return the actions that replay a bag with the arguments in ``context``. Raises BidError if one is not valid."""
+    text = _texts(context, ReplayArguments)
+    arguments = parse_arguments(_given(context, {*OF_LAUNCH, "system"}) | text, ReplayArguments)
+    system = find_system(LaunchConfiguration("system").perform(context))
+    specs = describe_replay(system, arguments)
+    prepare(specs, Path(arguments.out))
+    variables = environment(twin=True)
+    nodes = _nodes(specs, variables, REPLAY)
+    if arguments.rviz:
+        nodes.append(_rviz(system, arguments.namespace, variables))
+    return _watched(nodes, REPLAY)
+
+
+def _named() -> DeclareLaunchArgument:
+    return DeclareLaunchArgument("system", description="a folder, or a shipped system's name")
+
+
+def _declared(
+    of: type[Any], defaults: Mapping[str, Any] | None = None, names: Collection[str] | None = None
+) -> list[DeclareLaunchArgument]:
+    """Declare the arguments of a dataclass, or those of ``names``; ``defaults`` replace those of the declaration."""
+    shown = {item.name: item.default for item in argument_fields(of)} | dict(defaults or {})
+    return [
+        DeclareLaunchArgument(item.name, default_value=_text(shown[item.name]), description=item.metadata["help"])
+        for item in argument_fields(of)
+        if names is None or item.name in names
+    ]
+
+
+def _texts(context: LaunchContext, of: type[Any], names: Collection[str] | None = None) -> dict[str, str]:
+    names = [item.name for item in argument_fields(of)] if names is None else names
+    return {name: LaunchConfiguration(name).perform(context) for name in names}
+
+
+def _rviz(system: System, namespace: str, variables: Mapping[str, str]) -> object:
+    """Return the action that starts RViz, or that says that it is not installed."""
+    command = rviz_command(system, RunArguments(namespace=namespace))
+    if not command:
+        return LogInfo(msg=NO_RVIZ)
+    return ExecuteProcess(cmd=command, name="rviz", additional_env=variables)
+
+
+def _nodes(specs: Sequence[NodeSpec], variables: Mapping[str, str], shown: str) -> list[object]:
+    """Return the action of each node. The output of the node ``shown`` goes to the terminal."""
+    return [
         Node(
             package="bid_ros",
             executable=spec.executable,
@@ -77,16 +157,18 @@ def launch_actions(context: LaunchContext, system: str = "") -> list[object]:
             sigkill_timeout=str(END_S),
             parameters=[dict(spec.parameters)],
             additional_env=variables,
-            output="screen" if spec.name == "episode" else "log",
+            remappings=list(spec.remapped.items()),
+            output="screen" if spec.name == shown else "log",
         )
         for spec in specs
     ]
-    if arguments.rviz:
-        command = rviz_command(found, arguments)
-        rviz = partial(ExecuteProcess, cmd=command, name="rviz", additional_env=variables)
-        nodes.append(rviz() if command else LogInfo(msg=NO_RVIZ))
+
+
+def _watched(nodes: list[object], leader: str) -> list[object]:
+    """Return the actions, and what ends the run with its first process: ``leader`` ends a run that is complete."""
     processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
-    return [*(RegisterEventHandler(OnProcessExit(target_action=node, on_exit=_on_exit)) for node in processes), *nodes]
+    on_exit = partial(_on_exit, leader)
+    return [*(RegisterEventHandler(OnProcessExit(target_action=node, on_exit=on_exit)) for node in processes), *nodes]
 
 
 def _given(context: LaunchContext, own: Collection[str]) -> dict[str, str]:
@@ -106,15 +188,15 @@ def _given(context: LaunchContext, own: Collection[str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if name not in own}
 
 
-def _on_exit(event: ProcessExited, context: LaunchContext) -> list[object]:
-    """End the run with its first process: the episode runner ends it, and without any other one it is incomplete.
+def _on_exit(leader: str, event: ProcessExited, context: LaunchContext) -> list[object]:
+    """End the run with its first process: the ``leader`` ends it, and without any other one it is incomplete.
 
     An error is how a launch file makes the status of ``ros2 launch`` differ from 0.
     """
     if context.is_shutdown:
         return []
     name = event.process_name.rpartition("-")[0]
-    if name == "episode" and not event.returncode:
+    if name == leader and not event.returncode:
         return [Shutdown(reason="the run is complete")]
     raise BidError(f"{name} ended first (status {event.returncode}), so the run ends")
 

@@ -27,6 +27,7 @@ from bid_ros.core.topics import (
 from bid_ros.episodes.log import EpisodeStopped
 from bid_ros.nodes.convert import pose_arrays
 from bid_ros.nodes.sequence import SequenceNode
+from bid_ros.recording.episodes import DISCARDED
 from bid_ros.sim.twin import Pose
 from bid_ros.tasks.base import PENDING
 from bid_ros.tasks.registry import build_score, kind_of, setup_of
@@ -37,6 +38,7 @@ OPENING_S = 10.0  # s to open the gripper; the first time it may have to be acti
 GRASPING_S = 5.0
 PERSON_S = 3600.0
 SHOWING_S = 5.0
+SHOW_S, CHECK_S = 0.1, 0.02  # between two looks at the outcome, and at who moves the arm
 # After a reset, until all frames that a policy observes, the older ones too, show the new scene.
 SHOWN_NS = 300_000_000
 
@@ -50,15 +52,29 @@ class Operator(ABC):
         node: moves the arm.
         task: task of the system.
         held: widths in m of a gripper at rest that holds what the episode begins with.
+        correct: takes an outcome that a person gives when no episode runs; returns whether it was taken, or why not.
+
+    Attributes:
+        started: a person has started the episode.
+        again: set it, and the preparation ends without a start.
     """
 
-    def __init__(self, node: SequenceNode, task: Task, held: tuple[float, float] | None) -> None:
+    def __init__(
+        self,
+        node: SequenceNode,
+        task: Task,
+        held: tuple[float, float] | None,
+        correct: Callable[[str], tuple[bool, str]] | None = None,
+    ) -> None:
         self._node, self._held = node, held
+        self._correct = correct or (lambda outcome: (False, "no episode runs"))
+        self.started, self.again = threading.Event(), threading.Event()
+        self._awaited = False
         self._setup = setup_of(task)
         self._timeout = "timeout"
         self._outcome: str | None = None  # while nobody judges
         node.serve(SetBool, EPISODE_OUTCOME, self._on_outcome)
-        node.serve(Trigger, EPISODE_DISCARD, lambda _: self._end("discarded"))
+        node.serve(Trigger, EPISODE_DISCARD, lambda _: self._end(DISCARDED))
 
     def prepare(self, start: NDArray[np.float64], seed: int, moving: float, label: str) -> None:
         """Open the gripper, go to the start, have the scene laid out, grasp the object. Blocks.
@@ -71,7 +87,7 @@ class Operator(ABC):
         """
         self._node.move_to(start, DOWN, self._setup.open_width)
         self._lay_out(start, seed, moving)
-        if self._setup.held is not None:
+        if self._setup.held is not None and not self.again.is_set():
             self._node.hold(start, DOWN, CLOSED, self._grasped, GRASPING_S, "the grasp")
 
     def judge(self, started: float, timeout_s: float, show: Callable[[float, str], None]) -> str:
@@ -92,7 +108,9 @@ class Operator(ABC):
                 if elapsed > timeout_s:
                     return self._timeout
                 show(elapsed, self._progress())
-                time.sleep(0.1)
+                for _ in range(round(SHOW_S / CHECK_S)):
+                    time.sleep(CHECK_S)
+                    self._node.check()
         finally:
             self._outcome = None
 
@@ -102,8 +120,25 @@ class Operator(ABC):
     def _end(self, outcome: str) -> tuple[bool, str]:
         """End the running episode as a person says; what has ended before stays as it is."""
         if self._outcome is None:
-            return False, "no episode runs"
+            return self._correct(outcome)
         self._outcome = self._outcome or outcome
+        return True, ""
+
+    def _await_start(self, position: NDArray[np.float64], width: float, asked: str) -> None:
+        """Hold the tool until a person starts the episode, or wants another one again."""
+        self.started.clear()
+        self._awaited = True
+        print(asked, flush=True)
+        try:
+            begun = lambda: self.started.is_set() or self.again.is_set()  # noqa: E731
+            self._node.hold(position, DOWN, width, begun, PERSON_S, "the start")
+        finally:
+            self._awaited = False
+
+    def _on_start(self, _: Trigger.Request) -> tuple[bool, str]:
+        if not self._awaited:
+            return False, "no episode waits for its start"
+        self.started.set()
         return True, ""
 
     @abstractmethod
@@ -120,10 +155,24 @@ class Operator(ABC):
 
 
 class TwinOperator(Operator):
-    """Lets the twin lay out the scene, and scores from ground truth."""
+    """Lets the twin lay out the scene, and scores from ground truth.
 
-    def __init__(self, node: SequenceNode, task: Task) -> None:
-        super().__init__(node, task, setup_of(task).held)
+    Args:
+        node, task, correct: as :class:`Operator`.
+        person: a person starts each episode and says how it ended; physics does not.
+    """
+
+    def __init__(
+        self,
+        node: SequenceNode,
+        task: Task,
+        correct: Callable[[str], tuple[bool, str]] | None = None,
+        person: bool = False,
+    ) -> None:
+        super().__init__(node, task, setup_of(task).held, correct)
+        self._person = person
+        if person:
+            node.serve(Trigger, EPISODE_START, self._on_start)
         kind = kind_of(task)
         self._score, self._demonstrator, self._bodies_scored = build_score(task), kind.demonstrator, kind.bodies
         self._timeout = self._score.timeout
@@ -140,6 +189,9 @@ class TwinOperator(Operator):
         node, seen = self._node, "a sign of life of the twin's scene"
         width = self._setup.open_width if self._setup.held is None else CLOSED
         node.hold(start, DOWN, width, lambda: self._shown_ns() > self._laid_out_ns + SHOWN_NS, SHOWING_S, seen)
+        if self._person:
+            self._await_start(start, width, "ready: start the episode")
+            return
         if self._demonstrator is None or label not in self._demonstrator.styles:
             return
         places = {name: position for name, (position, _) in self._bodies.items()}
@@ -174,7 +226,7 @@ class TwinOperator(Operator):
 
     def _on_body(self, name: str, message: PoseStamped) -> None:
         self._stamps[name], self._bodies[name] = stamp_ns(message), pose_arrays(message.pose)
-        if self._outcome == "" and self._complete():
+        if self._outcome == "" and not self._person and self._complete():
             tool, width = self._node.tool[0], float(self._node.status.gripper_width)
             outcome = self._score.update(self._stamps[name], self._bodies, tool, width)
             if outcome != PENDING:
@@ -188,16 +240,12 @@ class TwinOperator(Operator):
 class RobotOperator(Operator):
     """Asks a person for start and outcome, by services that ``bid operator`` calls. An object's width is unknown."""
 
-    def __init__(self, node: SequenceNode, task: Task) -> None:
-        super().__init__(node, task, None)
-        self._started = threading.Event()
+    def __init__(
+        self, node: SequenceNode, task: Task, correct: Callable[[str], tuple[bool, str]] | None = None
+    ) -> None:
+        super().__init__(node, task, None, correct)
         node.serve(Trigger, EPISODE_START, self._on_start)
 
     def _lay_out(self, start: NDArray[np.float64], seed: int, moving: float) -> None:
-        self._started.clear()
-        print(f"{self._setup.request}, then start the episode with: bid operator", flush=True)
-        self._node.hold(start, DOWN, self._setup.open_width, self._started.is_set, PERSON_S, "the start")
-
-    def _on_start(self, _: Trigger.Request) -> tuple[bool, str]:
-        self._started.set()
-        return True, ""
+        asked = f"{self._setup.request}, then start the episode with: bid operator"
+        self._await_start(start, self._setup.open_width, asked)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -16,13 +16,13 @@ from bid_ros.core.task import load_task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.decoding import Decoder, DecodeRequest
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
-from bid_ros.nodes.convert import chunk_to_message, decision_to_message
+from bid_ros.nodes.convert import chunk_to_message, decision_to_message, observed_fields
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.policy.budget import SampleBudget, decision_costs
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
+from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder, check_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import COMPILED, parse_runtime
@@ -52,20 +52,22 @@ PARAMETERS = (
     ),
 )
 SOURCE = "policy"
+CHOICE, FIXED = ("decoder", "samples"), ("seed", "action_horizon")
 STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then there is no heartbeat
 
 
 class PolicyNode(BidNode):
     """Keeps the decision memory, and publishes one chunk a decision while granted. See :data:`PARAMETERS`."""
 
-    changeable = ("decoder", "samples")
+    changeable: Sequence[str] = CHOICE
+    feature_depth: int | None = None
 
-    def __init__(self) -> None:
-        super().__init__("policy", PARAMETERS, work_limit_s=STALLED_S)
+    def __init__(self, parameters: Sequence[Parameter] = PARAMETERS, sim_time: bool = False) -> None:
+        super().__init__("policy", parameters, STALLED_S, sim_time)
         self._task = self.load_task()
         self.pulse.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
         self._bundle = load_bundle(Path(self.value("bundle")), load_task(self.value("task")))
-        self._choice = {name: self.value(name) for name in self.changeable}
+        self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
         self._policy = start_policy(
             self._bundle,
@@ -95,9 +97,12 @@ class PolicyNode(BidNode):
         self._delays = DelayMeter(self._task.dt_ns)
         self._chunks = self.advertise(POLICY_CHUNK)
         self._decisions = self.advertise(DECISION)
-        subscribe_features(self, self._task, self._observe)
+        subscribe_features(self, self._task, self._observe, self.feature_depth)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
-        self._thread = PeriodicThread(
+        self._thread = self._decision_thread()
+
+    def _decision_thread(self) -> PeriodicThread:
+        return PeriodicThread(
             "decide",
             self._task.dt_ns,
             self._turn,
@@ -139,7 +144,7 @@ class PolicyNode(BidNode):
             BidError: a value is not possible. Then no parameter changes.
         """
         super().change(values)
-        choice = {**self._choice, **{name: values[name] for name in self.changeable if name in values}}
+        choice = {**self._choice, **{name: values[name] for name in CHOICE if name in values}}
         if choice == self._choice:
             return
         if choice["samples"] != self._choice["samples"] and parse_runtime(self._policy.runtime)[0] in COMPILED:
@@ -253,24 +258,41 @@ class PolicyNode(BidNode):
         if episode != self._decided_episode:
             self._maker.reset()
             self._decided_episode = episode
+        delay = self._maker.delay
         record = self._maker.decide(observation)
         took_ns = 0 if record is None else record.encode_ns + record.sample_ns + record.choose_ns
         if self._budget is not None and record is not None and self._budget.took(took_ns):
             self._limit(self._budget)
         if record is None or episode != self._episode or not self._may_move():
             return
+        self._delays.took(self._publish(record, observation, complete_ns, delay))
+        self._maker.delay = self._delays.steps
+
+    def _publish(self, record: DecisionRecord, observation: Observation, complete_ns: int, delay: int | None) -> int:
+        """Publish the chunk of a decision, then everything about it; return the time in ns from stamp to chunk.
+
+        Args:
+            record, observation: the decision, and on what it was made.
+            complete_ns: steady time at which the observation was complete.
+            delay: steps that the decoder was told.
+        """
         self._screened += record.screened
         self._chunks.publish(chunk_to_message(record.chunk, self._task, self.robot))
         decision_ms = (time.monotonic_ns() - complete_ns) / 1e6
-        delay_ns = time.time_ns() - observation.stamp_ns
-        self._delays.took(delay_ns)
-        self._maker.delay = self._delays.steps
+        delay_ns = self.now_ns() - observation.stamp_ns
         age_ms = delay_ns / 1e6 - decision_ms
         self._durations = [*self._durations[-200:], decision_ms]
-        said = {"robot": self.robot, "sequence": self._sequence, "decoder": self._decoder.name, "missed": self._missed}
+        said = {"robot": self.robot, "sequence": self._sequence, "missed": self._missed, **self._setting()}
         times = {"observation_age_ms": age_ms, "decision_ms": decision_ms}
-        self._decisions.publish(decision_to_message(record, self._task, **said, **times))
+        origin = {**observed_fields(observation), "delay_steps": -1 if delay is None else delay}
+        self._decisions.publish(decision_to_message(record, self._task, **said, **times, **origin))
         self._sequence += 1
+        return delay_ns
+
+    def _setting(self) -> dict[str, Any]:
+        """Return how decisions are made now, as their message says it."""
+        setting = {"runtime": self._policy.runtime, "bundle": self._bundle.label, "stream": self._maker.stream}
+        return {"decoder": self._decoder.name, **setting, **{name: self.value(name) for name in FIXED}}
 
     def _newest(self) -> tuple[Observation, int]:
         """Wait for frames; return the newest observation, and the steady time of its completion in ns.

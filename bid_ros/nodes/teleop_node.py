@@ -11,6 +11,7 @@ import numpy as np
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
 from geometry_msgs.msg import PoseStamped
 from numpy.typing import NDArray
+from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
@@ -20,10 +21,15 @@ from bid_ros.core.task import load_task
 from bid_ros.core.topics import (
     ARM_STATUS,
     BODIES,
+    DIAGNOSTICS,
     EPISODE_DISCARD,
     EPISODE_EVENT,
+    EPISODE_NOTE,
     EPISODE_OUTCOME,
+    EPISODE_START,
+    EPISODE_UNDO,
     TELEOP_CHUNK,
+    TELEOP_SWITCH,
     Qos,
     Topic,
     body_topic,
@@ -39,12 +45,15 @@ from bid_ros.teleop.command import AXES, Steering
 from bid_ros.teleop.registry import DEVICES
 
 STEERING = Steering()
+AFTER_END_NS = 1_000_000_000  # in which a key that is still pressed does not concern the episode before
+BETWEEN = {"success": EPISODE_START, "discard": EPISODE_UNDO, "failure": EPISODE_OUTCOME}
 AT_REST_NS = 600_000_000  # after which a motion at full speed has braked
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("device", "scripted", "name of the teleoperation device"),
     Parameter("device_settings", "", "settings of the device, in YAML, for example 'path: /dev/input/event5'"),
     Parameter("rate_hz", 0.0, "chunks a second; 0: as the device needs", 0.0, 100.0),
+    Parameter("takeover", False, "the policy drives, and the device does while its dead man's switch is held"),
     Parameter("steps", 12, "actions in a chunk", 2, 100),
     Parameter("dt_s", 0.05, "time between two actions of a chunk in s", 0.01, 0.5),
     Parameter("linear_speed", STEERING.linear_speed, "m/s of the tool at full deflection", 0.005, 0.5),
@@ -57,7 +66,11 @@ STEERED = tuple(item.name for item in fields(Steering))
 
 
 class TeleopNode(BidNode):
-    """Gives the arm to a device at the start of an episode. Publishes the device's chunks while somebody grants it."""
+    """Gives the arm to a device at the start of an episode. Publishes the device's chunks while somebody grants it.
+
+    Where a person may take over, the device gets the arm whenever somebody grants it in the episode, and the node says
+    all the time whether the dead man's switch is held. It is silent about a device that is gone.
+    """
 
     changeable = STEERED
 
@@ -73,7 +86,11 @@ class TeleopNode(BidNode):
         enough = max(self.value("steps"), math.ceil(AT_REST_NS / self._dt_ns))
         self._steps = min(enough, EnvelopeConfig().max_horizons * self._task.horizon)
         self._steer({})
+        self._takeover = self.value("takeover")
         self._driving = False
+        self._episode: EpisodeEvent | None = None
+        self._ended_ns, self._problem = 0, ""
+        self._status: ArmStatus | None = None
         self._bodies: dict[str, NDArray[np.float64]] = {}
         self._tool: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._chunks = self.advertise(TELEOP_CHUNK)
@@ -87,7 +104,10 @@ class TeleopNode(BidNode):
             known = own.get(topic, Topic(kind, Qos(10, "best_effort")))
             self.subscribe(topic, partial(self._hear, topic), known, patient=True)
         self._outcome = self.create_client(SetBool, EPISODE_OUTCOME)
-        self._discard = self.create_client(Trigger, EPISODE_DISCARD)
+        triggers = (EPISODE_START, EPISODE_DISCARD, EPISODE_UNDO)
+        self._triggers = {name: self.create_client(Trigger, name) for name in triggers}
+        self._notes = self.advertise(EPISODE_NOTE)
+        self._switch = self.advertise(TELEOP_SWITCH) if self._takeover else None
         self._grants = subscribe_grants(self)
         self.create_timer(1.0 / (self.value("rate_hz") or found.rate_hz), self._publish)
 
@@ -113,45 +133,86 @@ class TeleopNode(BidNode):
         self._device.steer(parse_settings(Steering, given, "node 'teleop'"))
 
     def _hear(self, topic: str, message: Any) -> None:
+        if topic == DIAGNOSTICS:  # all robots on the network speak there
+            message.status = [status for status in message.status if status.hardware_id == self.robot]
         self._device.hear(topic, message, self.now_ns())
 
-    def _end(self, mark: str) -> None:
-        """Tell the episode runner how the person ended the episode. Nobody waits for its answer."""
-        if mark == "discard":
-            self._discard.call_async(Trigger.Request())
-        else:
-            self._outcome.call_async(SetBool.Request(data=mark == "success"))
+    def _mark(self, mark: str) -> None:
+        """Tell the episode runner what the person did. Nobody waits for its answer."""
+        now_ns = time.monotonic_ns()
+        if self._episode is None and now_ns - self._ended_ns < AFTER_END_NS:
+            return
+        during = EPISODE_DISCARD if mark == "discard" else EPISODE_OUTCOME
+        name = BETWEEN[mark] if self._episode is None else during
+        client = self._triggers.get(name, self._outcome)
+        if client.service_is_ready():
+            request = SetBool.Request(data=mark == "success") if name == EPISODE_OUTCOME else Trigger.Request()
+            client.call_async(request).add_done_callback(self._on_answer)
+
+    def _on_answer(self, future: Any) -> None:
+        answer = future.result()
+        if answer is not None and not answer.success:
+            self.get_logger().info(f"not taken: {answer.message}")
 
     def _on_status(self, message: ArmStatus) -> None:
-        self._tool = pose_arrays(message.tool)
+        self._tool, self._status = pose_arrays(message.tool), message
 
     def _on_body(self, name: str, message: PoseStamped) -> None:
         self._bodies[name] = pose_arrays(message.pose)[0]
 
     def _on_event(self, event: EpisodeEvent) -> None:
-        self._driving = False
-        self._device.end()
-        if event.kind != EpisodeEvent.START:
-            return
+        self._let_go()
+        if self._episode is not None:
+            self._ended_ns = time.monotonic_ns()
+        self._episode = event if event.kind == EpisodeEvent.START else None
+        if self._episode is not None and not self._takeover:
+            self._take_arm(self._tool, None)
+
+    def _take_arm(self, tool: tuple[NDArray[np.float64], NDArray[np.float64]] | None, width: float | None) -> None:
+        """Give the arm to the device, from a pose of the tool on, with the gripper as it is asked for."""
+        assert self._episode is not None, "only called in an episode"
         missing = [name for name in self._names if name not in self._bodies]
-        if self._tool is None or missing:
-            what = ", ".join(missing if self._tool is not None else ["tool", *missing])
+        if tool is None or missing:
+            what = ", ".join(missing if tool is not None else ["tool", *missing])
             self.get_logger().error(f"no pose of {what} has arrived, so the episode is not driven")
             return
-        position, quaternion = self._tool
-        rotation = matrix_to_6d(matrix_from_quaternion(quaternion))
-        seed, now_ns = int(event.seed), self.now_ns()
-        self._device.begin(Start(event.label, seed, position, rotation, dict(self._bodies), now_ns))
+        rotation = matrix_to_6d(matrix_from_quaternion(tool[1]))
+        label, seed, now_ns = self._episode.label, int(self._episode.seed), self.now_ns()
+        self._device.begin(Start(label, seed, tool[0], rotation, dict(self._bodies), now_ns, width))
         self._driving = True
 
+    def _let_go(self) -> None:
+        self._driving = False
+        self._device.end()
+
+    def _follow_grant(self, granted: bool) -> None:
+        """Take the arm over where its set-point rests, and give it back."""
+        if self._driving and not granted:
+            self._let_go()
+        elif granted and not self._driving and self._episode is not None and self._status is not None:
+            asked = self._status.reference_gripper
+            width = asked if math.isfinite(asked) else self._status.gripper_width
+            self._take_arm(pose_arrays(self._status.reference), float(width))
+
     def _publish(self) -> None:
-        if not self._driving or not self._grants.live("teleop", time.monotonic_ns()):
-            return
-        chunk = self._device.chunk_at(self.now_ns(), self._steps, self._dt_ns)
+        granted = self._grants.live("teleop", time.monotonic_ns())
+        if self._takeover:
+            self._follow_grant(granted)
+        chunk = None
+        if self._driving and granted:
+            chunk = self._device.chunk_at(self.now_ns(), self._steps, self._dt_ns)
+        else:
+            self._device.look()
         if mark := self._device.take_mark():
-            self._end(mark)
-        if self._device.problem:
-            self.get_logger().error(self._device.problem, throttle_duration_sec=5.0)
+            self._mark(mark)
+        if note := self._device.take_note():
+            self._notes.publish(String(data=note))
+        if self._switch is not None and self._device.held is not None:
+            self._switch.publish(Bool(data=self._device.held))
+        if self._device.problem != self._problem:
+            self._problem = self._device.problem
+            if self._problem:
+                print(f"error: {self._problem}; the arm holds until it is back", flush=True)
         if chunk is not None:
             self._chunks.publish(chunk_to_message(chunk, self._task, self.robot, self.frame_prefix))
 

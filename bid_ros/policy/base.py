@@ -56,6 +56,11 @@ class Bundle:
     weak: Graphs | None
     provenance: Mapping[str, Any]
 
+    @property
+    def label(self) -> str:
+        """Name, @, and the first 12 digits of the hash: what a recording says about its policy."""
+        return f"{self.name}@{self.sha256[:12]}"
+
 
 class Policy(Protocol):
     """Samples action chunks. Results do not depend on earlier calls. One thread only.

@@ -106,6 +106,7 @@ class DecisionMaker:
         limit: largest number of samples to draw of each policy, whatever the decoder asks for. None: no limit.
         delay: steps that will have passed when a decision arrives, for :class:`bid_ros.decoding.DecodeRequest`. None:
             not measured. One that leaves nothing to decide counts as the longest that leaves a step.
+        stream: number of the noise's stream, see :meth:`reset`.
 
     Raises:
         DecodingError: as :func:`check_decoder`.
@@ -127,19 +128,20 @@ class DecisionMaker:
         self._sequence = 0
         self.limit: int | None = None
         self.delay: int | None = None
-        self._seed, self._episode = _numbers(seed), 0
+        self._seed, self.stream = _numbers(seed), 0
         self._rng = np.random.default_rng((*self._seed, 0))
 
-    def reset(self, seed: int | None = None) -> None:
+    def reset(self, seed: int | None = None, stream: int | None = None) -> None:
         """Forget the previous decision, as at the start of an episode.
 
         The noise starts anew, so it does not depend on the number of decisions of the last episode. With ``seed`` it is
         the noise of a new object with that seed. Without, it is another stream of the same seed, so that the episodes
-        of a run do not share their noise. The sequence numbers of the chunks continue.
+        of a run do not share their noise: the next one, or ``stream``. The sequence numbers of the chunks continue.
         """
-        self._episode = self._episode + 1 if seed is None else 0
+        following = self.stream + 1 if seed is None else 0
+        self.stream = following if stream is None else stream
         self._seed = self._seed if seed is None else _numbers(seed)
-        self._rng = np.random.default_rng((*self._seed, self._episode))
+        self._rng = np.random.default_rng((*self._seed, self.stream))
         self._decoder.reset()
 
     def use(self, decoder: Decoder) -> None:
@@ -262,10 +264,16 @@ def publishable(actions: Array, stamp_ns: int, task: Task, sequence: int) -> Act
     rotations are made orthonormal, and gripper widths are clipped to the task's limits. Positions are not changed: the
     safety node refuses one outside the workspace.
     """
-    rows = np.array(actions[task.observation_steps - 1 :], dtype=np.float64)
+    rows = publishable_rows(actions[task.observation_steps - 1 :], task)
+    return ActionChunk(stamp_ns, task.dt_ns, rows, frame_id=task.base_frame, sequence=sequence)
+
+
+def publishable_rows(actions: Array, task: Task) -> Array:
+    """Return a copy of actions ``(..., D)`` as :func:`publishable` publishes them."""
+    rows = np.array(actions, dtype=np.float64)
     for feature, columns in task.action_columns:
         if feature.kind == "rotation_6d":
-            rows[:, columns] = matrix_to_6d(matrix_from_6d(rows[:, columns]))
+            rows[..., columns] = matrix_to_6d(matrix_from_6d(rows[..., columns]))
         elif feature.kind == "gripper":
-            rows[:, columns] = np.clip(rows[:, columns], task.limits.gripper_min, task.limits.gripper_max)
-    return ActionChunk(stamp_ns, task.dt_ns, rows, frame_id=task.base_frame, sequence=sequence)
+            rows[..., columns] = np.clip(rows[..., columns], task.limits.gripper_min, task.limits.gripper_max)
+    return rows

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from geometry_msgs.msg import PoseStamped
 from qos import COMMAND, EVENT, STATE
+from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
@@ -319,3 +320,86 @@ def test_a_run_that_is_ended_in_the_middle_is_written_all_the_same(bench, root, 
     bench.processes["episode"].send_signal(signal.SIGTERM)
     _, run, _ = harness.finish()
     assert (run["episodes"], run["successes"]) == (1, 0)
+
+
+class Person:
+    """A person who records: starts, marks and takes back."""
+
+    def __init__(self, harness):
+        self.harness, node = harness, harness.bench.node
+        self._services = {name: node.create_client(Trigger, f"/episode/{name}") for name in ("discard", "undo")}
+
+    def call(self, name):
+        client = self._services[name]
+        assert self.harness.bench.until(client.service_is_ready, START_S)
+        future = client.call_async(Trigger.Request())
+        assert self.harness.bench.until(future.done, START_S)
+        return future.result().success, future.result().message
+
+    def mark(self, success):
+        future = self.harness._outcome.call_async(SetBool.Request(data=success))
+        assert self.harness.bench.until(future.done, START_S)
+        return future.result().success
+
+    def until(self, kind, count):
+        assert self.harness.bench.until(lambda: self.harness.kinds().count(kind) == count, START_S), (
+            self.harness.kinds()
+        )
+
+
+def test_a_person_who_records_marks_again_takes_back_and_discards(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, task="ur5_pick", person=True, episodes=2, timeout_s=60.0)
+    person = Person(harness)
+    end, undo = EpisodeEvent.END, 3
+    harness.begin(0)
+    assert person.call("undo") == (False, "an episode runs; valid is to discard it")
+    assert person.mark(True)
+    person.until(end, 1)
+    assert person.mark(False), "a mark after the end replaces the outcome"
+    person.until(end, 2)
+    assert (harness.events[-1].outcome, harness.events[-1].success) == ("failure", False)
+    person.until(EpisodeEvent.PREPARE, 2)
+    assert person.call("undo") == (True, "episode 0 is taken back")
+    person.until(undo, 1)
+    assert person.call("undo") == (False, "no episode has ended")
+    person.until(EpisodeEvent.PREPARE, 3)
+    assert harness.events[-1].episode == 0, "it comes again"
+    harness.begin(1)
+    assert person.call("discard")[0]
+    person.until(end, 3)
+    for number in (2, 3):
+        harness.begin(number)
+        assert person.mark(True)
+        person.until(end, number + 2)
+    status, run, output = harness.finish()
+    assert status == 0 and (run["episodes"], run["successes"]) == (2, 2)
+    started = [(event.episode, event.seed) for event in harness.events if event.kind == EpisodeEvent.START]
+    assert started == [(0, 0), (0, 0), (0, 0), (1, 1)]
+    assert "failure after all" in output and "taken back" in output
+
+
+def test_a_person_takes_over_and_only_one_is_granted_at_a_time(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, task="ur5_pick", person=True, takeover=True, timeout_s=60.0, return_s=0.1)
+    person, held = Person(harness), [False]
+    switch = bench.node.create_publisher(Bool, "/teleop/switch", COMMAND)
+    bench.node.create_timer(0.02, lambda: held[0] is not None and switch.publish(Bool(data=held[0])))
+
+    def granted(source):
+        return bench.until(lambda: harness.grants[-1][1].sources == ([source] if source else []), START_S)
+
+    harness.begin()
+    for wanted, now in (("policy", True), ("teleop", False), ("policy", None), ("", False)):
+        assert granted(wanted), (wanted, harness.grants[-1])
+        held[0] = now
+    quiet = time.monotonic() + 1.0
+    assert bench.until(lambda: time.monotonic() > quiet, START_S) and granted(""), "not before the switch was held"
+    held[0] = True
+    assert granted("teleop")
+    assert person.mark(True)
+    status, run, output = harness.finish()
+    assert status == 0 and run["successes"] == 1
+    seen = [tuple(grant.sources) for _, grant in harness.grants]
+    order = [now for before, now in zip([None, *seen], seen, strict=False) if now != before]
+    at = order.index(("policy",))
+    assert order[at : at + 7] == [("policy",), (), ("teleop",), ("policy",), (), ("teleop",), ()]
+    assert "the device is gone" in output

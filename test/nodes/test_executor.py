@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 import rclpy
@@ -219,3 +220,32 @@ def test_a_patient_message_came_after_the_last_look_whatever_the_wall_clock_says
         known = len(ages)
         assert pair.until(lambda known=known: len(ages) > known, lambda: speaker.publish(String(data="word")))
     assert all(-1e6 < age < 1e9 for age in ages), ages
+
+
+class SentAgain:
+    """A patient subscription whose second message was lost and sent again: it came after the one behind it."""
+
+    msg_type, raw, patient = String, False, True
+    qos_profile = SimpleNamespace(depth=10)
+
+    def __init__(self, ages_ns):
+        self._left = [(String(data=str(number)), age) for number, age in enumerate(ages_ns)]
+        self.handle = self
+
+    def take_message(self, *_):
+        if not self._left:
+            return None
+        message, age = self._left.pop(0)
+        return message, {"received_timestamp": time.time_ns() - age, "publication_sequence_number": None}
+
+
+def test_a_message_that_had_to_wait_for_the_one_before_it_has_not_arrived_earlier(pair):
+    arrivals = []
+    subscription = SentAgain([90_000_000, 10_000_000, 60_000_000, 55_000_000])
+    subscription.callback = lambda message: arrivals.append((message.data, pair.executor.arrived_ns))
+    pair.executor._patient = [subscription]
+    pair.executor._serve_patient()
+    assert [name for name, _ in arrivals] == ["0", "1", "2", "3"]
+    times = [at for _, at in arrivals]
+    assert all(after > before for before, after in pairwise(times)), "in the order in which they were sent"
+    assert times[1] - times[0] == pytest.approx(80e6, abs=5e6) and times[3] - times[1] < 5e6

@@ -6,11 +6,11 @@ import time
 
 import numpy as np
 import pytest
-from qos import IMAGE, STATE
+from qos import COMMAND, IMAGE, STATE
 from sensor_msgs.msg import Image
 from visualization_msgs.msg import Marker, MarkerArray
 
-from bid_msgs.msg import Decision
+from bid_msgs.msg import ActionChunk, ArmStatus, Decision, SafetyState
 from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
@@ -32,6 +32,10 @@ class Harness:
         node = bench.node
         self._decisions = node.create_publisher(Decision, "/policy/decision", STATE)
         self._images = node.create_publisher(Image, "/camera/third_person/image", IMAGE)
+        self._arm = node.create_publisher(ArmStatus, "/arm/status", STATE)
+        self._chunks = node.create_publisher(ActionChunk, "/safety/chunk", COMMAND)
+        self.safety = node.create_publisher(SafetyState, "/safety/state", STATE)
+        self._moved = 0
         node.create_subscription(MarkerArray, "/monitor/markers", self._on_markers, STATE)
         node.create_subscription(Image, "/monitor/overlay", self.overlays.append, IMAGE)
         node.create_timer(0.1, self._publish)
@@ -58,9 +62,18 @@ class Harness:
             selected=chunks[1].ravel().tolist(),
             selected_index=1,
             kept=[True, True, False],
+            total=[3.0, 1.0, float("nan")],
         )
         decision.header.stamp, decision.header.frame_id = stamp, task.base_frame
         self._decisions.publish(decision)
+        status = ArmStatus()
+        self._moved += 1
+        status.tool.position.x = 0.01 * self._moved
+        self._arm.publish(status)
+        actions = chunks[0].astype(float)
+        self._chunks.publish(
+            ActionChunk(source="teleop", steps=len(actions), dims=task.action_dim, actions=actions.ravel().tolist())
+        )
         image = Image(**encode_image(np.full((*task.cameras[0].shape[:2], 3), GREY, np.uint8)))
         image.header.stamp = stamp
         self._images.publish(image)
@@ -74,20 +87,46 @@ def harness(bench, root) -> Harness:
 def test_the_candidates_of_a_decision_are_lines_in_the_base_frame(harness):
     assert harness.bench.until(lambda: {"selected", "workspace"} <= harness.markers.keys(), START_S)
     found, rows = harness.markers, harness.task.horizon - harness.task.observation_steps + 1
-    ends = 2 * (rows - 1)  # of the lines of one chunk
-    assert {name: len(found[name].points) for name in ("kept", "trimmed", "selected", "weak", "previous")} == {
-        "kept": 2 * ends,
-        "trimmed": ends,
-        "selected": ends,
+    ends = 2 * (rows - 1)  # of the lines of one of several chunks
+    assert {name: len(found[name].points) for name in ("candidates", "trimmed", "selected", "weak", "previous")} == {
+        "candidates": 2 * ends,
+        "trimmed": rows,
+        "selected": rows,
         "weak": 0,
         "previous": 0,
     }
     assert {marker.header.frame_id for marker in found.values()} == {harness.task.base_frame}
     last = found["selected"].points[-1]
     assert (last.x, last.y, last.z) == pytest.approx((0.7, 0.0, 0.2), abs=1e-6)
+    worst, best = found["candidates"].colors[0], found["candidates"].colors[-1]
+    assert worst.b > worst.g and best.g > best.b, "green is the smallest loss, blue the largest"
+    assert found["candidates"].lifetime.sec == 1, "a decision that nobody renews goes away"
+
+
+def test_the_workspace_has_the_limits_of_the_task(harness):
+    assert harness.bench.until(lambda: "workspace" in harness.markers, START_S)
+    edges = [(end.x, end.y, end.z) for end in harness.markers["workspace"].points]
     limits = harness.task.limits
-    size = found["workspace"].scale
-    assert [size.x, size.y, size.z] == pytest.approx(np.subtract(limits.workspace_max, limits.workspace_min))
+    assert len(edges) == 24
+    assert np.min(edges, axis=0) == pytest.approx(limits.workspace_min)
+    assert np.max(edges, axis=0) == pytest.approx(limits.workspace_max)
+
+
+def test_the_trail_grows_and_the_chunk_of_a_person_is_shown(harness):
+    assert harness.bench.until(lambda: {"trail", "forwarded"} <= harness.markers.keys(), START_S)
+    before = len(harness.markers["trail"].points)
+    assert harness.bench.until(lambda: len(harness.markers["trail"].points) > before + 3)
+    assert len(harness.markers["forwarded"].points) == harness.task.horizon
+
+
+def test_a_stop_turns_the_workspace_red_and_says_why(harness):
+    assert harness.bench.until(lambda: "safety" in harness.markers, START_S)
+
+    def stopped() -> None:
+        harness.safety.publish(SafetyState(state=SafetyState.STOPPED, reason="speed is 0.7 m/s; valid is up to 0.5"))
+
+    assert harness.bench.until(lambda: harness.markers["safety"].text.startswith("STOPPED: speed"), each=stopped)
+    assert harness.bench.until(lambda: harness.markers["workspace"].color.r > harness.markers["workspace"].color.b)
 
 
 def test_the_overlay_draws_the_decision_on_the_camera_image(harness):

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import resource
 import signal
 import time
 
 import numpy as np
 import pytest
 import yaml
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from qos import EVENT, IMAGE, STATE
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
-from std_msgs.msg import Float32MultiArray
+from std_msgs.msg import Float32MultiArray, String
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
-from bid_ros.cameras.image import encode_image
+from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
 from bid_ros.nodes.convert import time_message
@@ -114,7 +116,7 @@ def test_with_simulated_time_messages_get_that_time_and_none_before_it_began(ben
     tick = bench.node.create_timer(
         0.01, lambda: clock.publish(Clock(clock=time_message(1000 * 10**9 + int(0.5e9 * (time.monotonic() - begun)))))
     )
-    assert bench.until(lambda: problems[-1] == "recording", START_S)
+    assert bench.until(lambda: problems[-1].startswith("recording"), START_S)
     count = len(harness.sent_ns)
     assert bench.until(lambda: len(harness.sent_ns) > count + 100, START_S)
     tick.cancel()
@@ -158,6 +160,109 @@ def test_a_killed_recorder_loses_at_most_the_last_second(bench, root, tmp_path):
     assert numbers == list(range(numbers[0], numbers[-1] + 1)) and numbers[0] < 10
     assert numbers[-1] >= old - 1
     assert harness.recorded("/episode/event") and harness.recorded("/camera/wrist/image")
+
+
+class Folder(Harness):
+    """A recorder that gives each episode a bag of its own."""
+
+    def __init__(self, bench, root, folder, **parameters):
+        self.bench, self.sent_ns = bench, []
+        node = bench.node
+        self.statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
+        self.images = node.create_publisher(Image, "/camera/wrist/image", IMAGE)
+        self.events = node.create_publisher(EpisodeEvent, "/episode/event", EVENT)
+        self.notes = node.create_publisher(String, "/episode/note", STATE)
+        self._timer = node.create_timer(0.02, self._publish)
+        self.news: list[DiagnosticStatus] = []
+        node.create_subscription(DiagnosticArray, "/diagnostics", lambda item: self.news.extend(item.status), STATE)
+        task = {"task": str(root / "config" / "franka_place" / "task.yaml")}
+        bench.start("recorder", {**task, "episodes": str(folder), **parameters})
+        assert bench.until(lambda: self.sent_ns and self.notes.get_subscription_count() and self.news, START_S)
+
+    def says(self, text):
+        return self.bench.until(lambda: text in self.news[-1].message, START_S)
+
+    def event(self, kind, episode, outcome=""):
+        event = EpisodeEvent(kind=kind, episode=episode, outcome=outcome, success=outcome == "success")
+        event.header.stamp = time_message(time.time_ns())
+        self.events.publish(event)
+
+
+def test_episodes_get_bags_of_their_own_with_notes_counters_and_compressed_images(bench, root, tmp_path):
+    folder = tmp_path / "episodes"
+    harness = Folder(bench, root, folder, image_codec="png", setup='{"device": "page"}')
+    assert harness.says("between episodes")
+    harness.event(EpisodeEvent.START, 0)
+    assert harness.says("recording episode 0, 2.")
+    values = {item.key: item.value for item in harness.news[-1].values}
+    assert 40 < float(values["Hz arm/status"]) < 60 and 5 < float(values["Hz camera/wrist/image"]) < 15
+    assert (values["dropped"], values["lost on the way"]) == ("{}", "{}")
+    assert float(values["disk left s"]) > 0 and float(values["CPU %"]) < 100
+    harness.notes.publish(String(data="a good one"))
+    harness.event(EpisodeEvent.END, 0, "success")
+    assert harness.says("between episodes")
+    harness.event(EpisodeEvent.START, 1)
+    assert harness.says("recording episode 1, 1.")
+    harness.event(EpisodeEvent.END, 1, "discarded")
+    assert bench.until(lambda: (folder / ".bid_trash").is_dir(), START_S)
+    harness.finish()
+    assert [path.name for path in folder.iterdir() if path.name[0] != "."] == ["0000"]
+    with BagReader(folder / "0000") as reader:
+        assert reader.was_complete
+        numbers = [item.message.sequence for item in reader.messages([ARM_STATUS])]
+        assert numbers == list(range(numbers[0], numbers[-1] + 1)) and len(numbers) > 100
+        pictures = [decode_image(item.message) for item in reader.messages([camera_topic("wrist")])]
+        assert len(pictures) > 20 and all((picture == 7).all() for picture in pictures)
+        about = json.loads(reader.custom["episode"])
+        assert (about["outcome"], about["notes"]) == ("success", ["a good one"])
+        assert "franka_place" in reader.custom["task.yaml"]
+        assert json.loads(reader.custom["hardware"])["device"] == "page"
+
+
+def test_a_killed_recorder_of_episodes_leaves_each_of_them_playable(bench, root, tmp_path):
+    harness = Folder(bench, root, tmp_path)
+    for episode in range(2):
+        harness.event(EpisodeEvent.START, episode)
+        assert harness.says(f"recording episode {episode}, 2.")
+    bench.processes["recorder"].kill()
+    bench.finish("recorder", START_S)
+    for name in ("0000", "0001"):
+        with BagReader(tmp_path / name) as reader:
+            assert reader.was_complete == (name == "0000")
+            numbers = [item.message.sequence for item in reader.messages([ARM_STATUS])]
+            assert len(numbers) > 50 and numbers == list(range(numbers[0], numbers[-1] + 1))
+
+
+@pytest.mark.parametrize("mode", ["bag", "episodes"])
+def test_a_full_disk_ends_the_recorder_with_one_sentence(bench, root, tmp_path, mode):
+    task = {"task": str(root / "config" / "franka_place" / "task.yaml")}
+    bench.start("recorder", {**task, mode: str(tmp_path / "x"), "min_free_mb": 1_000_000})
+    status, output = bench.finish("recorder", START_S)
+    assert status == 2 and output.count("error: ") == 1 and "MB left; valid is 1000000 MB or more" in output
+
+
+def test_a_file_that_can_no_longer_be_written_ends_the_recorder_and_what_was_written_stays(bench, root, tmp_path):
+    harness = Folder(bench, root, tmp_path)
+    harness.event(EpisodeEvent.START, 0)
+    assert harness.says("recording episode 0, 2.")
+    # The kernel refuses the next write, as that of a full disk.
+    size = (tmp_path / "0000" / "0000_0.mcap").stat().st_size
+    resource.prlimit(bench.processes["recorder"].pid, resource.RLIMIT_FSIZE, (size + 20_000, size + 20_000))
+    assert bench.until(lambda: bench.processes["recorder"].poll() is not None, START_S)
+    status, output = bench.finish("recorder", START_S)
+    assert status == 2 and output.count("error: ") == 1 and "can no longer be written" in output
+    with BagReader(tmp_path / "0000") as reader:
+        assert len(list(reader.raw([ARM_STATUS]))) > 80
+
+
+def test_a_second_recorder_of_the_same_folder_is_refused(bench, root, tmp_path):
+    Folder(bench, root, tmp_path)
+    first = bench.processes.pop("recorder")
+    task = str(root / "config" / "franka_place" / "task.yaml")
+    bench.start("recorder", {"task": task, "episodes": str(tmp_path)})
+    status, output = bench.finish("recorder", START_S)
+    bench.processes["recorder"] = first
+    assert status == 2 and f"error: process {first.pid} writes to" in output
 
 
 @pytest.mark.parametrize("taken", [True, False], ids=["exists", "no_name"])

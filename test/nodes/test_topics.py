@@ -7,7 +7,9 @@ import re
 from bid_ros.core import topics
 from bid_ros.core.task import load_task
 
-OFFERED = re.compile(r"\b(?:self|node)\.advertise\((?:topics\.)?(\w+)(\(\w+\))?(?:, (?:topics\.)?(\w+))?")
+# By its constant or function; a replay also offers what a bag names.
+NAME = r"(?:topics\.)?([A-Z]\w+|\w+_topic)(\(\w+\))?"
+OFFERED = re.compile(rf"\b(?:self|node)\.advertise\({NAME}(?:, (?:topics\.)?(\w+))?")
 
 
 def offered(root) -> list[tuple[str, topics.Topic]]:

@@ -36,12 +36,16 @@ PYTHON = {
     "pyrealsense2": ("", "pyrealsense2"),
     "pyspacemouse": ("", "pyspacemouse"),
     "ray": ("", "ray"),
+    "rerun": ("", "rerun-sdk"),
+    "rerun_cli": ("", "rerun-sdk"),
+    "rich": ("", "textual"),
     "rosbags": ("python3-rosbags-pip", "rosbags"),
     "rtde_control": ("", "ur-rtde"),
     "rtde_receive": ("", "ur-rtde"),
     "ruckig": ("", "ruckig"),
     "scipy": ("python3-scipy", "scipy"),
     "tensorrt_libs": ("", "tensorrt-cu13"),
+    "textual": ("", "textual"),
     "torch": ("", "torch"),
     "tqdm": ("", "tqdm"),
     "websockets": ("", "websockets"),
@@ -60,7 +64,9 @@ OPTIONAL = {
     "pyrealsense2",
     "pyspacemouse",
     "ray",
+    "rerun-sdk",
     "tensorrt-cu13",
+    "textual",
     "torch",
     "tqdm",
     "zarr",
@@ -138,7 +144,7 @@ def test_an_import_that_is_not_declared_fails():
     assert undeclared(imported("import importlib\nimportlib.import_module('pandas.io')")) == {"pandas"}
 
 
-@pytest.mark.parametrize("lock", ["run", "train", "bench", "data", "develop", "ros"])
+@pytest.mark.parametrize("lock", ["run", "train", "bench", "data", "view", "develop", "ros"])
 def test_a_lock_has_everything_that_its_input_names(lock):
     names = inputs(lock) | (inputs("ros") if lock == "run" else set())
     assert {normal(name) for name in names} <= set(locked(lock))
@@ -146,7 +152,7 @@ def test_a_lock_has_everything_that_its_input_names(lock):
 
 def test_the_locks_share_one_version_of_each_package():
     versions: dict[str, set[str]] = {}
-    for lock in ("run", "train", "bench", "data", "develop"):
+    for lock in ("run", "train", "bench", "data", "view", "develop"):
         for name, version in locked(lock).items():
             versions.setdefault(name, set()).add(version)
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
@@ -165,6 +171,8 @@ def test_a_run_installs_nothing_of_training_the_bench_and_development():
         "av",
         "h5py",
         "zarr",
+        "rerun-sdk",
+        "textual",
         "pytest",
         "colcon-core",
         "ruff",

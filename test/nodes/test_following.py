@@ -1,0 +1,112 @@
+"""Listening to a running system: nodes may come later, go, and come back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from qos import STATE
+from sensor_msgs.msg import Image
+
+from bid_msgs.msg import Decision, Heartbeat, SafetyState
+from bid_ros.core.topics import IMAGES, TOPICS
+
+START_S = 60.0
+TOPIC_NAMES = {"heartbeat": TOPICS["heartbeat"], "camera/wrist/image": IMAGES}
+
+
+@pytest.fixture
+def listener(ros_domain):
+    """A listener in a thread of this process, and what it has heard."""
+    from bid_ros.nodes.following import follow
+
+    heard: list[tuple[str, int, object]] = []
+    ended = threading.Event()
+    thread = threading.Thread(
+        target=follow, args=(TOPIC_NAMES, lambda *item: heard.append(item), "/left", ended, False), daemon=True
+    )
+    thread.start()
+    yield heard
+    ended.set()
+    thread.join(START_S)
+    assert not thread.is_alive()
+
+
+def test_a_node_is_heard_again_when_it_comes_back_and_images_stay_bytes(bench, listener):
+    for _ in range(2):
+        beats = bench.node.create_publisher(Heartbeat, "/left/heartbeat", STATE)
+        images = bench.node.create_publisher(Image, "/left/camera/wrist/image", 2)
+        listener.clear()
+
+        def speak(beats=beats, images=images) -> None:
+            beats.publish(Heartbeat(node="arm"))
+            images.publish(Image(height=1, width=1))
+
+        assert bench.until(lambda: {name for name, _, _ in listener} == set(TOPIC_NAMES), START_S, each=speak)
+        kinds = {name: type(message) for name, _, message in listener}
+        assert kinds == {"heartbeat": Heartbeat, "camera/wrist/image": bytes}
+        bench.node.destroy_publisher(beats)
+        bench.node.destroy_publisher(images)
+
+
+def command(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "bid_ros.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ.copy(),
+    )
+
+
+def test_bid_top_says_what_is_there_as_json(bench):
+    safety = bench.node.create_publisher(SafetyState, "/safety/state", STATE)
+    decisions = bench.node.create_publisher(Decision, "/policy/decision", STATE)
+    process = command("top", "franka_place", "--json", "--seconds", "4")
+
+    def speak() -> None:
+        safety.publish(SafetyState(state=SafetyState.STOPPED, trigger="speed", reason="too fast"))
+        decisions.publish(Decision(decoder="bid", samples=1, total=[0.5], selected_index=0, decision_ms=21.0))
+
+    assert bench.until(lambda: process.poll() is not None, START_S, each=speak)
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    found = json.loads(output)
+    assert found["safety"]["state"] == "STOPPED" and found["safety"]["reason"] == "too fast"
+    assert found["latencies"]["decision_ms"]["p50"] == 21.0
+    assert found["topics"]["arm/status"]["silent_s"] is None
+
+
+def test_bid_top_of_nothing_ends_with_1(ros_domain):
+    process = command("top", "franka_place", "--once", "--seconds", "0.2", "--namespace", "left")
+    output, errors = process.communicate(timeout=START_S)
+    assert process.returncode == 1 and "nothing was heard yet" in output
+    assert errors.strip() == "nothing was heard in namespace /left in 0.2 s"
+
+
+def test_a_live_view_is_written_until_it_is_interrupted(bench, tmp_path):
+    from rerun.chunk import RrdReader
+
+    safety = bench.node.create_publisher(SafetyState, "/safety/state", STATE)
+    process = command("view", "franka_place", "--save", str(tmp_path / "live.rrd"))
+    assert process.stderr is not None
+
+    def speak() -> None:
+        safety.publish(SafetyState(state=SafetyState.STOPPED, reason="too fast"))
+
+    assert bench.until(lambda: safety.get_subscription_count() > 0, START_S)
+    seen = [0]
+
+    def heard() -> bool:
+        seen[0] += 1
+        return seen[0] > 50  # messages, of which the listener takes some
+
+    assert bench.until(heard, START_S, each=speak)
+    process.send_signal(2)
+    assert process.wait(START_S) == 0
+    notes = [chunk for chunk in RrdReader(tmp_path / "live.rrd").stream() if chunk.entity_path == "/notes"]
+    assert len(notes) == 1
