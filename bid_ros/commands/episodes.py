@@ -3,13 +3,13 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bid_ros.commands.episodes_edit import add_edits, add_verb
+from bid_ros.commands.episodes_edit import add_edits, add_remap, add_verb
+from bid_ros.commands.progress import progress
 from bid_ros.commands.tasks import recorded_task, task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
@@ -42,7 +42,7 @@ def add_parser(verbs: Any) -> None:
 
     show = add_verb(inner, "show", "show the topics, rates, events and the end of episodes", run_show)
     show.add_argument("bag", help=EPISODE_HELP)
-    _remap(show)
+    add_remap(show)
 
     validate = add_verb(
         inner, "validate", "find gaps, drops, wrong clocks, stale frames and broken limits", run_validate
@@ -54,7 +54,7 @@ def add_parser(verbs: Any) -> None:
     validate.add_argument("paths", nargs="+", help=f"{PATHS_HELP}; or BAG:N")
     validate.add_argument("--strict", action="store_true", help="exit status 1 for warnings too")
     _task(validate)
-    _remap(validate)
+    add_remap(validate)
 
     for name, what, default in (
         ("sheet", "write a contact sheet: what every camera saw over time", "sheet.png"),
@@ -64,28 +64,18 @@ def add_parser(verbs: Any) -> None:
         picture.add_argument("bag", help=EPISODE_HELP)
         picture.add_argument("-o", "--out", default=default, help=f"PNG file to write (default {default})")
         _task(picture)
-        _remap(picture)
+        add_remap(picture)
 
     page = add_verb(inner, "page", "write one HTML page of a whole data set", run_page)
     page.add_argument("paths", nargs="+", help=PATHS_HELP)
     page.add_argument("-o", "--out", default="episodes", help="folder to write index.html to (default episodes)")
     _task(page)
-    _remap(page)
+    add_remap(page)
     add_edits(inner)
 
 
 def _task(parser: Any) -> None:
     parser.add_argument("--task", default="", help="name or path of the task file (default: that of the recorded run)")
-
-
-def _remap(parser: Any) -> None:
-    parser.add_argument(
-        "--remap",
-        nargs="+",
-        default=(),
-        metavar="TOPIC:=/NAME",
-        help="which recorded topic of a foreign bag is one of bid_ros, such as camera/wrist/image:=/cam/image_raw",
-    )
 
 
 @dataclass(frozen=True)
@@ -104,27 +94,6 @@ class Tasks:
             return None
 
 
-@contextmanager
-def progress(total: int, unit: str) -> Iterator[Any]:
-    """Give a function that counts one more; a terminal shows the count, other outputs do not."""
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if sys.stderr.isatty():
-            filled = round(24 * done / max(total, 1))
-            print(
-                f"\r{'█' * filled}{'·' * (24 - filled)} {done} of {total} {unit}", end="", file=sys.stderr, flush=True
-            )
-
-    try:
-        yield step
-    finally:
-        if done and sys.stderr.isatty():
-            print(f"\r{'':60}\r", end="", file=sys.stderr, flush=True)
-
-
 def run_list(options: argparse.Namespace) -> int:
     """List episodes."""
     from bid_ros.curation.catalog import find_bags
@@ -132,7 +101,7 @@ def run_list(options: argparse.Namespace) -> int:
 
     bags = find_bags(options.paths)
     rows, problems = [], []
-    with progress(len(bags), "bags") as step:
+    with progress("bags", len(bags)) as step:
         for bag in bags:
             try:
                 rows += listed(bag)
@@ -170,7 +139,7 @@ def run_validate(options: argparse.Namespace) -> int:
     tasks, remapped = Tasks(options.task), read_remapped(options.remap)
     found: list[Validation] = []
     unknown = 0
-    with progress(len(pairs), "bags") as step:
+    with progress("bags", len(pairs)) as step:
         for bag, number in pairs:
             task = tasks.of(bag)
             unknown += task is None
@@ -227,7 +196,7 @@ def run_page(options: argparse.Namespace) -> int:
     bags = find_bags(options.paths)
     tasks, remapped = Tasks(options.task), read_remapped(options.remap)
     cards: list[Any] = []
-    with progress(len(bags), "bags") as step:
+    with progress("bags", len(bags)) as step:
         for bag in bags:
             cards += read_cards(bag, tasks.of(bag), remapped)
             step()

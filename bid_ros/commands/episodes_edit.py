@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bid_ros.commands.progress import progress
 from bid_ros.commands.tasks import recorded_task
 from bid_ros.core.errors import BidError
 
@@ -16,6 +17,7 @@ def add_edits(inner: Any) -> None:
     trim.add_argument("--from", type=float, default=0.0, dest="begin", metavar="S", help="s after START (default 0)")
     trim.add_argument("--to", type=float, dest="end", metavar="S", help="s after START (default: the end)")
     trim.add_argument("-o", "--out", required=True, help="bag folder to create")
+    add_remap(trim)
 
     split = add_verb(inner, "split", "write each episode of a bag into a bag of its own", run_split)
     split.add_argument("bag")
@@ -40,6 +42,17 @@ def add_verb(inner: Any, name: str, what: str, run: Any) -> Any:
     return parser
 
 
+def add_remap(parser: Any) -> None:
+    """Add ``--remap``, for bags of other recorders."""
+    parser.add_argument(
+        "--remap",
+        nargs="+",
+        default=(),
+        metavar="TOPIC:=/NAME",
+        help="which recorded topic of a foreign bag is one of bid_ros, such as camera/wrist/image:=/cam/image_raw",
+    )
+
+
 def about_of(bag: Path) -> dict[str, str]:
     """Return the custom data that a new bag gets: the task of the bag that it comes from, if that is known."""
     try:
@@ -57,10 +70,12 @@ def run_trim(options: argparse.Namespace) -> int:
     """Trim an episode."""
     from bid_ros.curation.catalog import one_bag, split_name
     from bid_ros.curation.edit import trim
+    from bid_ros.recording.remapping import read_remapped
 
     path, number = split_name(options.bag)
     bag = one_bag(path)
-    count = trim(bag, number, options.begin, options.end, Path(options.out), about_of(bag))
+    part = (options.begin, options.end)
+    count = trim(bag, number, *part, Path(options.out), about_of(bag), read_remapped(options.remap))
     return _say(options, f"wrote {options.out}: {count} messages", {"written": options.out, "messages": count})
 
 
@@ -70,7 +85,8 @@ def run_split(options: argparse.Namespace) -> int:
     from bid_ros.curation.edit import split
 
     bag = one_bag(options.bag)
-    made = [str(path) for path in split(bag, Path(options.out), about_of(bag))]
+    with progress("episodes") as step:
+        made = [str(path) for path in split(bag, Path(options.out), about_of(bag), step)]
     return _say(options, f"wrote {len(made)} bags: {made[0]} to {made[-1]}", {"written": made})
 
 
@@ -86,7 +102,8 @@ def run_merge(options: argparse.Namespace) -> int:
         if "are of the tasks" in str(error):
             raise
         about = {}
-    count = merge(bags, Path(options.out), about)
+    with progress("thousand messages") as step:
+        count = merge(bags, Path(options.out), about, step)
     text = f"wrote {options.out}: {count} messages of {len(bags)} bags"
     return _say(options, text, {"written": options.out, "messages": count})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, given_arguments
-from bid_ros.commands.episodes import progress
+from bid_ros.commands.progress import progress
 from bid_ros.commands.tasks import recorded_task
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
@@ -85,7 +85,7 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
         decider, parity = lockstep_decider(task, bundle, policy, given, changes), Parity()
         begin_ns, end_ns = reader.span_ns
         seconds = (end_ns - begin_ns) // NANOSECONDS
-        with progress(seconds, "s") as second:
+        with progress("s", seconds) as second:
             shown = 0
 
             def passed(stamp_ns: int) -> None:

@@ -1,5 +1,6 @@
 """Trims, splits and merges bags. The originals are never changed, and what is latched is never lost."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from heapq import merge as merged
@@ -15,12 +16,21 @@ from bid_ros.recording.build_dataset import LAG_NS
 from bid_ros.recording.episodes import PREPARE
 from bid_ros.recording.reader import BagReader
 
-SYSTEM_KEYS: Final = ("namespace", "frame_prefix", "remapped", "task")
+REMAPPED: Final = "remapped"
+SYSTEM_KEYS: Final = ("namespace", "frame_prefix", REMAPPED, "task")
 ORIGIN: Final = "origin"
 Progress = Callable[[], None]
 
 
-def trim(bag: Path, number: int | None, from_s: float, to_s: float | None, out: Path, about: Mapping[str, str]) -> int:
+def trim(
+    bag: Path,
+    number: int | None,
+    from_s: float,
+    to_s: float | None,
+    out: Path,
+    about: Mapping[str, str],
+    remapped: Mapping[str, str] | None = None,
+) -> int:
     """Write a part of one episode into a new bag, with its START and its END.
 
     What is latched and lies before the part is put at its begin, END at its end. Their time of publishing stays.
@@ -31,6 +41,7 @@ def trim(bag: Path, number: int | None, from_s: float, to_s: float | None, out: 
         from_s, to_s: begin and end of the part, s after START; ``to_s`` None: the end of the episode.
         out: bag folder to create.
         about: custom data beside that of the bag.
+        remapped: recorded names, as BagReader takes them. The new bag says them itself.
 
     Returns:
         Number of copied messages.
@@ -38,7 +49,7 @@ def trim(bag: Path, number: int | None, from_s: float, to_s: float | None, out: 
     Raises:
         RecordingError: there is no such episode or part, or ``out`` exists.
     """
-    with BagReader(bag) as reader:
+    with BagReader(bag, remapped) as reader:
         found = chosen(reader, number)
         if len(found) > 1:
             raise RecordingError(f"bag {bag} holds {len(found)} episodes; valid is one of them, such as {bag}:0")
@@ -52,7 +63,7 @@ def trim(bag: Path, number: int | None, from_s: float, to_s: float | None, out: 
     if end > recorded.end_ns:  # a frame from before the end is received after it
         following = [border for border in borders if border > recorded.end_ns]
         end = min([recorded.end_ns + LAG_NS, *following])
-    with Source(bag) as source, BagCopy(out, [source], _custom(source, recorded.name, about)) as copy:
+    with Source(bag) as source, BagCopy(out, [source], _renamed(source, recorded.name, about, remapped)) as copy:
         for item in _carried(source, begin, end):
             copy.add(item, begin)
         early, late = _outside(source, recorded, begin, end)
@@ -177,6 +188,16 @@ def _borders(reader: BagReader) -> list[int]:
 
 def _custom(source: Source, origin: str, about: Mapping[str, str]) -> dict[str, str]:
     return {**about, **source.custom, ORIGIN: origin}
+
+
+def _renamed(
+    source: Source, origin: str, about: Mapping[str, str], remapped: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Return the custom data of a part, with the recorded names that a reader of the bag was told."""
+    custom = _custom(source, origin, about)
+    if remapped:
+        custom[REMAPPED] = json.dumps({**json.loads(custom.get(REMAPPED, "{}")), **remapped})
+    return custom
 
 
 def _carried(source: Source, begin: int, end: int) -> list[Copied]:

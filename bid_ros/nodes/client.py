@@ -1,17 +1,31 @@
 """What a person does from a terminal: calls of services, and the node for it."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import rclpy
+from rclpy.duration import Duration
 from rclpy.node import Node
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.topics import ARM_RESET, EPISODE_OUTCOME, EPISODE_START, SAFETY_RESET
+from bid_ros.core.topics import (
+    ARM_RESET,
+    EPISODE_DISCARD,
+    EPISODE_NOTE,
+    EPISODE_OUTCOME,
+    EPISODE_START,
+    EPISODE_UNDO,
+    SAFETY_RESET,
+)
 
 WAIT_S = 5.0
+READY = "scene set up as the run asks? [enter] starts, u takes the last episode back, t TEXT leaves a note, q ends: "
+JUDGE = "how did it end? y = success, n = failure, d = discard: "
+OUTCOMES = ("y", "n", "d")
 ANSWER_S = 30.0  # a robot may take 20 s to recover
 
 
@@ -48,17 +62,54 @@ def reset_stop(namespace: str = "") -> int:
 def operate(namespace: str = "") -> int:
     """Ask the person for the start and the outcome of each episode, until they end it.
 
+    Between two episodes the person may also take the last one back, or leave a note with it.
+
     Args:
         namespace: namespace of the system.
     """
     with visiting("bid_operator", namespace) as node, suppress(EOFError):
-        while input("scene set up as the run asks? [enter] starts the episode, q ends: ").strip() != "q":
-            _call(node, Trigger, EPISODE_START, Trigger.Request())
-            answer = input("did it succeed? y = success, n = failure: ").strip().lower()
-            response = _call(node, SetBool, EPISODE_OUTCOME, SetBool.Request(data=answer == "y"))
-            if not response.success:
-                print(f"not taken: {response.message}")
+        notes = node.create_publisher(String, EPISODE_NOTE, 10)
+        while (answer := input(READY).strip()) != "q":
+            command, _, text = answer.partition(" ")
+            if command == "t" and text:
+                _note(node, notes, text)
+            elif command == "u":
+                _say(_call(node, Trigger, EPISODE_UNDO, Trigger.Request()))
+            elif command:
+                print(f"'{answer}' is unknown; valid are [enter], u, t TEXT and q")
+            elif _say(_call(node, Trigger, EPISODE_START, Trigger.Request())):
+                _judge(node)
     return 0
+
+
+def _judge(node: Node) -> None:
+    while (answer := input(JUDGE).strip().lower()) not in OUTCOMES:
+        print(f"'{answer}' is unknown; valid are {', '.join(OUTCOMES)}")
+    if answer == "d":
+        _say(_call(node, Trigger, EPISODE_DISCARD, Trigger.Request()))
+    else:
+        _say(_call(node, SetBool, EPISODE_OUTCOME, SetBool.Request(data=answer == "y")))
+
+
+def _say(response: Any) -> bool:
+    """Print what a system answered beside a plain yes; return whether it took the command."""
+    if not response.success:
+        print(f"not taken: {response.message}")
+    elif response.message:
+        print(response.message)
+    return bool(response.success)
+
+
+def _note(node: Node, notes: Any, text: str) -> None:
+    """Send a note to the recorder, and wait until it has it."""
+    end = time.monotonic() + WAIT_S
+    while not notes.get_subscription_count():
+        if time.monotonic() > end:
+            print("not taken: nothing records notes here; start with: bid record")
+            return
+        rclpy.spin_once(node, timeout_sec=0.05)
+    notes.publish(String(data=text))
+    notes.wait_for_all_acked(Duration(seconds=WAIT_S))
 
 
 def _call(node: Node, service_type: Any, name: str, request: Any) -> Any:

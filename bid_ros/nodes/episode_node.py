@@ -75,13 +75,15 @@ class EpisodeNode(SequenceNode):
         self.subscribe(DECISION, self._on_decision, patient=True)
         self._person, self._ended, self._recorder = self.value("person"), threading.RLock(), ""
         self._last: EpisodeEvent | None = None
-        correct = self._correct if self._person else None
+        self._judged = self._person or not self.value("twin")  # by a person, not by physics
+        correct = self._correct if self._judged else None
         if self.value("twin"):
             self._operator: Operator = TwinOperator(self, self.task, correct, self._person)
         else:
             self._operator = RobotOperator(self, self.task, correct)
-        if self._person:
+        if self._judged:
             self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
+        if self._person:
             self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
         self._takeover = Takeover(self.value("return_s")) if self.value("takeover") else None
         if self._takeover is not None:
@@ -215,7 +217,7 @@ class EpisodeNode(SequenceNode):
             event.label = self._log.deciding or event.label
         self.grant()
         with self._ended:
-            if outcome != DISCARDED or not self._person:  # a person gets another try
+            if outcome != DISCARDED or not self._judged:  # a person gets another try
                 self._log.results.append(
                     EpisodeResult(int(event.episode), int(event.seed), event.success, outcome, duration_s, event.label)
                 )

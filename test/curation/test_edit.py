@@ -43,6 +43,18 @@ def channels(bag):
                 for c in summary.channels.values()}  # fmt: skip
 
 
+def test_a_part_of_a_foreign_bag_remembers_how_its_topics_were_named(make_run, kit, tmp_path):
+    run = make_run(episodes=2)
+    foreign = kit.Run([(at, "/their/event" if name == EPISODE_EVENT else name, m) for at, name, m in run.items])
+    bag = foreign.write(tmp_path / "bag", like={"/their/event": EPISODE_EVENT})
+    with pytest.raises(RecordingError, match="valid"):
+        trim(bag, 1, 0.0, None, tmp_path / "none", {})
+    trim(bag, 1, 0.5, 1.0, tmp_path / "part", {}, {EPISODE_EVENT: "/their/event"})
+    with BagReader(tmp_path / "part") as reader:
+        (episode,) = episodes_of(reader)
+        assert episode.episode.index == 1 and reader.custom["remapped"] == '{"episode/event": "/their/event"}'
+
+
 def test_split_and_merge_lose_nothing_and_invent_nothing(bag, tmp_path):
     before = contents(bag)
     parts = split(bag, tmp_path / "parts", {"task": "small"})

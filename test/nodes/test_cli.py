@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from forked_bid import bid
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from tiny_bundle import make_tiny_bundle
 
@@ -186,12 +187,27 @@ def test_reset_asks_arm_and_safety_and_says_what_they_said(bench, works, status)
     assert "said /arm/reset" in done.stdout
 
 
-def test_operator_passes_start_and_verdict_on(bench):
-    services = {"/episode/start": (Trigger, True), "/episode/outcome": (SetBool, True)}
-    done, called = answer(bench, services, ["operator"], "\ny\n\nn\nq\n")
-    assert done.returncode == 0
+def test_operator_passes_start_verdict_discard_undo_and_note_on(bench):
+    triggers = ("start", "discard", "undo")
+    services = {f"/episode/{name}": (Trigger, True) for name in triggers} | {"/episode/outcome": (SetBool, True)}
+    notes = []
+    bench.node.create_subscription(String, "/episode/note", lambda message: notes.append(message.data), 10)
+    done, called = answer(bench, services, ["operator"], "\ny\nx\n\nno\nn\n\nd\nu\nt the cup was wet\nq\n")
+    assert done.returncode == 0, done.stderr
     start = ("/episode/start", None)
-    assert called == [start, ("/episode/outcome", True), start, ("/episode/outcome", False)]
+    assert called == [
+        *(start, ("/episode/outcome", True), start, ("/episode/outcome", False)),
+        *(start, ("/episode/discard", None), ("/episode/undo", None)),
+    ]
+    assert notes == ["the cup was wet"] and "said /episode/undo" in done.stdout
+    assert "'x' is unknown; valid are [enter], u, t TEXT and q" in done.stdout
+    assert "'no' is unknown; valid are y, n, d" in done.stdout
+
+
+def test_operator_does_not_ask_for_the_outcome_of_what_did_not_start(bench):
+    done, called = answer(bench, {"/episode/start": (Trigger, False)}, ["operator"], "\nq\n")
+    assert done.returncode == 0 and called == [("/episode/start", None)]
+    assert "not taken: said /episode/start" in done.stdout and "how did it end" not in done.stdout
 
 
 def test_reset_of_a_system_in_a_namespace_asks_its_nodes(bench):

@@ -159,20 +159,34 @@ def test_a_person_ends_an_episode_of_the_twin_before_physics_judges(bench, root,
     assert (status, run["successes"]) == (0, 1)
 
 
-def test_an_episode_that_a_person_discards_is_no_success(bench, root, tmp_path):
-    harness = Harness(bench, root, tmp_path)
-    discard = bench.node.create_client(Trigger, "/episode/discard")
-    early = []
-    assert bench.until(discard.service_is_ready, START_S)
-    future = discard.call_async(Trigger.Request())
-    assert bench.until(future.done, START_S)
-    early.append(future.result())
+def test_an_episode_that_a_person_discards_or_takes_back_is_prepared_again(bench, root, tmp_path):
+    harness = Harness(bench, root, tmp_path, episodes=2)
+    said = []
+
+    def ask(name):
+        client = bench.node.create_client(Trigger, f"/episode/{name}")
+        assert bench.until(client.service_is_ready, START_S)
+        future = client.call_async(Trigger.Request())
+        assert bench.until(future.done, START_S)
+        said.append((future.result().success, future.result().message))
+
+    ask("discard")
     harness.begin()
     assert bench.until(lambda: harness.decisions > 3, START_S)
-    discard.call_async(Trigger.Request())
+    ask("discard")
+    harness.begin(1)
+    harness.judge(False)
+    assert bench.until(lambda: harness.kinds().count(EpisodeEvent.END) == 2, START_S)
+    ask("undo")
+    for starts in (2, 3):
+        harness.begin(starts)
+        harness.judge(True)
     status, run, _ = harness.finish()
-    assert (status, run["successes"], run["results"][0]["outcome"]) == (0, 0, "discarded")
-    assert [(answer.success, answer.message) for answer in early] == [(False, "no episode runs")]
+    assert (status, run["successes"], [item["outcome"] for item in run["results"]]) == (0, 2, ["success"] * 2)
+    none = (False, "no episode runs, and none has ended since the last start")
+    assert said == [none, (True, ""), (True, "episode 0 is taken back")]
+    started = [event.episode for event in harness.events if event.kind == EpisodeEvent.START]
+    assert started == [0, 0, 0, 1]
 
 
 def test_a_demonstration_of_recovering_begins_with_the_cup_held_off_its_middle(bench, root, tmp_path):
@@ -357,7 +371,8 @@ def test_a_person_who_records_marks_again_takes_back_and_discards(bench, root, t
     person.until(end, 1)
     assert person.mark(False), "a mark after the end replaces the outcome"
     person.until(end, 2)
-    assert (harness.events[-1].outcome, harness.events[-1].success) == ("failure", False)
+    corrected = [event for event in harness.events if event.kind == end][-1]
+    assert (corrected.outcome, corrected.success) == ("failure", False)
     person.until(EpisodeEvent.PREPARE, 2)
     assert person.call("undo") == (True, "episode 0 is taken back")
     person.until(undo, 1)
