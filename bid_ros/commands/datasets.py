@@ -56,7 +56,10 @@ def _add_convert(parts: Any) -> None:
     convert.add_argument("source", help=SOURCE_HELP)
     convert.add_argument("target", help="file or folder to write; a name ending in .zip makes zarr one file")
     convert.add_argument(
-        "--to", required=True, metavar="FORMAT", help="lerobot_v30, lerobot_v21, zarr, robomimic, npz, or another's"
+        "--to",
+        required=True,
+        metavar="FORMAT",
+        help="lerobot_v30, lerobot_v21, zarr, robomimic, npz, bag, or another's",
     )
     convert.add_argument("--from", dest="source_format", default="", help="format of the source (default: recognised)")
     convert.add_argument("--task", default="", help=TASK_HELP)
@@ -74,8 +77,8 @@ def run_convert(options: argparse.Namespace) -> int:
     """Convert a data set."""
     from bid_ros.formats import Options, convert
 
-    written = Options(images=options.images, quality=options.quality)
-    source, _ = opened(options.source, options.task, options.source_format)
+    source, task = opened(options.source, options.task, options.source_format)
+    written = Options(options.images, options.quality, task)
     origin = str(Path(options.source).resolve())
     with progress_bar(source.contents) as progress:
         report = convert(source, options.target, options.to, written, progress, origin)
@@ -99,9 +102,9 @@ def run_info(options: argparse.Namespace) -> int:
     from bid_ros.formats import FORMATS
     from bid_ros.formats.base import about_json
 
-    source, _ = opened(options.path, options.task, options.source_format)
+    source, task = opened(options.path, options.task, options.source_format)
     contents = source.contents
-    lost = {name: _lost(contents, name) for name in FORMATS.names() if FORMATS.find(name).writer is not None}
+    lost = {name: _lost(contents, name, task) for name in FORMATS.names() if FORMATS.find(name).writer is not None}
     if options.json:
         print(json.dumps({"path": options.path, **about_json(contents), "lost": lost}))
     else:
@@ -183,7 +186,7 @@ def progress_bar(contents: Contents, most: int | None = None) -> Iterator[Callab
         yield show
 
 
-def _lost(contents: Contents, name: str) -> list[str]:
+def _lost(contents: Contents, name: str, task: Task | None) -> list[str]:
     """Return what a format would lose of the contents, or the sentence with which it refuses them."""
     from bid_ros.formats import FORMATS, Options
 
@@ -191,10 +194,10 @@ def _lost(contents: Contents, name: str) -> list[str]:
     if form.writer is None:
         return []
     try:
-        form.writer(contents, Options())
+        form.writer(contents, Options(task=task))
     except BidError as error:
         return [str(error)]
-    return form.losses(contents, Options())
+    return form.losses(contents, Options(task=task))
 
 
 def _names(column: Column) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
-from bid_ros.formats.base import Column, Contents, Episode, Format, Source, runs_of
+from bid_ros.formats.bag_writer import BagsWriter, losses
+from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, runs_of
 from bid_ros.recording.dataset import Dataset
 
 
@@ -111,4 +112,8 @@ def _open(path: Path, task: Task | None) -> Source:
     return BagSource(bags, task)
 
 
-FORMAT: Final = Format(what="recorded bags, only read", recognises=_recognises, open=_open)
+def _writer(contents: Contents, options: Options) -> BagsWriter:
+    return BagsWriter(contents, options.task)
+
+
+FORMAT: Final = Format(what="recorded bags", recognises=_recognises, open=_open, writer=_writer, losses=losses)

@@ -176,10 +176,12 @@ class Options:
     Attributes:
         images: ``video`` (small, with loss) or ``png`` (exact), in formats that know both.
         quality: constant rate factor of H.264; 0 to 51, smaller is better.
+        task: what the rows are; bags need it.
     """
 
     images: Literal["video", "png"] = "video"
     quality: int = 18
+    task: Task | None = None
 
     def __post_init__(self) -> None:
         if self.images not in ("video", "png"):

@@ -1,7 +1,7 @@
 """Conversion of a data set from one format to another: one episode in memory, resumable, whole or not at all."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bid_ros.core.errors import RecordingError
@@ -67,14 +67,15 @@ def convert(
         raise RecordingError(f"{target} exists; name another target, or remove it")
     contents = source.contents
     writer = form.writer(contents, options)
-    identity = {"origin": origin, "format": name, "options": asdict(options), "contents": about_json(contents)}
+    chosen = asdict(replace(options, task=None))  # the contents name the task
+    identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
     target.parent.mkdir(parents=True, exist_ok=True)
     parts = Parts.of(target, identity)
     resumed = len(parts.whole())
     rows = _write_parts(source, writer, parts, progress)
     _assemble(writer, parts, target)
     lost = (*contents.left, *form.losses(contents, options))
-    fidelity = picture_fidelity(source, form.open(target, None))
+    fidelity = picture_fidelity(source, form.open(target, options.task))
     return Conversion(str(target), name, len(rows), sum(rows), resumed, lost, fidelity)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, TypesysError, get_types_from_msg, get_typestore
+from rosbags.typesys.store import Typestore
 
 from bid_ros.core.errors import RecordingError, TaskError
 from bid_ros.core.task import Task
@@ -55,14 +56,23 @@ def find_definition(type_name: str, prefixes: Sequence[Path] | None = None) -> D
         if name != type_name:
             package, _, short = name.split("/")
             parts.append(f"{SEPARATOR}\nMSG: {package}/{short}\n{text.rstrip()}\n")
-    store = get_typestore(Stores.EMPTY)
-    store.register(types)
-    return Definition(type_name, "".join(parts), str(store.hash_rihs01(type_name)))
+    return Definition(type_name, "".join(parts), str(_store(types).hash_rihs01(type_name)))
 
 
 def installed_types(type_name: str) -> dict[str, Any]:
     """Return the installed fields of a type and of every type in it, by name. Raises as :func:`find_definition`."""
     return {name: fields for name, (_, fields) in _parsed(type_name, search_prefixes())[1].items()}
+
+
+def message_store(type_name: str) -> Typestore:
+    """Return what makes and serializes messages of an installed type. Raises as :func:`find_definition`."""
+    return _store(_parsed(type_name, search_prefixes())[1])
+
+
+def _store(types: dict[str, Any]) -> Typestore:
+    store = get_typestore(Stores.EMPTY)
+    store.register(types)
+    return store
 
 
 def check_vectors(task: Task) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats import Options, convert, load_dataset, mapped, open_source
+from bid_ros.formats import FORMATS, Options, convert, load_dataset, mapped, open_source
 from bid_ros.recording.dataset import Dataset
 
 LEAST_PSNR = 33.0  # dB, of the noise in conftest.py, whose colours a video halves; measured: 33.9
@@ -160,9 +160,14 @@ def test_a_source_that_is_not_what_it_says_is_refused(source, tmp_path):
         convert(Odd(source, 9), tmp_path / "odd.zarr", "zarr")
 
 
-def test_a_format_that_is_only_read_and_bad_options_are_refused(source, tmp_path):
+def test_a_format_that_is_only_read_is_refused(source, tmp_path, monkeypatch):
+    find = FORMATS.find
+    monkeypatch.setattr(FORMATS, "find", lambda name: replace(find(name), writer=None) if name == "bag" else find(name))
     with pytest.raises(RecordingError, match="'bag' is only read; valid targets are lerobot_v21, lerobot_v30, npz"):
         convert(source, tmp_path / "bag", "bag")
+
+
+def test_unknown_formats_and_bad_options_are_refused(source, tmp_path):
     with pytest.raises(RecordingError, match="data format 'tfds' does not exist; valid are bag"):
         convert(source, tmp_path / "set", "tfds")
     with pytest.raises(RecordingError, match="images are 'jpeg'; valid are video and png"):
