@@ -33,6 +33,7 @@ def write_bundle_manifest(
     provenance: Mapping[str, Any],
     action_reference: ActionReference = "base",
     family: str = DIFFUSION,
+    any_size: bool = False,
 ) -> Bundle:
     """Write ``bundle.yaml`` beside the files in ``folder``, with the hash of each; return the bundle as it is loaded.
 
@@ -47,10 +48,11 @@ def write_bundle_manifest(
         provenance: plain values: commit, data_sha256, seeds, steps_strong, steps_weak, command, created.
         action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
         family: of policies.
+        any_size: whether files may be larger than 10 MB, and all together than 20 MB, as those of others' policies are.
 
     Raises:
-        BundleError: a file is over 10 MB, the files together are over 20 MB, or the bundle is not valid. No
-            ``bundle.yaml`` is left behind.
+        BundleError: a file or all together are too large, or the bundle is not valid. No ``bundle.yaml`` is left
+            behind.
     """
     manifest = Path(folder) / MANIFEST
     manifest.unlink(missing_ok=True)
@@ -71,7 +73,7 @@ def write_bundle_manifest(
         **({} if family == DIFFUSION else {FAMILY: family}),
         family: asdict(settings),
         "graphs": {strength: graphs.get(strength) for strength in ("strong", "weak")},
-        "files": _hashes(manifest.parent),
+        "files": _hashes(manifest.parent, any_size),
         "provenance": dict(provenance),
     }
     manifest.write_text(yaml.safe_dump(content, sort_keys=False))
@@ -82,8 +84,14 @@ def write_bundle_manifest(
         raise
 
 
-def _hashes(folder: Path) -> dict[str, str]:
+def _hashes(folder: Path, any_size: bool) -> dict[str, str]:
     files = sorted(path for path in folder.iterdir() if path.is_file())
+    if not any_size:
+        _check_sizes(folder, files)
+    return {path.name: file_sha256(path) for path in files}
+
+
+def _check_sizes(folder: Path, files: list[Path]) -> None:
     for path in files:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise BundleError(
@@ -92,4 +100,3 @@ def _hashes(folder: Path) -> dict[str, str]:
     total = sum(path.stat().st_size for path in files)
     if total > MAX_BUNDLE_BYTES:
         raise BundleError(f"bundle {folder} has {total / 1e6:.1f} MB; valid is up to {MAX_BUNDLE_BYTES / 1e6:.0f} MB")
-    return {path.name: file_sha256(path) for path in files}
