@@ -12,7 +12,7 @@ from torch import nn
 from bid_ros.core.errors import BundleError
 from bid_ros.importing.networks.observation import ObservationNetwork
 from bid_ros.importing.policy import ImportedPolicy
-from bid_ros.learning.graphs import write_graph
+from bid_ros.learning.graphs import export_graph
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
 from bid_ros.policy.runtimes.registry import build_runtime
 
@@ -80,7 +80,7 @@ def write_graphs(
     for role, (network, feeds, output, axes) in cases.items():
         roles[role] = f"{strength}_{role}.onnx"
         example = tuple(torch.from_numpy(value) for value in feeds.values())
-        write_graph(
+        export_graph(
             network,
             example,
             folder / roles[role],
