@@ -32,6 +32,13 @@ def add_parser(verbs: Any) -> None:
         "Types diffusion and multi_task_dit, of LeRobot 0.1 to 0.6.",
         _lerobot,
     )
+    _add_project(
+        kinds,
+        "diffusion_policy",
+        "a checkpoint file (.ckpt) of the published Diffusion Policy",
+        "U-Net and transformer, with low-dimensional, hybrid and multi-image observations.",
+        _diffusion_policy,
+    )
 
 
 def _add_project(kinds: Any, name: str, what: str, description: str, read: Read) -> None:
@@ -90,5 +97,11 @@ def _sentence(report: dict[str, Any]) -> str:
 
 def _lerobot(path: str, options: "ImportOptions") -> "ImportedPolicy":
     from bid_ros.importing.lerobot.reading import read_policy
+
+    return read_policy(path, options)
+
+
+def _diffusion_policy(path: str, options: "ImportOptions") -> "ImportedPolicy":
+    from bid_ros.importing.diffusion_policy.reading import read_policy
 
     return read_policy(path, options)

@@ -50,6 +50,7 @@ def _check_sizes(policy: ImportedPolicy, task: Task) -> None:
         ("observation_steps", policy.observation_steps, task.observation_steps),
         ("horizon", policy.horizon, task.horizon),
         ("the size of the action", policy.action_dim, task.action_dim),
+        ("the first row that is executed", policy.past_rows, task.observation_steps - 1),
     ):
         if wanted != own:
             raise BidError(

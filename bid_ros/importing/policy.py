@@ -52,6 +52,7 @@ class ImportedPolicy:
         action_spread: ``(D,)`` standard deviation of the actions in the training data.
         notes: what a person should know, a sentence each.
         provenance: plain values for the bundle.
+        past: rows of a chunk before the first that is executed; None: To - 1.
     """
 
     source: str
@@ -68,6 +69,12 @@ class ImportedPolicy:
     action_spread: NDArray[np.float64]
     notes: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    past: int | None = None
+
+    @property
+    def past_rows(self) -> int:
+        """Rows of a chunk before the first that is executed."""
+        return self.observation_steps - 1 if self.past is None else self.past
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ class ImportOptions:
 
 def check_same(strong: ImportedPolicy, weak: ImportedPolicy) -> None:
     """Raise BidError unless two policies differ in their weights alone, as two checkpoints of one training do."""
-    for name in ("kind", "features", "observation_steps", "horizon", "action_dim", "settings"):
+    for name in ("kind", "features", "observation_steps", "horizon", "action_dim", "past_rows", "settings"):
         one, other = getattr(strong, name), getattr(weak, name)
         if one != other:
             raise BidError(

@@ -75,25 +75,40 @@ class SpatialSoftmax(nn.Module):  # type: ignore[misc]
 
 
 class KeypointNetwork(nn.Module):  # type: ignore[misc]
-    """LeRobot's encoder of an image: a residual network, key points and a linear layer. ``(B, 3, h, w)`` to ``(B, F)``.
+    """Key points of an image and a linear layer, as LeRobot and robomimic have them: ``(B, 3, h, w)`` to ``(B, F)``.
 
     Args:
         backbone: name of the residual network.
         groups: group normalisation in place of batch normalisation.
         size: height and width of its input.
-        points: K, number of key points; F is 2 K.
+        points: K, number of key points.
+        features: F; None: 2 K.
     """
 
-    def __init__(self, backbone: str, groups: bool, size: tuple[int, int], points: int) -> None:
+    def __init__(
+        self, backbone: str, groups: bool, size: tuple[int, int], points: int, features: int | None = None
+    ) -> None:
         super().__init__()
         self.backbone, channels = trunk(backbone, groups)
         self.pool = SpatialSoftmax(channels, *map_size(*size), points)
-        self.features = 2 * points
-        self.out = nn.Linear(self.features, self.features)
+        self.features = features or 2 * points
+        self.out = nn.Linear(2 * points, self.features)
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         """Return the features."""
         return torch.relu(self.out(self.pool(self.backbone(image))))
+
+
+class PooledNetwork(nn.Module):  # type: ignore[misc]
+    """A residual network and the mean of its last map: ``(B, 3, h, w)`` to ``(B, F)``. A sequence, as torchvision's."""
+
+    def __init__(self, backbone: str, groups: bool) -> None:
+        super().__init__()
+        self.backbone, self.features = trunk(backbone, groups)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the features."""
+        return self.backbone(image).mean(dim=(2, 3))
 
 
 class CameraEncoder(nn.Module):  # type: ignore[misc]
