@@ -65,10 +65,10 @@ class PolicyFields:
     n_action_steps: Count
     num_inference_steps: Count | None = None
     pred_action_steps_only: bool = False
-    oa_step_convention: bool = True
-    obs_as_global_cond: bool = True
+    oa_step_convention: bool = False
+    obs_as_global_cond: bool | None = None
     obs_as_local_cond: bool = False
-    obs_as_cond: bool = True
+    obs_as_cond: bool | None = None
 
 
 @settings

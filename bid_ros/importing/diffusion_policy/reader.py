@@ -48,6 +48,7 @@ class Record:
         """Do nothing with items."""
 
     def __call__(self, *values: Any) -> "Record":
+        """Return a record in place of what a call would return."""
         return Record(*values)
 
     def __hash__(self) -> int:
@@ -72,7 +73,13 @@ def parameter(data: Any, *rest: Any) -> Any:
     return data
 
 
+def encoded(text: str, coding: str = "") -> bytes:
+    """Return bytes that an old protocol wrote as text."""
+    return text.encode("latin1")
+
+
 KNOWN = {
+    ("_codecs", "encode"): encoded,
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("torch._utils", "_rebuild_tensor_v2"): Tensor,
     ("torch._utils", "_rebuild_parameter"): parameter,
@@ -95,7 +102,7 @@ class Reader(pickle.Unpickler):
         builtin = module in ("builtins", "__builtin__") and name in BUILTINS
         if builtin or f"{module}.".startswith(RECORDED) or (module == "dill._dill" and name in DILL):
             return type("Record", (Record,), {})
-        raise Refused(f"{module}.{name}")
+        raise Refused(f"{'builtins' if module == '__builtin__' else module}.{name}")
 
     def persistent_load(self, pid: Any) -> Any:
         """Return the place of a tensor's numbers: their type, key and count."""

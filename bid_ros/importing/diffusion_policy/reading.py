@@ -2,7 +2,6 @@
 
 from typing import Any, Final
 
-import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
@@ -68,7 +67,7 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
         fields, network, *image = parse_parts(kinds, given, where, OTHERS)
         observing = _observing(given, image, checkpoint, where)
         action_dim = _action_dim(given["shape_meta"], where)
-    _check_conditioned(fields, where, transformer)
+    _check_conditioned(fields, where, "obs_as_cond" if transformer else "obs_as_global_cond", kind in LOWDIM)
     rows = fields.n_action_steps if fields.pred_action_steps_only else fields.horizon
     denoiser = _denoiser(network, observing, fields, action_dim)
     _fill(checkpoint, observing, denoiser, transformer)
@@ -89,15 +88,16 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
         action=action,
         action_spread=action_spread(tensors, action),
         notes=observing.notes,
-        past=_past_rows(fields),
+        past=_past_rows(fields, kind),
     )
 
 
-def _past_rows(fields: PolicyFields) -> int:
-    """Return the first row that the policy executes."""
+def _past_rows(fields: PolicyFields, kind: str) -> int:
+    """Return the first row that the policy executes. One class has two conventions."""
     if fields.pred_action_steps_only:
         return 0
-    return fields.n_obs_steps - (1 if fields.oa_step_convention else 0)
+    later = kind == "DiffusionUnetLowdimPolicy" and not fields.oa_step_convention
+    return fields.n_obs_steps - (0 if later else 1)
 
 
 def _observing(given: dict[str, Any], image: list[ImageFields], checkpoint: Checkpoint, where: str) -> Observing:
@@ -139,18 +139,14 @@ def _fill(checkpoint: Checkpoint, observing: Observing, denoiser: nn.Module, tra
     fill(denoiser, renamed(weights, () if transformer else UNET), file, MODEL)
     read = (MODEL, PREFIX, *observing.prefixes)
     for name, value in tensors.items():
-        if not name.startswith(read) and not name.endswith("_dummy_variable") and not _is_empty(value):
+        if not name.startswith(read) and value.numel() > 0:
             raise BidError(f"{file} has the tensor '{name}', which the configuration has no place for")
 
 
-def _is_empty(value: torch.Tensor) -> bool:
-    return value.numel() == 0
-
-
-def _check_conditioned(fields: PolicyFields, where: str, transformer: bool) -> None:
-    """Raise BidError if the network does not take the observation as a condition."""
-    name = "obs_as_cond" if transformer else "obs_as_global_cond"
-    if not getattr(fields, name) or fields.obs_as_local_cond:
+def _check_conditioned(fields: PolicyFields, where: str, name: str, must: bool) -> None:
+    """Raise BidError if the network does not take the observation as a condition; ``must``: the field must say so."""
+    said = getattr(fields, name)
+    if said is False or (said is None and must) or fields.obs_as_local_cond:
         raise BidError(f"{where}: the observation is no condition of the whole chunk; valid is {name} true")
 
 

@@ -108,13 +108,13 @@ def cumulative_alphas(
     ``squaredcos_cap_v2`` is Nichol & Dhariwal, Eq. 17. Betas are capped at 0.999, so the last value is tiny instead of
     0. ``linear`` is Ho et al., Section 4: betas in equal steps from ``beta_start`` to ``beta_end``.
     """
+    betas: NDArray[np.float64]
     if schedule == "linear":
-        betas: NDArray[np.float64] = np.linspace(beta_start, beta_end, train_steps, dtype=np.float64)
+        betas = np.linspace(beta_start, beta_end, train_steps, dtype=np.float64)
     else:
         level = np.cos((np.arange(train_steps + 1) / train_steps + 0.008) / 1.008 * np.pi / 2) ** 2
-        betas = np.asarray(np.minimum(1 - level[1:] / level[:-1], 0.999))
-    alphas: NDArray[np.float64] = np.cumprod(1 - betas)
-    return alphas
+        betas = np.minimum(1 - level[1:] / level[:-1], 0.999)
+    return np.asarray(np.cumprod(1 - betas), dtype=np.float64)
 
 
 def sampling_timesteps(config: DiffusionConfig) -> list[int]:

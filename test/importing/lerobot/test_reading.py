@@ -140,7 +140,7 @@ def test_old_statistics_that_were_never_set_are_refused(kit, tmp_path):
     folder = kit.write_lerobot(tmp_path / "policy", "buffers", statistics=put("action.max", [np.inf, np.inf]))
     with pytest.raises(BidError, match=r"'action': its statistic 'max' is \[inf, inf\]; valid are finite numbers"):
         read(folder)
-    with pytest.raises(BidError, match=r"'observation.state' lacks its statistic 'min'"):
+    with pytest.raises(BidError, match=r"'action' lacks its statistic 'min'"):
         read(kit.write_lerobot(tmp_path / "none", "buffers", statistics=lambda numbers: {}))
 
 
