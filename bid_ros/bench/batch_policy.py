@@ -26,6 +26,7 @@ from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Bundle
+from bid_ros.policy.bundle import DIFFUSION
 from bid_ros.policy.decide import Draft
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples
 from bid_ros.policy.registry import load_policy
@@ -56,14 +57,21 @@ class BatchPolicy:
     def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto", threads: int = 1) -> None:
         self.bundle, self._task = bundle, task
         self.unbatched = load_policy(bundle, task, runtime, threads)  # serves one environment, as the policy node does
+        self._strong: _RowDenoiser | None = None
+        self._weak: _RowDenoiser | None = None
+        if bundle.space is not None or bundle.family != DIFFUSION:
+            return  # another family samples in its own way, and a space converts each observation and chunk
         self._sampler = Sampler(bundle.settings)
         self._strong = _RowDenoiser(bundle.strong["denoiser"], task, runtime, threads)
-        self._weak = None if bundle.weak is None else _RowDenoiser(bundle.weak["denoiser"], task, runtime, threads)
+        if bundle.weak is not None:
+            self._weak = _RowDenoiser(bundle.weak["denoiser"], task, runtime, threads)
 
     @property
     def batched(self) -> bool:
         """Whether a network call serves several environments."""
-        return self._strong.opened is not None and (self._weak is None or self._weak.opened is not None)
+        if self._strong is None or self._strong.opened is None:
+            return False
+        return self._weak is None or self._weak.opened is not None
 
     def sample(self, drafts: Sequence[Draft]) -> list[tuple[Array, Array | None]]:
         """Return strong ``(N, H, D)`` and weak ``(M, H, D)`` or None of each draft, task units, in order.
@@ -73,12 +81,13 @@ class BatchPolicy:
         groups: dict[tuple[int, int, StartMode], list[int]] = {}
         results: dict[int, tuple[Array, Array | None]] = {}
         for index, draft in enumerate(drafts):
-            if draft.guidance is not None:  # each is drawn towards a target of its own
+            if self._strong is None or draft.guidance is not None:  # each is drawn towards a target of its own
                 results[index] = draft.sample(self.unbatched)
             else:
                 groups.setdefault((draft.strong, draft.weak, draft.start_mode), []).append(index)
         for (strong, weak, _), members in groups.items():
             chosen = [drafts[index] for index in members]
+            assert self._strong is not None, "else no draft is in a group"
             first = self._denoise(self._strong, [draft.encoded.strong for draft in chosen], chosen, strong)
             second: Sequence[Array | None] = [None] * len(members)
             if weak and self._weak is not None:

@@ -67,7 +67,7 @@ class Episode:
         self._longest, self._scene, self._task, self._switch = unit.steps, setup.scene, task, switch_distance
         self._noise = ActionNoise(cell.noise, np.random.default_rng((seed, index, _NOISE)))
         self._maker = DecisionMaker(policy, build_decoder(cell.decoder, cell.config()), task, seed=(seed, index))
-        self._buffer = ObservationBuffer(task)
+        self._buffer = ObservationBuffer(task, history=self._maker.history)
         self._flights: deque[_Flight] = deque()
         self.coverage, self.decisions, self.switches = 0.0, 0, 0
         self.distances: list[float] = []

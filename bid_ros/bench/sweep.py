@@ -133,8 +133,8 @@ def _decision_ms(cell: Cell, policy: Policy, setup: Setup) -> float:
     """
     scene, task = setup.scene, setup.task
     values = scene.observe(scene.make(0.0).reset(1))
-    history = {name: np.stack([np.asarray(value)] * task.observation_steps) for name, value in values.items()}
     maker = DecisionMaker(policy, build_decoder(cell.decoder, cell.config()), task)
+    history = {name: np.stack([np.asarray(value)] * maker.history.steps) for name, value in values.items()}
     times = []
     for index in range(_DECISIONS + 2):
         observation = Observation(START_NS + index * cell.horizon * task.dt_ns, history)

@@ -11,7 +11,7 @@ import numpy as np
 
 from bid_ros.commands.tasks import task_of
 from bid_ros.core.errors import BidError
-from bid_ros.core.observation import Observation
+from bid_ros.core.observation import History, Observation
 from bid_ros.core.task import Task
 from bid_ros.policy.agreement import compare_policies, decision_times, random_observations
 from bid_ros.policy.bundle import bundled_task, load_bundle
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     bundle = load_bundle(options.bundle, task)
     runtime = build_runtime(options.runtime, options.threads, options.engines, build=True)
     observations = (
-        recorded_observations(options.dataset, task, options.decisions)
+        recorded_observations(options.dataset, task, options.decisions, bundle.history(task))
         if options.dataset
         else random_observations(bundle, task, options.decisions)
     )
@@ -105,7 +105,7 @@ def table(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def recorded_observations(path: str, task: Task, count: int) -> Sequence[Observation]:
+def recorded_observations(path: str, task: Task, count: int, history: History) -> Sequence[Observation]:
     """Return the first observations of a data set, in order. Raises RecordingError if it cannot be read or is of
     another task."""
     from bid_ros.recording.dataset import Dataset
@@ -117,7 +117,8 @@ def recorded_observations(path: str, task: Task, count: int) -> Sequence[Observa
     found = []
     for row in range(min(count, len(dataset.stamps_ns))):
         first = int(starts[np.searchsorted(dataset.episode_ends, row, side="right")])
-        rows = np.maximum(np.arange(row - task.observation_steps + 1, row + 1), first)
+        back = np.rint(np.arange(history.steps - 1, -1, -1) * history.dt_ns / task.dt_ns).astype(int)
+        rows = np.maximum(row - back, first)
         values = {name: items[rows] for name, items in dataset.observations.items()}
         found.append(Observation(int(dataset.stamps_ns[row]), values))
     return found

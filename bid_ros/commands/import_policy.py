@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
+from bid_ros.core.settings import load_settings
 from bid_ros.core.task import load_task
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ def _add_project(kinds: Any, name: str, what: str, description: str, read: Read)
     parser.add_argument("--task", required=True, help="name or path of the task file, or of a system's folder")
     parser.add_argument("--out", required=True, help="folder of the bundle; an old bundle there is replaced")
     parser.add_argument("--weak", default="", help="an earlier checkpoint of the same training, as the weak policy")
+    parser.add_argument(
+        "--space", default="", help="file that says what the columns are (default: the task's section data says it)"
+    )
     parser.add_argument("--name", default="", help="name of the bundle (default: name of its folder)")
     parser.add_argument("--sampler", default="", help="ddim or ddpm (default: the checkpoint's own)")
     parser.add_argument("--sampling-steps", type=int, help="network calls a sample (default: the checkpoint's own)")
@@ -63,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
     check_extra("train", "bid import", "torch", "onnx", "safetensors")
     from bid_ros.importing.bundling import write_imported
     from bid_ros.importing.policy import ImportOptions
+    from bid_ros.policy.spaces.config import Space
 
     if options.sampling_steps is not None and options.sampling_steps < 1:
         raise BidError(f"--sampling-steps is {options.sampling_steps}; valid is 1 or more")
@@ -74,7 +79,8 @@ def run(options: argparse.Namespace) -> int:
     weak = read(options.weak, given) if options.weak else None
     for note in strong.notes:
         print(f"note: {note}", file=sys.stderr)
-    bundle = write_imported(strong, weak, options.out, task, options.name)
+    space = load_settings(Space, options.space, "space file") if options.space else None
+    bundle = write_imported(strong, weak, options.out, task, options.name, space)
     report = {
         "bundle": str(bundle.path),
         "sha256": bundle.sha256,

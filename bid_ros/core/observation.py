@@ -4,7 +4,7 @@ import hashlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,23 @@ from numpy.typing import NDArray
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ObservationError
 from bid_ros.core.task import Feature, Task
+
+
+class History(NamedTuple):
+    """The observed steps that a policy wants.
+
+    Attributes:
+        steps: To, their number, the newest one included.
+        dt_ns: time between two of them, ns.
+    """
+
+    steps: int
+    dt_ns: int
+
+
+def task_history(task: Task) -> History:
+    """Return the steps that a task says: those of every policy whose bundle says no others."""
+    return History(task.observation_steps, task.dt_ns)
 
 
 @dataclass(frozen=True)
@@ -40,18 +57,25 @@ class Observation:
 class ObservationBuffer:
     """Bounded history of every observed feature, assembled on the policy's time grid.
 
-    Row ``k`` of an observation belongs to ``stamp - (To - 1 - k) * dt``. Cameras set the stamp. Each row takes the
-    sample nearest to its instant. A row before the first sample repeats the first sample, as in training.
+    Row ``k`` of an observation belongs to ``stamp - (To - 1 - k) * dt``, with To and dt of the history. Cameras set the
+    stamp. Each row takes the sample nearest to its instant. A row before the first sample repeats the first sample, as
+    in training.
 
     Args:
         task: names, shapes and rates of the features.
         tolerance_s: largest distance in s between a row's instant and its sample. The repeated rows at the start of
             an episode are exempt.
-        history_s: age in s up to which samples are kept.
+        history_s: age in s up to which samples are kept. A given history may need older ones, which are kept too.
+        history: steps of an observation. None: those of the task.
     """
 
-    def __init__(self, task: Task, tolerance_s: float = 0.08, history_s: float = 1.0) -> None:
+    def __init__(
+        self, task: Task, tolerance_s: float = 0.08, history_s: float = 1.0, history: History | None = None
+    ) -> None:
         self._task = task
+        self._history = history or task_history(task)
+        if history is not None:
+            history_s = max(history_s, history.steps * history.dt_ns / NANOSECONDS + tolerance_s)
         self._tolerance_ns = round(tolerance_s * NANOSECONDS)
         self._features = {item.name: item for item in task.observation}
         self._samples: dict[str, deque[tuple[int, NDArray[Any]]]] = {
@@ -101,8 +125,8 @@ class ObservationBuffer:
             if not samples:
                 raise ObservationError(f"observation '{name}' has not arrived yet")
         assert stamp is not None  # as every feature has a sample
-        steps = self._task.observation_steps
-        ages = [(steps - 1 - k) * self._task.dt_ns for k in range(steps)]
+        steps, dt_ns = self._history
+        ages = [(steps - 1 - k) * dt_ns for k in range(steps)]
         return _stacked(stamp, {name: [self._nearest(name, stamp, age) for age in ages] for name in self._samples})
 
     def assemble_from(self, stamp_ns: int, samples_ns: Mapping[str, Sequence[int]]) -> Observation:
@@ -164,9 +188,14 @@ def _checked(feature: Feature, value: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def blank_observation(task: Task) -> Observation:
-    """Return an observation of black images and zeros: to warm up, and to measure what a decision takes."""
-    shape = (task.observation_steps,)
+def blank_observation(task: Task, history: History | None = None) -> Observation:
+    """Return an observation of black images and zeros: to warm up, and to measure what a decision takes.
+
+    Args:
+        task: what is observed.
+        history: steps of the observation. None: those of the task.
+    """
+    shape = ((history or task_history(task)).steps,)
     values: dict[str, NDArray[Any]] = {
         item.name: np.zeros(shape + item.shape, np.uint8 if item.kind == "image" else np.float64)
         for item in task.observation

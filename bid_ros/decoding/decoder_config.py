@@ -115,7 +115,9 @@ class DecoderConfig(Criterion):
         return self.samples if self.weak_samples is None else self.weak_samples
 
 
-def feature_weights(spread: ArrayLike, sizes: Sequence[int] | None = None) -> tuple[float, ...]:
+def feature_weights(
+    spread: ArrayLike, sizes: Sequence[int] | None = None, factors: Sequence[float] | None = None
+) -> tuple[float, ...]:
     """Return weights that make metres, rotation and gripper comparable: the inverse spread of the training data.
 
     Args:
@@ -124,12 +126,14 @@ def feature_weights(spread: ArrayLike, sizes: Sequence[int] | None = None) -> tu
             inverse of the feature's whole spread (root of the summed variances). So a distance counts the same in every
             direction, a column that hardly moves is not blown up, and every feature counts the same, however many
             columns it has. None treats every column as a feature.
+        factors: how much more than that each feature counts, in order. None: 1 of each.
 
     Returns:
         ``(D,)`` weights for :class:`bid_ros.decoding.BidConfig`; 0 for a feature that did not vary.
 
     Raises:
-        DecodingError: if a spread is negative or not finite, the sizes do not add up, or nothing varied.
+        DecodingError: if a spread is negative or not finite, the sizes do not add up, there is not one factor of at
+            least 0 for each feature, or nothing that counts varied.
     """
     columns = np.asarray(spread, dtype=np.float64)
     if columns.ndim != 1 or not columns.size or not np.isfinite(columns).all() or (columns < 0).any():
@@ -137,10 +141,15 @@ def feature_weights(spread: ArrayLike, sizes: Sequence[int] | None = None) -> tu
     groups = [1] * columns.size if sizes is None else list(sizes)
     if sum(groups) != columns.size or min(groups) < 1:
         raise DecodingError(f"feature sizes {groups} do not add up to the {columns.size} columns of the spread")
+    shares = [1.0] * len(groups) if factors is None else [float(factor) for factor in factors]
+    if len(shares) != len(groups) or not np.isfinite(shares).all() or min(shares) < 0:
+        raise DecodingError(f"the factors are {shares}; valid are {len(groups)} finite numbers of at least 0")
     weights: list[float] = []
-    for group in np.split(columns, np.cumsum(groups)[:-1]):
+    for group, share in zip(np.split(columns, np.cumsum(groups)[:-1]), shares, strict=True):
         whole = float(np.linalg.norm(group))
-        weights += [1.0 / whole if whole > SMALLEST_SPREAD else 0.0] * group.size
+        weights += [share / whole if whole > SMALLEST_SPREAD else 0.0] * group.size
     if not any(weights):
-        raise DecodingError(f"no action varied in the training data: its spread is {columns.tolist()}")
+        raise DecodingError(
+            f"no action varied in the training data, or none that counts: its spread is {columns.tolist()}"
+        )
     return tuple(weights)

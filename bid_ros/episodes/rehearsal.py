@@ -38,7 +38,7 @@ class Rehearsal:
         """
         start = scene_of(self._task, seed)
         self._stage.begin(seed, start, cup_speed)
-        trial = Trial(self._task, self._config, self._stage, start)
+        trial = Trial(self._task, self._config, self._stage, start, self._maker.history)
         self._maker.reset(seed)
         outcome = self._play(trial) or self._stage.give_up()
         return EpisodeResult(episode, seed, outcome == "success", outcome, trial.elapsed_s, label)

@@ -9,7 +9,7 @@ from pydantic import Field
 from bid_ros.control.servo import ChunkServo, ServoConfig
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
-from bid_ros.core.observation import ObservationBuffer
+from bid_ros.core.observation import History, ObservationBuffer
 from bid_ros.core.rotation import DOWN_QUATERNION, Array, matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
@@ -43,6 +43,7 @@ class Trial:
         config: delays.
         stage: laid out for the episode.
         start: ``(3,)`` position of the tool, m, base frame.
+        history: observed steps that the policy wants. None: those of the task.
 
     Attributes:
         now_ns: time of the episode.
@@ -51,7 +52,9 @@ class Trial:
         gripper: the newest width asked for, m; None before the first.
     """
 
-    def __init__(self, task: Task, config: RehearsalConfig, stage: Stage, start: Array) -> None:
+    def __init__(
+        self, task: Task, config: RehearsalConfig, stage: Stage, start: Array, history: History | None = None
+    ) -> None:
         self._stage = stage
         self._servo = ChunkServo(task, ServoConfig(lookahead_s=config.lookahead_s))
         self._servo.start(start, DOWN, BEGIN_NS)
@@ -62,7 +65,7 @@ class Trial:
         self.setpoint: Setpoint | None = None
         self.gripper: float | None = None
         self.now_ns = BEGIN_NS
-        self.buffer = ObservationBuffer(task)
+        self.buffer = ObservationBuffer(task, history=history)
 
     @property
     def elapsed_s(self) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bid_ros.bench.smoothness import rms_jerk
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.observation import Observation
+from bid_ros.core.observation import History, Observation, task_history
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.evaluation.measures import Moment, Scale
@@ -98,7 +98,7 @@ class Evaluation:
     def __init__(
         self, task: Task, bundle: Bundle, policy: Policy, decoders: Sequence[str], samples: int = 16, seed: int = 0
     ) -> None:
-        self._task = task
+        self._task, self._history = task, bundle.history(task)
         self._scale = Scale(np.maximum(np.asarray(bundle.action_spread, dtype=np.float64), SMALLEST_SPREAD))
         self._policy = SharedPolicy(policy, samples, seed)
         self._screen = Screen(task)
@@ -126,7 +126,7 @@ class Evaluation:
         actions = np.asarray(episode.actions, dtype=np.float64)
         for row in range(episode.rows):
             self._policy.begin(number, row)
-            observation = observed(episode, row, self._task)
+            observation = observed(episode, row, self._task, self._history)
             strong, weak = self._pool(observation)
             moment = Moment(self._scale, actions[row:], strong, weak)
             for name, maker in self._makers.items():
@@ -180,9 +180,17 @@ def episode_key(episode: Episode) -> str:
     return digest.hexdigest()[:32]
 
 
-def observed(episode: Episode, row: int, task: Task) -> Observation:
-    """Return the observation at a row: as live, a row before the first repeats the first."""
-    steps = [max(0, row - back) for back in reversed(range(task.observation_steps))]
+def observed(episode: Episode, row: int, task: Task, history: History | None = None) -> Observation:
+    """Return the observation at a row: as live, a row before the first repeats the first.
+
+    Args:
+        episode: of the task, with a row for each of its periods.
+        row: of the newest step.
+        task: what is observed.
+        history: steps of the observation. Each is the episode's row nearest to it. None: those of the task.
+    """
+    count, dt_ns = history or task_history(task)
+    steps = [max(0, row - round(back * dt_ns / task.dt_ns)) for back in reversed(range(count))]
     values = {item.name: episode.observations[item.name][steps] for item in task.observation}
     return Observation(int(episode.stamps_ns[0]) + row * task.dt_ns, values)
 

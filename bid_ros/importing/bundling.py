@@ -10,16 +10,22 @@ import torch
 
 from bid_ros.core.task import Task
 from bid_ros.importing.graphs import write_graphs
-from bid_ros.importing.matching import match_features
+from bid_ros.importing.matching import action_spread, space_for
 from bid_ros.importing.policy import ImportedPolicy, check_same
 from bid_ros.learning.bundling import check_replaceable, replaced
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.manifest import write_bundle_manifest
+from bid_ros.policy.spaces.config import Space
 
 
 def write_imported(
-    strong: ImportedPolicy, weak: ImportedPolicy | None, out: str | Path, task: Task, name: str = ""
+    strong: ImportedPolicy,
+    weak: ImportedPolicy | None,
+    out: str | Path,
+    task: Task,
+    name: str = "",
+    given: Space | None = None,
 ) -> Bundle:
     """Write a bundle beside ``out``, compare it with PyTorch, and put it in place of an old one.
 
@@ -29,6 +35,7 @@ def write_imported(
         out: folder of the bundle. An old bundle is replaced; anything else is refused.
         task: it will be used for.
         name: name of the bundle; default: name of its folder.
+        given: which columns of the network are what; None: as the task's section ``data`` says.
 
     Raises:
         BidError: the policy does not fit the task, or the weak one is of another training.
@@ -36,7 +43,7 @@ def write_imported(
     """
     folder = Path(out)
     check_replaceable(folder)
-    names = match_features(strong, task)
+    space = space_for(strong, task, given)
     if weak is not None:
         check_same(strong, weak)
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
@@ -44,18 +51,19 @@ def write_imported(
     with replaced(folder) as new:
         for strength, policy in (("strong", strong), ("weak", weak)):
             if policy is not None:
-                graphs[strength], differences[strength] = write_graphs(policy, new, strength, names)
+                graphs[strength], differences[strength] = write_graphs(policy, new, strength)
         write_bundle_manifest(
             new,
             task,
             name=name or folder.name,
-            observation={names[key]: value for key, value in strong.observation.items()},
+            observation=strong.observation,
             action=strong.action,
-            action_spread=strong.action_spread,
+            action_spread=action_spread(strong, space, task),
             settings=strong.settings,
             graphs=graphs,
             provenance=_provenance(strong, weak, differences),
             any_size=True,
+            space=space,
         )
     return load_bundle(folder, task)
 

@@ -60,21 +60,18 @@ class SamplerGraph(nn.Module):  # type: ignore[misc]
         return self.sampler.run(lambda sample, step: self.denoiser(sample, torch.from_numpy(step), condition), noise)
 
 
-def write_graphs(
-    policy: ImportedPolicy, folder: Path, strength: str, names: Mapping[str, str]
-) -> tuple[dict[str, str], dict[str, float]]:
+def write_graphs(policy: ImportedPolicy, folder: Path, strength: str) -> tuple[dict[str, str], dict[str, float]]:
     """Write the graphs of a policy; return their file names by role, and how they differ from PyTorch.
 
     Args:
         policy: with its weights.
         folder: of the bundle.
         strength: ``strong`` or ``weak``.
-        names: name of each feature in the bundle.
 
     Raises:
         BundleError: a graph differs from PyTorch, or a feature has a name that the graphs use.
     """
-    cases = _cases(policy, names)
+    cases = _cases(policy)
     roles, differences = {}, {}
     runtime = build_runtime("onnx")
     for role, (network, feeds, output, axes) in cases.items():
@@ -103,7 +100,7 @@ def write_graphs(
 Case = tuple[nn.Module, dict[str, NDArray[Any]], str, dict[str, dict[int, str]]]
 
 
-def _cases(policy: ImportedPolicy, names: Mapping[str, str]) -> dict[str, Case]:
+def _cases(policy: ImportedPolicy) -> dict[str, Case]:
     """Return network, example inputs, name of the output and open extents of each graph."""
     encoder, denoiser, rng = policy.encoder.eval(), policy.denoiser.eval(), np.random.default_rng(0)
     shapes = {item.name: item.shape for item in policy.features}
@@ -112,13 +109,13 @@ def _cases(policy: ImportedPolicy, names: Mapping[str, str]) -> dict[str, Case]:
     def numbers(*shape: int) -> NDArray[np.float32]:
         return rng.standard_normal(shape, dtype=np.float32)
 
-    vectors = {names[name]: numbers(steps, *shapes[name]) for name in encoder.vectors}
+    vectors = {name: numbers(steps, *shapes[name]) for name in encoder.vectors}
     cases: dict[str, Case] = {}
     points: dict[str, NDArray[Any]] = {}
     if encoder.cameras:
         if POINTS in vectors:
             raise BundleError(f"a vector beside cameras is named '{POINTS}'; valid is any other name")
-        images = {names[name]: rng.integers(0, 256, (1, *shapes[name]), np.uint8) for name in encoder.cameras}
+        images = {name: rng.integers(0, 256, (1, *shapes[name]), np.uint8) for name in encoder.cameras}
         cases["frames"] = (FramesGraph(encoder).eval(), images, POINTS, {})
         points = {POINTS: numbers(steps, encoder.points)}
     cases["encoder"] = (EncoderGraph(encoder).eval(), {**points, **vectors}, "condition", {})

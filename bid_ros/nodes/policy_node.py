@@ -83,7 +83,7 @@ class PolicyNode(BidNode):
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
-        self._buffer = ObservationBuffer(self._task)
+        self._buffer = ObservationBuffer(self._task, history=self._maker.history)
         self._lock = threading.Condition()
         self._complete_ns: dict[int, int] = {}
         self._granted = False

@@ -32,6 +32,7 @@ from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import cue_to_message, header, time_message
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.replay_policy_node import KEPT
+from bid_ros.policy.bundle import load_bundle
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.recording.remapping import read_remapped
 from bid_ros.replay.cue import Cue, Recorded
@@ -44,6 +45,7 @@ from bid_ros.system.progress import PROGRESS
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bag", "", "the bag"),
+    Parameter("bundle", "", "policy bundle, which says how many steps are observed; empty: as many as the task says"),
     Parameter("remapped", [""], "recorded names, each as TOPIC:=/RECORDED/NAME; [''] for none"),
     Parameter("speed", 1.0, "times the recorded speed; 0: as fast as decisions are made", 0.0, 100.0),
     Parameter("paused", False, "stands until replay/step or replay/pause is called"),
@@ -60,6 +62,8 @@ class ReplayNode(BidNode):
     def __init__(self) -> None:
         super().__init__("replay", PARAMETERS)
         self._task = load_task(self.value("task"))  # the bag says with which prefix its frames were recorded
+        folder = self.value("bundle")
+        self._history = load_bundle(folder, self._task).history(self._task) if folder else None
         self._player = Pace(self.value("speed"), self.value("paused"))
         self._parity, self._expected = Parity(), dict[int, tuple[int, Recorded | None]]()
         self._answers, self._news = set[int](), threading.Condition()
@@ -137,7 +141,7 @@ class ReplayNode(BidNode):
             self.end(status)
 
     def _play(self, reader: BagReader) -> None:
-        moments = find_moments(reader, self._task)
+        moments = find_moments(reader, self._task, self._history)
         topics, left = published_topics(reader, self._task)
         for reason in left:
             self.get_logger().warning(reason)

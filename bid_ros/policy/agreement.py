@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.observation import Observation
-from bid_ros.core.task import Task
+from bid_ros.core.task import Feature, Task
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 
@@ -52,7 +52,7 @@ def compare_policies(
         found = replace(draft, encoded=other.encode(observation, weak=draft.weak > 0), rng=rng).sample(other)
         for one, two in zip(wanted, found, strict=True):
             if one is not None and two is not None:
-                apart = np.abs(bundle.action.normalise(one) - bundle.action.normalise(two))
+                apart = np.abs(_normalised(bundle, one) - _normalised(bundle, two))
                 differences.append(float(apart.max()))
         choice = beside.choose(draft.request, *found)
         same.append(maker.finish(draft, *wanted).choice.index == choice.index)
@@ -88,15 +88,40 @@ def _anew(values: Mapping[str, NDArray[Any]], number: int) -> dict[str, NDArray[
 
 
 def random_observations(bundle: Bundle, task: Task, count: int, seed: int = 0) -> list[Observation]:
-    """Return observations of noise, one period apart: images of random pixels, vectors within the training's range."""
+    """Return observations of noise, one period apart: images of random pixels, vectors within the training's range.
+
+    Where the ranges of a bundle are those of a network's columns, vectors lie within the task's limits instead.
+    """
     rng, found = np.random.default_rng(seed), []
     for index in range(count):
         values: dict[str, NDArray[Any]] = {}
         for item in task.observation:
-            shape = (task.observation_steps, *item.shape)
+            shape = (bundle.history(task).steps, *item.shape)
             if item.kind == "image":
                 values[item.name] = rng.integers(0, 256, shape, dtype=np.uint8)
-            else:
+            elif bundle.space is None:
                 values[item.name] = bundle.observation[item.name].denormalise(rng.uniform(-1, 1, shape))
+            else:  # the ranges are those of the network's columns
+                values[item.name] = _within(item, task, rng.uniform(0, 1, shape))
         found.append(Observation((index + 1) * task.dt_ns, values))
+    return found
+
+
+def _normalised(bundle: Bundle, chunks: NDArray[np.float64]) -> NDArray[Any]:
+    """Return chunks in units of the training's range, or of its spread if the range is that of a network's columns."""
+    if bundle.space is None:
+        return bundle.action.normalise(chunks)
+    return chunks / np.where(bundle.action_spread > 0, bundle.action_spread, 1.0)
+
+
+def _within(feature: Feature, task: Task, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values of a feature at shares of the range that the task's limits give it; -1 to 1 without one."""
+    limits = task.limits
+    ends: dict[str, tuple[Any, Any]] = {
+        "position": (limits.workspace_min, limits.workspace_max),
+        "points": (limits.workspace_min[0], limits.workspace_max[0]),
+        "gripper": (limits.gripper_min, limits.gripper_max),
+    }
+    low, high = map(np.array, ends.get(feature.kind, (-1.0, 1.0)))
+    found: NDArray[np.float64] = low + share * (high - low)
     return found

@@ -5,19 +5,21 @@ settings and sampling. Decoders, nodes and rehearsals know only :class:`Policy`.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.observation import Observation
+from bid_ros.core.observation import History, Observation, task_history
 from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.runtimes.base import Runtime
+from bid_ros.policy.spaces.config import Space
+from bid_ros.policy.spaces.grid import grid_of
 
 Array = NDArray[np.float64]
 Graphs: TypeAlias = Mapping[str, Path]
@@ -33,14 +35,17 @@ class Bundle:
         sha256: hash of ``bundle.yaml``, hexadecimal.
         family: name of its family of policies.
         settings: settings of the sampling, which the family reads from its section of ``bundle.yaml``.
-        observation: normaliser per vector feature of the task.
-        action: normaliser of the D action values, counted from ``action_reference``.
+        observation: normaliser per vector feature of the task; with a space, per vector of the network.
+        action: normaliser of the D action values, counted from ``action_reference``; with a space, of the network's.
         action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
         action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
         strong: graphs of the policy, by their role in the family.
         weak: graphs of the early checkpoint, None without one.
         provenance: origin (commit, data, seeds, steps). For people, and for ``bid distill``
             and ``bid export``, which read how the policy was trained.
+        space: what the network sees and predicts. None: the features and the action of the task.
+        action_weights: factor of each action feature of the task in the distances that decoders compare, by name. A
+            feature that is not named has 1.
     """
 
     path: Path
@@ -55,18 +60,29 @@ class Bundle:
     strong: Graphs
     weak: Graphs | None
     provenance: Mapping[str, Any]
+    space: Space | None = None
+    action_weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """Name, @, and the first 12 digits of the hash: what a recording says about its policy."""
         return f"{self.name}@{self.sha256[:12]}"
 
+    def history(self, task: Task) -> History:
+        """Return the observed steps that the policy wants. Whoever builds its observations keeps as many."""
+        if self.space is None:
+            return task_history(task)
+        grid = grid_of(self.space, task)
+        return History(grid.steps, grid.dt_ns)
+
 
 class Policy(Protocol):
     """Samples action chunks. Results do not depend on earlier calls. One thread only.
 
     A policy with a true attribute ``has_gradients`` also takes an argument ``guidance``,
-    :class:`bid_ros.decoding.Guidance` or None.
+    :class:`bid_ros.decoding.Guidance` or None. One with a false attribute ``has_starts`` samples from noise alone. One
+    with an attribute ``history``, :class:`bid_ros.core.observation.History`, wants other observed steps than the task
+    says.
 
     Attributes:
         runtime: name of the library that runs the networks.
@@ -82,7 +98,7 @@ class Policy(Protocol):
         """Encode an observation. One call serves all samples of a decision.
 
         Args:
-            observation: features as the task names them, raw units.
+            observation: features as the task names them, raw units, at the steps of the policy's history.
             weak: whether weak samples will be drawn. No effect without a weak policy.
 
         Raises:
@@ -118,6 +134,12 @@ class Policy(Protocol):
 
     def warm_up(self, samples: int) -> None:
         """Run every network once, for one sample and for ``samples``, so that no decision has to wait for compiling."""
+
+
+def policy_history(policy: Policy, task: Task) -> History:
+    """Return the observed steps that a policy wants, as :meth:`Bundle.history` of its bundle."""
+    found: History = getattr(policy, "history", None) or task_history(task)
+    return found
 
 
 @dataclass(frozen=True)

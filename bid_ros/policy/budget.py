@@ -13,7 +13,7 @@ import numpy as np
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import blank_observation
 from bid_ros.core.task import Task
-from bid_ros.policy.base import Policy
+from bid_ros.policy.base import Policy, policy_history
 
 FEWEST_OF_SEVERAL: Final = 4  # samples: fewer than these say nothing about modes, so next comes a single one
 WINDOW: Final = 9  # decisions; their median is compared with the budget
@@ -132,7 +132,7 @@ def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool)
         steps: numbers of samples. The first call of each is not counted: a runtime may compile then.
         weak: whether as many weak samples are drawn.
     """
-    black, rng = blank_observation(task), np.random.default_rng(0)
+    black, rng = blank_observation(task, policy_history(policy, task)), np.random.default_rng(0)
     white = {item.name: np.full_like(black.values[item.name], 255) for item in task.cameras}
     seen = cycle([replace(black, values={**black.values, **white}), black])
 

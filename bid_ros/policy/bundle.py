@@ -1,6 +1,7 @@
 """Policy bundles: a folder with ``bundle.yaml`` and the ONNX graphs it names, checked before anything moves.
 
-``bundle.yaml`` names the sha256 of every other file, so its own hash identifies the whole bundle.
+``bundle.yaml`` names the sha256 of every other file, so its own hash identifies the whole bundle. All of its fields:
+``docs/reference/bundles.md``.
 """
 
 import hashlib
@@ -20,8 +21,13 @@ from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.base import Bundle, PolicyFamily
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.registry import FAMILIES
+from bid_ros.policy.spaces.config import Space
+from bid_ros.policy.spaces.policy import rows_of
+from bid_ros.policy.spaces.view import NetworkTask, network_task
 
 FORMAT: Final = 1
+FORMAT_WITH_SPACE: Final = 2  # the first that knows the fields SPACED
+SPACED: Final = ("space", "action_weights")
 MANIFEST: Final = "bundle.yaml"
 FAMILY: Final = "family"
 DIFFUSION: Final = "diffusion"  # the family of bundles that name none
@@ -43,11 +49,11 @@ class Range:
 
 @settings(error=BundleError)
 class Normalisation:
-    """Ranges of the training data, task units.
+    """Ranges of the training data, in the units of the task, or of the space if there is one.
 
     Attributes:
-        observation: of each vector feature, by its name.
-        action: of an action.
+        observation: of each vector feature, by its name; with a space, of each vector of the network.
+        action: of an action; with a space, of a row that the network predicts.
     """
 
     observation: dict[str, Range]
@@ -80,11 +86,13 @@ class Manifest:
         graphs: see there.
         files: sha256 of every other file in the folder, hexadecimal.
         provenance: where it comes from; for people.
-        action_reference: where predicted positions count from.
+        action_reference: where predicted positions count from. With a space this is said there.
         family: of policies.
+        space: what the network sees and predicts; format 2.
+        action_weights: factor of each action feature in the distances of decoders; format 2.
     """
 
-    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT_WITH_SPACE)]
     name: str
     task: str
     task_signature: str
@@ -98,6 +106,18 @@ class Manifest:
     provenance: dict[str, Any]
     action_reference: ActionReference = "base"
     family: str = DIFFUSION
+    space: Space | None = None
+    action_weights: dict[str, Annotated[float, Field(ge=0)]] | None = None
+
+    def __post_init__(self) -> None:
+        for name in SPACED:
+            if self.format < FORMAT_WITH_SPACE and getattr(self, name):
+                raise BundleError(f"format is {self.format}, which has no '{name}'; valid is {FORMAT_WITH_SPACE}")
+        if self.space is not None and self.action_reference != "base":
+            raise BundleError(
+                f"action_reference is '{self.action_reference}' beside a space; valid is base, and a reference in the "
+                "parts of space.action"
+            )
 
 
 def bundle_sha256(folder: str | Path) -> str:
@@ -144,7 +164,10 @@ def load_bundle(path: str | Path, task: Task) -> Bundle:
         data, family, chosen = _parse(text)
         _check_task(data, task)
         _check_files(folder, data.files)
-        observation, action = _normalisers(data.normalisation, task)
+        view = task if data.space is None else _network_task(data.space, task)
+        weights = data.action_weights or {}
+        _check_weights(weights, task)
+        observation, action = _normalisers(data.normalisation, view)
         if len(data.action_spread) != task.action_dim:
             raise BundleError(f"action_spread has {len(data.action_spread)} numbers; valid are {task.action_dim}")
         weak = data.graphs.weak
@@ -161,6 +184,8 @@ def load_bundle(path: str | Path, task: Task) -> Bundle:
             strong=_graph_files(folder, data.graphs.strong, "strong", data.files, family),
             weak=None if weak is None else _graph_files(folder, weak, "weak", data.files, family),
             provenance=data.provenance,
+            space=data.space,
+            action_weights=weights,
         )
     except BundleError as error:
         raise BundleError(f"bundle {folder}: {error}") from error
@@ -207,6 +232,21 @@ def _check_task(data: Manifest, task: Task) -> None:
         )
 
 
+def _network_task(space: Space, task: Task) -> Task:
+    """Return the task in a network's terms. Raises BundleError if the space does not fit the task."""
+    rows_of(space, task)
+    return network_task(space, task)
+
+
+def _check_weights(weights: Mapping[str, float], task: Task) -> None:
+    valid = [item.name for item in task.action]
+    for name in weights:
+        if name not in valid:
+            raise BundleError(f"action_weights names '{name}'; valid are the task's {', '.join(valid)}")
+    if weights and not any(weights.get(name, 1.0) for name in valid):
+        raise BundleError("action_weights are all 0; valid are numbers of which one or more is not")
+
+
 def _check_files(folder: Path, hashes: Mapping[str, str]) -> None:
     for name, expected in hashes.items():
         if Path(name).name != name:
@@ -224,10 +264,15 @@ def _normalisers(data: Normalisation, task: Task) -> tuple[dict[str, LinearNorma
     shapes = {feature.name: (feature.size,) for feature in task.vectors}
     if data.observation.keys() != shapes.keys():
         raise BundleError(
-            f"normalisation.observation has {', '.join(data.observation)}; the task's vectors are {', '.join(shapes)}"
+            f"normalisation.observation has {', '.join(data.observation)}; the {_owner(task)}'s vectors are "
+            f"{', '.join(shapes)}"
         )
     observation = {name: _normaliser(data.observation[name], name, shape) for name, shape in shapes.items()}
     return observation, _normaliser(data.action, "action", (task.action_dim,), (task.horizon, task.action_dim))
+
+
+def _owner(task: Task) -> str:
+    return "network" if isinstance(task, NetworkTask) else "task"
 
 
 def _normaliser(data: Range, name: str, *shapes: tuple[int, ...]) -> LinearNormaliser:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import DecodingError
-from bid_ros.core.observation import Observation
+from bid_ros.core.observation import History, Observation
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Task
 from bid_ros.decoding import (
@@ -24,7 +24,7 @@ from bid_ros.decoding import (
     build_decoder,
     feature_weights,
 )
-from bid_ros.policy.base import Bundle, Policy
+from bid_ros.policy.base import Bundle, Policy, policy_history
 
 Screening = Callable[[Array], NDArray[np.bool_]]
 CLEARANCE: Final = 0.01  # m, from the workspace's edge: an arm overshoots a set-point by millimetres
@@ -80,8 +80,14 @@ class Draft:
     encode_ns: int = 0
 
     def sample(self, policy: Policy) -> tuple[Array, Array | None]:
-        """Let a policy draw the samples. Raises as :meth:`Policy.sample`, or DecodingError if it cannot be guided."""
+        """Let a policy draw the samples.
+
+        Raises:
+            DecodingError: as :meth:`Policy.sample`, or the policy cannot be guided, or cannot start from a chunk.
+        """
         given: dict[str, Any] = {}
+        if self.start_mode != "noise" and not getattr(policy, "has_starts", True):
+            raise DecodingError(f"start mode is '{self.start_mode}'; valid for this policy is noise")
         if self.guidance is not None:
             if not getattr(policy, "has_gradients", False):
                 raise DecodingError(f"guided samples need gradients, which runtime '{policy.runtime}' has not")
@@ -153,6 +159,11 @@ class DecisionMaker:
         check_decoder(decoder, self._policy)
         self._decoder = decoder
 
+    @property
+    def history(self) -> History:
+        """The observed steps that the policy wants."""
+        return policy_history(self._policy, self._task)
+
     def decide(self, observation: Observation) -> DecisionRecord | None:
         """Decide on ``observation``. None: the decoder keeps executing its previous decision.
 
@@ -208,11 +219,17 @@ class DecisionMaker:
 
 
 def check_decoder(decoder: Decoder, policy: Policy) -> None:
-    """Raise DecodingError if a decoder needs gradients that a policy's runtime does not have."""
+    """Raise DecodingError if a decoder needs gradients, or starts from a chunk, and a policy cannot do that."""
+    if getattr(decoder, "warm_starts", False) and not getattr(policy, "has_starts", True):
+        raise DecodingError(
+            f"decoder '{decoder.name}' starts from its last decision, which this policy cannot: its family samples "
+            "from noise alone, or the space of its bundle has no exact way back; valid is a decoder that starts from "
+            "noise"
+        )
     if getattr(decoder, "needs_gradient", False) and not getattr(policy, "has_gradients", False):
         raise DecodingError(
             f"decoder '{decoder.name}' needs the network's gradient, which runtime '{policy.runtime}' has not; "
-            f"valid is runtime torch, with a diffusion policy"
+            f"valid is runtime torch, with a diffusion policy whose space, if it has one, goes back row by row"
         )
 
 
@@ -240,7 +257,11 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
         samples=samples,
         weak_samples=0 if bundle.weak is None else samples,
         action_horizon=action_horizon,
-        weights=feature_weights(bundle.action_spread, [feature.size for feature in task.action]),
+        weights=feature_weights(
+            bundle.action_spread,
+            [feature.size for feature in task.action],
+            [bundle.action_weights.get(feature.name, 1.0) for feature in task.action],
+        ),
         lead=_lead(task),
     )
     return build_decoder(name, config)

@@ -1,7 +1,7 @@
 """Writes ``bundle.yaml``, the last step of an export."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import MISSING, Field, asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,8 +13,9 @@ from bid_ros.core.errors import BundleError
 from bid_ros.core.task import Task
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import DIFFUSION, FAMILY, FORMAT, MANIFEST, file_sha256, load_bundle
+from bid_ros.policy.bundle import DIFFUSION, FAMILY, FORMAT, FORMAT_WITH_SPACE, MANIFEST, file_sha256, load_bundle
 from bid_ros.policy.normalise import LinearNormaliser
+from bid_ros.policy.spaces.config import Space
 
 MAX_FILE_BYTES: Final = 10_000_000
 MAX_BUNDLE_BYTES: Final = 20_000_000
@@ -34,6 +35,8 @@ def write_bundle_manifest(
     action_reference: ActionReference = "base",
     family: str = DIFFUSION,
     any_size: bool = False,
+    space: Space | None = None,
+    action_weights: Mapping[str, float] | None = None,
 ) -> Bundle:
     """Write ``bundle.yaml`` beside the files in ``folder``, with the hash of each; return the bundle as it is loaded.
 
@@ -41,7 +44,8 @@ def write_bundle_manifest(
         folder: folder with the graphs. It holds nothing else.
         task: the task the policy was trained for.
         name: the bundle's name.
-        observation: normaliser per vector feature; action: of the D action values.
+        observation: normaliser per vector feature; action: of the D action values. With a space they are those of the
+            network's vectors and rows.
         action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
         settings: how the policy is sampled: a dataclass with the fields of the family's section.
         graphs: per strength (``strong``, ``weak``) the file names by their role in the family; weak may be None.
@@ -49,6 +53,8 @@ def write_bundle_manifest(
         action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
         family: of policies.
         any_size: whether files may be larger than 10 MB, and all together than 20 MB, as those of others' policies are.
+        space: what the network sees and predicts. None: the features and the action of the task.
+        action_weights: factor of each action feature in the distances of decoders, by name. None: 1.
 
     Raises:
         BundleError: a file or all together are too large, or the bundle is not valid. No ``bundle.yaml`` is left
@@ -56,8 +62,11 @@ def write_bundle_manifest(
     """
     manifest = Path(folder) / MANIFEST
     manifest.unlink(missing_ok=True)
+    described: dict[str, Any] = {} if space is None else {"space": written(space)}
+    if action_weights:
+        described["action_weights"] = dict(action_weights)
     content = {
-        "format": FORMAT,
+        "format": FORMAT_WITH_SPACE if described else FORMAT,
         "name": name,
         "task": task.name,
         "task_signature": task.signature(),
@@ -71,6 +80,7 @@ def write_bundle_manifest(
         "action_reference": action_reference,
         "action_spread": np.asarray(action_spread, dtype=np.float64).tolist(),
         **({} if family == DIFFUSION else {FAMILY: family}),
+        **described,
         family: asdict(settings),
         "graphs": {strength: graphs.get(strength) for strength in ("strong", "weak")},
         "files": _hashes(manifest.parent, any_size),
@@ -82,6 +92,24 @@ def write_bundle_manifest(
     except BundleError:
         manifest.unlink()
         raise
+
+
+def written(item: Any) -> Any:
+    """Return settings as plain values for a file, without the fields that have their default.
+
+    Args:
+        item: an object of a class marked with :func:`bid_ros.core.settings.settings`, or what such an object holds.
+    """
+    if is_dataclass(item):
+        values = {field.name: (getattr(item, field.name), _default(field)) for field in fields(item)}
+        return {name: written(value) for name, (value, default) in values.items() if value != default}
+    if isinstance(item, tuple | list):
+        return [written(value) for value in item]
+    return {name: written(value) for name, value in item.items()} if isinstance(item, dict) else item
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _hashes(folder: Path, any_size: bool) -> dict[str, str]:

@@ -10,6 +10,8 @@ from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle, Policy, PolicyFamily
 from bid_ros.policy.runtimes.base import Runtime
 from bid_ros.policy.runtimes.registry import build_runtime
+from bid_ros.policy.spaces.policy import SpacedPolicy
+from bid_ros.policy.spaces.view import network_task
 
 FAMILIES: Final[Registry[PolicyFamily]] = Registry(
     "family of policies", "bid_ros.policies", lambda: collect(__package__, "FAMILY"), BundleError
@@ -17,7 +19,7 @@ FAMILIES: Final[Registry[PolicyFamily]] = Registry(
 
 
 def load_policy(bundle: Bundle, task: Task, runtime: str | Runtime = "auto", threads: int = 1) -> Policy:
-    """Return the policy of a bundle.
+    """Return the policy of a bundle. Where the bundle has a space, the family meets the task in the network's terms.
 
     Args:
         bundle: a checked bundle.
@@ -29,7 +31,10 @@ def load_policy(bundle: Bundle, task: Task, runtime: str | Runtime = "auto", thr
         BundleError: a graph cannot be loaded, or does not fit the family and the task.
         BidError: the runtime cannot be used.
     """
-    return FAMILIES.find(bundle.family).load(bundle, task, runtime, threads)
+    load = FAMILIES.find(bundle.family).load
+    if bundle.space is None:
+        return load(bundle, task, runtime, threads)
+    return SpacedPolicy(load(bundle, network_task(bundle.space, task), runtime, threads), bundle.space, task)
 
 
 def start_policy(

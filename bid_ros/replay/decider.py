@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bid_ros.core.observation import Observation
+from bid_ros.core.observation import History, Observation
 from bid_ros.decoding import Decoder
 from bid_ros.policy.decide import DecisionMaker, DecisionRecord
 from bid_ros.replay.cue import Cue, Setting
@@ -55,6 +55,11 @@ class Decider:
         """Decoder, action horizon and seed of the last decision."""
         name, _, horizon = self._decoder
         return {"decoder": name, "action_horizon": horizon, "seed": self._seed}
+
+    @property
+    def history(self) -> History:
+        """The observed steps that the policy wants."""
+        return self._maker.history
 
     def decide(self, cue: Cue, observation: Observation) -> DecisionRecord | None:
         """Decide on an observation as the recorded system did. None: the decoder goes on with its last decision.

@@ -72,7 +72,7 @@ def replay(
         RecordingError: as :func:`find_moments`, or the bag is damaged.
         DecodingError: as :meth:`Decider.decide`.
     """
-    moments = find_moments(reader, task)
+    moments = find_moments(reader, task, decider.history)
     for item in reader.messages(moments.topics):
         progress(item.stamp_ns)
         for cue in moments.take(item):

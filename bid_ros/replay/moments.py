@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError, ObservationError, RecordingError
-from bid_ros.core.observation import ObservationBuffer
+from bid_ros.core.observation import History, ObservationBuffer
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, feature_topic, recorded_topics
@@ -31,12 +31,13 @@ class Moments(Protocol):
         """Return the cues that are left at the end of the bag."""
 
 
-def find_moments(reader: BagReader, task: Task) -> Moments:
+def find_moments(reader: BagReader, task: Task, history: History | None = None) -> Moments:
     """Return the moments of a bag: those of its recorded decisions, else those at which a live system would decide.
 
     Args:
         reader: the bag.
         task: what is observed.
+        history: observed steps that the policy wants, for a bag without recorded decisions. None: those of the task.
 
     Raises:
         RecordingError: the bag lacks the topic of an observation; the sentence names it.
@@ -46,15 +47,15 @@ def find_moments(reader: BagReader, task: Task) -> Moments:
     features = _features(reader, recorded)
     if reader.recorded_name(DECISION) in reader.topics and reader.says(DECISION, "observed_ns"):
         return RecordedMoments(recorded, features)
-    return GridMoments(recorded, features)
+    return GridMoments(recorded, features, history)
 
 
 class _Samples:
     """Keeps the samples of the observed features."""
 
-    def __init__(self, task: Task, features: dict[str, list[Feature]]) -> None:
+    def __init__(self, task: Task, features: dict[str, list[Feature]], history: History | None = None) -> None:
         self.task, self.features = task, features
-        self.buffer = ObservationBuffer(task, history_s=HISTORY_S)
+        self.buffer = ObservationBuffer(task, history_s=HISTORY_S, history=history)
         self.problem = ""
 
     def add(self, item: BagMessage) -> None:
@@ -107,8 +108,8 @@ class GridMoments:
     In a bag with episodes, only between START and END; in another bag, all the time.
     """
 
-    def __init__(self, task: Task, features: dict[str, list[Feature]]) -> None:
-        self._samples = _Samples(task, features)
+    def __init__(self, task: Task, features: dict[str, list[Feature]], history: History | None = None) -> None:
+        self._samples = _Samples(task, features, history)
         self._seen = self._decided = 0
         self._stream = 0
         self._acting: bool | None = None

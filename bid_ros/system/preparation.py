@@ -41,6 +41,7 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.policy.decide import bundle_decoder
     from bid_ros.policy.runtimes.registry import missing, parse_runtime
+    from bid_ros.policy.spaces.policy import check_space
 
     for spec in specs:
         if spec.name == POLICY:
@@ -54,6 +55,8 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
                     f"decoder '{decoder.name}' needs the network's gradient; the policy's runtime is '{runtime}', "
                     f"valid is torch, in the system's nodes.yaml or by --parameters"
                 )
+            if bundle.space is not None:
+                check_space(bundle.space, task, decoder)
             problem = missing(runtime)
             if problem and not wanted.get("fallback_runtime"):
                 raise BidError(f"the policy node cannot use runtime '{runtime}': {problem}")

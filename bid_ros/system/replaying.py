@@ -61,9 +61,10 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
     namespace = check_namespace(arguments.namespace)
     out = Path(arguments.out).resolve()
     task = {"task": str(system.file("task.yaml"))}
+    policy = _policy(system, arguments)
     nodes = {
-        POLICY: NodeSpec(POLICY, "replay_policy_node", {**task, **_policy(system, arguments), "use_sim_time": True}),
-        REPLAY: NodeSpec(REPLAY, "replay_node", {**task, **_player(arguments, out)}),
+        POLICY: NodeSpec(POLICY, "replay_policy_node", {**task, **policy, "use_sim_time": True}),
+        REPLAY: NodeSpec(REPLAY, "replay_node", {**task, "bundle": policy["bundle"], **_player(arguments, out)}),
     }
     if arguments.record:
         nodes["recorder"] = NodeSpec(

@@ -3,7 +3,7 @@ import pytest
 
 from bid_ros.core.errors import ObservationError
 from bid_ros.core.limits import Limits
-from bid_ros.core.observation import ObservationBuffer
+from bid_ros.core.observation import History, ObservationBuffer, blank_observation
 from bid_ros.core.task import Feature, Task
 
 DT = 100_000_000
@@ -206,3 +206,24 @@ def test_samples_of_other_features_are_refused():
     buffer = filled(ObservationBuffer(task()))
     with pytest.raises(ObservationError, match="samples are of front; valid are front, wrist, tool"):
         buffer.assemble_from(T0, {"front": (T0, T0)})
+
+
+def test_a_policy_may_want_other_steps_than_the_task():
+    task_of_two = task(observation=(POSITION,))
+    buffer = ObservationBuffer(task_of_two, tolerance_s=0.001, history=History(5, DT // 2))
+    for step in range(8):
+        buffer.add(POSITION.name, T0 + step * (DT // 2), np.full(3, float(step)))
+    observation = buffer.assemble()
+    np.testing.assert_array_equal(observation.values[POSITION.name][:, 0], [3, 4, 5, 6, 7])
+    assert blank_observation(task_of_two, History(5, DT)).values[POSITION.name].shape == (5, 3)
+
+
+def test_samples_are_kept_as_long_as_the_steps_need_them():
+    slow = History(4, 10 * DT)
+    buffer = ObservationBuffer(task(observation=(POSITION,)), history=slow)
+    for step in range(31):
+        for part in range(4):
+            stamp = T0 + step * DT + part * DT // 4
+            buffer.add(POSITION.name, stamp, np.full(3, float(step)))
+    observation = buffer.assemble(T0 + 30 * DT)
+    np.testing.assert_array_equal(observation.values[POSITION.name][:, 0], [0, 10, 20, 30])

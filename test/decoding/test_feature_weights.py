@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bid_ros.decoding import DecodingError, feature_weights
+from bid_ros.decoding import BidConfig, DecodingError, feature_weights, select
 
 
 def test_without_sizes_a_weight_is_the_inverse_of_its_columns_spread():
@@ -40,3 +40,24 @@ def test_every_feature_counts_alike():
 def test_impossible_spreads_are_refused(spread, sizes, message):
     with pytest.raises(DecodingError, match=message):
         feature_weights(spread, sizes)
+
+
+def test_a_feature_may_count_more_or_not_at_all():
+    found = feature_weights([0.03, 0.04, 0.0, 0.02], sizes=[3, 1], factors=[0.5, 2.0])
+    assert found == pytest.approx((10.0, 10.0, 10.0, 100.0))
+    assert feature_weights([0.1, 0.2], factors=[0.0, 1.0]) == pytest.approx((0.0, 5.0))
+
+
+def test_the_factor_of_a_feature_decides_which_sample_is_closest():
+    """Two samples, one nearer to the last decision in the first feature, the other one in the second."""
+    strong, previous = np.array([[[0.0, 1.0]] * 3, [[1.0, 0.0]] * 3]), np.zeros((2, 2))
+    for factors, chosen in (([2.0, 1.0], 0), ([1.0, 2.0], 1)):
+        weights = feature_weights([1.0, 1.0], factors=factors)
+        config = BidConfig(mode_size=1, terms="backward", weights=weights)
+        assert select(strong, None, previous, config).index == chosen
+
+
+@pytest.mark.parametrize("factors", [[1.0], [1.0, -1.0], [1.0, float("nan")]])
+def test_other_factors_are_refused(factors):
+    with pytest.raises(DecodingError, match="valid are 2 finite numbers of at least 0"):
+        feature_weights([0.1, 0.2], factors=factors)

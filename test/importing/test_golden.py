@@ -76,7 +76,7 @@ def test_conditions_and_chunks_are_those_of_lerobot(bundles, name):
     for index in range(1 if name == "dit_flow" else 3):  # the others are told another text
         encoded = policy.encode(observed(numbers, "obs/", index))
         condition = numbers["global_cond"][index]
-        np.testing.assert_allclose(encoded.strong[0], condition, atol=TOLERANCE, rtol=TOLERANCE)
+        np.testing.assert_allclose(encoded.network.strong[0], condition, atol=TOLERANCE, rtol=TOLERANCE)
         chunks, weak = policy.sample(encoded, 4, 0, Given(noise_of(numbers, index)))
         assert weak is None
         assert np.abs(bundle.action.normalise(chunks) - numbers["sample"][:, index]).max() < TOLERANCE

@@ -8,7 +8,10 @@ import yaml
 from tiny_bundle import make_tiny_bundle, write_manifest
 
 from bid_ros.core.errors import BundleError
+from bid_ros.decoding import feature_weights
 from bid_ros.policy.bundle import Manifest, bundle_sha256, load_bundle
+from bid_ros.policy.decide import bundle_decoder
+from bid_ros.policy.registry import load_policy
 
 
 @pytest.fixture
@@ -74,6 +77,26 @@ def test_one_changed_bit_is_found(copy, task):
     refused(copy, task, r"file strong_encoder\.onnx is damaged")
 
 
+def described(**space):
+    """Return a change of a manifest: to one of format 2, of the same networks, which now count in millimetres."""
+
+    def change(data):
+        vectors = data["normalisation"]["observation"]
+        for part in (vectors["tool_position"], data["normalisation"]["action"]):
+            for end in ("minimum", "maximum"):
+                part[end][:3] = [1000 * value for value in part[end][:3]]
+        parts = [
+            {"feature": "tool_position", "scale": 0.001},
+            {"feature": "tool_rotation"},
+            {"feature": "gripper_width"},
+        ]
+        inputs = [{"name": part["feature"], "columns": [part]} for part in parts]
+        inputs += [{"name": name, "camera": name} for name in ("third_person", "wrist")]
+        data.update(format=2, space={"observation": inputs, "action": parts, **space})
+
+    return change
+
+
 def test_manifest_that_is_no_yaml(copy, task):
     (copy / "bundle.yaml").write_text("format: [1")
     refused(copy, task, "is not valid YAML")
@@ -95,7 +118,7 @@ def test_an_unknown_field_is_named(copy, task):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (lambda d: d.update(format=2), "format is 2"),
+        (lambda d: d.update(format=3), "format is 3; valid is a whole number from 1 to 2"),
         (lambda d: d.update(action_reference="world"), "action_reference is 'world'; valid is one of base, tool"),
         (lambda d: d.update(action_reference=["tool"]), "action_reference is .*; valid is one of base, tool"),
         (lambda d: d.update(task="ur_pick"), "another task: task is 'ur_pick', the task file says 'franka_place'"),
@@ -173,3 +196,76 @@ def test_junk_anywhere_is_an_error_of_ours(copy, task, junk):
         write_manifest(copy, manifest)
         with pytest.raises(BundleError):
             load_bundle(copy, task)
+
+
+def test_a_space_is_read(copy, task, policy, observe):
+    edit(copy, described())
+    bundle = load_bundle(copy, task)
+    assert bundle.space is not None and bundle.history(task) == (2, 100_000_000)
+    same = load_policy(bundle, task, "onnx")
+    wanted = policy.sample(policy.encode(observe()), 3, 2, np.random.default_rng(0))
+    found = same.sample(same.encode(observe()), 3, 2, np.random.default_rng(0))
+    for one, two in zip(wanted, found, strict=True):
+        np.testing.assert_allclose(two, one, atol=5e-6)
+    assert same.has_starts and not same.has_gradients  # as runtime onnx has none
+
+
+def test_a_space_may_want_more_steps(copy, task):
+    edit(copy, described(observation_steps=5, past_rows=1))
+    with pytest.raises(BundleError, match=r"input 'tool_position' is .*; valid is .* .5, 3."):
+        load_policy(load_bundle(copy, task), task, "onnx")  # the graphs still want two steps
+    assert load_bundle(copy, task).history(task) == (5, 100_000_000)
+
+
+def test_weights_of_features_are_read(copy, task):
+    edit(copy, lambda data: data.update(format=2, action_weights={"tool_rotation": 0.25, "gripper_width": 0}))
+    bundle = load_bundle(copy, task)
+    assert bundle.action_weights == {"tool_rotation": 0.25, "gripper_width": 0.0}
+    plain = feature_weights(bundle.action_spread, [3, 6, 1])
+    decoder = bundle_decoder("bid", bundle, task, 8, 1)
+    np.testing.assert_allclose(decoder._config.weights, np.array(plain) * ([1] * 3 + [0.25] * 6 + [0]))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda d: (described()(d), d.update(format=1)), "format is 1, which has no 'space'; valid is 2"),
+        (lambda d: d.update(action_weights={"tool_position": 2.0}), "format is 1, which has no 'action_weights'"),
+        (lambda d: (described()(d), d.update(action_reference="tool")), "action_reference is 'tool' beside a space"),
+        (lambda d: d.update(format=2, action_weights={"arm": 1.0}), "action_weights names 'arm'; valid are the task's"),
+        (lambda d: d.update(format=2, action_weights={"tool_position": -1.0}), "tool_position is -1.0; valid is a num"),
+        (
+            lambda d: d.update(
+                format=2, action_weights={"tool_position": 0.0, "tool_rotation": 0.0, "gripper_width": 0.0}
+            ),
+            "action_weights are all 0",
+        ),
+        (described(horizon=15), "the network's rows reach 1.3 s ahead; valid is the 1.4 s"),
+        (described(colour="red"), "space: unknown field 'colour'; valid are observation, action"),
+        (
+            described(action=[{"feature": "tool_position"}]),
+            "space.action does not say where 'tool_rotation' comes from",
+        ),
+        (
+            described(observation=[{"name": "a", "camera": "roof"}]),
+            "'a' has camera 'roof'; the task's are third_person",
+        ),
+        (
+            described(observation=[{"name": "state", "columns": [{"feature": "tool_position"}]}]),
+            "has tool_position, tool_rotation, gripper_width; the network's vectors are state",
+        ),
+        (
+            described(
+                action=[
+                    {"feature": "tool_position"},
+                    {"feature": "tool_rotation", "form": "quaternion_xyzw"},
+                    {"feature": "gripper_width"},
+                ]
+            ),
+            r"'action': minimum has the shape .10,.; valid is .8,. or .16, 8.",
+        ),
+    ],
+)
+def test_a_space_that_does_not_fit_is_named(copy, task, change, match):
+    edit(copy, change)
+    refused(copy, task, match)

@@ -2,11 +2,14 @@ import shutil
 
 import numpy as np
 import pytest
+import yaml
 
 from bid_ros.core.errors import BundleError
+from bid_ros.core.settings import parse_settings
 from bid_ros.policy import manifest as module
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.manifest import write_bundle_manifest
+from bid_ros.policy.spaces.config import Space
 
 
 @pytest.fixture
@@ -42,6 +45,25 @@ def test_what_is_written_loads(export, tiny, task):
     assert bundle.provenance == {"commit": "abc", "seeds": [0]}
     assert bundle.settings == source.settings
     np.testing.assert_array_equal(bundle.action.maximum, source.action.maximum)
+
+
+def test_a_space_and_weights_are_written(export):
+    _, write = export
+    assert write().space is None
+    inputs = [{"name": name, "columns": [{"feature": name}]} for name in ("tool_position", "tool_rotation")]
+    inputs += [{"name": "gripper_width", "columns": [{"feature": "gripper_width", "form": "fraction"}]}]
+    inputs += [{"name": name, "camera": name} for name in ("third_person", "wrist")]
+    space = parse_settings(Space, {"observation": inputs, "past_rows": 1}, "space")
+    bundle = write(space=space, action_weights={"gripper_width": 0.5})
+    assert bundle.space == space and bundle.action_weights == {"gripper_width": 0.5}
+
+
+def test_format_1_is_written_where_it_says_all(export):
+    folder, write = export
+    write()
+    assert yaml.safe_load((folder / "bundle.yaml").read_text())["format"] == 1
+    write(action_weights={"gripper_width": 0.5})
+    assert yaml.safe_load((folder / "bundle.yaml").read_text())["format"] == 2
 
 
 def test_every_file_is_hashed(export, task):
