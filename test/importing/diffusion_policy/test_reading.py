@@ -166,3 +166,107 @@ def test_what_is_wrong_with_tensors_is_said(layout, tmp_path, name, value, messa
     path = layout.write(tmp_path / "policy.ckpt", layout.UNET_LOWDIM, tensors)
     with pytest.raises(BidError, match=message):
         read(path)
+
+
+IMAGE = {"shape": [3, 40, 48], "type": "rgb"}
+META = {
+    "obs": {"wrist": IMAGE, "pose": {"shape": [3], "type": "low_dim"}, "front": IMAGE, "grip": {"shape": [1]}},
+    "action": {"shape": [2]},
+}
+IMAGES = {"front": ([2.0], [-1.0]), "wrist": ([2.0], [-1.0]), "pose": ([1.0] * 3, [0.0] * 3), "grip": ([2.0], [0.5])}
+
+
+def seen(encoder, pixels, rng):
+    """Return the condition of random observations, and the observations."""
+    images = {name: torch.from_numpy(rng.integers(0, 256, (2, *pixels, 3), np.uint8)) for name in encoder.cameras}
+    vectors = {name: torch.randn(2, size) for name, size in (("pose", 3), ("grip", 1))}
+    with torch.no_grad():
+        frames = [encoder.frame(*(images[name][step][None] for name in encoder.cameras)) for step in range(2)]
+        return images, vectors, encoder.condition(torch.cat(frames), vectors)
+
+
+def centre(images, height, width):
+    """Return uint8 images as -1 to 1, channels first, their middle."""
+    values = images.permute(0, 3, 1, 2).float() / 255 * 2 - 1
+    top, left = round((values.shape[2] - height) / 2), round((values.shape[3] - width) / 2)
+    return values[:, :, top : top + height, left : left + width]
+
+
+def test_a_hybrid_policy_has_its_features_in_the_order_of_the_file(layout, tmp_path):
+    from bid_ros.importing.networks.images import KeypointNetwork
+
+    torch.manual_seed(0)
+    network = KeypointNetwork("resnet18", True, (32, 40), 4, 6).eval()
+    theirs = {"backbone.": "nets.0.nets.", "pool.": "nets.1.", "out.": "nets.3."}
+    tensors = layout.published(layout.unet(condition=2 * 16)) | layout.normaliser(
+        {**IMAGES, "action": layout.NORMALISER["action"]}
+    )
+    for camera, factor in (("wrist", 1.0), ("front", 0.5)):
+        for name, value in network.state_dict().items():
+            start = next(prefix for prefix in theirs if name.startswith(prefix))
+            scaled = value * factor if name == "out.weight" else value
+            tensors[f"obs_encoder.obs_nets.{camera}.{name.replace(start, theirs[start], 1)}"] = scaled
+        tensors[f"obs_encoder.obs_nets.{camera}.nets.1.temperature"] = torch.ones(1)
+    policy = {
+        "_target_": "diffusion_policy.policy.x.DiffusionUnetHybridImagePolicy",
+        "shape_meta": META,
+        "obs_as_global_cond": True,
+        "crop_shape": [32, 40],
+        "obs_encoder_group_norm": True,
+        "eval_fixed_crop": True,
+        **layout.COMMON,
+        **layout.UNET,
+    }
+    found = read(layout.write(tmp_path / "policy.ckpt", policy, tensors))
+    assert found.notes == () and [item.name for item in found.features] == list(META["obs"])
+    images, vectors, condition = seen(found.encoder.eval(), (40, 48), np.random.default_rng(0))
+    with torch.no_grad():
+        wrist = network(centre(images["wrist"], 32, 40))
+        network.out.weight.mul_(0.5)
+        front = network(centre(images["front"], 32, 40))
+    expected = torch.cat([wrist, vectors["pose"], front, vectors["grip"]], dim=1).reshape(1, -1)
+    torch.testing.assert_close(condition, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_a_multi_image_policy_sorts_its_features(layout, tmp_path, share):
+    from bid_ros.importing.networks.images import PooledNetwork
+
+    torch.manual_seed(0)
+    network = PooledNetwork("resnet18", True).eval()
+    places = {"0": "conv1", "1": "bn1", "4": "layer1", "5": "layer2", "6": "layer3", "7": "layer4"}
+    tensors = layout.published(layout.unet(condition=2 * 1028)) | layout.normaliser(
+        {**IMAGES, "action": layout.NORMALISER["action"]}
+    )
+    for key in ("rgb",) if share else ("front", "wrist"):
+        for name, value in network.state_dict().items():
+            _, place, rest = name.split(".", 2)
+            tensors[f"obs_encoder.key_model_map.{key}.{places[place]}.{rest}"] = value
+    policy = {
+        "_target_": "diffusion_policy.policy.x.DiffusionUnetImagePolicy",
+        "shape_meta": META,
+        "obs_encoder": {
+            "_target_": "diffusion_policy.model.vision.multi_image_obs_encoder.MultiImageObsEncoder",
+            "shape_meta": META,
+            "rgb_model": {"_target_": "diffusion_policy.model.vision.model_getter.get_resnet", "name": "resnet18"},
+            "resize_shape": {"wrist": [36, 44], "front": [36, 44]},
+            "crop_shape": [32, 40],
+            "random_crop": True,
+            "use_group_norm": True,
+            "share_rgb_model": share,
+            "imagenet_norm": True,
+        },
+        **layout.COMMON,
+        **layout.UNET,
+    }
+    found = read(layout.write(tmp_path / "policy.ckpt", policy, tensors))
+    images, vectors, condition = seen(found.encoder.eval(), (40, 48), np.random.default_rng(0))
+    mean, std = (torch.tensor(values).reshape(3, 1, 1) for values in ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
+    features = []
+    with torch.no_grad():
+        for name in ("front", "wrist"):
+            whole = centre(images[name], 40, 48)
+            resized = nn.functional.interpolate(whole, (36, 44), mode="bilinear", align_corners=False, antialias=True)
+            features.append(network((resized[:, :, 2:34, 2:42] - mean) / std))
+    expected = torch.cat([*features, vectors["grip"], vectors["pose"]], dim=1).reshape(1, -1)
+    torch.testing.assert_close(condition, expected, atol=2e-4, rtol=2e-4)
