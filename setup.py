@@ -76,7 +76,7 @@ setup(
         "tensorrt-rtx": ["onnxruntime-ep-nv-tensorrt-rtx-cu13", "onnx"],
         "franka": ["franky-control>=2.0"],
         "twin": ["franky-sim", "mujoco>=4"],
-        "train": ["torch>=2.13", "onnx", "onnxscript", "tqdm"],
+        "train": ["torch>=2.13", "onnx", "onnxscript", "safetensors", "tqdm"],
         "data": ["av", "h5py", "numcodecs", "pyarrow", "tqdm", "zarr>=3"],
         "view": ["rerun-sdk>=0.31", "textual>=1"],
         "realsense": ["pyrealsense2"],

@@ -14,7 +14,7 @@ TIERS = (
     {"control", "decoding", "safety", "sim"},
     {"robots", "tasks", "teleop", "cameras"},
     {"policy", "recording", "system", "formats"},
-    {"bench", "curation", "episodes", "evaluation", "learning", "replay", "views"},
+    {"bench", "curation", "episodes", "evaluation", "importing", "learning", "replay", "views"},
     {"nodes", "commands"},
     {"cli"},
 )

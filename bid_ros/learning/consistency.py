@@ -156,14 +156,14 @@ class Distiller(Descent):
                 less = self._at("keep", index) * noisy + self._at("add", index) * clean
                 last = index == self._config.levels - 1
                 following = self._times[(index + 1).clamp(max=self._config.levels - 1)]
-                target = self.student(less, following, condition).clamp(-self._diffusion.clip, self._diffusion.clip)
+                target = self.student(less, following, condition).clamp(-self._diffusion.limit, self._diffusion.limit)
                 target = torch.where(last[:, None, None], clean, target)
         return torch.nn.functional.mse_loss(self.student(noisy, self._times[index], condition), target)
 
     def _clean(self, output: torch.Tensor, noisy: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         """Return the clean chunk that the teacher's output means, clipped as in sampling."""
         clean = self._at("from_output", index) * output + self._at("from_sample", index) * noisy
-        return clean.clamp(-self._diffusion.clip, self._diffusion.clip)
+        return clean.clamp(-self._diffusion.limit, self._diffusion.limit)
 
     def _at(self, factor: str, index: torch.Tensor) -> torch.Tensor:
         """Return a factor of the teacher's sampling steps, for chunks ``(B, H, D)`` at these levels."""

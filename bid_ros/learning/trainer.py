@@ -56,7 +56,9 @@ class Trainer(Descent):
             self.networks.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
         super().__init__(self.networks, self.averaged, optimiser, config.ema_power, MOST_KEPT)
-        alphas = torch.from_numpy(cumulative_alphas(config.diffusion.train_steps)).to(torch.float32).to(device)
+        noise = config.diffusion
+        alphas = cumulative_alphas(noise.train_steps, noise.beta_schedule, noise.beta_start, noise.beta_end)
+        alphas = torch.from_numpy(alphas).to(torch.float32).to(device)
         self._signal, self._noise = alphas.sqrt(), (1 - alphas).sqrt()
         self._goal_scale = None if data.goal is None else 500 * (data.goal.maximum - data.goal.minimum)  # to mm
 

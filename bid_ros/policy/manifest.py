@@ -34,6 +34,7 @@ def write_bundle_manifest(
     provenance: Mapping[str, Any],
     action_reference: ActionReference = "base",
     family: str = DIFFUSION,
+    any_size: bool = False,
     space: Space | None = None,
     action_weights: Mapping[str, float] | None = None,
 ) -> Bundle:
@@ -51,12 +52,13 @@ def write_bundle_manifest(
         provenance: plain values: commit, data_sha256, seeds, steps_strong, steps_weak, command, created.
         action_reference: where predicted positions count from, see :mod:`bid_ros.policy.anchor`.
         family: of policies.
+        any_size: whether files may be larger than 10 MB, and all together than 20 MB, as those of others' policies are.
         space: what the network sees and predicts. None: the features and the action of the task.
         action_weights: factor of each action feature in the distances of decoders, by name. None: 1.
 
     Raises:
-        BundleError: a file is over 10 MB, the files together are over 20 MB, or the bundle is not valid. No
-            ``bundle.yaml`` is left behind.
+        BundleError: a file or all together are too large, or the bundle is not valid. No ``bundle.yaml`` is left
+            behind.
     """
     manifest = Path(folder) / MANIFEST
     manifest.unlink(missing_ok=True)
@@ -81,7 +83,7 @@ def write_bundle_manifest(
         **described,
         family: asdict(settings),
         "graphs": {strength: graphs.get(strength) for strength in ("strong", "weak")},
-        "files": _hashes(manifest.parent),
+        "files": _hashes(manifest.parent, any_size),
         "provenance": dict(provenance),
     }
     manifest.write_text(yaml.safe_dump(content, sort_keys=False))
@@ -110,8 +112,14 @@ def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _hashes(folder: Path) -> dict[str, str]:
+def _hashes(folder: Path, any_size: bool) -> dict[str, str]:
     files = sorted(path for path in folder.iterdir() if path.is_file())
+    if not any_size:
+        _check_sizes(folder, files)
+    return {path.name: file_sha256(path) for path in files}
+
+
+def _check_sizes(folder: Path, files: list[Path]) -> None:
     for path in files:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise BundleError(
@@ -120,4 +128,3 @@ def _hashes(folder: Path) -> dict[str, str]:
     total = sum(path.stat().st_size for path in files)
     if total > MAX_BUNDLE_BYTES:
         raise BundleError(f"bundle {folder} has {total / 1e6:.1f} MB; valid is up to {MAX_BUNDLE_BYTES / 1e6:.0f} MB")
-    return {path.name: file_sha256(path) for path in files}

@@ -48,7 +48,7 @@ class Scheduler:
             clean, noise = (sample - (1 - alpha) ** 0.5 * output) / alpha**0.5, output
         else:
             clean, noise = output, (sample - alpha**0.5 * output) / (1 - alpha) ** 0.5
-        return clean.clamp(-self._config.clip, self._config.clip), noise
+        return clean.clamp(-self._config.limit, self._config.limit), noise
 
 
 class Ddpm(Scheduler):

@@ -81,5 +81,6 @@ def guidance_scales(sampler: Sampler, clip: float) -> list[float]:
     for tau, after, total in zip(times, [*times[1:], 1.0], totals, strict=True):
         spread = (1 - tau) ** 2 / (tau**2 + (1 - tau) ** 2)
         reach = (after - tau) / after if sampler.fresh else 1 - tau
-        scales.append(min(clip, (1 - tau) / (tau * spread)) * reach * total)
+        strength = min(clip, (1 - tau) / (tau * spread)) if tau else clip  # a flow begins at the time 0
+        scales.append(strength * reach * total)
     return scales

@@ -1,6 +1,8 @@
 """Denoising of action chunks. NumPy only: the network is a function argument.
 
 Sources: Song et al., "Denoising Diffusion Implicit Models", ICLR 2021, Eq. 12 with eta = 0 (deterministic);
+Ho et al., "Denoising Diffusion Probabilistic Models", NeurIPS 2020, Eqs. 6 and 7 (fresh noise after each step);
+Lipman et al., "Flow Matching for Generative Modeling", ICLR 2023, Eqs. 22 and 23 (straight paths), Euler's method;
 Song et al., "Consistency Models", ICML 2023, Algorithm 1 (multistep sampling);
 Nichol & Dhariwal, "Improved Denoising Diffusion Probabilistic Models", ICML 2021, Eq. 17 (noise schedule);
 Lin et al., "Common Diffusion Noise Schedules and Sample Steps are Flawed", WACV 2024 (trailing steps).
@@ -15,6 +17,7 @@ eps_theta         the network's output where ``prediction`` is ``epsilon``
 ================  ==========================================================================
 """
 
+import math
 from collections.abc import Callable
 from typing import Annotated, Final, Literal, NamedTuple, get_args
 
@@ -26,10 +29,11 @@ from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.core.settings import Positive, Share, settings
 from bid_ros.decoding import StartMode
 
-BetaSchedule = Literal["squaredcos_cap_v2"]
-Prediction = Literal["epsilon", "sample"]
+BetaSchedule = Literal["squaredcos_cap_v2", "linear"]
+Prediction = Literal["epsilon", "sample", "velocity"]
 Spacing = Literal["trailing", "leading"]
-SamplerName = Literal["ddim", "consistency"]
+SamplerName = Literal["ddim", "consistency", "ddpm", "flow"]
+KeptNoise = Literal["clipped", "predicted"]
 START_MODES: Final = get_args(StartMode)
 
 Samples = NDArray[np.float32]
@@ -42,16 +46,21 @@ class DiffusionConfig:
     """Settings of the noise in training and of the sampling.
 
     Attributes:
-        train_steps: T, noise levels in training.
-        beta_schedule: ``squaredcos_cap_v2``, the cosine schedule with betas of at most 0.999.
-        prediction: what the network returns: ``epsilon`` (the noise) or ``sample`` (the clean chunk).
+        train_steps: T, noise levels in training. Of ``flow``: the step 0 to T - 1 stands for the time step / T.
+        beta_schedule: ``squaredcos_cap_v2``, the cosine schedule with betas of at most 0.999, or ``linear``.
+        prediction: what the network returns: ``epsilon`` (the noise), ``sample`` (the clean chunk) or, of ``flow``,
+            ``velocity`` (the clean chunk less the noise).
         sampling_steps: S, network calls a sample.
-        clip: the predicted clean chunk is clipped to [-clip, clip], in normalised units.
+        clip: the predicted clean chunk is clipped to [-clip, clip], in normalised units. None: it is not clipped.
         spacing: ``trailing`` starts at T - 1, which is pure noise (preferred). ``leading`` counts from 0 up in equal
             strides and starts below T - 1, as the published Diffusion Policy does.
         renoise_strength: share of the S steps that a ``renoise`` start goes through. At 1 the start is nearly pure
             noise: almost nothing of the signal is left at T - 1.
-        sampler: ``ddim``, or ``consistency`` for a network that was distilled to return a clean chunk at once.
+        sampler: ``ddim``; ``consistency`` for a network that was distilled to return a clean chunk at once; ``ddpm``,
+            which adds fresh noise after each step; or ``flow``, Euler steps from noise at time 0 to the chunk at 1.
+        beta_start, beta_end: first and last beta of the schedule ``linear``.
+        kept_noise: what a step of ``ddim`` keeps where the clean chunk was clipped: the noise that fits the
+            ``clipped`` chunk (preferred), or the ``predicted`` noise, as the published Diffusion Policy does.
 
     Raises:
         BundleError: a value is outside its range.
@@ -61,39 +70,68 @@ class DiffusionConfig:
     beta_schedule: BetaSchedule = "squaredcos_cap_v2"
     prediction: Prediction = "sample"
     sampling_steps: Annotated[int, Field(ge=1)] = 8
-    clip: Positive = 1.0
+    clip: Positive | None = 1.0
     spacing: Spacing = "trailing"
     renoise_strength: Share = 0.5
     sampler: SamplerName = "ddim"
+    beta_start: Share = 1e-4
+    beta_end: Share = 0.02
+    kept_noise: KeptNoise = "clipped"
+
+    @property
+    def limit(self) -> float:
+        """Predicted clean chunks lie in [-limit, limit]; infinite where nothing is clipped."""
+        return math.inf if self.clip is None else self.clip
 
     def __post_init__(self) -> None:
+        if (self.sampler == "flow") != (self.prediction == "velocity"):
+            raise BundleError(
+                f"diffusion: sampler '{self.sampler}' has prediction '{self.prediction}'; valid is 'velocity' with "
+                "'flow', and with nothing else"
+            )
+        if self.sampler == "flow" and self.train_steps % self.sampling_steps:
+            raise BundleError(
+                f"diffusion: sampling_steps of a flow is {self.sampling_steps}; valid is a divisor of train_steps, "
+                f"{self.train_steps}"
+            )
         if self.sampling_steps > self.train_steps:
             raise BundleError(
                 f"diffusion: sampling_steps is {self.sampling_steps}; valid is up to train_steps {self.train_steps}"
             )
 
 
-def cumulative_alphas(train_steps: int) -> NDArray[np.float64]:
-    """Return ``(T,)``: share of the signal's power that is left at each training time step (Nichol & Dhariwal, Eq. 17).
+def cumulative_alphas(
+    train_steps: int, schedule: BetaSchedule = "squaredcos_cap_v2", beta_start: float = 1e-4, beta_end: float = 0.02
+) -> NDArray[np.float64]:
+    """Return ``(T,)``: share of the signal's power that is left at each training time step.
 
-    Betas are capped at 0.999, so the last value is tiny instead of 0 (``squaredcos_cap_v2``).
+    ``squaredcos_cap_v2`` is Nichol & Dhariwal, Eq. 17. Betas are capped at 0.999, so the last value is tiny instead of
+    0. ``linear`` is Ho et al., Section 4: betas in equal steps from ``beta_start`` to ``beta_end``.
     """
-    level = np.cos((np.arange(train_steps + 1) / train_steps + 0.008) / 1.008 * np.pi / 2) ** 2
-    betas = np.minimum(1 - level[1:] / level[:-1], 0.999)
-    alphas: NDArray[np.float64] = np.cumprod(1 - betas)
-    return alphas
+    betas: NDArray[np.float64]
+    if schedule == "linear":
+        betas = np.linspace(beta_start, beta_end, train_steps, dtype=np.float64)
+    else:
+        level = np.cos((np.arange(train_steps + 1) / train_steps + 0.008) / 1.008 * np.pi / 2) ** 2
+        betas = np.minimum(1 - level[1:] / level[:-1], 0.999)
+    return np.asarray(np.cumprod(1 - betas), dtype=np.float64)
 
 
 def sampling_timesteps(config: DiffusionConfig) -> list[int]:
     """Return the S training time steps that sampling visits, noisiest first."""
     total, count = config.train_steps, config.sampling_steps
+    if config.sampler == "flow":
+        return [index * (total // count) for index in range(count)]
     if config.spacing == "trailing":
         return [round(total - index * total / count) - 1 for index in range(count)]
     return [index * (total // count) for index in reversed(range(count))]
 
 
 class Step(NamedTuple):
-    """Factors of one step: clean = from_sample x + from_output f; next x = keep x + add clean."""
+    """Factors of one step, of its input x and the network's output f.
+
+    clean = clip(from_sample x + from_output f); next x = keep x + add clean + carry f + spread (fresh noise).
+    """
 
     timestep: NDArray[np.int64]
     signal: float
@@ -102,31 +140,29 @@ class Step(NamedTuple):
     from_output: float
     keep: float
     add: float
+    carry: float = 0.0
+    spread: float = 0.0
 
 
 class Sampler:
     """Samples chunks in S steps. All coefficients are computed once. It keeps no state between calls.
 
-    ``ddim`` is deterministic: the first noise decides. ``consistency`` adds fresh noise between its steps.
+    ``ddim`` and ``flow`` are deterministic: the first noise decides. ``consistency`` and ``ddpm`` add fresh noise
+    between their steps.
 
     Attributes:
-        noises: number of noise arrays it needs for each sample: 1, or S for ``consistency``.
+        noises: number of noise arrays it needs for each sample: 1, or S for ``consistency`` and ``ddpm``.
         steps: what it computes, noisiest first.
         limit: predicted clean chunks are clipped to [-limit, limit].
         fresh: whether each step but the first begins with fresh noise, as those of ``consistency`` do.
     """
 
     def __init__(self, config: DiffusionConfig) -> None:
-        self._config, self.limit = config, config.clip
+        self._config, self.limit = config, config.limit
         self.fresh = config.sampler == "consistency"
-        self.noises = config.sampling_steps if self.fresh else 1
-        alphas = cumulative_alphas(config.train_steps)
+        self.noises = config.sampling_steps if config.sampler in ("consistency", "ddpm") else 1
         visited = sampling_timesteps(config)
-        following = [alphas[step] for step in visited[1:]] + [1.0]
-        self.steps = tuple(
-            _coefficients(step, alphas[step], after, config.prediction)
-            for step, after in zip(visited, following, strict=True)
-        )
+        self.steps = _flow_steps(visited, config) if config.sampler == "flow" else _diffusion_steps(visited, config)
         self._renoise_from = len(visited) - max(1, round(config.renoise_strength * len(visited)))
 
     def run(
@@ -142,9 +178,11 @@ class Sampler:
            published warm start: all samples start alike, and DDIM is deterministic, so they end alike); or from
            ``start`` diffused forward (Song Eq. 4) by ``renoise_strength`` of the steps (``renoise``).
         2. In each step, predict the clean chunk (Song Eq. 9) and clip it.
-        3. Compute the sample at the next, lower noise level. ``ddim``: with the noise of the clipped chunk (Song Eq.
-           12, eta = 0). ``consistency``: diffuse the chunk forward with the next fresh noise (Song et al. 2023,
-           Algorithm 1). The last step has noise level 0 and returns the predicted clean chunk.
+        3. Compute the sample at the next, lower noise level. ``ddim``: with the noise of the clipped chunk, or the
+           predicted one (Song Eq. 12, eta = 0). ``consistency``: diffuse the chunk forward with the next fresh noise
+           (Song et al. 2023, Algorithm 1). ``ddpm``: a normal distribution around a mean of sample and chunk (Ho Eqs. 6
+           and 7). ``flow``: a step of Euler's method along the velocity. The last step has noise level 0 and returns
+           the predicted clean chunk.
 
         Args:
             denoise: the network.
@@ -159,19 +197,24 @@ class Sampler:
             DecodingError: the mode is unknown, or the start is missing or has another shape than ``(H, D)``.
         """
         sample, steps = self._start(noise[0], start, start_mode)
-        limit, predicts_noise = self.limit, self._config.prediction == "epsilon"
+        limit, whole = self.limit, self._config.prediction == "sample"
         for index, step in enumerate(steps):
             output = denoise(sample, step.timestep)
             clean = step.from_output * output
-            if predicts_noise:
+            if not whole:
                 clean += step.from_sample * sample
-            clean = clean.clip(-limit, limit)
+            if limit < math.inf:
+                clean = clean.clip(-limit, limit)
             if self.fresh and step is not steps[-1]:
                 after = steps[index + 1]
                 sample = after.signal * clean + after.noise * noise[index + 1]
-            else:
-                sample = step.keep * sample
-                sample += step.add * clean
+                continue
+            sample = step.keep * sample
+            sample += step.add * clean
+            if step.carry:
+                sample += step.carry * output
+            if step.spread:
+                sample += step.spread * noise[index + 1]
         return sample
 
     def _start(
@@ -190,11 +233,55 @@ class Sampler:
         return steps[0].signal * start + steps[0].noise * noise, steps
 
 
-def _coefficients(step: int, alpha: float, after: float, prediction: Prediction) -> Step:
-    """Fold Eqs. 9 and 12 into factors. float64, because they divide by a signal that is nearly 0."""
+def _diffusion_steps(visited: list[int], config: DiffusionConfig) -> tuple[Step, ...]:
+    alphas = cumulative_alphas(config.train_steps, config.beta_schedule, config.beta_start, config.beta_end)
+    following = [alphas[step] for step in visited[1:]] + [1.0]
+    factors = _ancestral if config.sampler == "ddpm" else _implicit
+    return tuple(
+        _step(step, alphas[step], config.prediction, factors(alphas[step], after, config))
+        for step, after in zip(visited, following, strict=True)
+    )
+
+
+def _step(step: int, alpha: float, prediction: Prediction, factors: tuple[float, ...]) -> Step:
+    """Fold Song Eq. 9 into factors. float64, because it divides by a signal that is nearly 0."""
     signal, noise = np.sqrt(alpha), np.sqrt(1 - alpha)
-    keep = np.sqrt(1 - after) / noise
-    add = np.sqrt(after) - keep * signal
     from_sample, from_output = (1 / signal, -noise / signal) if prediction == "epsilon" else (0.0, 1.0)
-    numbers = (float(np.float32(value)) for value in (signal, noise, from_sample, from_output, keep, add))
-    return Step(np.array([step], dtype=np.int64), *numbers)
+    return _rounded(step, (signal, noise, from_sample, from_output, *factors))
+
+
+def _implicit(alpha: float, after: float, config: DiffusionConfig) -> tuple[float, ...]:
+    """Fold Song Eq. 12 with eta = 0 into keep, add and carry."""
+    signal, left = np.sqrt(alpha), np.sqrt(1 - after)
+    keep = left / np.sqrt(1 - alpha)
+    if config.kept_noise == "clipped":
+        return keep, np.sqrt(after) - keep * signal
+    if config.prediction == "epsilon":
+        return 0.0, np.sqrt(after), left
+    return keep, np.sqrt(after), -keep * signal
+
+
+def _ancestral(alpha: float, after: float, config: DiffusionConfig) -> tuple[float, ...]:
+    """Fold Ho Eqs. 6 and 7 into keep, add, carry and spread; beta_t is that of the whole way between two visited steps.
+
+    The variance is beta-tilde, the smaller of the two in Ho et al., Section 3.2.
+    """
+    beta = 1 - alpha / after
+    keep = np.sqrt(alpha / after) * (1 - after) / (1 - alpha)
+    add = np.sqrt(after) * beta / (1 - alpha)
+    return keep, add, 0.0, np.sqrt((1 - after) / (1 - alpha) * beta)
+
+
+def _flow_steps(visited: list[int], config: DiffusionConfig) -> tuple[Step, ...]:
+    """Write Euler's method as steps: x + dt v = x + dt / (1 - t) (clean - x), where clean = x + (1 - t) v."""
+    share = 1 / config.sampling_steps
+    steps = []
+    for step in visited:
+        time = step / config.train_steps
+        add = 1.0 if step == visited[-1] else share / (1 - time)
+        steps.append(_rounded(step, (time, 1 - time, 1.0, 1 - time, 1 - add, add)))
+    return tuple(steps)
+
+
+def _rounded(step: int, factors: tuple[float, ...]) -> Step:
+    return Step(np.array([step], dtype=np.int64), *(float(np.float32(value)) for value in factors))

@@ -190,7 +190,9 @@ def test_a_warm_start_needs_a_trajectory(start):
     [
         {"prediction": "v"},
         {"sampler": "euler"},
-        {"beta_schedule": "linear"},
+        {"kept_noise": "none"},
+        {"beta_end": 1.5},
+        {"beta_schedule": "sigmoid"},
         {"spacing": "linspace"},
         {"train_steps": 0},
         {"sampling_steps": 101},

@@ -1,0 +1,1 @@
+"""Policies of other projects as bundles: their checkpoints are read without those projects, and without their code."""

@@ -1,0 +1,1 @@
+"""Policies that LeRobot saved, read without LeRobot."""

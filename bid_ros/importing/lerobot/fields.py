@@ -1,0 +1,141 @@
+"""Fields of LeRobot's configurations: those that decide what a network computes, with the defaults of old versions.
+
+A newer version writes every field. So a missing one means the default of the version before the field was written.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import Field
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.settings import Positive, parse_settings, settings
+from bid_ros.importing.policy import ImportOptions
+from bid_ros.policy.diffusion.sampler import DiffusionConfig
+
+Kind = TypeVar("Kind")
+Count = Annotated[int, Field(ge=1)]
+Size = tuple[Count, Count]
+# Fields of training, of files and of devices: a sampled chunk does not depend on them.
+IGNORED: Final = (
+    *("type", "input_features", "output_features", "normalization_mapping", "device", "use_amp", "use_peft"),
+    *("push_to_hub", "repo_id", "private", "tags", "license", "pretrained_path", "pretrained_revision"),
+    *("n_action_steps", "drop_n_last_frames", "crop_is_random", "image_crop_is_random", "pretrained_backbone_weights"),
+    *("gradient_checkpointing", "compile_model", "compile_mode", "do_mask_loss_for_padding", "dropout"),
+    *("vision_encoder_lr_multiplier", "vision_encoder_name", "text_encoder_name", "sigma_min"),
+)
+IGNORED_BEGINNINGS: Final = ("optimizer_", "scheduler_", "timestep_sampling_", "tokenizer_")
+
+
+@settings
+class DiffusionFields:
+    """Of type ``diffusion``: names and meanings are LeRobot's."""
+
+    n_obs_steps: Count = 2
+    horizon: Count = 16
+    vision_backbone: str = "resnet18"
+    resize_shape: Size | None = None
+    crop_ratio: Annotated[float, Field(gt=0, le=1)] = 1.0
+    crop_shape: Size | None = (84, 84)
+    use_group_norm: bool = True
+    spatial_softmax_num_keypoints: Count = 32
+    use_separate_rgb_encoder_per_camera: bool = False
+    down_dims: Annotated[tuple[Count, ...], Field(min_length=1)] = (512, 1024, 2048)
+    kernel_size: Count = 5
+    n_groups: Count = 8
+    diffusion_step_embed_dim: Annotated[int, Field(ge=4)] = 128
+    use_film_scale_modulation: bool = True
+    noise_scheduler_type: Literal["DDPM", "DDIM"] = "DDPM"
+    num_train_timesteps: Count = 100
+    beta_schedule: Literal["squaredcos_cap_v2", "linear"] = "squaredcos_cap_v2"
+    beta_start: Positive = 1e-4
+    beta_end: Positive = 0.02
+    prediction_type: Literal["epsilon", "sample"] = "epsilon"
+    clip_sample: bool = True
+    clip_sample_range: Positive = 1.0
+    num_inference_steps: Count | None = None
+
+    @property
+    def crop(self) -> Size | None:
+        """Height and width that are kept of an image, after it was resized."""
+        if self.resize_shape is None:
+            return self.crop_shape
+        if self.crop_ratio == 1:
+            return None
+        height, width = (int(size * self.crop_ratio) for size in self.resize_shape)
+        return height, width
+
+
+@settings
+class TransformerFields:
+    """Of type ``multi_task_dit``: names and meanings are LeRobot's."""
+
+    n_obs_steps: Count = 2
+    horizon: Count = 32
+    objective: Literal["diffusion", "flow_matching"] = "diffusion"
+    noise_scheduler_type: Literal["DDPM", "DDIM"] = "DDPM"
+    num_train_timesteps: Count = 100
+    beta_schedule: Literal["squaredcos_cap_v2", "linear"] = "squaredcos_cap_v2"
+    beta_start: Positive = 1e-4
+    beta_end: Positive = 0.02
+    prediction_type: Literal["epsilon", "sample"] = "epsilon"
+    clip_sample: bool = True
+    clip_sample_range: Positive = 1.0
+    num_inference_steps: Count | None = None
+    num_integration_steps: Count = 100
+    integration_method: Literal["euler", "rk4"] = "euler"
+    hidden_dim: Count = 512
+    num_layers: Count = 6
+    num_heads: Count = 8
+    use_positional_encoding: bool = False
+    timestep_embed_dim: Annotated[int, Field(ge=4)] = 256
+    use_rope: bool = True
+    rope_base: Positive = 10000.0
+    use_separate_rgb_encoder_per_camera: bool = False
+    image_resize_shape: Size | None = None
+    image_crop_shape: Size | None = (224, 224)
+
+
+def parse_fields(kind: type[Kind], config: Mapping[str, Any], path: Path) -> Kind:
+    """Return the fields of a configuration that decide what the network computes.
+
+    Raises:
+        BidError: a field is impossible, or one is unknown: it may change the network.
+    """
+    known = {item: config[item] for item in kind.__annotations__ if item in config}
+    for name in config:
+        if name not in known and name not in IGNORED and not name.startswith(IGNORED_BEGINNINGS):
+            raise BidError(
+                f"{path} has the field '{name}', which LeRobot 0.1 to 0.6 do not write for this type; it may change "
+                "the network, so it is not left out"
+            )
+    return parse_settings(kind, known, str(path))
+
+
+def noise_settings(fields: DiffusionFields | TransformerFields, options: ImportOptions) -> DiffusionConfig:
+    """Return how diffusers samples such a network: leading steps, and the predicted noise kept.
+
+    Raises:
+        BidError: the steps are more than those of training.
+    """
+    return DiffusionConfig(
+        train_steps=fields.num_train_timesteps,
+        beta_schedule=fields.beta_schedule,
+        beta_start=fields.beta_start,
+        beta_end=fields.beta_end,
+        prediction=fields.prediction_type,
+        sampling_steps=options.sampling_steps or fields.num_inference_steps or fields.num_train_timesteps,
+        clip=fields.clip_sample_range if fields.clip_sample else None,
+        spacing="leading",
+        sampler=_sampler(options.sampler or fields.noise_scheduler_type.lower()),
+        kept_noise="predicted",
+    )
+
+
+def _sampler(name: str) -> Literal["ddim", "ddpm"]:
+    if name == "ddim":
+        return "ddim"
+    if name == "ddpm":
+        return "ddpm"
+    raise BidError(f"sampler is '{name}'; valid for a policy that denoises are ddim and ddpm")

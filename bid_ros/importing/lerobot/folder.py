@@ -1,0 +1,197 @@
+"""A folder that LeRobot saved a policy to, versions 0.1 to 0.6: configuration, weights, statistics.
+
+Up to 0.3.3 the statistics are among the weights. From 0.4.0 on they are in files of their own, beside descriptions of
+what happens to observations and actions before and after the network.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import BidError
+from bid_ros.importing.policy import NetworkFeature
+from bid_ros.importing.tensors import COMPILED, read_safetensors
+
+if TYPE_CHECKING:
+    import torch
+
+CONFIG: Final = "config.json"
+WEIGHTS: Final = "model.safetensors"
+PROCESSORS: Final = {
+    "policy_preprocessor.json": "normalizer_processor",
+    "policy_postprocessor.json": "unnormalizer_processor",
+}
+# Steps that change no number, or that the network's graphs contain.
+HARMLESS: Final = ("rename_observations_processor", "to_batch_processor", "device_processor", "tokenizer_processor")
+BUFFERS: Final = ("normalize_inputs.buffer_", "normalize_targets.buffer_", "unnormalize_outputs.buffer_")
+STATISTICS: Final = ("min", "max", "mean", "std")  # that weights of old versions hold
+STATE, ENVIRONMENT, ACTION = "observation.state", "observation.environment_state", "action"
+Statistics = Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyFolder:
+    """What is in the folder. Build it with :func:`read_folder`.
+
+    Attributes:
+        path: the folder.
+        config: content of ``config.json``.
+        tensors: weights of the network by name.
+        inputs: observed features in the order of the configuration, images as height, width, 3.
+        types: type of each feature, such as VISUAL.
+        action_dim: D.
+        statistics: of each normalised feature, by name.
+        modes: how each type is normalised.
+        processed: whether the folder has files of processors.
+    """
+
+    path: Path
+    config: Mapping[str, Any]
+    tensors: "Mapping[str, torch.Tensor]"
+    inputs: tuple[NetworkFeature, ...]
+    types: Mapping[str, str]
+    action_dim: int
+    statistics: Mapping[str, Statistics]
+    modes: Mapping[str, str]
+    processed: bool
+
+    @property
+    def cameras(self) -> tuple[NetworkFeature, ...]:
+        """Images, in the order in which the network has them."""
+        return tuple(item for item in self.inputs if self.types[item.name] == "VISUAL")
+
+    def vector(self, name: str) -> NetworkFeature | None:
+        """Return the state or environment state. None: the policy has none."""
+        return next((item for item in self.inputs if item.name == name), None)
+
+    def mode(self, name: str) -> str:
+        """Return how a feature is normalised. A type that is not named is not normalised."""
+        return str(self.modes.get(self.types[name], "IDENTITY"))
+
+
+def read_folder(path: str | Path) -> PolicyFolder:
+    """Read a policy's folder, or the ``pretrained_model`` in a folder of a training's checkpoint.
+
+    Raises:
+        BidError: a file is missing or damaged, or of a form that no known version wrote.
+    """
+    folder = Path(path)
+    if not (folder / CONFIG).is_file() and (folder / "pretrained_model" / CONFIG).is_file():
+        folder = folder / "pretrained_model"
+    config = read_json(folder / CONFIG)
+    inputs, types = _inputs(folder / CONFIG, config)
+    output = _features(folder / CONFIG, config, "output_features").get(ACTION, {})
+    shape = output.get("shape")
+    if not _is_shape(shape, 1):
+        raise BidError(f"{folder / CONFIG}: output_features.action has shape {shape!r}; valid is [D], a vector")
+    tensors = {name.replace(COMPILED, ""): value for name, value in read_safetensors(folder / WEIGHTS).items()}
+    names = [item.name for item in inputs] + [ACTION]
+    processed = (folder / next(iter(PROCESSORS))).is_file()
+    modes = config.get("normalization_mapping", {})
+    if processed:
+        statistics, modes = _processor_statistics(folder, modes)
+    else:
+        statistics = _buffer_statistics(tensors, names)
+    return PolicyFolder(
+        path=folder,
+        config=config,
+        tensors={name: value for name, value in tensors.items() if not name.startswith(BUFFERS)},
+        inputs=inputs,
+        types={**types, ACTION: "ACTION"},
+        action_dim=int(shape[0]),
+        statistics=statistics,
+        modes=modes,
+        processed=processed,
+    )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return a JSON file's mapping. Raises BidError if it is missing or not one."""
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise BidError(f"{path} does not exist; valid is a file that LeRobot's save_pretrained wrote") from None
+    except (OSError, ValueError) as error:
+        raise BidError(f"{path} cannot be read as JSON: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise BidError(f"{path} holds {type(content).__name__}; valid is a mapping of fields")
+    return content
+
+
+def _features(path: Path, config: Mapping[str, Any], group: str) -> dict[str, Any]:
+    features = config.get(group)
+    if not isinstance(features, dict) or not all(isinstance(item, dict) for item in features.values()):
+        raise BidError(f"{path} has no mapping '{group}'; valid is a policy that LeRobot from 2025 on saved")
+    return features
+
+
+def _inputs(path: Path, config: Mapping[str, Any]) -> tuple[tuple[NetworkFeature, ...], dict[str, str]]:
+    items, types = [], {}
+    for name, feature in _features(path, config, "input_features").items():
+        kind, shape = str(feature.get("type")), feature.get("shape")
+        if not _is_shape(shape, 3 if kind == "VISUAL" else 1) or (kind == "VISUAL" and shape[0] != 3):
+            valid = "[3, height, width]" if kind == "VISUAL" else "[size]"
+            raise BidError(f"{path}: input_features.{name} of type {kind} has shape {shape!r}; valid is {valid}")
+        items.append(NetworkFeature(name, (*shape[1:], 3) if kind == "VISUAL" else tuple(shape)))
+        types[name] = kind
+    return tuple(items), types
+
+
+def _is_shape(shape: Any, length: int) -> bool:
+    return isinstance(shape, list) and len(shape) == length and all(type(n) is int and n > 0 for n in shape)
+
+
+def _processor_statistics(folder: Path, modes: Mapping[str, str]) -> tuple[dict[str, Statistics], Mapping[str, str]]:
+    """Return statistics and modes of the steps that normalise; those of actions are of the step after the network."""
+    found: dict[str, Statistics] = {}
+    for name, wanted in PROCESSORS.items():
+        path = folder / name
+        steps = read_json(path).get("steps")
+        if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
+            raise BidError(f"{path} has no list 'steps'; valid is a file that LeRobot from 0.4.0 on saved")
+        step = _only_step(path, steps, wanted)
+        settings = step.get("config", {})
+        modes = settings.get("norm_map", modes)
+        if settings.get("normalize_observation_keys") is not None:
+            raise BidError(f"{path}: {wanted} has normalize_observation_keys; valid is null, all of them")
+        state = step.get("state_file")
+        if not isinstance(state, str) or Path(state).name != state:
+            raise BidError(f"{path}: {wanted} has the state_file {state!r}; valid is the name of a file beside it")
+        found |= _grouped(read_safetensors(folder / state))
+    return found, modes
+
+
+def _only_step(path: Path, steps: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
+    names = [str(step.get("registry_name", step.get("class"))) for step in steps]
+    for name in names:
+        if name != wanted and name not in HARMLESS:
+            raise BidError(f"{path} has the step '{name}'; valid are {', '.join((wanted, *HARMLESS))}")
+    if names.count(wanted) != 1:
+        raise BidError(f"{path} has the step '{wanted}' {names.count(wanted)} times; valid is once")
+    return steps[names.index(wanted)]
+
+
+def _grouped(tensors: "Mapping[str, torch.Tensor]") -> dict[str, Statistics]:
+    """Split names at the last dot: ``observation.state.min``."""
+    found: dict[str, dict[str, NDArray[np.float64]]] = {}
+    for name, value in tensors.items():
+        feature, _, statistic = name.rpartition(".")
+        found.setdefault(feature, {})[statistic] = value.double().numpy()
+    return dict(found)
+
+
+def _buffer_statistics(tensors: "Mapping[str, torch.Tensor]", names: list[str]) -> dict[str, Statistics]:
+    """Look each feature up. The way back from ``observation_state`` to a name would be ambiguous."""
+    found: dict[str, Statistics] = {}
+    for name in names:
+        group = "unnormalize_outputs" if name == ACTION else "normalize_inputs"
+        prefix = f"{group}.buffer_{name.replace('.', '_')}."
+        own = {item: tensors[prefix + item].double().numpy() for item in STATISTICS if prefix + item in tensors}
+        if own:
+            found[name] = own
+    return found

@@ -1,0 +1,1 @@
+"""Networks in the layout of other projects' checkpoints, whose tensors have the names of their attributes."""

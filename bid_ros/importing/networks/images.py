@@ -1,0 +1,140 @@
+"""From a camera's uint8 image to its features: normalise, resize, crop, network, key points."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from bid_ros.core.errors import BidError
+from bid_ros.importing.networks.resnet import map_size, trunk
+
+
+class Preparation(nn.Module):  # type: ignore[misc]
+    """An image uint8 ``(1, h, w, 3)`` to a float network input ``(1, 3, h', w')``.
+
+    Args:
+        size: height and width of the image.
+        scale, offset: of each colour: ``value / 255 * scale + offset``.
+        resize: height and width to resize to, linearly and smoothed as torchvision does; None: as it is.
+        crop: height and width of the middle part that is kept; None: all.
+
+    Raises:
+        BidError: the part to keep is larger than the image.
+    """
+
+    def __init__(
+        self,
+        size: tuple[int, int],
+        scale: Sequence[float],
+        offset: Sequence[float],
+        resize: tuple[int, int] | None = None,
+        crop: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.tensor(scale, dtype=torch.float32).reshape(3, 1, 1))
+        self.register_buffer("offset", torch.tensor(offset, dtype=torch.float32).reshape(3, 1, 1))
+        height, width = size
+        self.resizes = resize is not None and resize != size
+        if resize is not None:
+            self.register_buffer("rows", _resampling(height, resize[0]))
+            self.register_buffer("columns", _resampling(width, resize[1]).T.contiguous())
+            height, width = resize
+        self.size = crop or (height, width)
+        if self.size[0] > height or self.size[1] > width:
+            raise BidError(f"images are cropped to {self.size}; valid is up to their size ({height}, {width})")
+        # Half a pixel is rounded to the even one, as torchvision does.
+        self.top, self.left = round((height - self.size[0]) / 2), round((width - self.size[1]) / 2)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the network's input."""
+        values = image.permute(0, 3, 1, 2).to(torch.float32) / 255
+        values = values * self.scale + self.offset
+        if self.resizes:
+            values = self.rows @ values @ self.columns
+        height, width = self.size
+        return values[:, :, self.top : self.top + height, self.left : self.left + width]
+
+
+class SpatialSoftmax(nn.Module):  # type: ignore[misc]
+    """Expected image coordinates of learned activations: ``(B, channels, h, w)`` to ``(B, 2 K)``, x, y of each point.
+
+    Levine et al., "End-to-End Training of Deep Visuomotor Policies", JMLR 2016, Section 5.1.
+    """
+
+    def __init__(self, channels: int, height: int, width: int, points: int) -> None:
+        super().__init__()
+        self.nets = nn.Conv2d(channels, points, 1)
+        x = torch.linspace(-1, 1, width, dtype=torch.float64).repeat(height)
+        y = torch.linspace(-1, 1, height, dtype=torch.float64).repeat_interleave(width)
+        self.register_buffer("pos_grid", torch.stack([x, y], dim=1).float())
+
+    def forward(self, maps: torch.Tensor) -> torch.Tensor:
+        """Return the coordinates."""
+        shares = self.nets(maps).flatten(2).softmax(dim=-1)
+        return (shares @ self.pos_grid).flatten(1)
+
+
+class KeypointNetwork(nn.Module):  # type: ignore[misc]
+    """Key points of an image and a linear layer, as LeRobot and robomimic have them: ``(B, 3, h, w)`` to ``(B, F)``.
+
+    Args:
+        backbone: name of the residual network.
+        groups: group normalisation in place of batch normalisation.
+        size: height and width of its input.
+        points: K, number of key points.
+        features: F; None: 2 K.
+    """
+
+    def __init__(
+        self, backbone: str, groups: bool, size: tuple[int, int], points: int, features: int | None = None
+    ) -> None:
+        super().__init__()
+        self.backbone, channels = trunk(backbone, groups)
+        self.pool = SpatialSoftmax(channels, *map_size(*size), points)
+        self.features = features or 2 * points
+        self.out = nn.Linear(2 * points, self.features)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the features."""
+        return torch.relu(self.out(self.pool(self.backbone(image))))
+
+
+class PooledNetwork(nn.Module):  # type: ignore[misc]
+    """A residual network and the mean of its last map: ``(B, 3, h, w)`` to ``(B, F)``. A sequence, as torchvision's."""
+
+    def __init__(self, backbone: str, groups: bool) -> None:
+        super().__init__()
+        self.backbone, self.features = trunk(backbone, groups)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the features."""
+        return self.backbone(image).mean(dim=(2, 3))
+
+
+class CameraEncoder(nn.Module):  # type: ignore[misc]
+    """Preparation and network of one camera: uint8 ``(1, h, w, 3)`` to ``(1, F)``.
+
+    Attributes:
+        features: F.
+    """
+
+    def __init__(self, preparation: Preparation, network: nn.Module, features: int) -> None:
+        super().__init__()
+        self.preparation, self.network, self.features = preparation, network, features
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the features."""
+        return self.network(self.preparation(image))
+
+
+def _resampling(before: int, after: int) -> torch.Tensor:
+    """Return the matrix ``(after, before)`` of a linear, smoothed resize along one axis.
+
+    Resizing is linear and separable, so two matrix products replace it. Their ONNX form has no version-dependent
+    details.
+    """
+    columns = torch.eye(before, dtype=torch.float64)[None, None]
+    resized = nn.functional.interpolate(
+        columns, size=(after, before), mode="bilinear", align_corners=False, antialias=True
+    )
+    return resized[0, 0].float()

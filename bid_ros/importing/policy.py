@@ -1,0 +1,112 @@
+"""What an importer hands over: a policy in its network's own terms."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import BidError
+from bid_ros.policy.diffusion.sampler import DiffusionConfig
+from bid_ros.policy.normalise import LinearNormaliser
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from bid_ros.importing.networks.observation import ObservationNetwork
+
+
+@dataclass(frozen=True)
+class NetworkFeature:
+    """What a network observes.
+
+    Attributes:
+        name: in the checkpoint, such as ``observation.state``.
+        shape: ``(height, width, 3)`` of an image, else ``(size,)``.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it is a camera's image."""
+        return len(self.shape) == 3
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedPolicy:
+    """A policy of another project, with its weights.
+
+    Attributes:
+        source: file or folder that it was read from.
+        kind: type of the policy in its project.
+        features: what it observes, in the order of its project.
+        observation_steps, horizon, action_dim: To, H and D of the network.
+        encoder: observation to condition.
+        denoiser: noisy chunks, step and condition to prediction.
+        settings: how it is sampled.
+        observation: normaliser by vector feature.
+        action: normaliser of the actions.
+        action_spread: ``(D,)`` standard deviation of the actions in the training data.
+        notes: what a person should know, a sentence each.
+        provenance: plain values for the bundle.
+        past: rows of a chunk before the first that is executed; None: To - 1.
+    """
+
+    source: str
+    kind: str
+    features: tuple[NetworkFeature, ...]
+    observation_steps: int
+    horizon: int
+    action_dim: int
+    encoder: "ObservationNetwork"
+    denoiser: "nn.Module"
+    settings: DiffusionConfig
+    observation: Mapping[str, LinearNormaliser]
+    action: LinearNormaliser
+    action_spread: NDArray[np.float64]
+    notes: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    past: int | None = None
+
+    @property
+    def past_rows(self) -> int:
+        """Rows of a chunk before the first that is executed."""
+        return self.observation_steps - 1 if self.past is None else self.past
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """What a person may say about a checkpoint.
+
+    Attributes:
+        sampler: ``ddim`` or ``ddpm`` in place of the checkpoint's own; empty: its own. The network is the same.
+        sampling_steps: network calls a sample; None: the checkpoint's own.
+        text: what the robot is told, for a policy that reads a text; empty: the description of the task.
+        clip: folder with ``config.json`` and ``tokenizer.json`` of the CLIP that a policy reads texts with.
+    """
+
+    sampler: str = ""
+    sampling_steps: int | None = None
+    text: str = ""
+    clip: str = ""
+
+
+def check_same(strong: ImportedPolicy, weak: ImportedPolicy) -> None:
+    """Raise BidError unless two policies differ in their weights alone, as two checkpoints of one training do."""
+    for name in ("kind", "features", "observation_steps", "horizon", "action_dim", "past_rows", "settings"):
+        one, other = getattr(strong, name), getattr(weak, name)
+        if one != other:
+            raise BidError(
+                f"{weak.source} is no earlier checkpoint of {strong.source}: its {name} is {other}; valid is {one}"
+            )
+    pairs = [("action", strong.action, weak.action)]
+    pairs += [(name, strong.observation[name], weak.observation[name]) for name in strong.observation]
+    for name, one, other in pairs:
+        if not (np.array_equal(one.minimum, other.minimum) and np.array_equal(one.maximum, other.maximum)):
+            raise BidError(
+                f"{weak.source} is no earlier checkpoint of {strong.source}: the statistics of '{name}' differ; valid "
+                "are two checkpoints of one training"
+            )

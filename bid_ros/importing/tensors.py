@@ -1,0 +1,76 @@
+"""Tensors of checkpoints: read by name, checked, and put into networks."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bid_ros.core.errors import BidError
+from bid_ros.core.extras import extra
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+COMPILED: Final = "._orig_mod"  # in the names of a network that was compiled for training
+UNUSED: Final = "num_batches_tracked"  # counts of batch normalisation, which evaluation does not read
+
+
+def read_safetensors(path: Path) -> "dict[str, torch.Tensor]":
+    """Return all tensors of a file by name.
+
+    Raises:
+        BidError: the file is missing or damaged, or a package is not installed.
+    """
+    with extra("train", "reading a checkpoint"):
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+    if not path.is_file():
+        raise BidError(f"{path} is missing; valid is a file of tensors that the training wrote")
+    try:
+        tensors: dict[str, torch.Tensor] = load_file(str(path))
+    except (SafetensorError, OSError) as error:
+        raise BidError(f"{path} cannot be read as safetensors: {' '.join(str(error).split())}") from error
+    return tensors
+
+
+def without_prefix(tensors: "Mapping[str, torch.Tensor]", prefix: str) -> "dict[str, torch.Tensor]":
+    """Return the tensors whose name begins with ``prefix``, by the rest of their name."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def fill(network: "nn.Module", tensors: "Mapping[str, torch.Tensor]", where: str, prefix: str = "") -> None:
+    """Put tensors into a network that has exactly these.
+
+    Args:
+        network: whose parameters and buffers have the tensors' names.
+        tensors: by name, without the prefix.
+        where: names the file.
+        prefix: of the names in the file, for errors.
+
+    Raises:
+        BidError: a tensor is missing, has another shape, or holds a value that is not finite; or one is too many.
+    """
+    wanted = network.state_dict()
+    for name, value in wanted.items():
+        if name.endswith(UNUSED):
+            continue
+        found = tensors.get(name)
+        if found is None:
+            raise BidError(f"{where} lacks the tensor '{prefix}{name}'; the configuration needs it, {_shape(value)}")
+        if found.shape != value.shape:
+            raise BidError(
+                f"{where}: tensor '{prefix}{name}' has {_shape(found)}; by the configuration valid is {_shape(value)}"
+            )
+        if found.is_floating_point() and not found.isfinite().all():
+            raise BidError(f"{where}: tensor '{prefix}{name}' holds a value that is not finite; valid are numbers")
+    extra_names = [name for name in tensors if name not in wanted and not name.endswith(UNUSED)]
+    if extra_names:
+        raise BidError(
+            f"{where} has the tensor '{prefix}{extra_names[0]}', {_shape(tensors[extra_names[0]])}, which the "
+            f"configuration has no place for (and {len(extra_names) - 1} more)"
+        )
+    network.load_state_dict({name: tensors.get(name, value).to(value.dtype) for name, value in wanted.items()})
+
+
+def _shape(value: "torch.Tensor") -> str:
+    return f"shape {tuple(value.shape)}"
