@@ -208,11 +208,16 @@ class DecisionMaker:
 
 
 def check_decoder(decoder: Decoder, policy: Policy) -> None:
-    """Raise DecodingError if a decoder needs gradients that a policy's runtime does not have."""
+    """Raise DecodingError if a decoder needs gradients, or a start of its samples, that a policy cannot give it."""
     if getattr(decoder, "needs_gradient", False) and not getattr(policy, "has_gradients", False):
         raise DecodingError(
             f"decoder '{decoder.name}' needs the network's gradient, which runtime '{policy.runtime}' has not; "
             f"valid is runtime torch, with a diffusion policy"
+        )
+    if getattr(decoder, "warm_starts", False) and not getattr(policy, "warm_starts", True):
+        raise DecodingError(
+            f"decoder '{decoder.name}' starts its samples from the decision before, which the policy on its server "
+            "cannot; valid are decoders that start from noise, or a server of bid serve"
         )
 
 
