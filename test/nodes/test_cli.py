@@ -37,8 +37,12 @@ VERBS = (
     "rehearse",
     "reset",
     "operator",
+    "serve",
+    "remote",
 )
 HEAVY = (
+    "msgpack",
+    "websockets",
     "scipy",
     "matplotlib",
     "cv2",
