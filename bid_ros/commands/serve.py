@@ -16,9 +16,11 @@ from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.remote.server import PolicyServer
 from bid_ros.policy.remote.service import MOST, PolicyService
+from bid_ros.system.priority import raise_priority
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 PORT: Final = 8000  # as openpi's
+PRIORITY: Final = 7  # steps of niceness, as a policy node has: a decision that waits for other programs is missed
 
 
 def add_parser(verbs: Any) -> None:
@@ -52,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
     task = task_of(options.task, bundled_task(options.bundle), options.bundle)
     bundle = load_bundle(options.bundle, task)
     policy = start_policy(bundle, task, options.samples, options.runtime, options.threads, options.engines)
+    raise_priority(PRIORITY, every_thread=True)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

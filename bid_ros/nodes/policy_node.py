@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from bid_ros.core.chunk import NANOSECONDS
@@ -13,16 +12,15 @@ from bid_ros.core.errors import BidError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
-from bid_ros.nodes.convert import chunk_to_message, decision_to_message, observed_fields
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.policy_report import PolicyReport
 from bid_ros.policy.budget import SampleBudget, fitted_budget
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder, check_decoder
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import is_compiled
@@ -89,14 +87,10 @@ class PolicyNode(BidNode):
         self._granted = False
         self._episode = 0
         self._decided_episode = 0
-        self._sequence = 0
         self._last_stamp = 0
-        self._missed = self._screened = 0
         self._waiting = self._lost = ""
-        self._durations: list[float] = []
         self._delays = DelayMeter(self._task.dt_ns)
-        self._chunks = self.advertise(POLICY_CHUNK)
-        self._decisions = self.advertise(DECISION)
+        self._report = PolicyReport(self, self._task)
         subscribe_features(self, self._task, self._observe, self.feature_depth)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
         self._thread = self._decision_thread()
@@ -119,15 +113,12 @@ class PolicyNode(BidNode):
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return decisions and misses so far, and latency percentiles of the last hundred decisions."""
-        recent = self._durations[-100:]
-        counts = {"decisions": self._sequence, "missed": self._missed, "screened_samples": self._screened}
-        values: dict[str, object] = {**counts, "decoder": self._decoder.name, **getattr(self._policy, "vitals", {})}
+        values: dict[str, object] = {"decoder": self._decoder.name, **getattr(self._policy, "vitals", {})}
         if self._budget is not None:
             values["samples"] = self._budget.samples
         if self._maker.delay is not None:
             values["delay_steps"] = self._maker.delay
-        if recent:
-            values |= {"decision_ms_p50": round(median(recent), 1), "decision_ms_max": round(max(recent), 1)}
+        values |= self._report.values()
         if not self._granted:
             return True, "not granted", values
         problem = self._lost or self._waiting or (self._budget.shortfall if self._budget is not None else "")
@@ -235,19 +226,19 @@ class PolicyNode(BidNode):
                 self._take_next_decoder()
         except RemoteError as error:
             self._lost = str(error)
-            self._missed += 1
+            self._report.missed += 1
             self.pulse.failed()
             self.get_logger().error(f"no decision: {error}", throttle_duration_sec=1.0)
         if not self._lost:
             self.worked()
 
     def _decide(self, tick: Tick) -> None:
-        self._missed += tick.skipped
+        self._report.missed += tick.skipped
         try:
             observation, complete_ns = self._newest()
         except ObservationError as error:
             self._waiting = str(error)
-            self._missed += 1
+            self._report.missed += 1
             return
         self._waiting = ""
         self._last_stamp = observation.stamp_ns
@@ -264,29 +255,8 @@ class PolicyNode(BidNode):
             self._limit(self._budget)
         if record is None or episode != self._episode or not self._may_move():
             return
-        self._delays.took(self._publish(record, observation, complete_ns, delay))
+        self._delays.took(self._report.publish(record, observation, complete_ns, delay, self._setting()))
         self._maker.delay = self._delays.steps
-
-    def _publish(self, record: DecisionRecord, observation: Observation, complete_ns: int, delay: int | None) -> int:
-        """Publish the chunk of a decision, then everything about it; return the time in ns from stamp to chunk.
-
-        Args:
-            record, observation: the decision, and on what it was made.
-            complete_ns: steady time at which the observation was complete.
-            delay: steps that the decoder was told.
-        """
-        self._screened += record.screened
-        self._chunks.publish(chunk_to_message(record.chunk, self._task, self.robot))
-        decision_ms = (time.monotonic_ns() - complete_ns) / 1e6
-        delay_ns = self.now_ns() - observation.stamp_ns
-        age_ms = delay_ns / 1e6 - decision_ms
-        self._durations = [*self._durations[-200:], decision_ms]
-        said = {"robot": self.robot, "sequence": self._sequence, "missed": self._missed, **self._setting()}
-        times = {"observation_age_ms": age_ms, "decision_ms": decision_ms}
-        origin = {**observed_fields(observation), "delay_steps": -1 if delay is None else delay}
-        self._decisions.publish(decision_to_message(record, self._task, **said, **times, **origin))
-        self._sequence += 1
-        return delay_ns
 
     def _setting(self) -> dict[str, Any]:
         """Return how decisions are made now, as their message says it."""
