@@ -18,7 +18,7 @@ from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_words, pack, take_words
 
 Array = NDArray[np.float64]
-START_S: Final = 60.0  # for the first connection, and for compiling there
+CONNECT_S, START_S = 5.0, 60.0  # for the first connection, and for compiling there
 LARGEST: Final = 16 * 1024 * 1024  # bytes; 512 samples of 64 rows of 32 numbers are half of it
 
 
@@ -52,7 +52,7 @@ class RemotePolicy:
         self._task, self._weak = task, bundle.weak is not None
         self._limit_s, self._number = self._config.timeout_ms / 1000, 0
         self._link = Link(self._config.address, LARGEST, self._greet)
-        self._link.connect(START_S)
+        self._link.connect(CONNECT_S)
         self.vitals: dict[str, object] = {}
 
     @property

@@ -90,6 +90,37 @@ def test_what_a_decision_took_on_the_network_is_told(remote, observe):
     assert remote.vitals["server_ms"] >= 0 and remote.vitals["network_ms"] >= 0
 
 
+def test_any_client_may_ask_for_samples_of_a_seed(policy, server, observe):
+    seen = observe()
+    link = Link(f"127.0.0.1:{server.port}", 1_000_000, lambda said: None)
+    (answer,) = link.ask([pack({**seen.values, "bid": {"n": 3, "weak": 2, "seed": 7}})], 5.0)
+    strong, weak = policy.sample(policy.encode(seen), 3, 2, np.random.default_rng(7))
+    np.testing.assert_array_equal(answer["bid"]["strong"], strong)
+    np.testing.assert_array_equal(answer["bid"]["weak"], weak)
+    np.testing.assert_array_equal(answer["actions"], strong[0, 1:])  # from the newest of the two observed steps on
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (3, "'bid' is not valid; valid is a map"),
+        ({"samples": 3}, "valid is a map with some of n, weak, seed"),
+        ({"n": 0}, "n is 0; valid is 1 to 256"),
+        ({"n": True}, "n is True; valid is 1 to 256"),
+        ({"weak": -1}, "weak is -1; valid is 0 to 256"),
+        ({"seed": "x"}, "seed that is no state"),
+        ({"start_mode": "best"}, "start_mode is 'best'; valid are noise"),
+        ({"start": np.zeros(3), "start_mode": "renoise"}, "'start' of shape"),
+        ({"start_mode": "renoise"}, "start mode 'renoise' got a start of shape None"),
+    ],
+)
+def test_a_question_that_is_not_valid_is_answered_with_one_sentence(server, observe, wanted, words):
+    link = Link(f"127.0.0.1:{server.port}", 1_000_000, lambda said: None)
+    with pytest.raises(RemoteError) as caught:
+        link.ask([pack({**observe().values, "bid": wanted})], 5.0)
+    assert words in str(caught.value) and server.refused == 1
+
+
 def test_an_observation_that_does_not_fit_is_not_sent(remote, observe, server, task):
     good = observe()
     with pytest.raises(ObservationError, match="is missing"):
