@@ -85,6 +85,7 @@ setup(
         "ur": ["ur-rtde>=1.6.5"],
         "bench": ["gym-pusht>=0.1.8", "onnx", "pyarrow", "tqdm"],
         "ray": ["ray"],
+        "remote": ["msgpack", "websockets"],
     },
     cmdclass={
         "install_scripts": nodes_apart(install_scripts, "install_dir"),

@@ -10,6 +10,7 @@ from bid_ros.core.errors import BidError
 VERBS = (
     *("new", "check", "up", "teleop", "record", "demos", "learn", "compile", "rehearse", "bench", "data"),
     *("import_policy", "datasets", "episodes", "replay", "retrace", "evaluate", "view", "top", "robot", "schema"),
+    *("serve", "remote"),
 )
 
 

@@ -35,3 +35,7 @@ class CameraError(BidError):
 
 class RecordingError(BidError):
     """A bag is missing, damaged, or lacks what a data set needs."""
+
+
+class RemoteError(BidError):
+    """A policy elsewhere does not answer in time, or answers with something that is no decision."""

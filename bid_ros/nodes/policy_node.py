@@ -5,27 +5,25 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.errors import BidError, ObservationError
+from bid_ros.core.errors import BidError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import DECISION, POLICY_CHUNK
-from bid_ros.decoding import Decoder, DecodeRequest
+from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
-from bid_ros.nodes.convert import chunk_to_message, decision_to_message, observed_fields
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.policy.budget import SampleBudget, decision_costs
+from bid_ros.nodes.policy_report import PolicyReport
+from bid_ros.policy.budget import SampleBudget, fitted_budget
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder, check_decoder
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import start_policy
-from bid_ros.policy.runtimes.registry import COMPILED, parse_runtime
+from bid_ros.policy.runtimes.registry import is_compiled
 from bid_ros.safety.screen import Screen
 from bid_ros.system.priority import raise_priority
 
@@ -89,14 +87,10 @@ class PolicyNode(BidNode):
         self._granted = False
         self._episode = 0
         self._decided_episode = 0
-        self._sequence = 0
         self._last_stamp = 0
-        self._missed = self._screened = 0
-        self._waiting = ""
-        self._durations: list[float] = []
+        self._waiting = self._lost = ""
         self._delays = DelayMeter(self._task.dt_ns)
-        self._chunks = self.advertise(POLICY_CHUNK)
-        self._decisions = self.advertise(DECISION)
+        self._report = PolicyReport(self, self._task)
         subscribe_features(self, self._task, self._observe, self.feature_depth)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
         self._thread = self._decision_thread()
@@ -119,18 +113,15 @@ class PolicyNode(BidNode):
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return decisions and misses so far, and latency percentiles of the last hundred decisions."""
-        recent = self._durations[-100:]
-        counts = {"decisions": self._sequence, "missed": self._missed, "screened_samples": self._screened}
-        values: dict[str, object] = {**counts, "decoder": self._decoder.name}
+        values: dict[str, object] = {"decoder": self._decoder.name, **getattr(self._policy, "vitals", {})}
         if self._budget is not None:
             values["samples"] = self._budget.samples
         if self._maker.delay is not None:
             values["delay_steps"] = self._maker.delay
-        if recent:
-            values |= {"decision_ms_p50": round(median(recent), 1), "decision_ms_max": round(max(recent), 1)}
+        values |= self._report.values()
         if not self._granted:
             return True, "not granted", values
-        problem = self._waiting or (self._budget.shortfall if self._budget is not None else "")
+        problem = self._lost or self._waiting or (self._budget.shortfall if self._budget is not None else "")
         return not problem, problem or "deciding", values
 
     def close(self) -> None:
@@ -147,7 +138,7 @@ class PolicyNode(BidNode):
         choice = {**self._choice, **{name: values[name] for name in CHOICE if name in values}}
         if choice == self._choice:
             return
-        if choice["samples"] != self._choice["samples"] and parse_runtime(self._policy.runtime)[0] in COMPILED:
+        if choice["samples"] != self._choice["samples"] and is_compiled(self._policy.runtime):
             raise BidError(
                 f"samples is {choice['samples']}; valid is {self._choice['samples']}, for which the engines of runtime "
                 f"'{self._policy.runtime}' were loaded: start the node again with another number"
@@ -164,23 +155,10 @@ class PolicyNode(BidNode):
         )
 
     def _fit(self) -> SampleBudget | None:
-        """Fit N to the budget by a second of trials. None: N is fixed, or the decoder draws a single sample."""
-        task, budget_ms = self._task, self.value("budget_ms")
-        wanted = self._decoder.propose(
-            DecodeRequest(0, task.dt_ns, task.observation_steps, task.horizon, task.action_dim)
-        )
         self._maker.limit = None
-        if not budget_ms or wanted.strong <= 1 or parse_runtime(self._policy.runtime)[0] in COMPILED:
-            return None
-        budget = SampleBudget(wanted.strong, round(budget_ms * 1e6))
-        weak = wanted.weak > 0 and self._policy.has_weak
-        # N may fall to each number while the arm moves, and nothing may compile then. The trials compile what starts
-        # from noise. Another package's decoder need not say how it starts.
-        if getattr(self._decoder, "warm_starts", True):
-            for count in budget.steps:
-                self._policy.warm_up(count)
-        budget.calibrate(decision_costs(self._policy, task, budget.steps, weak))
-        self._limit(budget)
+        budget = fitted_budget(self._policy, self._decoder, self._task, self.value("budget_ms"))
+        if budget is not None:
+            self._limit(budget)
         return budget
 
     def _limit(self, budget: SampleBudget) -> None:
@@ -199,8 +177,7 @@ class PolicyNode(BidNode):
 
         Only the decision thread uses policy and decision memory.
         """
-        with self._lock:
-            found, self._next_decoder = self._next_decoder, None
+        found = self._next_decoder
         if found is None:
             return
         self._decoder, samples = found
@@ -210,6 +187,8 @@ class PolicyNode(BidNode):
         self.worked()
         self._budget = self._fit()
         self.worked()
+        with self._lock:
+            self._next_decoder = None if self._next_decoder is found else self._next_decoder
         self.get_logger().info(f"decides from now on: {self._decoder.name}, N = {samples}")
 
     def _observe(self, name: str, stamp_ns: int, value: Any) -> None:
@@ -236,20 +215,30 @@ class PolicyNode(BidNode):
             return self._granted
 
     def _turn(self, tick: Tick) -> None:
-        self.worked()
-        if self._may_move():
-            self._decide(tick)
-        else:
-            self._take_next_decoder()
-        self.worked()
+        """Decide, or change the decoder. From a failure to the next decision there is no heartbeat: the arm stops."""
+        if not self._lost:
+            self.worked()
+        try:
+            if self._may_move():
+                self._decide(tick)
+            else:
+                self._lost = ""
+                self._take_next_decoder()
+        except RemoteError as error:
+            self._lost = str(error)
+            self._report.missed += 1
+            self.pulse.failed()
+            self.get_logger().error(f"no decision: {error}", throttle_duration_sec=1.0)
+        if not self._lost:
+            self.worked()
 
     def _decide(self, tick: Tick) -> None:
-        self._missed += tick.skipped
+        self._report.missed += tick.skipped
         try:
             observation, complete_ns = self._newest()
         except ObservationError as error:
             self._waiting = str(error)
-            self._missed += 1
+            self._report.missed += 1
             return
         self._waiting = ""
         self._last_stamp = observation.stamp_ns
@@ -260,34 +249,14 @@ class PolicyNode(BidNode):
             self._decided_episode = episode
         delay = self._maker.delay
         record = self._maker.decide(observation)
+        self._lost = "" if record is not None else self._lost
         took_ns = 0 if record is None else record.encode_ns + record.sample_ns + record.choose_ns
         if self._budget is not None and record is not None and self._budget.took(took_ns):
             self._limit(self._budget)
         if record is None or episode != self._episode or not self._may_move():
             return
-        self._delays.took(self._publish(record, observation, complete_ns, delay))
+        self._delays.took(self._report.publish(record, observation, complete_ns, delay, self._setting()))
         self._maker.delay = self._delays.steps
-
-    def _publish(self, record: DecisionRecord, observation: Observation, complete_ns: int, delay: int | None) -> int:
-        """Publish the chunk of a decision, then everything about it; return the time in ns from stamp to chunk.
-
-        Args:
-            record, observation: the decision, and on what it was made.
-            complete_ns: steady time at which the observation was complete.
-            delay: steps that the decoder was told.
-        """
-        self._screened += record.screened
-        self._chunks.publish(chunk_to_message(record.chunk, self._task, self.robot))
-        decision_ms = (time.monotonic_ns() - complete_ns) / 1e6
-        delay_ns = self.now_ns() - observation.stamp_ns
-        age_ms = delay_ns / 1e6 - decision_ms
-        self._durations = [*self._durations[-200:], decision_ms]
-        said = {"robot": self.robot, "sequence": self._sequence, "missed": self._missed, **self._setting()}
-        times = {"observation_age_ms": age_ms, "decision_ms": decision_ms}
-        origin = {**observed_fields(observation), "delay_steps": -1 if delay is None else delay}
-        self._decisions.publish(decision_to_message(record, self._task, **said, **times, **origin))
-        self._sequence += 1
-        return delay_ns
 
     def _setting(self) -> dict[str, Any]:
         """Return how decisions are made now, as their message says it."""

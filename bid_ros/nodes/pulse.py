@@ -36,13 +36,18 @@ class Pulse(PeriodicThread):
         """Note a step of the work. The first one begins the heartbeats. Any thread may call it."""
         self._worked_ns = time.monotonic_ns()
 
+    def failed(self) -> None:
+        """Note that the work failed: no heartbeat until its next step. Any thread may call it."""
+        self._worked_ns = None
+
     def _run(self) -> None:
         raise_thread_priority(PRIORITY)
         super()._run()
 
     def _tick(self, _: Tick) -> None:
-        if self._worked_ns is None:
+        worked_ns = self._worked_ns
+        if worked_ns is None:
             return
-        age_s = (time.monotonic_ns() - self._worked_ns) / NANOSECONDS
+        age_s = (time.monotonic_ns() - worked_ns) / NANOSECONDS
         if age_s <= self.limit_s:
             self._send(max(0.0, age_s))

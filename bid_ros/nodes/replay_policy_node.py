@@ -58,7 +58,7 @@ class ReplayPolicyNode(PolicyNode):
 
     def diagnose(self) -> tuple[bool, str, dict[str, object]]:
         """Return what waits for a decision."""
-        return True, "replaying", {"decisions": self._sequence, "waiting": len(self._cues)}
+        return True, "replaying", {"decisions": self._report.decided, "waiting": len(self._cues)}
 
     def _decision_thread(self) -> Any:
         return _CueThread(self)
@@ -89,7 +89,7 @@ class ReplayPolicyNode(PolicyNode):
             recorded = self._cues.popleft()
             # Whoever asks must hear the answers, and may discover this node later than it is discovered.
             while not (
-                self._closing or all(item.get_subscription_count() for item in (self._answers, self._decisions))
+                self._closing or all(item.get_subscription_count() for item in (self._answers, self._report.decisions))
             ):
                 self._lock.wait(DISCOVERY_S)
             self._lock.wait_for(lambda: self._closing or self._found(recorded), SAMPLES_S)
@@ -113,7 +113,7 @@ class ReplayPolicyNode(PolicyNode):
             )
             self.worked()
             if record is not None:
-                self._publish(record, observation, begun, self._maker.delay)
+                self._report.publish(record, observation, begun, self._maker.delay, self._setting())
             self._answers.publish(header(recorded.stamp_ns, KEPT if record is None else ""))
 
     def end_cues(self) -> None:

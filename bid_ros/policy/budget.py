@@ -13,7 +13,9 @@ import numpy as np
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import blank_observation
 from bid_ros.core.task import Task
+from bid_ros.decoding import Decoder, DecodeRequest
 from bid_ros.policy.base import Policy, policy_history
+from bid_ros.policy.runtimes.registry import is_compiled
 
 FEWEST_OF_SEVERAL: Final = 4  # samples: fewer than these say nothing about modes, so next comes a single one
 WINDOW: Final = 9  # decisions; their median is compared with the budget
@@ -119,6 +121,29 @@ class SampleBudget:
         self.samples = samples
         self._durations.clear()
         self._since = 0
+
+
+def fitted_budget(policy: Policy, decoder: Decoder, task: Task, budget_ms: float) -> SampleBudget | None:
+    """Fit N to the budget by a second of trials. None: N is fixed, or the decoder draws a single sample.
+
+    Args:
+        policy: of the task, warmed up for N.
+        decoder: says N.
+        task: the task.
+        budget_ms: time that a decision may take, ms; 0: N stays as it is.
+    """
+    wanted = decoder.propose(DecodeRequest(0, task.dt_ns, task.observation_steps, task.horizon, task.action_dim))
+    if not budget_ms or wanted.strong <= 1 or is_compiled(policy.runtime):
+        return None
+    budget = SampleBudget(wanted.strong, round(budget_ms * 1e6))
+    # N may fall to each number while the arm moves, and nothing may compile then. The trials compile what starts from
+    # noise. Another package's decoder need not say how it starts.
+    if getattr(decoder, "warm_starts", True):
+        for count in budget.steps:
+            policy.warm_up(count)
+    weak = wanted.weak > 0 and policy.has_weak
+    budget.calibrate(decision_costs(policy, task, budget.steps, weak))
+    return budget
 
 
 def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool) -> dict[int, int]:

@@ -223,8 +223,8 @@ def check_decoder(decoder: Decoder, policy: Policy) -> None:
     if getattr(decoder, "warm_starts", False) and not getattr(policy, "has_starts", True):
         raise DecodingError(
             f"decoder '{decoder.name}' starts from its last decision, which this policy cannot: its family samples "
-            "from noise alone, or the space of its bundle has no exact way back; valid is a decoder that starts from "
-            "noise"
+            "from noise alone, its server is not one of bid serve, or the space of its bundle has no exact way back; "
+            "valid is a decoder that starts from noise"
         )
     if getattr(decoder, "needs_gradient", False) and not getattr(policy, "has_gradients", False):
         raise DecodingError(

@@ -38,8 +38,12 @@ VERBS = (
     "rehearse",
     "reset",
     "operator",
+    "serve",
+    "remote",
 )
 HEAVY = (
+    "msgpack",
+    "websockets",
     "scipy",
     "matplotlib",
     "cv2",

@@ -59,6 +59,16 @@ def test_the_heartbeat_pauses_while_the_work_stalls_and_says_its_age(pulse, list
     assert listener.hears(1) and listener.ages[-1] < listener.ages[-2]
 
 
+def test_a_failure_silences_it_at_once_until_the_next_step(pulse, listener):
+    pulse.worked()
+    assert listener.hears(1)
+    pulse.failed()
+    listener.hears(1, 2 * PERIOD_S)  # one may be under way
+    assert not listener.hears(1, 4 * PERIOD_S)
+    pulse.worked()
+    assert listener.hears(1)
+
+
 def test_a_long_computation_in_python_delays_no_heartbeat(pulse, listener):
     """It holds the interpreter like the longest decision would, if it computed in Python only."""
     pulse.worked()

@@ -25,6 +25,7 @@ PYTHON = {
     "imageio_ffmpeg": ("", "imageio-ffmpeg"),
     "matplotlib": ("python3-matplotlib", "matplotlib"),
     "mcap": ("", "mcap"),
+    "msgpack": ("", "msgpack"),
     "mujoco": ("python3-mujoco-pip", "mujoco"),
     "numcodecs": ("", "numcodecs"),
     "numpy": ("python3-numpy", "numpy"),

@@ -77,6 +77,11 @@ def parse_runtime(name: str) -> tuple[str, tuple[str, ...]]:
     return kind, tuple(options)
 
 
+def is_compiled(name: str) -> bool:
+    """Return whether the engines of a policy's runtime fit one number of samples only."""
+    return name.split(":")[0] in COMPILED
+
+
 def missing(name: str) -> str:
     """Return what this computer lacks for a runtime, and how to install it; empty if it can be used."""
     kind, _ = parse_runtime(name)

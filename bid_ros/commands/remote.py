@@ -1,0 +1,73 @@
+"""``bid remote``: write a small bundle that points to a policy server."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from bid_ros.commands.tasks import task_of
+from bid_ros.core.errors import BidError
+from bid_ros.policy.remote.config import TIMEOUT_MS, RemoteConfig
+from bid_ros.policy.remote.link import parse_address
+from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
+
+CONNECT_S: Final = 5.0
+
+
+def add_parser(verbs: Any) -> None:
+    """Add ``remote``."""
+    parser = verbs.add_parser(
+        "remote",
+        help="write a bundle that points to a policy server: `bid serve`, or one of openpi",
+        description="Ask a policy server what it serves, and write a bundle that points to it. Use that bundle like "
+        "any other. Of a server that only speaks openpi's protocol, say the task, and what it calls its observations.",
+    )
+    parser.add_argument("address", help="HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
+    parser.add_argument("folder", help="folder of the new bundle")
+    parser.add_argument("--task", default="", help="name or path of the task file (default: what the server says)")
+    parser.add_argument(
+        "--timeout-ms",
+        type=float,
+        default=TIMEOUT_MS,
+        help=f"a decision is given up after this long (default {TIMEOUT_MS:g}; above 300 the heartbeat pauses)",
+    )
+    parser.add_argument(
+        "--key",
+        action="append",
+        default=[],
+        metavar="FEATURE=KEY",
+        help="for a server of openpi: what it calls a feature, such as wrist=observation/wrist_image; several times",
+    )
+    parser.add_argument("--prompt", default="", help="for a server of openpi: the instruction")
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask, write, and say what was written."""
+    address = parse_address(options.address)
+    said = own_words(ask_metadata(address, CONNECT_S))
+    if said and (options.key or options.prompt):
+        raise BidError(f"{address} is a server of bid serve, which knows its features; leave --key and --prompt out")
+    if not said and not options.task:
+        raise BidError(f"{address} does not say of which task it is; name the file with --task")
+    task = task_of(options.task, str(said.get("task", "")), address)
+    names = [item.name for item in task.observation]
+    keys = dict(_pair(text, names) for text in options.key)
+    settings = RemoteConfig(address, options.timeout_ms, keys=keys, prompt=options.prompt)
+    bundle = write_remote_bundle(Path(options.folder), task, settings, said)
+    served = f"{said['name']}@{str(said['sha256'])[:12]}" if said else "a server of openpi"
+    report = {"bundle": str(bundle.path), "serves": served, "task": task.name, "weak": bundle.weak is not None}
+    if options.json:
+        print(json.dumps(report))
+    else:
+        samples = "strong and weak samples" if report["weak"] else "strong samples"
+        print(f"{bundle.path} points to {served} at {address}: {samples}, task {task.name}")
+    return 0
+
+
+def _pair(text: str, names: list[str]) -> tuple[str, str]:
+    name, _, key = text.partition("=")
+    if name not in names or not key:
+        raise BidError(f"--key is '{text}'; valid is FEATURE=KEY, with a feature of {', '.join(names)}")
+    return name, key

@@ -1,0 +1,23 @@
+"""Policies elsewhere: a server samples, over openpi's websocket protocol. ``bid serve`` is such a server."""
+
+from typing import Any
+
+from bid_ros.core.settings import parse_settings
+from bid_ros.core.task import Task
+from bid_ros.policy.base import Bundle, Policy, PolicyFamily
+from bid_ros.policy.remote.config import REMOTE, RemoteConfig
+from bid_ros.policy.runtimes.base import Runtime
+
+
+def _settings(content: Any) -> RemoteConfig:
+    return parse_settings(RemoteConfig, content, REMOTE)
+
+
+def _load(bundle: Bundle, task: Task, runtime: str | Runtime, threads: int) -> Policy:
+    """Return the policy, connected. Runtime and threads are the server's own matter."""
+    from bid_ros.policy.remote.policy import RemotePolicy
+
+    return RemotePolicy(bundle, task)
+
+
+FAMILY = PolicyFamily(REMOTE, (), _settings, _load)

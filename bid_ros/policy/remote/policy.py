@@ -1,0 +1,189 @@
+"""A policy that samples elsewhere. A decision is one question; what it got before is never used again."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import DecodingError, ObservationError, RemoteError
+from bid_ros.core.observation import Observation, blank_observation
+from bid_ros.core.task import Task
+from bid_ros.decoding import StartMode
+from bid_ros.policy.base import Bundle
+from bid_ros.policy.remote.config import REMOTE, RemoteConfig
+from bid_ros.policy.remote.link import Link
+from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_words, pack, take_words
+
+Array = NDArray[np.float64]
+CONNECT_S, START_S = 5.0, 60.0  # for the first connection, and for compiling there
+LARGEST: Final = 16 * 1024 * 1024  # bytes; 512 samples of 64 rows of 32 numbers are half of it
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """An observation to be sent with the question: features by name, raw units."""
+
+    values: Mapping[str, NDArray[Any]]
+
+
+class RemotePolicy:
+    """Samples on a server of ``bid serve``, or on one that only speaks openpi's protocol. One thread only.
+
+    ``bid serve`` gets the state of the generator, and returns its state after sampling. So the same generator gives the
+    same chunks, bit for bit, as the bundle there would give here. A server of openpi has randomness of its own, and
+    gives one chunk an answer: N samples are N questions, sent together. Its chunks begin at the newest observation.
+    The rows before that, which only decoders see, repeat its first row.
+
+    Args:
+        bundle: of the family ``remote``.
+        task: the task it was checked against.
+
+    Raises:
+        RemoteError: the server does not answer, or serves something else than the bundle was written for.
+    """
+
+    runtime = REMOTE
+
+    def __init__(self, bundle: Bundle, task: Task) -> None:
+        self._config: RemoteConfig = bundle.settings
+        self._task, self._weak = task, bundle.weak is not None
+        self._limit_s, self._number = self._config.timeout_ms / 1000, 0
+        self._link = Link(self._config.address, LARGEST, self._greet)
+        self._link.connect(CONNECT_S)
+        self.vitals: dict[str, object] = {}
+
+    @property
+    def has_weak(self) -> bool:
+        """Whether the server has a weak policy."""
+        return self._weak
+
+    @property
+    def has_starts(self) -> bool:
+        """Whether sampling can start from a trajectory: ``bid serve`` takes one."""
+        return bool(self._config.serves)
+
+    def encode(self, observation: Observation, weak: bool = True) -> Asked:
+        """Check an observation. It is sent with the question for samples.
+
+        Raises:
+            ObservationError: a feature is missing, or has another shape than the task says.
+        """
+        for feature in self._task.observation:
+            value, shape = observation.values.get(feature.name), (self._task.observation_steps, *feature.shape)
+            if value is None or value.shape != shape:
+                found = "is missing" if value is None else f"has shape {value.shape}"
+                raise ObservationError(f"observation '{feature.name}' {found}; the policy needs {shape}")
+        return Asked(observation.values)
+
+    def sample(
+        self,
+        encoded: Asked,
+        strong: int,
+        weak: int,
+        rng: np.random.Generator,
+        start: Array | None = None,
+        start_mode: StartMode = "noise",
+    ) -> tuple[Array, Array | None]:
+        """Let the server sample, as :meth:`bid_ros.policy.base.Policy.sample` says. The generator is only changed by an
+        answer.
+
+        Raises:
+            DecodingError: a count is not valid, or the server cannot draw such samples.
+            RemoteError: there is no answer in time, or it is no ``(N, H, D)`` of finite numbers. The next call
+                connects again.
+        """
+        if strong < 1 or weak < 0 or (weak and not self._weak):
+            valid = "1 or more and 0 or more" if self._weak else "1 or more and 0, as the server has no weak policy"
+            raise DecodingError(f"{strong} strong and {weak} weak samples were asked for; valid is {valid}")
+        if self._config.serves:
+            return self._sampled(encoded, strong, weak, rng, start, start_mode)
+        if start_mode != "noise":
+            raise DecodingError(
+                f"start mode is '{start_mode}'; valid is 'noise', as the server is not one of bid serve"
+            )
+        return self._chunks(encoded, strong), None
+
+    def warm_up(self, samples: int) -> None:
+        """Let the server warm up for a number of samples, and ask it once. Raises RemoteError as :meth:`sample`."""
+        if self._config.serves:
+            self._link.ask([pack({EXTENSION: {"warm_up": samples}})], START_S)
+        else:
+            question = self._question(Asked(blank_observation(self._task).values))
+            self._link.ask([pack(question)], START_S)
+
+    def _sampled(
+        self,
+        encoded: Asked,
+        strong: int,
+        weak: int,
+        rng: np.random.Generator,
+        start: Array | None,
+        start_mode: StartMode,
+    ) -> tuple[Array, Array | None]:
+        self._number += 1
+        wanted = {"n": strong, "weak": weak, "seed": generator_words(rng), "number": self._number}
+        wanted |= {} if start is None else {"start": np.asarray(start, dtype=np.float64)}
+        content = {**encoded.values, EXTENSION: {**wanted, "start_mode": start_mode}}
+        (answer,) = self._ask([pack(content)])
+        layout = self._task.horizon, self._task.action_dim
+        try:
+            said = answer.get(EXTENSION)
+            if not isinstance(said, dict) or said.get("number") != self._number:
+                raise RemoteError("an answer to another question")
+            chunks = checked(said, "strong", (strong, *layout))
+            others = checked(said, "weak", (weak, *layout)) if weak else None
+            take_words(rng, said.get("seed"))
+        except RemoteError as error:
+            raise self._link.refuse(str(error)) from error
+        return chunks, others
+
+    def _chunks(self, encoded: Asked, count: int) -> Array:
+        """Return ``(count, H, D)`` of a server that gives one chunk ``(rows, D)`` an answer."""
+        past = self._task.observation_steps - 1
+        rows = self._task.horizon - past
+        answers = self._ask([pack(self._question(encoded))] * count)
+        try:
+            chunks = [_first(answer, rows, self._task.action_dim) for answer in answers]
+        except RemoteError as error:
+            raise self._link.refuse(str(error)) from error
+        return np.stack([np.concatenate([np.repeat(chunk[:1], past, axis=0), chunk]) for chunk in chunks])
+
+    def _question(self, encoded: Asked) -> dict[str, Any]:
+        """Return what openpi's servers get: the newest value of each feature, and the prompt."""
+        keys = self._config.keys or {name: name for name in encoded.values}
+        content: dict[str, Any] = {key: encoded.values[name][-1] for name, key in keys.items()}
+        return content | ({"prompt": self._config.prompt} if self._config.prompt else {})
+
+    def _ask(self, questions: list[bytes]) -> list[dict[str, Any]]:
+        begin = time.monotonic()
+        answers = self._link.ask(questions, self._limit_s)
+        took_ms = 1000 * (time.monotonic() - begin)
+        inside = sum(_inference_ms(answer) for answer in answers)
+        self.vitals = {"server_ms": round(inside, 1), "network_ms": round(max(0.0, took_ms - inside), 1)}
+        return answers
+
+    def _greet(self, metadata: Mapping[str, Any]) -> None:
+        said = metadata.get(EXTENSION)
+        found = said.get("sha256") if isinstance(said, dict) else None
+        if self._config.serves and found != self._config.serves:
+            what = f"that it serves bundle {str(found)[:12]}" if found else "no word of a bundle"
+            raise self._link.refuse(
+                f"{what}; valid is {self._config.serves[:12]}, or write the bundle anew: bid remote"
+            )
+
+
+def _first(answer: Mapping[str, Any], rows: int, size: int) -> Array:
+    """Return the first rows ``(rows, D)`` of a chunk that may be longer. Raises RemoteError as :func:`checked`."""
+    value = answer.get(ACTIONS)
+    if isinstance(value, np.ndarray) and value.ndim == 2 and len(value) > rows:
+        return checked({ACTIONS: value[:rows]}, ACTIONS, (rows, size))
+    return checked(answer, ACTIONS, (rows, size))
+
+
+def _inference_ms(answer: Mapping[str, Any]) -> float:
+    timing = answer.get("server_timing")
+    took = timing.get("infer_ms") if isinstance(timing, dict) else None
+    return float(took) if isinstance(took, int | float) else 0.0

@@ -1,0 +1,128 @@
+"""What ``bid serve`` answers: samples of a bundle for its own clients, one chunk for those of openpi."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import RemoteError
+from bid_ros.core.observation import Observation
+from bid_ros.core.task import Feature, Task
+from bid_ros.decoding import StartMode
+from bid_ros.policy.base import Bundle, Policy
+from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_of, generator_words
+
+VERSION: Final = 1
+MOST: Final = 256  # samples, strong or weak
+OWN: Final = ("n", "weak", "seed", "start", "start_mode", "number", "warm_up")  # keys of the extension
+
+
+class PolicyService:
+    """Answers questions about one policy. One thread only.
+
+    Args:
+        policy: samples.
+        bundle: its bundle.
+        task: its task.
+    """
+
+    def __init__(self, policy: Policy, bundle: Bundle, task: Task) -> None:
+        self._policy, self._bundle, self._task = policy, bundle, task
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest question that is taken: twice an observation of numbers in eight bytes."""
+        numbers = sum(item.size * (1 if item.kind == "image" else 8) for item in self._task.observation)
+        return 2 * self._task.observation_steps * numbers + 1_000_000
+
+    def metadata(self) -> dict[str, Any]:
+        """Return what a client is told first: the bundle, its task, and what decoders need to know of it."""
+        bundle, task = self._bundle, self._task
+        said = {
+            "version": VERSION,
+            "name": bundle.name,
+            "sha256": bundle.sha256,
+            "task": task.name,
+            "task_signature": task.signature(),
+            "observation_steps": task.observation_steps,
+            "horizon": task.horizon,
+            "action_dim": task.action_dim,
+            "has_weak": self._policy.has_weak,
+            "runtime": self._policy.runtime,
+            "observation": {name: item.to_dict() for name, item in bundle.observation.items()},
+            "action": bundle.action.to_dict(),
+            "action_spread": bundle.action_spread.tolist(),
+        }
+        return {EXTENSION: said}
+
+    def answer(self, content: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+        """Answer one question.
+
+        Args:
+            content: each feature by its name, ``(To, *shape)``, or ``(*shape)`` for a client that has no history: the
+                value is repeated then, as at the start of an episode. Under ``bid`` an own client says ``n`` and
+                ``weak``, numbers of samples, ``seed``, see :func:`generator_of`, and may say ``start`` and
+                ``start_mode``; or only ``warm_up``, a number of samples.
+            rng: source of the noise if no seed is given.
+
+        Returns:
+            ``actions``, the first strong sample from the present row on, ``(H - To + 1, D)``; and for an own client
+            under ``bid`` all samples, the number of the question and the generator's state after sampling.
+
+        Raises:
+            BidError: something of it is not valid.
+        """
+        begin = time.monotonic()
+        wanted = content.get(EXTENSION, {})
+        if not isinstance(wanted, dict) or not set(wanted) <= set(OWN):
+            raise RemoteError(f"'{EXTENSION}' is not valid; valid is a map with some of {', '.join(OWN)}")
+        if "warm_up" in wanted:
+            self._policy.warm_up(_count(wanted, "warm_up", 1))
+            return {EXTENSION: {}}
+        strong, weak = _count(wanted, "n", 1), _count(wanted, "weak", 0)
+        source = generator_of(wanted["seed"]) if "seed" in wanted else rng
+        encoded = self._policy.encode(self._observation(content), weak=weak > 0)
+        chunks, others = self._policy.sample(encoded, strong, weak, source, *self._start(wanted))
+        answer: dict[str, Any] = {
+            ACTIONS: np.ascontiguousarray(chunks[0, self._task.observation_steps - 1 :]),
+            "server_timing": {"infer_ms": 1000 * (time.monotonic() - begin)},
+        }
+        if EXTENSION in content:
+            said = {"strong": chunks, "weak": others, "seed": generator_words(source), "number": wanted.get("number")}
+            answer[EXTENSION] = said
+        return answer
+
+    def _start(self, wanted: Mapping[str, Any]) -> tuple[NDArray[np.float64] | None, StartMode]:
+        mode = wanted.get("start_mode", "noise")
+        if mode not in get_args(StartMode):
+            raise RemoteError(f"start_mode is '{mode}'; valid are {', '.join(get_args(StartMode))}")
+        if wanted.get("start") is None:
+            return None, mode
+        return checked(wanted, "start", (self._task.horizon, self._task.action_dim)), mode
+
+    def _observation(self, content: Mapping[str, Any]) -> Observation:
+        values = {item.name: _value(item, content.get(item.name), self._task) for item in self._task.observation}
+        return Observation(0, values)
+
+
+def _value(feature: Feature, value: Any, task: Task) -> NDArray[Any]:
+    whole = (task.observation_steps, *feature.shape)
+    if isinstance(value, np.ndarray) and value.shape == feature.shape:
+        value = np.repeat(value[None], task.observation_steps, axis=0)
+    if not isinstance(value, np.ndarray) or value.shape != whole:
+        found = f"has shape {value.shape}" if isinstance(value, np.ndarray) else "is missing or no array"
+        raise RemoteError(f"observation '{feature.name}' {found}; valid is {whole} or {feature.shape}")
+    if feature.kind == "image":
+        if value.dtype != np.uint8:
+            raise RemoteError(f"image '{feature.name}' has type {value.dtype}; valid is uint8")
+        return value
+    return checked({feature.name: value}, feature.name, whole)
+
+
+def _count(wanted: Mapping[str, Any], name: str, least: int) -> int:
+    value = wanted.get(name, least)
+    if type(value) is not int or not least <= value <= MOST:
+        raise RemoteError(f"{name} is {str(value)[:40]}; valid is {least} to {MOST}")
+    return value
