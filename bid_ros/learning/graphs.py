@@ -85,11 +85,11 @@ def write_encoding(encoder: nn.Module, task: Task, files: Mapping[str, Path]) ->
     if task.cameras:
         frames, images = FramesGraph(encoder), tuple(torch.zeros(1, *item.shape).byte() for item in task.cameras)
         names = [item.name for item in task.cameras]
-        _export(frames, images, files["frames"], input_names=names, output_names=["points"])
+        export_graph(frames, images, files["frames"], input_names=names, output_names=["points"])
         points.append(frames(*images).expand(steps, -1).detach().contiguous())
     graph = EncoderGraph(encoder)
     example = (*points, *(torch.zeros(steps, *item.shape) for item in task.vectors))
-    _export(graph, example, files["encoder"], input_names=graph.names, output_names=["condition"])
+    export_graph(graph, example, files["encoder"], input_names=graph.names, output_names=["condition"])
 
 
 def write_denoiser(denoiser: Denoiser, task: Task, condition: int, path: Path) -> None:
@@ -101,14 +101,14 @@ def write_denoiser(denoiser: Denoiser, task: Task, condition: int, path: Path) -
     )
     axes = {"sample": {0: "samples"}, "prediction": {0: "samples"}}
     names: dict[str, Any] = {"input_names": ["sample", "step", "condition"], "output_names": ["prediction"]}
-    _export(denoiser, example, path, dynamic_axes=axes, **names)
+    export_graph(denoiser, example, path, dynamic_axes=axes, **names)
 
 
 def write_sampler(graph: SamplerGraph, task: Task, condition: int, path: Path) -> None:
     """Export the whole sampling for any number of samples."""
     example = (torch.zeros(graph.sampler.noises, 2, task.horizon, task.action_dim), torch.zeros(1, condition))
     axes = {"noise": {1: "samples"}, "chunks": {0: "samples"}}
-    _export(graph, example, path, dynamic_axes=axes, input_names=["noise", "condition"], output_names=["chunks"])
+    export_graph(graph, example, path, dynamic_axes=axes, input_names=["noise", "condition"], output_names=["chunks"])
 
 
 def store_half(path: Path) -> None:
@@ -132,7 +132,8 @@ def store_half(path: Path) -> None:
     onnx.save(model, path)
 
 
-def _export(network: nn.Module, example: tuple[torch.Tensor, ...], path: Path, **names: Any) -> None:
+def export_graph(network: nn.Module, example: tuple[torch.Tensor, ...], path: Path, **names: Any) -> None:
+    """Export a network to an ONNX file. ``names`` are inputs, output and open extents as PyTorch takes them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(network.eval(), example, str(path), opset_version=OPSET, dynamo=False, **names)
