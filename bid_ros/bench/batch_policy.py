@@ -26,6 +26,7 @@ from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Bundle
+from bid_ros.policy.bundle import DIFFUSION
 from bid_ros.policy.decide import Draft
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples
 from bid_ros.policy.registry import load_policy
@@ -43,6 +44,8 @@ TOLERANCE: Final = 1e-3  # of the check at load time; runtimes differ by roundin
 class BatchPolicy:
     """A policy that samples for many environments at once. Each gets the same result as from :class:`Policy`.
 
+    Only a diffusion policy shares its network calls. Others sample for one environment after the other.
+
     Args:
         bundle: a checked bundle.
         task: the task it was checked against.
@@ -56,13 +59,18 @@ class BatchPolicy:
     def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto", threads: int = 1) -> None:
         self.bundle, self._task = bundle, task
         self.unbatched = load_policy(bundle, task, runtime, threads)  # serves one environment, as the policy node does
-        self._sampler = Sampler(bundle.settings)
-        self._strong = _RowDenoiser(bundle.strong["denoiser"], task, runtime, threads)
-        self._weak = None if bundle.weak is None else _RowDenoiser(bundle.weak["denoiser"], task, runtime, threads)
+        self._strong: _RowDenoiser | None = None
+        self._weak: _RowDenoiser | None = None
+        if bundle.family == DIFFUSION:
+            self._strong = _RowDenoiser(bundle.strong["denoiser"], task, runtime, threads)
+            if bundle.weak is not None:
+                self._weak = _RowDenoiser(bundle.weak["denoiser"], task, runtime, threads)
 
     @property
     def batched(self) -> bool:
         """Whether a network call serves several environments."""
+        if self._strong is None:
+            return False
         return self._strong.opened is not None and (self._weak is None or self._weak.opened is not None)
 
     def sample(self, drafts: Sequence[Draft]) -> list[tuple[Array, Array | None]]:
@@ -70,6 +78,8 @@ class BatchPolicy:
 
         Each draft's generator gives first the noise of its strong, then that of its weak samples.
         """
+        if self._strong is None:
+            return [draft.sample(self.unbatched) for draft in drafts]
         groups: dict[tuple[int, int, StartMode], list[int]] = {}
         results: dict[int, tuple[Array, Array | None]] = {}
         for index, draft in enumerate(drafts):
@@ -91,15 +101,15 @@ class BatchPolicy:
         self, denoiser: _RowDenoiser, conditions: Sequence[NDArray[np.float32]], drafts: Sequence[Draft], count: int
     ) -> list[Array]:
         """Sample as ``(N, E, H, D)``: the sampler then sees a start ``(E, H, D)`` of its own per environment."""
-        action = self.bundle.action
-        shape = (self._sampler.noises, count, self._task.horizon, self._task.action_dim)
+        action, sampler = self.bundle.action, Sampler(self.bundle.settings)
+        shape = (sampler.noises, count, self._task.horizon, self._task.action_dim)
         noise = [draft.rng.standard_normal(shape, dtype=np.float32) for draft in drafts]
         stacked = np.ascontiguousarray(np.stack(noise, axis=2))
         start = None
         if drafts[0].start_mode != "noise":
             start = np.stack([action.normalise(d.start - d.encoded.anchor) for d in drafts if d.start is not None])
         predict = denoiser.for_conditions(np.concatenate(conditions), count)
-        result = action.denormalise(self._sampler.run(predict, stacked, start, drafts[0].start_mode))
+        result = action.denormalise(sampler.run(predict, stacked, start, drafts[0].start_mode))
         return [draft.encoded.place(result[:, index]) for index, draft in enumerate(drafts)]
 
 

@@ -11,6 +11,7 @@ from bid_ros.commands.arguments import add_list
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.commands.bench_peers import add_peers_parser
 from bid_ros.commands.bench_system import add_system_parser
+from bid_ros.commands.tasks import task_of, task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
 from bid_ros.core.paths import share
@@ -35,6 +36,7 @@ def add_parser(verbs: Any) -> None:
     add_system_parser(parts)
     data = parts.add_parser("data", help="turn the human demonstrations of Push-T into a data set")
     data.add_argument("file", help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023)")
+    data.add_argument("--task", default=_TASK, help="pusht or pusht_history (default pusht)")
     data.add_argument("--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
     data.set_defaults(run=run_data)
 
@@ -88,13 +90,14 @@ def run_pusht(options: argparse.Namespace) -> int:
     from bid_ros.bench.summary import markdown
     from bid_ros.bench.sweep import SUMMARY, run_bench
     from bid_ros.bench.workers import Crew
+    from bid_ros.policy.bundle import bundled_task
 
     if options.workers < 1:
         raise BidError(f"workers is {options.workers}; valid is 1 or more")
     check_extra("bench", "the bench", "tqdm", "onnx", "gym_pusht")
     if options.ray:
         check_extra("ray", "--ray", "ray")
-    task = load_task(share("config", f"{_TASK}.yaml"))
+    task = task_of("", bundled_task(_bundle(options.bundle)), options.bundle)
     cells = build_cells(task, grid_lists(options))
     plan = Plan(options.episodes, options.seeds, options.steps, options.batch)
     setup = Setup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
@@ -131,7 +134,7 @@ def run_data(options: argparse.Namespace) -> int:
     from bid_ros.bench.pusht.data import human_dataset
 
     out = Path(options.out)
-    dataset = human_dataset(options.file, load_task(share("config", f"{_TASK}.yaml")))
+    dataset = human_dataset(options.file, load_task(task_path(options.task)))
     dataset.save(out)
     print(f"{out}: {dataset.episodes} episodes, {dataset.rows} rows, sha256 {dataset.sha256}", file=sys.stderr)
     return 0

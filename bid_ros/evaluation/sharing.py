@@ -35,6 +35,7 @@ class SharedPolicy(Policy):
         self._policy, self._samples, self._seed = policy, samples, seed
         self.runtime = policy.runtime
         self.has_gradients = getattr(policy, "has_gradients", False)
+        self.denoises = getattr(policy, "denoises", True)
         self.encode_ms = self.sample_ms = 0.0
         self._decision: tuple[int, int] = (0, 0)
         self._encoded: Any = None

@@ -30,12 +30,14 @@ class Batch:
         vectors: per feature ``(B, To, S)`` normalised.
         actions: ``(B, H, D)`` normalised.
         goals: ``(B, 3)``, relative like the action's position, normalised. None for a task without a goal.
+        forgotten: ``(B,)``, whether the newest observation stands in for those before it.
     """
 
     images: dict[str, torch.Tensor]
     vectors: dict[str, torch.Tensor]
     actions: torch.Tensor
     goals: torch.Tensor | None
+    forgotten: NDArray[np.bool_]
 
 
 class TrainingData:
@@ -117,7 +119,12 @@ class TrainingData:
             vectors=vectors,
             actions=torch.from_numpy(self._actions[windows]).to(device),
             goals=None if self._goals is None else torch.from_numpy(self._goals[windows]).to(device),
+            forgotten=(seen != rows[:, : self._steps]).any(axis=1),
         )
+
+    def actions(self, windows: NDArray[np.int64]) -> torch.Tensor:
+        """Return the actions ``(B, H, D)`` of ``windows`` ``(B,)``, normalised, in main memory."""
+        return torch.from_numpy(self._actions[windows])
 
 
 def _images(frames: NDArray[Any], device: torch.device, augment: AugmentConfig | None, seed: int) -> torch.Tensor:

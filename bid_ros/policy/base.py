@@ -65,6 +65,7 @@ class Bundle:
 class Policy(Protocol):
     """Samples action chunks. Results do not depend on earlier calls. One thread only.
 
+    A policy with a false attribute ``denoises`` takes no ``start`` and no guidance.
     A policy with a true attribute ``has_gradients`` also takes an argument ``guidance``,
     :class:`bid_ros.decoding.Guidance` or None.
 
@@ -131,6 +132,7 @@ class PolicyFamily:
         settings: turns the section into the family's settings. Raises BundleError for a bad field.
         load: turns a bundle, its task, a runtime or the name of one, and a number of threads into the policy. Raises
             BundleError if a graph does not fit the family and the task.
+        denoises: whether samples are denoised. If not, no decoder that starts or guides the denoising is taken.
     """
 
     name: str
@@ -138,3 +140,4 @@ class PolicyFamily:
     settings: Callable[[Any], Any]
     load: Callable[[Bundle, Task, str | Runtime, int], Policy]
     optional: tuple[str, ...] = ()
+    denoises: bool = True

@@ -19,4 +19,4 @@ def _load(bundle: Bundle, task: Task, runtime: str | Runtime, threads: int) -> P
     return VqBetPolicy(bundle, task, runtime, threads)
 
 
-FAMILY = PolicyFamily("vqbet", ("encoder", "decoder"), _settings, _load, optional=("frames",))
+FAMILY = PolicyFamily("vqbet", ("encoder", "decoder"), _settings, _load, optional=("frames",), denoises=False)

@@ -64,14 +64,14 @@ class VqBetPolicy:
 
     Attributes:
         runtime: name of the library that runs the networks.
-        takes_starts: False. Nothing is denoised, so sampling cannot start from a trajectory.
+        denoises: False, so sampling cannot start from a trajectory, nor be guided.
 
     Raises:
         BundleError: a graph cannot be loaded, or its inputs or output do not fit the task.
         BidError: the runtime cannot be used.
     """
 
-    takes_starts = False
+    denoises = False
 
     def __init__(self, bundle: Bundle, task: Task, runtime: str | Runtime = "auto", threads: int = 1) -> None:
         chosen = build_runtime(runtime, threads) if isinstance(runtime, str) else runtime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from bid_ros.learning import TrainConfig
 from bid_ros.learning.vqbet.config import VqBetConfig
 from bid_ros.learning.vqbet.lerobot import load_lerobot
 from bid_ros.learning.vqbet.network import VqBet
@@ -19,12 +20,25 @@ from bid_ros.learning.vqbet.network import VqBet
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+@pytest.fixture
+def make_vqbet(make_config: Callable[..., TrainConfig]) -> Callable[..., TrainConfig]:
+    """Makes the configuration of a short run; fields of ``vqbet`` go into the mapping of that name."""
+
+    def make(vqbet: dict | None = None, **changes: object) -> TrainConfig:
+        small = {
+            "codes": 4,
+            "latent": 8,
+            "coder": 32,
+            "coder_steps": 50,
+            "coder_learning_rate": 3e-3,
+            "width": 32,
+            "layers": 2,
+            "heads": 2,
+        }
+        sizes = VqBetConfig(**{**small, "head": 32, **(vqbet or {})})
+        return make_config(family="vqbet", action_reference="base", vqbet=sizes, **changes)
+
+    return make
 
 
 @pytest.fixture(scope="session")
