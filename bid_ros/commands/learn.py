@@ -11,7 +11,7 @@ from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 
-TRAIN_OPTIONS: Final = ("steps", "batch", "seed", "device", "assign_noise", "family")
+TRAIN_OPTIONS: Final = ("steps", "batch", "seed", "device", "action_reference", "assign_noise", "family")
 VQBET_OPTIONS: Final = ("codes", "width", "layers", "heads", "offset_codes", "offset_weight", "temperature")
 DISTILL_OPTIONS: Final = ("sampling_steps", "levels", "steps", "batch", "learning_rate", "seed")
 
@@ -56,9 +56,7 @@ def add_parser(verbs: Any) -> None:
         default=0.0,
         help="share of samples that see the newest observation at all steps, so that a policy at rest does not rest on",
     )
-    train.add_argument(
-        "--action-reference", default="", help="where positions count from: tool (default) or base (default of vqbet)"
-    )
+    train.add_argument("--action-reference", default="tool", help="where positions count from: tool (default) or base")
     train.add_argument(
         "--prediction",
         default="sample",
@@ -93,7 +91,7 @@ def _add_vqbet(train: argparse.ArgumentParser) -> None:
         default="true",
         help="whose offsets are learnt: of the true codes (default), or of drawn ones, as published",
     )
-    options.add_argument("--offset-weight", type=float, default=100.0, help="of the actions' error (default 100)")
+    options.add_argument("--offset-weight", type=float, default=10.0, help="of the actions' error (default 10)")
     options.add_argument("--temperature", type=float, default=0.5, help="of drawn codes (default 0.5)")
 
 
@@ -177,7 +175,6 @@ def run_train(options: argparse.Namespace) -> int:
     vqbet = {name: getattr(options, name) for name in VQBET_OPTIONS}
     config = TrainConfig(
         **{name: getattr(options, name) for name in TRAIN_OPTIONS},
-        action_reference=options.action_reference or ("base" if options.family == "vqbet" else "tool"),
         weak_steps=options.weak_steps or max(1, options.steps // 10),
         network=NetworkConfig(widths=tuple(options.widths), condition=options.condition),
         augment=AugmentConfig(state=options.state_noise, history=options.history_dropout),

@@ -73,6 +73,10 @@ class Coder(nn.Module):  # type: ignore[misc]
         rows: R.
         action_dim: D.
         config: sizes.
+
+    Attributes:
+        scale: ``(R, D)``, spread of the chunks. They are coded in these units, so that rare wide motions do not take
+            the codes of common ones.
     """
 
     def __init__(self, rows: int, action_dim: int, config: VqBetConfig) -> None:
@@ -82,28 +86,34 @@ class Coder(nn.Module):  # type: ignore[misc]
         self.decoder = _layers(config.latent, config.coder, size)
         self.quantiser = ResidualQuantiser(config.codes, config.latent)
         self.commitment = config.commitment
+        self.register_buffer("scale", torch.ones(rows, action_dim))
+
+    def latent(self, chunks: torch.Tensor) -> torch.Tensor:
+        """Return what is quantised, ``(B, Z)``."""
+        latent: torch.Tensor = self.encoder((chunks / self.scale).flatten(1))
+        return latent
 
     def encode(self, chunks: torch.Tensor) -> torch.Tensor:
         """Return the codes ``(B, 2)``."""
-        codes: torch.Tensor = self.quantiser(self.encoder(chunks.flatten(1)))
+        codes: torch.Tensor = self.quantiser(self.latent(chunks))
         return codes
 
     def decode(self, codes: torch.Tensor) -> torch.Tensor:
         """Return the chunks ``(B, R, D)``."""
-        return self.decoder(self.quantiser.layers(codes).sum(dim=0)).unflatten(-1, self.shape)
+        return self.decoder(self.quantiser.layers(codes).sum(dim=0)).unflatten(-1, self.shape) * self.scale
 
     def losses(self, chunks: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return ``coder_loss``, the loss to descend, and ``coder_error``, the mean absolute error.
+        """Return ``coder_loss``, to descend, and ``coder_error``, the mean absolute error in units of the scale.
 
         The gradient of the error passes the quantiser as if it was not there. The commitment draws the encoder to the
         codes, layer by layer.
         """
-        latent = self.encoder(chunks.flatten(1))
+        latent = self.latent(chunks)
         with torch.no_grad():
             layers = self.quantiser.layers(self.quantiser(latent))
         sums = layers.cumsum(dim=0)
         passed = latent + (sums[-1] - latent).detach()
-        error = (self.decoder(passed).unflatten(-1, self.shape) - chunks).abs().mean()
+        error = (self.decoder(passed).unflatten(-1, self.shape) - chunks / self.scale).abs().mean()
         commitment = sum((latent - part).square().mean() for part in sums)
         return {"coder_loss": error + self.commitment * commitment, "coder_error": error}
 

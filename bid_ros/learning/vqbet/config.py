@@ -38,7 +38,7 @@ class VqBetConfig:
         primary_weight, secondary_weight: of the focal losses of the two codes.
         offset_codes: ``true``: the offsets of the demonstrated chunk's own codes are learnt. ``drawn``: those of codes
             drawn as in use, as published, so that a wrong code is mended by its offset.
-        offset_weight: of the mean absolute error of the actions.
+        offset_weight: of the mean absolute error of the actions, in units of their spread.
         temperature: with which the policy is exported; of ``drawn`` codes too.
 
     Raises:
@@ -62,7 +62,7 @@ class VqBetConfig:
     primary_weight: Positive = 5.0
     secondary_weight: Weight = 0.5
     offset_codes: Literal["true", "drawn"] = "true"
-    offset_weight: Weight = 100.0
+    offset_weight: Weight = 10.0
     temperature: Temperature = 0.5
 
     def __post_init__(self) -> None:

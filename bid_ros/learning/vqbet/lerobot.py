@@ -53,6 +53,7 @@ def load_lerobot(network: VqBet, weights: Mapping[str, torch.Tensor]) -> None:
         both = given.get(f"{_HEAD}_bin.0.{part}")
         if both is not None:  # drawn independently: one layer for both codes
             found[f"heads.primary.{part}"], found[f"heads.secondary.{part}"] = both.chunk(LAYERS)
+    found["coder.scale"] = torch.ones_like(network.coder.scale)  # LeRobot codes normalised chunks as they are
     for theirs, ours in _BOOKS.items():
         names = [f"{_VQ}.vq_layer.layers.{layer}._codebook.{theirs}" for layer in range(LAYERS)]
         if all(name in given for name in names):

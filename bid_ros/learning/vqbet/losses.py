@@ -10,12 +10,6 @@ from bid_ros.learning.vqbet.config import VqBetConfig
 from bid_ros.learning.vqbet.network import VqBet
 
 
-def step_chunks(actions: torch.Tensor, steps: int) -> torch.Tensor:
-    """Return the chunk that begins at each observation step, ``(B, To, R, D)``, of actions ``(B, H, D)``."""
-    rows = actions.shape[1] - steps + 1
-    return actions.unfold(1, rows, 1).transpose(2, 3)
-
-
 def losses(
     network: VqBet, outputs: torch.Tensor, chunks: torch.Tensor, config: VqBetConfig, generator: torch.Generator
 ) -> dict[str, torch.Tensor]:
@@ -29,8 +23,9 @@ def losses(
         generator: source of codes that are drawn.
 
     Returns:
-        ``loss``; ``code_loss``, the weighted focal losses; ``action_error``, mean absolute error of the chunks of the
-        codes that ``offset_codes`` says; ``code_share``, share of the likeliest first codes that are right.
+        ``loss``; ``code_loss``, the weighted focal losses; ``action_error``, mean absolute error in units of the
+        chunks' spread, with the codes that ``offset_codes`` says; ``code_share``, share of the likeliest first codes
+        that are right.
     """
     heads, coder = network.heads, network.coder
     with torch.no_grad():
@@ -45,8 +40,9 @@ def losses(
             codes = torch.stack([first, _draw(heads.second(outputs, first), config.temperature, generator)], dim=1)
     offsets = heads.offsets(outputs).unflatten(-1, heads.shape)
     rows = torch.arange(len(codes), device=codes.device)
-    predicted = offsets[rows, 0, codes[:, 0]] + offsets[rows, 1, codes[:, 1]] + coder.decode(codes).detach()
-    error = (predicted - chunks).abs().mean()
+    offset = offsets[rows, 0, codes[:, 0]] + offsets[rows, 1, codes[:, 1]]
+    predicted = coder.decode(codes).detach() + offset * coder.scale
+    error = ((predicted - chunks) / coder.scale).abs().mean()
     right = (primary.argmax(dim=-1) == true[:, 0]).float().mean()
     total = code_loss + config.offset_weight * error
     return {"loss": total, "code_loss": code_loss.detach(), "action_error": error.detach(), "code_share": right}

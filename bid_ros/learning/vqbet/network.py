@@ -22,7 +22,7 @@ class Forecast(NamedTuple):
     Attributes:
         primary: ``(B, C)`` logits of the first code.
         secondary: ``(B, C, C)`` logits of the second code, a row for each first code.
-        offsets: ``(B, 2, C, R, D)`` of each code, normalised. Those of both codes of a chunk add up.
+        offsets: ``(B, 2, C, R, D)`` of each code. Those of both codes of a chunk add up.
     """
 
     primary: torch.Tensor
@@ -35,7 +35,7 @@ class Forecast(NamedTuple):
 
 
 class Heads(nn.Module):  # type: ignore[misc]
-    """From outputs of the transformer ``(B, width)`` to a :class:`Forecast`."""
+    """From outputs of the transformer ``(B, width)`` to a :class:`Forecast`, offsets in units of the coder's scale."""
 
     def __init__(self, rows: int, action_dim: int, config: VqBetConfig) -> None:
         super().__init__()
@@ -95,6 +95,11 @@ class VqBet(nn.Module):  # type: ignore[misc]
         if self.query is None or not self.future:
             return tokens
         return torch.cat([tokens, self.query.expand(len(tokens), self.future, -1)], dim=1)
+
+    def forecast(self, values: torch.Tensor) -> Forecast:
+        """Return what the heads say of outputs ``(B, width)``, offsets in normalised units."""
+        forecast: Forecast = self.heads(values)
+        return forecast._replace(offsets=forecast.offsets * self.coder.scale)
 
     def forward(self, features: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return outputs ``(B, To + future, width)``, one for each step, for the heads."""

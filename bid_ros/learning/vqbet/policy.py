@@ -63,5 +63,4 @@ class VqBetNetworks(nn.Module):  # type: ignore[misc]
 
     def forecast(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> Forecast:
         """Return what is predicted at the newest observation, B = 1, of the arguments of :meth:`join`."""
-        forecast: Forecast = self.net.heads(self.net(self.join(points, vectors))[:, self.net.steps - 1])
-        return forecast
+        return self.net.forecast(self.net(self.join(points, vectors))[:, self.net.steps - 1])

@@ -8,17 +8,17 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch, TrainingData
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.descent import MOST_KEPT, Descent, rate_at, seed_of
-from bid_ros.learning.vqbet.losses import losses, step_chunks
+from bid_ros.learning.vqbet.losses import losses
 from bid_ros.learning.vqbet.policy import VqBetNetworks
 from bid_ros.learning.windows import batch_windows, spread_windows
 
 CODER_SEED: Final = 30_000_000  # away from the seeds of training steps and of the validation
 CODER_BATCH: Final = 512
+SMALLEST_SPREAD: Final = 1e-3  # of chunks, normalised units
 VALIDATION_SEED: Final = 20_000_000
 
 
@@ -34,9 +34,6 @@ class VqBetTrainer(Descent):
         training, validation: indices of the windows of each split, the second possibly empty.
         config: the run's configuration.
         device: where to compute.
-
-    Raises:
-        BidError: positions of the actions count from the tool: the codes of all observation steps need one origin.
     """
 
     def __init__(
@@ -48,8 +45,6 @@ class VqBetTrainer(Descent):
         config: TrainConfig,
         device: torch.device,
     ) -> None:
-        if config.action_reference != "base":
-            raise BidError(f"action_reference is '{config.action_reference}'; valid for the family vqbet is base")
         torch.manual_seed(config.seed)
         self.networks = VqBetNetworks(task, config.network, config.vqbet).to(device)
         self.networks.net.coder.requires_grad_(False)
@@ -68,24 +63,25 @@ class VqBetTrainer(Descent):
         """Train the coder on all chunks of the data.
 
         Returns:
-            ``coder_error``, the mean absolute error in normalised units, and ``coder_pairs``, how many pairs of codes
-            are used; both of the training chunks.
+            ``coder_error``, the mean absolute error in units of the chunks' spread, and ``coder_pairs``, how many pairs
+            of codes are used; both of the training chunks.
         """
         config, coder = self._config.vqbet, self.networks.net.coder
         generator = torch.Generator().manual_seed(seed_of(self._config.seed, CODER_SEED))
-        chunks = self._data.actions(self._training)[:, self._steps - 1 :]
+        chunks = self._data.chunks(self._training)[:, -1]
+        coder.scale.copy_(chunks.std(dim=0).clamp_min(SMALLEST_SPREAD))
         coder.requires_grad_(True)
         optimiser = torch.optim.AdamW(coder.parameters(), lr=config.coder_learning_rate)
         for step in range(config.coder_steps):
             batch = chunks[batch_windows(len(chunks), CODER_BATCH, step, self._config.seed)].to(self._device)
             if step == 0:
-                coder.quantiser.start(coder.encoder(batch.flatten(1)), generator)
+                coder.quantiser.start(coder.latent(batch), generator)
             optimiser.zero_grad(set_to_none=True)
             loss = coder.losses(batch)["coder_loss"]
             loss.backward()
             optimiser.param_groups[0]["lr"] = rate_at(step, config.coder_learning_rate, 0.05, config.coder_steps)
             optimiser.step()
-            coder.quantiser.follow(coder.encoder(batch.flatten(1)), generator)
+            coder.quantiser.follow(coder.latent(batch), generator)
         optimiser.zero_grad(set_to_none=True)  # what is left would count in the norm of later gradients
         coder.requires_grad_(False)
         self.averaged.load_state_dict(self.networks.state_dict())
@@ -95,8 +91,8 @@ class VqBetTrainer(Descent):
         coder = self.networks.net.coder
         with torch.no_grad():
             codes = coder.encode(chunks.to(self._device))
-            error = (coder.decode(codes).cpu() - chunks).abs().mean().item()
-        return {"coder_error": error, "coder_pairs": float(len(codes.unique(dim=0)))}
+            error = (coder.decode(codes) - chunks.to(self._device)) / coder.scale
+        return {"coder_error": error.abs().mean().item(), "coder_pairs": float(len(codes.unique(dim=0)))}
 
     def advance(self) -> dict[str, float]:
         """Take one step and return its losses, see :func:`bid_ros.learning.vqbet.losses.losses`."""
@@ -108,7 +104,7 @@ class VqBetTrainer(Descent):
         counted = torch.ones(len(windows), self._steps, dtype=torch.bool)
         # What was done before is not known from the newest observation alone.
         counted[torch.from_numpy(batch.forgotten), :-1] = False
-        found = self._losses(self.networks, batch, counted, seed)
+        found = self._losses(self.networks, batch, self._data.chunks(windows), counted, seed)
         self.descend(found["loss"], self.learning_rate)
         return {name: value.item() for name, value in found.items()}
 
@@ -124,20 +120,21 @@ class VqBetTrainer(Descent):
             counted[:, -1] = True
             with torch.no_grad():
                 batch = self._data.batch(windows, self._device)
-                found = self._losses(self.averaged, batch, counted, VALIDATION_SEED + start)
+                chunks = self._data.chunks(windows)
+                found = self._losses(self.averaged, batch, chunks, counted, VALIDATION_SEED + start)
             for name in ("loss", "action_error", "code_share"):
                 share = found[name].item() * len(windows) / len(self._validation)
                 sums[f"val_{name}"] = sums.get(f"val_{name}", 0.0) + share
         return sums
 
     def _losses(
-        self, networks: VqBetNetworks, batch: Batch, counted: torch.Tensor, seed: int
+        self, networks: VqBetNetworks, batch: Batch, chunks: torch.Tensor, counted: torch.Tensor, seed: int
     ) -> dict[str, torch.Tensor]:
         """Return the losses of the observation steps ``counted`` ``(B, To)``."""
         outputs = networks.net(networks.features(batch))
-        chunks = step_chunks(batch.actions, self._steps)
+        wanted = chunks[counted].to(self._device)
         generator = torch.Generator(self._device).manual_seed(seed)
-        return losses(networks.net, outputs[counted], chunks[counted], self._config.vqbet, generator)
+        return losses(networks.net, outputs[counted], wanted, self._config.vqbet, generator)
 
 
 def _groups(networks: nn.Module, decay: float) -> list[dict[str, Any]]:

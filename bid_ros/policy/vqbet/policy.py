@@ -148,10 +148,10 @@ class VqBetPolicy:
     ) -> Array:
         codes = draw_codes(forecast, self._bundle.settings.temperature, rng.random((count, 2)))
         ahead = chunks_of(codes, networks.table, forecast)
-        past = np.repeat(ahead[:, :1], self._task.observation_steps - 1, axis=1)
-        actions = self._bundle.action.denormalise(np.concatenate([past, ahead], axis=1)) + encoded.anchor
+        past = self._task.observation_steps - 1
+        actions = self._bundle.action.rows(past).denormalise(ahead) + encoded.anchor
         placed: Array = np.clip(actions, encoded.low, encoded.high)
-        return placed
+        return np.concatenate([np.repeat(placed[:, :1], past, axis=1), placed], axis=1)
 
     def warm_up(self, samples: int) -> None:
         """Run every network once, so that no decision has to wait for compiling."""

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def make_vqbet(make_config: Callable[..., TrainConfig]) -> Callable[..., TrainConfig]:
     """Makes the configuration of a short run; fields of ``vqbet`` go into the mapping of that name."""
 
-    def make(vqbet: dict | None = None, **changes: object) -> TrainConfig:
+    def make(vqbet: dict | None = None, reference: str = "tool", **changes: object) -> TrainConfig:
         small = {
             "codes": 4,
             "latent": 8,
@@ -36,7 +36,7 @@ def make_vqbet(make_config: Callable[..., TrainConfig]) -> Callable[..., TrainCo
             "heads": 2,
         }
         sizes = VqBetConfig(**{**small, "head": 32, **(vqbet or {})})
-        return make_config(family="vqbet", action_reference="base", vqbet=sizes, **changes)
+        return make_config(family="vqbet", action_reference=reference, vqbet=sizes, **changes)
 
     return make
 

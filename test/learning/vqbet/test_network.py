@@ -7,7 +7,7 @@ import torch
 from bid_ros.core.errors import BidError
 from bid_ros.learning.vqbet.coder import Coder
 from bid_ros.learning.vqbet.config import VqBetConfig
-from bid_ros.learning.vqbet.losses import losses, step_chunks
+from bid_ros.learning.vqbet.losses import losses
 from bid_ros.learning.vqbet.network import VqBet
 from bid_ros.policy.vqbet.codes import Forecast, draw_codes
 
@@ -27,13 +27,6 @@ def test_an_output_depends_on_earlier_steps_only():
     assert ((before - after).abs().amax(dim=-1)[:, 2:] > 1e-6).all()
 
 
-def test_a_step_has_the_chunk_that_begins_with_it():
-    actions = torch.arange(9.0).reshape(1, 9, 1)
-    chunks = step_chunks(actions, 5)
-    assert chunks.shape == (1, 5, 5, 1)
-    assert chunks[0, :, :, 0].tolist() == [[float(step + row) for row in range(5)] for step in range(5)]
-
-
 def test_the_coder_learns_chunks_and_uses_its_codes():
     torch.manual_seed(0)
     coder, generator = Coder(5, 2, SMALL), torch.Generator().manual_seed(0)
@@ -43,11 +36,11 @@ def test_the_coder_learns_chunks_and_uses_its_codes():
     for step in range(300):
         batch = chunks[torch.randint(8, (64,), generator=generator)]
         if step == 0:
-            coder.quantiser.start(coder.encoder(batch.flatten(1)), generator)
+            coder.quantiser.start(coder.latent(batch), generator)
         optimiser.zero_grad()
         coder.losses(batch)["coder_loss"].backward()
         optimiser.step()
-        coder.quantiser.follow(coder.encoder(batch.flatten(1)), generator)
+        coder.quantiser.follow(coder.latent(batch), generator)
     with torch.no_grad():
         codes = coder.encode(chunks)
         assert len(codes.unique(dim=0)) == 8
@@ -66,7 +59,7 @@ def test_codes_of_two_strategies_are_not_mixed(sequential):
     books = network.coder.quantiser.books
     with torch.no_grad():
         # Two first codes, each with a second one of its own.
-        latent = network.coder.encoder(chunks.flatten(1))
+        latent = network.coder.latent(chunks)
         books.fill_(100.0)
         books[0, :2] = latent + torch.eye(2, 8) * 0.1
         books[1, :2] = -torch.eye(2, 8) * 0.1

@@ -10,6 +10,7 @@ import torch
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import Observation
 from bid_ros.learning import export, export_again, train
+from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.vqbet.trainer import VqBetTrainer
 from bid_ros.policy.registry import load_policy
 
@@ -22,17 +23,23 @@ def rows_of(folder: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("vqbet", [{}, {"queries": True, "offset_codes": "drawn"}], ids=["ours", "published"])
-def test_small_data_are_learnt(make_task, make_dataset, make_vqbet, tmp_path, vqbet):
+@pytest.mark.parametrize(
+    ("reference", "vqbet"),
+    [("tool", {}), ("base", {"queries": True, "offset_codes": "drawn", "sequential": False, "head": 0})],
+    ids=["ours", "published"],
+)
+def test_small_data_are_learnt(make_task, make_dataset, make_vqbet, tmp_path, reference, vqbet):
     task = make_task(images=False)
     vqbet = vqbet | {"coder_steps": 500}
-    config = make_vqbet(vqbet, steps=120, batch=16, learning_rate=3e-3, validation_share=0.0, validate_every=120)
+    config = make_vqbet(
+        vqbet, reference, steps=120, batch=16, learning_rate=3e-3, validation_share=0.0, validate_every=120
+    )
     train(config, make_dataset(task, episodes=4), tmp_path, task, progress=False)
     coder, first, *_, last = rows_of(tmp_path)
     assert coder["step"] == 0
-    assert coder["coder_error"] < 0.25
+    assert coder["coder_error"] < 0.5  # of the spread
     assert last["action_error"] < first["action_error"] / 2
-    assert last["code_share"] > 0.9
+    assert last["code_share"] > 0.7
 
 
 def test_images_are_tokens_too(make_task, make_dataset, make_vqbet, tmp_path):
@@ -75,12 +82,18 @@ def test_the_codes_are_frozen(make_task, make_dataset, make_vqbet, tmp_path):
     assert not torch.equal(weak["net.gpt.output.weight"], strong["net.gpt.output.weight"])
 
 
-def test_positions_relative_to_the_tool_are_refused(make_task, make_dataset, make_vqbet, tmp_path):
-    task = make_task(images=False)
-    config = make_vqbet()
-    object.__setattr__(config, "action_reference", "tool")
-    with pytest.raises(BidError, match="action_reference is 'tool'; valid for the family vqbet is base"):
-        train(config, make_dataset(task), tmp_path, task, progress=False)
+def test_chunks_count_from_the_observation_of_their_step(make_task, make_dataset):
+    task = make_task(images=False, steps=3, horizon=6)
+    dataset, rows = make_dataset(task), np.array([4])
+    data = TrainingData(dataset, task, "tool")
+    chunks = data.chunks(rows)
+    assert chunks.shape == (1, 3, 4, 4)
+    # The newest one is the end of the window itself.
+    newest = data.batch(rows, torch.device("cpu")).actions[:, 2:]
+    np.testing.assert_allclose(chunks[:, -1], newest, atol=1e-6)
+    first = data.action.rows(2).denormalise(chunks[0, 0])
+    first[:, :3] += dataset.observations["tool_position"][2]
+    np.testing.assert_allclose(first, dataset.actions[2:6], atol=1e-6)
 
 
 @pytest.fixture
