@@ -28,7 +28,7 @@ from bid_ros.core.extras import extra
 from bid_ros.core.observation import Observation
 from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
-from bid_ros.policy.bundle import bundle_sha256
+from bid_ros.policy.bundle import DIFFUSION, bundle_sha256
 from bid_ros.policy.decide import DecisionMaker, check_decoder
 
 SUMMARY: Final = "summary.json"
@@ -83,7 +83,8 @@ def run_bench(
         keys = {(cell.key, seed, index) for cell in cells for seed in plan.seeds for index in range(plan.episodes)}
         rows = {key: results.rows[key] for key in sorted(keys & set(results.rows))}
         latency = _latencies(cells, setup, policy)
-        summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, plan.steps)
+        length = plan.steps if policy.bundle.family == DIFFUSION else 0  # others have nothing to stand beside
+        summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, length)
         content = {**header, "process_s": _process_s(rows.values()), "cells": [asdict(item) for item in summaries]}
         (folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
         write_parquet(folder, rows)

@@ -15,11 +15,12 @@ from bid_ros.commands.tasks import task_of, task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
 from bid_ros.core.paths import share
-from bid_ros.core.task import load_task
+from bid_ros.core.task import Task, load_task
 from bid_ros.decoding import METRICS, TERMS, TRIMS, VARIANTS, decoder_names
 
 _WARM_STARTS: Final = ("renoise", "clean")
 _TASK: Final = "pusht"
+_SHOWN: Final = {"block_keypoints", "agent_position"}
 
 
 def add_parser(verbs: Any) -> None:
@@ -73,6 +74,7 @@ def _add_pusht(parts: Any) -> None:
     plan.add_argument("--steps", type=int, default=300, help="longest episode; full score ends it early")
     run = pusht.add_argument_group("how it is run")
     run.add_argument("--bundle", default="models/pusht", help="folder of the policy")
+    run.add_argument("--task", default="", help="name or path of the task file (default: what the bundle is of)")
     run.add_argument("--runtime", default="auto", help="auto, openvino, onnx or torch")
     run.add_argument("--batch", type=int, default=32, help="most environments in one network call")
     run.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes, each with one thread")
@@ -97,7 +99,7 @@ def run_pusht(options: argparse.Namespace) -> int:
     check_extra("bench", "the bench", "tqdm", "onnx", "gym_pusht")
     if options.ray:
         check_extra("ray", "--ray", "ray")
-    task = task_of("", bundled_task(_bundle(options.bundle)), options.bundle)
+    task = _seen(task_of(options.task, bundled_task(_bundle(options.bundle)), options.bundle))
     cells = build_cells(task, grid_lists(options))
     plan = Plan(options.episodes, options.seeds, options.steps, options.batch)
     setup = Setup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
@@ -106,6 +108,14 @@ def run_pusht(options: argparse.Namespace) -> int:
     print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(summaries))
     print(f"report: {out / REPORT}", file=sys.stderr)
     return 0
+
+
+def _seen(task: Task) -> Task:
+    """Return a task that observes what Push-T shows. Raises BidError for another one."""
+    names = {item.name for item in task.observation} | {item.name for item in task.action}
+    if names != _SHOWN:
+        raise BidError(f"task '{task.name}' has {', '.join(sorted(names))}; Push-T shows {', '.join(sorted(_SHOWN))}")
+    return task
 
 
 def grid_lists(options: argparse.Namespace) -> dict[str, Any]:
