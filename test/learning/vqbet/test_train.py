@@ -12,6 +12,7 @@ from bid_ros.core.observation import Observation
 from bid_ros.learning import export, export_again, train
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.vqbet.trainer import VqBetTrainer
+from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.registry import load_policy
 
 
@@ -125,6 +126,8 @@ def test_temperature_is_chosen_at_export(run, tmp_path):
     warm = export_again(cold, tmp_path / "warm", task, temperature=2.0)
     assert (cold.settings.temperature, warm.settings.temperature) == (0.1, 2.0)
     assert warm.strong["encoder"].read_bytes() == cold.strong["encoder"].read_bytes()
+    with pytest.raises(BidError, match="is of the family vqbet; valid is diffusion"):
+        bundle_networks(warm, task)
     for change in ({"sampling_steps": 4}, {"temperature": 0.0}):
         with pytest.raises(BidError, match=r"sampling_steps is given for .* vqbet, which has none|temperature is 0"):
             export(folder, tmp_path / "none", task, **change)
