@@ -44,6 +44,8 @@ TOLERANCE: Final = 1e-3  # of the check at load time; runtimes differ by roundin
 class BatchPolicy:
     """A policy that samples for many environments at once. Each gets the same result as from :class:`Policy`.
 
+    Only a diffusion policy shares its network calls. Others sample for one environment after the other.
+
     Args:
         bundle: a checked bundle.
         task: the task it was checked against.
@@ -57,6 +59,7 @@ class BatchPolicy:
     def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto", threads: int = 1) -> None:
         self.bundle, self._task = bundle, task
         self.unbatched = load_policy(bundle, task, runtime, threads)  # serves one environment, as the policy node does
+        self._sampler: Sampler | None = None
         self._strong: _RowDenoiser | None = None
         self._weak: _RowDenoiser | None = None
         if bundle.space is not None or bundle.family != DIFFUSION:
@@ -78,6 +81,8 @@ class BatchPolicy:
 
         Each draft's generator gives first the noise of its strong, then that of its weak samples.
         """
+        if self._strong is None:
+            return [draft.sample(self.unbatched) for draft in drafts]
         groups: dict[tuple[int, int, StartMode], list[int]] = {}
         results: dict[int, tuple[Array, Array | None]] = {}
         for index, draft in enumerate(drafts):
@@ -100,15 +105,16 @@ class BatchPolicy:
         self, denoiser: _RowDenoiser, conditions: Sequence[NDArray[np.float32]], drafts: Sequence[Draft], count: int
     ) -> list[Array]:
         """Sample as ``(N, E, H, D)``: the sampler then sees a start ``(E, H, D)`` of its own per environment."""
-        action = self.bundle.action
-        shape = (self._sampler.noises, count, self._task.horizon, self._task.action_dim)
+        action, sampler = self.bundle.action, self._sampler
+        assert sampler is not None  # as there is a denoiser
+        shape = (sampler.noises, count, self._task.horizon, self._task.action_dim)
         noise = [draft.rng.standard_normal(shape, dtype=np.float32) for draft in drafts]
         stacked = np.ascontiguousarray(np.stack(noise, axis=2))
         start = None
         if drafts[0].start_mode != "noise":
             start = np.stack([action.normalise(d.start - d.encoded.anchor) for d in drafts if d.start is not None])
         predict = denoiser.for_conditions(np.concatenate(conditions), count)
-        result = action.denormalise(self._sampler.run(predict, stacked, start, drafts[0].start_mode))
+        result = action.denormalise(sampler.run(predict, stacked, start, drafts[0].start_mode))
         return [draft.encoded.place(result[:, index]) for index, draft in enumerate(drafts)]
 
 

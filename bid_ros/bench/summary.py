@@ -75,7 +75,7 @@ def summarise(
         folder: where the paths of the episodes lie.
         dt: s a step.
         latency: per cell key, ms.
-        steps: longest duration of an episode.
+        steps: longest duration of an episode; 0: nothing was published for this policy.
     """
     groups = {cell: _rows_of(cell, rows) for cell in cells}
     groups = {cell: group for cell, group in groups.items() if group}

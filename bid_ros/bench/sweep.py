@@ -28,7 +28,7 @@ from bid_ros.core.extras import extra
 from bid_ros.core.observation import Observation
 from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
-from bid_ros.policy.bundle import bundle_sha256
+from bid_ros.policy.bundle import DIFFUSION, bundle_sha256
 from bid_ros.policy.decide import DecisionMaker, check_decoder
 
 SUMMARY: Final = "summary.json"
@@ -44,7 +44,7 @@ def run_bench(
     setup: Setup,
     folder: Path,
     crew: Crew | None = None,
-    log: TextIO = sys.stderr,
+    log: TextIO | None = None,
 ) -> list[CellSummary]:
     """Run what the folder lacks; write rows, Parquet, summary and report.
 
@@ -54,7 +54,7 @@ def run_bench(
         setup: policy, task and scene.
         folder: of the results; episodes already in it are not run again.
         crew: who runs them; None means this process.
-        log: where the progress goes.
+        log: where the progress goes; default: the standard error stream.
 
     Returns:
         A summary of each cell.
@@ -78,12 +78,13 @@ def run_bench(
     }
     with closing(Results(folder, header)) as results:
         units = plan.units(cells, set(results.rows))
-        _run_units(units, crew or Crew(), setup, policy, results, log)
+        _run_units(units, crew or Crew(), setup, policy, results, log or sys.stderr)
         header |= {**machine(), "batched": policy.batched}
         keys = {(cell.key, seed, index) for cell in cells for seed in plan.seeds for index in range(plan.episodes)}
         rows = {key: results.rows[key] for key in sorted(keys & set(results.rows))}
         latency = _latencies(cells, setup, policy)
-        summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, plan.steps)
+        length = plan.steps if policy.bundle.family == DIFFUSION else 0  # others have nothing to stand beside
+        summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, length)
         content = {**header, "process_s": _process_s(rows.values()), "cells": [asdict(item) for item in summaries]}
         (folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
         write_parquet(folder, rows)

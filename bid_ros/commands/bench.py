@@ -11,14 +11,16 @@ from bid_ros.commands.arguments import add_list
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.commands.bench_peers import add_peers_parser
 from bid_ros.commands.bench_system import add_system_parser
+from bid_ros.commands.tasks import task_of, task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
 from bid_ros.core.paths import share
-from bid_ros.core.task import load_task
+from bid_ros.core.task import Task, load_task
 from bid_ros.decoding import METRICS, TERMS, TRIMS, VARIANTS, decoder_names
 
 _WARM_STARTS: Final = ("renoise", "clean")
 _TASK: Final = "pusht"
+_SHOWN: Final = {"block_keypoints", "agent_position"}
 
 
 def add_parser(verbs: Any) -> None:
@@ -35,6 +37,7 @@ def add_parser(verbs: Any) -> None:
     add_system_parser(parts)
     data = parts.add_parser("data", help="turn the human demonstrations of Push-T into a data set")
     data.add_argument("file", help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023)")
+    data.add_argument("--task", default=_TASK, help="pusht or pusht_history (default pusht)")
     data.add_argument("--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
     data.set_defaults(run=run_data)
 
@@ -71,6 +74,7 @@ def _add_pusht(parts: Any) -> None:
     plan.add_argument("--steps", type=int, default=300, help="longest episode; full score ends it early")
     run = pusht.add_argument_group("how it is run")
     run.add_argument("--bundle", default="models/pusht", help="folder of the policy")
+    run.add_argument("--task", default="", help="name or path of the task file (default: what the bundle is of)")
     run.add_argument("--runtime", default="auto", help="auto, openvino, onnx or torch")
     run.add_argument("--batch", type=int, default=32, help="most environments in one network call")
     run.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes, each with one thread")
@@ -88,13 +92,15 @@ def run_pusht(options: argparse.Namespace) -> int:
     from bid_ros.bench.summary import markdown
     from bid_ros.bench.sweep import SUMMARY, run_bench
     from bid_ros.bench.workers import Crew
+    from bid_ros.policy.bundle import bundled_task
 
     if options.workers < 1:
         raise BidError(f"workers is {options.workers}; valid is 1 or more")
     check_extra("bench", "the bench", "tqdm", "onnx", "gym_pusht")
     if options.ray:
         check_extra("ray", "--ray", "ray")
-    task = load_task(share("config", f"{_TASK}.yaml"))
+    made_for = "" if options.task else bundled_task(_bundle(options.bundle))
+    task = _seen(task_of(options.task, made_for, options.bundle))
     cells = build_cells(task, grid_lists(options))
     plan = Plan(options.episodes, options.seeds, options.steps, options.batch)
     setup = Setup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
@@ -103,6 +109,14 @@ def run_pusht(options: argparse.Namespace) -> int:
     print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(summaries))
     print(f"report: {out / REPORT}", file=sys.stderr)
     return 0
+
+
+def _seen(task: Task) -> Task:
+    """Return a task that observes what Push-T shows. Raises BidError for another one."""
+    names = {item.name for item in task.observation} | {item.name for item in task.action}
+    if names != _SHOWN:
+        raise BidError(f"task '{task.name}' has {', '.join(sorted(names))}; Push-T shows {', '.join(sorted(_SHOWN))}")
+    return task
 
 
 def grid_lists(options: argparse.Namespace) -> dict[str, Any]:
@@ -131,7 +145,7 @@ def run_data(options: argparse.Namespace) -> int:
     from bid_ros.bench.pusht.data import human_dataset
 
     out = Path(options.out)
-    dataset = human_dataset(options.file, load_task(share("config", f"{_TASK}.yaml")))
+    dataset = human_dataset(options.file, load_task(task_path(options.task)))
     dataset.save(out)
     print(f"{out}: {dataset.episodes} episodes, {dataset.rows} rows, sha256 {dataset.sha256}", file=sys.stderr)
     return 0

@@ -11,7 +11,8 @@ from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 
-TRAIN_OPTIONS: Final = ("steps", "batch", "seed", "device", "action_reference", "assign_noise")
+TRAIN_OPTIONS: Final = ("steps", "batch", "seed", "device", "action_reference", "assign_noise", "family")
+VQBET_OPTIONS: Final = ("codes", "width", "layers", "heads", "offset_codes", "offset_weight", "temperature")
 DISTILL_OPTIONS: Final = ("sampling_steps", "levels", "steps", "batch", "learning_rate", "seed")
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ def add_parser(verbs: Any) -> None:
 
     train = verbs.add_parser(
         "train",
-        help="train a diffusion policy",
-        description="Train a diffusion policy, strong and early weak checkpoint. Running the command again resumes.",
+        help="train a policy",
+        description="Train a policy, strong and early weak checkpoint: a diffusion policy, or one that predicts codes "
+        "(VQ-BeT). Running the command again resumes.",
     )
     train.add_argument("dataset", help="data set of bid dataset, or of another format (bid data info)")
     train.add_argument("--task", default="", help="name or path of the task file (default: what the data are of)")
@@ -54,7 +56,7 @@ def add_parser(verbs: Any) -> None:
         default=0.0,
         help="share of samples that see the newest observation at all steps, so that a policy at rest does not rest on",
     )
-    train.add_argument("--action-reference", default="tool", help="where positions count from: tool or base")
+    train.add_argument("--action-reference", default="tool", help="where positions count from: tool (default) or base")
     train.add_argument(
         "--prediction",
         default="sample",
@@ -65,10 +67,32 @@ def add_parser(verbs: Any) -> None:
         action="store_true",
         help="pair the noise with the nearest actions of a batch, so that samples show more strategies",
     )
+    _add_vqbet(train)
     train.set_defaults(run=run_train)
 
     _add_export(verbs)
     _add_distill(verbs)
+
+
+def _add_vqbet(train: argparse.ArgumentParser) -> None:
+    train.add_argument("--family", default="diffusion", help="diffusion or vqbet (default diffusion)")
+    options = train.add_argument_group("with --family vqbet")
+    options.add_argument("--codes", type=int, default=16, help="codes of each of the two layers (default 16)")
+    options.add_argument("--width", type=int, default=128, help="of the transformer (default 128)")
+    options.add_argument("--layers", type=int, default=4, help="of the transformer (default 4)")
+    options.add_argument("--heads", type=int, default=4, help="of each layer's attention (default 4)")
+    options.add_argument(
+        "--independent-codes",
+        action="store_true",
+        help="draw the second code without regard to the first",
+    )
+    options.add_argument(
+        "--offset-codes",
+        default="true",
+        help="whose offsets are learnt: of the true codes (default), or of drawn ones, as published",
+    )
+    options.add_argument("--offset-weight", type=float, default=10.0, help="of the actions' error (default 10)")
+    options.add_argument("--temperature", type=float, default=0.5, help="of drawn codes (default 0.5)")
 
 
 def _add_export(verbs: Any) -> None:
@@ -90,6 +114,7 @@ def _add_export(verbs: Any) -> None:
         type=int,
         help="denoising steps a sample; fewer decide faster (default: the training run's, 8)",
     )
+    export.add_argument("--temperature", type=float, help="of the codes of VQ-BeT (default: the training run's)")
     export.add_argument(
         "--no-weak", action="store_true", help="leave the weak policy out: half the size, and BID without negatives"
     )
@@ -144,14 +169,17 @@ def _report(report: BagReport) -> None:
 def run_train(options: argparse.Namespace) -> int:
     """Train a policy."""
     from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, train
+    from bid_ros.learning.vqbet.config import VqBetConfig
     from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
+    vqbet = {name: getattr(options, name) for name in VQBET_OPTIONS}
     config = TrainConfig(
         **{name: getattr(options, name) for name in TRAIN_OPTIONS},
         weak_steps=options.weak_steps or max(1, options.steps // 10),
         network=NetworkConfig(widths=tuple(options.widths), condition=options.condition),
         augment=AugmentConfig(state=options.state_noise, history=options.history_dropout),
         diffusion=DiffusionConfig(prediction=options.prediction),
+        vqbet=VqBetConfig(**vqbet, sequential=not options.independent_codes),
     )
     dataset, task = _dataset(options)
     train(config, dataset, Path(options.out), task)
@@ -183,7 +211,8 @@ def run_export(options: argparse.Namespace) -> int:
         return _export_again(source, options)
     task = task_of(options.task, str(RunFolder(source).about()["task"]), options.training)
     out = Path(options.out or f"models/{task.name}")
-    export(source, out, task, weak=not options.no_weak, sampling_steps=options.sampling_steps)
+    how = {"sampling_steps": options.sampling_steps, "temperature": options.temperature}
+    export(source, out, task, weak=not options.no_weak, **how)
     return 0
 
 
@@ -195,7 +224,8 @@ def _export_again(source: Path, options: argparse.Namespace) -> int:
     if options.no_weak:
         raise BidError("--no-weak is for a training run; a bundle is exported again as it is")
     task = task_of(options.task, bundled_task(source), options.training)
-    export_again(load_bundle(source, task), options.out or source, task, options.sampling_steps)
+    bundle = load_bundle(source, task)
+    export_again(bundle, options.out or source, task, options.sampling_steps, options.temperature)
     return 0
 
 

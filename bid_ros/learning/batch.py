@@ -30,12 +30,14 @@ class Batch:
         vectors: per feature ``(B, To, S)`` normalised.
         actions: ``(B, H, D)`` normalised.
         goals: ``(B, 3)``, relative like the action's position, normalised. None for a task without a goal.
+        forgotten: ``(B,)``, whether the newest observation stands in for those before it.
     """
 
     images: dict[str, torch.Tensor]
     vectors: dict[str, torch.Tensor]
     actions: torch.Tensor
     goals: torch.Tensor | None
+    forgotten: NDArray[np.bool_]
 
 
 class TrainingData:
@@ -83,6 +85,8 @@ class TrainingData:
             action_normaliser(actions, task, each_row=reference == "tool") if bundle is None else bundle.action
         )
         self._actions = self.action.normalise(actions)
+        self._commanded = dataset.actions
+        self._anchors = action_anchor(task, reference, dataset.observations, (dataset.rows,))  # of every row
         goals, columns = row_goals(dataset, task), goal_columns(task)
         if goals is not None and columns is not None:
             goals = goals[current] - anchors[:, columns]  # of each window, relative like its actions
@@ -117,7 +121,19 @@ class TrainingData:
             vectors=vectors,
             actions=torch.from_numpy(self._actions[windows]).to(device),
             goals=None if self._goals is None else torch.from_numpy(self._goals[windows]).to(device),
+            forgotten=(seen != rows[:, : self._steps]).any(axis=1),
         )
+
+    def chunks(self, windows: NDArray[np.int64]) -> torch.Tensor:
+        """Return the chunks that begin at each observation step of ``windows`` ``(B,)``: ``(B, To, R, D)``.
+
+        R is ``horizon - (observation_steps - 1)``. Each chunk is relative to the observation of its own step, and
+        normalised as if that was the newest one. In main memory.
+        """
+        rows, steps = self._rows[windows], self._steps
+        ahead = np.lib.stride_tricks.sliding_window_view(rows, rows.shape[1] - steps + 1, axis=1)
+        relative = self._commanded[ahead] - self._anchors[rows[:, :steps], None]
+        return torch.from_numpy(self.action.rows(steps - 1).normalise(relative))
 
 
 def _images(frames: NDArray[Any], device: torch.device, augment: AugmentConfig | None, seed: int) -> torch.Tensor:

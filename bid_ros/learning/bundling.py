@@ -1,42 +1,30 @@
 """Exports the checkpoints of a run to a policy bundle."""
 
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.task import Task
-from bid_ros.learning.compare import compare
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.consistency import valid_steps
-from bid_ros.learning.graphs import (
-    SamplerGraph,
-    encoding_roles,
-    round_weights,
-    store_half,
-    write_denoiser,
-    write_encoding,
-    write_sampler,
-)
+from bid_ros.learning.families import bundle_settings, new_networks, sampled_as, sampled_by, write_graphs, write_policy
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
 from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import MANIFEST, load_bundle
+from bid_ros.policy.bundle import DIFFUSION, MANIFEST, load_bundle
 from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
-from bid_ros.policy.runtimes.registry import build_runtime
-
-MOST_STEPS_OF_ONE_GRAPH: Final = 8  # more take long to compile
 
 
 def export(
@@ -49,6 +37,7 @@ def export(
     weak: bool = True,
     tolerance: float = 1e-4,
     sampling_steps: int | None = None,
+    temperature: float | None = None,
 ) -> Bundle:
     """Write the bundle of a complete training run, after comparing its results with PyTorch.
 
@@ -65,7 +54,9 @@ def export(
         weak: whether the weak policy goes into the bundle.
         tolerance: largest allowed difference between onnxruntime and PyTorch, normalised units; ten times that for a
             whole chunk.
-        sampling_steps: network calls a sample; default: those of the run. Training does not depend on them.
+        sampling_steps: network calls a sample of a diffusion policy; default: those of the run. Training does not
+            depend on them.
+        temperature: of the codes of VQ-BeT; default: that of the run.
 
     Raises:
         BidError: the run is missing, damaged, incomplete, or of another task.
@@ -73,8 +64,7 @@ def export(
     """
     folder, out = RunFolder(run), Path(out)
     about, config = folder.about(), folder.config()
-    if sampling_steps is not None:
-        config = replace(config, diffusion=replace(config.diffusion, sampling_steps=sampling_steps))
+    config = sampled_as(config, sampling_steps, temperature)
     if about["task_signature"] != task.signature():
         raise BidError(f"{run} was trained for another version of task '{about.get('task')}' than '{task.name}'")
     with replaced(out) as new:
@@ -82,26 +72,60 @@ def export(
     return load_bundle(out, task)
 
 
-def export_again(bundle: Bundle, out: str | Path, task: Task, sampling_steps: int | None = None) -> Bundle:
+def export_again(
+    bundle: Bundle,
+    out: str | Path,
+    task: Task,
+    sampling_steps: int | None = None,
+    temperature: float | None = None,
+) -> Bundle:
     """Write a bundle anew, with the same weights and the graphs that this version writes.
 
     Args:
         bundle: which ``bid export`` wrote.
         out: folder of the new bundle; the old one's own is valid.
         task: task of the bundle.
-        sampling_steps: network calls a sample; default: those of the bundle.
+        sampling_steps: network calls a sample of a diffusion policy; default: those of the bundle.
+        temperature: of the codes of VQ-BeT; default: that of the bundle.
 
     Raises:
         BundleError: the bundle was not written by ``bid export``, ``out`` is not a bundle, a graph differs from
             PyTorch, or a student was not trained for so many steps.
     """
-    sampling = bundle.settings
+    sampling = sampled_by(bundle, sampling_steps, temperature)
+    if bundle.family != DIFFUSION:
+        return _copy(bundle, Path(out), task, sampling)
     if sampling_steps is not None:
         _check_levels(bundle, sampling_steps)
-        sampling = replace(sampling, sampling_steps=sampling_steps)
     shared = bundle.weak is not None and bundle.weak["encoder"] == bundle.strong["encoder"]
     provenance = {**bundle.provenance, "export_commit": source_commit(), "export_command": _command()}
     return write_variant(bundle, out, task, bundle_networks(bundle, task), sampling, shared, provenance)
+
+
+def _copy(bundle: Bundle, out: Path, task: Task, sampling: Any) -> Bundle:
+    """Write a bundle with the same graphs, sampled in another way."""
+    strengths = {"strong": bundle.strong, "weak": bundle.weak}
+    with replaced(out) as new:
+        for files in strengths.values():
+            for path in (files or {}).values():
+                shutil.copy(path, new / path.name)
+        write_bundle_manifest(
+            new,
+            task,
+            name=out.name,
+            observation=bundle.observation,
+            action=bundle.action,
+            action_spread=bundle.action_spread,
+            settings=sampling,
+            graphs={
+                strength: None if files is None else {role: path.name for role, path in files.items()}
+                for strength, files in strengths.items()
+            },
+            provenance={**bundle.provenance, "export_commit": source_commit(), "export_command": _command()},
+            action_reference=bundle.action_reference,
+            family=bundle.family,
+        )
+    return load_bundle(out, task)
 
 
 def write_variant(
@@ -173,6 +197,17 @@ def _share_encoding(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> N
         weak[role] = strong[role]
 
 
+def _share_equal(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> None:
+    """Let the weak policy use those graphs of the strong one that are the same, such as a coder that was frozen."""
+    strong, weak = graphs["strong"], graphs["weak"]
+    if strong is None or weak is None:
+        return
+    for role, name in weak.items():
+        if (out / name).read_bytes() == (out / strong[role]).read_bytes():
+            (out / name).unlink()
+            weak[role] = strong[role]
+
+
 def check_replaceable(out: Path) -> None:
     """Raise BundleError if ``out`` is anything but a bundle, an empty folder or free."""
     if out.exists() and not (out / MANIFEST).is_file() and (not out.is_dir() or any(out.iterdir())):
@@ -211,16 +246,17 @@ def _write(
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
     steps, differences = {}, {}
     for strength in ("strong", "weak") if weak else ("strong",):
-        checkpoint, networks = folder.load(strength), PolicyNetworks(task, config.network)
+        checkpoint, networks = folder.load(strength), new_networks(task, config)
         steps[f"steps_{strength}"] = int(checkpoint["step"])
         try:
             networks.load_state_dict(checkpoint["weights"])
         except (KeyError, RuntimeError) as error:
             reason = str(error).splitlines()[0]
             raise BidError(f"{folder.path / strength}.pt does not fit the run's configuration: {reason}") from error
-        graphs[strength], differences[strength] = write_graphs(
-            networks.eval(), out, task, config.diffusion, strength, half, tolerance
+        graphs[strength], differences[strength] = write_policy(
+            networks.eval(), out, task, config, strength, half, tolerance
         )
+    _share_equal(out, graphs)
     provenance = {
         "commit": about.get("commit", "unknown"),
         "export_commit": source_commit(),
@@ -243,55 +279,9 @@ def _write(
         observation={key: LinearNormaliser(**value) for key, value in about["observation"].items()},
         action=LinearNormaliser(**about["action"]),
         action_spread=about["action_spread"],
-        settings=config.diffusion,
+        settings=bundle_settings(config),
         graphs=graphs,
         provenance=provenance,
         action_reference=config.action_reference,
+        family=config.family,
     )
-
-
-def write_graphs(
-    networks: PolicyNetworks,
-    out: Path,
-    task: Task,
-    diffusion: DiffusionConfig,
-    strength: str,
-    half: bool = True,
-    tolerance: float = 1e-4,
-) -> tuple[dict[str, str], dict[str, float]]:
-    """Write the graphs of one policy; return their file names by role, and how they differ from PyTorch.
-
-    A policy of few steps has one graph for all of them (``sampler``).
-
-    Args:
-        networks: of the policy. With ``half`` their weights are rounded, in place.
-        out: folder of the bundle.
-        task: of the policy.
-        diffusion: how the policy is sampled.
-        strength: ``strong`` or ``weak``.
-        half: store weights as float16.
-        tolerance: see :func:`export`.
-
-    Raises:
-        BundleError: a graph differs from PyTorch by more than ``tolerance``.
-    """
-    whole = diffusion.sampling_steps <= MOST_STEPS_OF_ONE_GRAPH
-    condition = networks.encoder.condition
-    names = {part: f"{strength}_{part}.onnx" for part in (*encoding_roles(task), "denoiser", *["sampler"] * whole)}
-    files = {part: out / name for part, name in names.items()}
-    if half:
-        round_weights(networks)
-    write_encoding(networks.encoder, task, files)
-    write_denoiser(networks.denoiser, task, condition, files["denoiser"])
-    if whole:
-        write_sampler(SamplerGraph(networks.denoiser, diffusion), task, condition, files["sampler"])
-    if half:
-        for path in files.values():
-            store_half(path)
-    differences = compare(networks, files, build_runtime("onnx"), task, diffusion)
-    for part, value in differences.items():
-        limit = 10 * tolerance if part == "chunk" else tolerance
-        if not value <= limit:
-            problem = f"{strength} policy: {part} differs from PyTorch by {value:.2e}"
-            raise BundleError(f"{problem}; valid is up to {limit:.0e}")
-    return names, differences

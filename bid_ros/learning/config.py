@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.settings import settings
+from bid_ros.learning.vqbet.config import VqBetConfig
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
@@ -96,7 +97,8 @@ class TrainConfig:
         goal_weight: weight of the auxiliary loss on the goal (see :mod:`bid_ros.learning.goal`).
         validation_share: share of held-out episodes, at least one of two or more. 0: none.
         validate_every, checkpoint_every, log_every: steps between validations, checkpoints and log lines.
-        network, augment, diffusion: see there.
+        family: of the policy.
+        network, augment, diffusion, vqbet: see there. Of ``vqbet``, ``network`` only sizes the image encoders.
 
     Raises:
         BidError: for a value outside its range.
@@ -119,9 +121,11 @@ class TrainConfig:
     validate_every: Count = 500
     checkpoint_every: Count = 500
     log_every: Count = 50
+    family: Literal["diffusion", "vqbet"] = "diffusion"
     network: NetworkConfig = NetworkConfig()
     augment: AugmentConfig = AugmentConfig()
     diffusion: DiffusionConfig = DiffusionConfig()
+    vqbet: VqBetConfig = VqBetConfig()
 
     def __post_init__(self) -> None:
         if self.diffusion.sampler == "flow":

@@ -1,11 +1,14 @@
 """What every training repeats at a step: the optimiser, the moving average of the weights, and their checkpoint."""
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
 from torch import nn
+
+MOST_KEPT: Final = 0.9999  # of the averaged weights' past
 
 
 class Descent:
@@ -56,6 +59,16 @@ class Descent:
         for name, part in self._parts.items():
             part.load_state_dict(state[name])
         self.step = int(state["step"])
+
+
+def rate_at(step: int, peak: float, warm_up: float, steps: int) -> float:
+    """Return the learning rate of a step: it rises linearly over ``warm_up``, a share of ``steps``, then falls along a
+    cosine to 0.
+    """
+    rising = round(warm_up * steps)
+    if step < rising:
+        return peak * (step + 1) / rising
+    return peak * (1 + math.cos(math.pi * (step - rising) / max(1, steps - rising))) / 2
 
 
 def seed_of(seed: int, step: int) -> int:

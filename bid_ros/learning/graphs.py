@@ -133,7 +133,7 @@ def store_half(path: Path) -> None:
 
 
 def export_graph(network: nn.Module, example: tuple[torch.Tensor, ...], path: Path, **names: Any) -> None:
-    """Export a network as it computes in evaluation. ``names``: as of ``torch.onnx.export``."""
+    """Export a network to an ONNX file. ``names`` are inputs, output and open extents as PyTorch takes them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(network.eval(), example, str(path), opset_version=OPSET, dynamo=False, **names)

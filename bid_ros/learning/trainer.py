@@ -1,7 +1,6 @@
 """One optimiser step of diffusion training, and validation. It holds the state that seed and step do not determine."""
 
 import copy
-import math
 from typing import Final
 
 import numpy as np
@@ -11,14 +10,12 @@ from numpy.typing import NDArray
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch, TrainingData
 from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.descent import Descent, seed_of
+from bid_ros.learning.descent import MOST_KEPT, Descent, rate_at, seed_of
 from bid_ros.learning.immiscible import assign_noise
 from bid_ros.learning.networks import PolicyNetworks
-from bid_ros.learning.windows import batch_windows
+from bid_ros.learning.windows import batch_windows, spread_windows
 from bid_ros.policy.diffusion.sampler import cumulative_alphas
 
-VALIDATION_WINDOWS: Final = 512
-MOST_KEPT: Final = 0.9999  # of the averaged weights' past
 VALIDATION_SEED: Final = 20_000_000  # away from the seeds of training steps
 
 
@@ -50,8 +47,7 @@ class Trainer(Descent):
         self.averaged = copy.deepcopy(self.networks).requires_grad_(False)
         self._data, self._config, self._device = data, config, device
         self._training = training
-        count = min(len(validation), VALIDATION_WINDOWS)
-        self._validation = validation[np.linspace(0, len(validation) - 1, count).round().astype(np.int64)]
+        self._validation = spread_windows(validation)
         optimiser = torch.optim.AdamW(
             self.networks.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
@@ -64,12 +60,12 @@ class Trainer(Descent):
 
     @property
     def learning_rate(self) -> float:
-        """Learning rate of the next step: linear warm-up, then a cosine to 0."""
-        warm_up = round(self._config.warm_up * self._config.steps)
-        if self.step < warm_up:
-            return self._config.learning_rate * (self.step + 1) / warm_up
-        progress = (self.step - warm_up) / max(1, self._config.steps - warm_up)
-        return self._config.learning_rate * (1 + math.cos(math.pi * progress)) / 2
+        """Learning rate of the next step."""
+        return rate_at(self.step, self._config.learning_rate, self._config.warm_up, self._config.steps)
+
+    def prepare(self) -> dict[str, float]:
+        """Do what comes before the first step: nothing."""
+        return {}
 
     def advance(self) -> dict[str, float]:
         """Take one step and return its ``loss`` (denoising) and, where there is a goal, ``goal_loss``."""

@@ -20,6 +20,7 @@ from bid_ros.learning.plot import plot_log
 from bid_ros.learning.ranges import action_spread
 from bid_ros.learning.run_folder import RunFolder, source_commit
 from bid_ros.learning.trainer import Trainer
+from bid_ros.learning.vqbet.trainer import VqBetTrainer
 from bid_ros.learning.windows import held_out_episodes
 from bid_ros.recording.dataset import Dataset
 
@@ -69,20 +70,22 @@ def train(
     training, validation = (np.flatnonzero(mask) for mask in (~held[data.owners], held[data.owners]))
     if len(training) == 0:
         raise BidError("every window of the data set is held out for validation; lower validation_share")
-    trainer = Trainer(task, data, training, validation, config, device)
+    trainer = (VqBetTrainer if config.family == "vqbet" else Trainer)(task, data, training, validation, config, device)
     folder = RunFolder(out)
     folder.begin(_about(config, data_set, data, task, held))
     if folder.has("checkpoint"):
         folder.restore("checkpoint", trainer.restore, device)
     first = trainer.step
-    folder.log_rows(until=first)
+    folder.log_rows(until=first or -1)
+    if not first and (prepared := trainer.prepare()):
+        folder.log({"step": 0} | prepared)
     if first < config.steps or not folder.has("strong"):
         _loop(trainer, folder, config, first, progress)
     last: dict[str, float] = next((row for row in reversed(folder.log_rows()) if "val_loss" in row), {})
     return TrainResult(folder.path, config.steps, first, last.get("val_loss"), last.get("val_goal_mm"))
 
 
-def _loop(trainer: Trainer, folder: RunFolder, config: TrainConfig, first: int, progress: bool) -> None:
+def _loop(trainer: Trainer | VqBetTrainer, folder: RunFolder, config: TrainConfig, first: int, progress: bool) -> None:
     bar = tqdm(total=config.steps, initial=first, disable=not progress, unit="step", mininterval=0.5, file=sys.stderr)
     began, sums, count = time.monotonic(), dict[str, float](), 0
     with bar:
@@ -106,7 +109,7 @@ def _loop(trainer: Trainer, folder: RunFolder, config: TrainConfig, first: int, 
     folder.save("strong", {"step": trainer.step, "weights": trainer.averaged.state_dict()})
 
 
-def _keep(trainer: Trainer, folder: RunFolder, config: TrainConfig) -> None:
+def _keep(trainer: Trainer | VqBetTrainer, folder: RunFolder, config: TrainConfig) -> None:
     """Validate and write files, if they are due after a step."""
     step, last = trainer.step, trainer.step == config.steps
     if step % config.validate_every == 0 or last:

@@ -15,6 +15,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.policy.base import Bundle, Graphs
+from bid_ros.policy.bundle import DIFFUSION
 from bid_ros.policy.diffusion.policy import ENCODING
 
 _OF_NORMALISATION = ("onnx::Mul_", "onnx::Add_")
@@ -35,8 +36,14 @@ def bundle_networks(bundle: Bundle, task: Task) -> dict[str, PolicyNetworks]:
 
 
 def training_of(bundle: Bundle) -> TrainConfig:
-    """Return how a bundle was trained. Raises BundleError if it was not written by ``bid export``."""
-    if bundle.family != "diffusion" or "training" not in bundle.provenance or bundle.space is not None:
+    """Return how a diffusion policy was trained.
+
+    Raises:
+        BundleError: the bundle is of another family, or was not written by ``bid export``.
+    """
+    if bundle.family != DIFFUSION:
+        raise BundleError(f"bundle {bundle.path} is of the family {bundle.family}; valid is {DIFFUSION}")
+    if "training" not in bundle.provenance or bundle.space is not None:
         raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
     return parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
 

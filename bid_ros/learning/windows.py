@@ -1,7 +1,11 @@
 """Rows of a data set that make one training sample. NumPy only."""
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
+
+VALIDATION_WINDOWS: Final = 512
 
 
 def window_rows(
@@ -64,4 +68,11 @@ def batch_windows(count: int, batch: int, step: int, seed: int) -> NDArray[np.in
         here = places // count == epoch
         order = np.random.default_rng([seed, int(epoch)]).permutation(count)
         chosen[here] = order[places[here] % count]
+    return chosen
+
+
+def spread_windows(windows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return at most ``VALIDATION_WINDOWS`` of the windows, evenly spread."""
+    count = min(len(windows), VALIDATION_WINDOWS)
+    chosen: NDArray[np.int64] = windows[np.linspace(0, len(windows) - 1, count).round().astype(np.int64)]
     return chosen

@@ -1,12 +1,14 @@
 """The origin of a policy's action positions: the base frame's origin, or the newest observed position.
 
+Points of a plane, such as those of Push-T, count as positions.
+
 A policy may predict positions relative to the tool (Chi et al., "Universal Manipulation Interface", RSS 2024, Section
 III-B). What the cameras show relative to the tool is the same everywhere in the workspace. Sampled chunks are moved
 back into the base frame at once, so decoders compare all of them in that one fixed frame.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from bid_ros.core.task import Task
 from bid_ros.policy.normalise import LinearNormaliser
 
 ActionReference = Literal["base", "tool"]
+POSITIONS: Final = ("position", "points")  # kinds of features
 
 
 def check_reference(task: Task, reference: ActionReference) -> None:
@@ -72,4 +75,4 @@ def action_bounds(
 def _observed_positions(task: Task, reference: ActionReference) -> list[tuple[str, slice]]:
     """Return name and columns of every commanded position that counts from the observed one: none for ``base``."""
     names = {feature.name for feature in task.vectors if reference == "tool"}
-    return [(item.name, own) for item, own in task.action_columns if item.kind == "position" and item.name in names]
+    return [(item.name, own) for item, own in task.action_columns if item.kind in POSITIONS and item.name in names]

@@ -153,6 +153,7 @@ class PolicyFamily:
         settings: turns the section into the family's settings. Raises BundleError for a bad field.
         load: turns a bundle, its task, a runtime or the name of one, and a number of threads into the policy. Raises
             BundleError if a graph does not fit the family and the task.
+        denoises: whether samples are denoised. If not, no decoder that starts or guides the denoising is taken.
     """
 
     name: str
@@ -160,3 +161,4 @@ class PolicyFamily:
     settings: Callable[[Any], Any]
     load: Callable[[Bundle, Task, str | Runtime, int], Policy]
     optional: tuple[str, ...] = ()
+    denoises: bool = True

@@ -25,6 +25,7 @@ from bid_ros.decoding import (
     feature_weights,
 )
 from bid_ros.policy.base import Bundle, Policy, policy_history
+from bid_ros.policy.registry import FAMILIES
 
 Screening = Callable[[Array], NDArray[np.bool_]]
 CLEARANCE: Final = 0.01  # m, from the workspace's edge: an arm overshoots a set-point by millimetres
@@ -233,6 +234,15 @@ def check_decoder(decoder: Decoder, policy: Policy) -> None:
         )
 
 
+def _check_denoising(decoder: Decoder, denoises: bool, what: str) -> None:
+    changes = getattr(decoder, "warm_starts", False) or getattr(decoder, "needs_gradient", False)
+    if changes and not denoises:
+        raise DecodingError(
+            f"decoder '{decoder.name}' changes the denoising of samples, but {what} denoises nothing; "
+            f"valid is one that does not, such as vanilla, ema or bid"
+        )
+
+
 def _numbers(seed: int | tuple[int, ...]) -> tuple[int, ...]:
     return seed if isinstance(seed, tuple) else (seed,)
 
@@ -248,7 +258,8 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
         action_horizon: actions executed before the next decision; 1 is closed loop.
 
     Raises:
-        DecodingError: there is no such decoder, or a value is outside its range.
+        DecodingError: there is no such decoder, a value is outside its range, or the decoder starts or guides a
+            denoising that the bundle's family does not have.
     """
     rows = task.horizon - task.observation_steps + 1
     if not 1 <= action_horizon <= rows:
@@ -264,7 +275,9 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
         ),
         lead=_lead(task),
     )
-    return build_decoder(name, config)
+    decoder = build_decoder(name, config)
+    _check_denoising(decoder, FAMILIES.find(bundle.family).denoises, f"the family {bundle.family}")
+    return decoder
 
 
 def _lead(task: Task) -> LeadConfig:

@@ -40,6 +40,10 @@ class LinearNormaliser:
         object.__setattr__(self, "minimum", low)
         object.__setattr__(self, "maximum", high)
 
+    def rows(self, first: int) -> "LinearNormaliser":
+        """Return the normaliser of the rows from ``first`` on: this one if all rows have one range."""
+        return self if self.minimum.ndim == 1 else LinearNormaliser(self.minimum[first:], self.maximum[first:])
+
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the range as plain lists by field name, for a file."""
         return {"minimum": self.minimum.tolist(), "maximum": self.maximum.tolist()}

@@ -7,6 +7,7 @@ import pytest
 from installed import TORCH
 from tiny_bundle import denoiser_model
 from tiny_scene import replace_denoiser, tiny_setup
+from tiny_vqbet import make_tiny_vqbet
 
 from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.core.observation import Observation
@@ -79,3 +80,12 @@ def test_a_graph_that_takes_one_condition_only_is_run_once_an_environment(tmp_pa
         alone = single.unbatched.sample(draft.encoded, 5, 5, draft.rng)
         assert np.array_equal(strong, alone[0])
         np.testing.assert_allclose(weak, alone[1], atol=1e-3)
+
+
+def test_a_policy_that_denoises_nothing_samples_for_one_environment_after_the_other(setup, tmp_path):
+    batch = BatchPolicy(make_tiny_vqbet(tmp_path / "vqbet", setup.task), setup.task, "onnx")
+    assert not batch.batched
+    for draft, (strong, weak) in zip(drafts(batch, 3), batch.sample(drafts(batch, 3)), strict=True):
+        alone = batch.unbatched.sample(draft.encoded, 5, 5, draft.rng)
+        np.testing.assert_array_equal(strong, alone[0])
+        np.testing.assert_array_equal(weak, alone[1])

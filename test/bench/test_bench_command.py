@@ -4,6 +4,7 @@ import json
 
 import pytest
 from tiny_bundle import make_tiny_bundle
+from tiny_vqbet import make_tiny_vqbet
 
 from bid_ros.bench.grid import build_cells
 from bid_ros.cli import build_parser, main
@@ -32,6 +33,28 @@ def test_comma_lists_span_a_grid(task):
     cells = cells_of(task, "--decoder", "vanilla,bid", "--horizon", "1,all", "--noise", "0, 1.5", "--samples", "1,4")
     assert len(cells) == 2 * 2 * (1 + 2)
     assert {cell.horizon for cell in cells} == {1, 15}
+
+
+def test_a_bench_of_a_policy_with_more_history(tmp_path, capsys):
+    """The task is the one that the bundle is of. Nothing was published for a policy of another family."""
+    pytest.importorskip("gym_pusht")
+    bundle = make_tiny_vqbet(tmp_path / "bundle", load_task(share("config", "pusht_history.yaml"))).path
+    arguments = ["bench", "pusht", "--bundle", str(bundle), "--decoder", "vanilla,bid", "--episodes", "2"]
+    arguments += ["--horizon", "1,all", "--runtime", "onnx", "--workers", "1", "--seeds", "21"]
+    assert main([*arguments, "--steps", "300", "--samples", "16", "--out", str(tmp_path / "out"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [cell["cell"]["horizon"] for cell in found["cells"]] == [1, 5, 1, 5]
+    assert not found["batched"]
+    assert {cell["published"] for cell in found["cells"]} == {""}
+    assert main([*arguments, "--decoder", "bid+warmstart", "--out", str(tmp_path / "refused")]) == 2
+    assert "starts from its last decision" in capsys.readouterr().err
+
+
+def test_a_bundle_of_a_task_that_push_t_does_not_show(tmp_path, capsys):
+    pytest.importorskip("gym_pusht")
+    bundle = share("models", "franka_place")
+    assert main(["bench", "pusht", "--bundle", str(bundle), "--out", str(tmp_path)]) == 2
+    assert "Push-T shows agent_position, block_keypoints" in capsys.readouterr().err
 
 
 def test_a_bench_from_the_command_line(task, tmp_path, capsys):
@@ -69,7 +92,8 @@ def test_a_bench_from_the_command_line(task, tmp_path, capsys):
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, capsys, arguments, message):
-    assert main(["bench", "pusht", "--out", str(tmp_path / "out"), *arguments, "--bundle", "/nowhere"]) == 2
+    common = ["--task", "pusht", "--out", str(tmp_path / "out")]
+    assert main(["bench", "pusht", *common, *arguments, "--bundle", "/nowhere"]) == 2
     error = capsys.readouterr().err.strip().splitlines()
     assert len(error) == 1 and message in error[0]
     assert not (tmp_path / "out").exists()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import yaml
@@ -24,8 +26,15 @@ def test_many_at_once(task):
     np.testing.assert_array_equal(anchors[1], 2 * action_anchor(task, "tool", NEWEST))
 
 
+def test_points_are_positions_too(root):
+    task = load_task(root / "config" / "pusht.yaml")
+    newest = {"block_keypoints": np.zeros(18), "agent_position": np.array([100.0, 200.0])}
+    np.testing.assert_array_equal(action_anchor(task, "tool", newest), [100, 200])
+
+
 def test_a_task_without_a_position_to_count_from_is_refused(root):
     task = load_task(root / "config" / "pusht.yaml")
+    task = replace(task, observation=task.observation[:1])
     check_reference(task, "base")
     with pytest.raises(BidError, match="commands no position that it observes; valid is base"):
         check_reference(task, "tool")

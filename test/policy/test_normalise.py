@@ -33,3 +33,10 @@ def test_arguments_are_copied():
 def test_impossible_ranges_are_refused(low, high):
     with pytest.raises(BundleError, match="valid is"):
         LinearNormaliser(np.array(low, float), np.array(high, float))
+
+
+def test_the_normaliser_of_later_rows():
+    one, many = LinearNormaliser([0.0], [1.0]), LinearNormaliser([[0.0], [0.0], [0.0]], [[1.0], [2.0], [3.0]])
+    assert one.rows(2) is one
+    np.testing.assert_array_equal(many.rows(1).maximum, [[2], [3]])
+    np.testing.assert_allclose(many.rows(1).normalise([[2.0], [3.0]]), [[1], [1]])

@@ -22,20 +22,20 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import BundleError, DecodingError, ObservationError
+from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.core.observation import Observation, blank_observation
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Bundle, Graphs
 from bid_ros.policy.diffusion.frames import FrameEncoder
 from bid_ros.policy.diffusion.guided import Differentiable, guided
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler
+from bid_ros.policy.graphs import BYTE, FLOAT, check_graph, graph_feeds, output_width
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
 from bid_ros.policy.runtimes.registry import build_runtime
 
 Array = NDArray[np.float64]
-FLOAT, BYTE = np.dtype(np.float32), np.dtype(np.uint8)
 ENCODING: Final = ("frames", "encoder")  # roles of the graphs that encode
 SAMPLER_TOLERANCE: Final = 1e-3  # normalised units; rounding differs far less
 
@@ -112,7 +112,7 @@ class DiffusionPolicy:
         Raises:
             ObservationError: a feature is missing, or has another shape than the task says.
         """
-        feeds = {feature.name: self._feed(feature, observation.values) for feature in self._task.observation}
+        feeds = graph_feeds(self._bundle, self._task, observation)
         first, second = self._strong.encode(feeds), None
         if weak and self._weak is not None:
             second = first if self._weak.encoder is self._strong.encoder else self._weak.encode(feeds)
@@ -197,15 +197,6 @@ class DiffusionPolicy:
             free = Guidance(start, np.zeros(self._task.horizon), 0.0)
             self.sample(encoded, 1, 0, np.random.default_rng(0), guidance=free)
 
-    def _feed(self, feature: Feature, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        value, shape = values.get(feature.name), (self._task.observation_steps, *feature.shape)
-        if value is None or value.shape != shape:
-            found = "is missing" if value is None else f"has shape {value.shape}"
-            raise ObservationError(f"observation '{feature.name}' {found}; the policy needs {shape}")
-        if feature.kind == "image":
-            return np.ascontiguousarray(value)
-        return self._bundle.observation[feature.name].normalise(value)
-
 
 class _Networks:
     """The graphs of one policy. Their inputs and outputs are checked. ``encoding``: another policy's, to share it."""
@@ -221,23 +212,23 @@ class _Networks:
         steps, chunk = task.observation_steps, (None, task.horizon, task.action_dim)
         observation = {item.name: TensorSpec((steps, *item.shape), FLOAT) for item in task.vectors}
         if self.frames is not None:
-            observation["points"] = TensorSpec((steps, _width(self.frames.graph.output)), FLOAT)
+            observation["points"] = TensorSpec((steps, output_width(self.frames.graph.output)), FLOAT)
         else:
             observation |= {item.name: TensorSpec((steps, *item.shape), BYTE) for item in task.cameras}
-        condition = TensorSpec((1, _width(self.encoder.output)), FLOAT)
+        condition = TensorSpec((1, output_width(self.encoder.output)), FLOAT)
         inputs = {
             "sample": TensorSpec(chunk, FLOAT),
             "step": TensorSpec((1,), np.dtype(np.int64)),
             "condition": condition,
         }
-        _check_graph(files["encoder"].name, self.encoder, observation, condition)
-        _check_graph(files["denoiser"].name, self.denoiser, inputs, TensorSpec(chunk, FLOAT))
+        check_graph(files["encoder"].name, self.encoder, observation, condition)
+        check_graph(files["denoiser"].name, self.denoiser, inputs, TensorSpec(chunk, FLOAT))
         if isinstance(runtime, WholeSampling):
             self.sampler = runtime.sampling(self.denoiser, stepwise)
         elif "sampler" in files:
             self.sampler = runtime.load(files["sampler"])
             inputs = {"noise": TensorSpec((stepwise.noises, *chunk), FLOAT), "condition": condition}
-            _check_graph(files["sampler"].name, self.sampler, inputs, TensorSpec(chunk, FLOAT))
+            check_graph(files["sampler"].name, self.sampler, inputs, TensorSpec(chunk, FLOAT))
             self._check_sampler(files["sampler"].name, self.sampler, stepwise, task)
 
     def encode(self, feeds: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
@@ -267,26 +258,5 @@ def _load_frames(files: Graphs, task: Task, runtime: Runtime) -> FrameEncoder | 
         return None
     graph = runtime.load(files["frames"])
     wanted = {item.name: TensorSpec((1, *item.shape), BYTE) for item in task.cameras}
-    _check_graph(files["frames"].name, graph, wanted, TensorSpec((1, _width(graph.output)), FLOAT))
+    check_graph(files["frames"].name, graph, wanted, TensorSpec((1, output_width(graph.output)), FLOAT))
     return FrameEncoder(graph, list(wanted))
-
-
-def _width(output: TensorSpec) -> int | None:
-    return output.shape[-1] if output.shape else None
-
-
-def _check_graph(name: str, graph: Graph, inputs: Mapping[str, TensorSpec], output: TensorSpec) -> None:
-    if set(graph.inputs) != set(inputs):
-        raise BundleError(f"graph {name} has the inputs {sorted(graph.inputs)}; valid are {sorted(inputs)}")
-    for key, wanted in inputs.items():
-        _check_spec(f"graph {name}: input '{key}'", graph.inputs[key], wanted)
-    _check_spec(f"graph {name}: output", graph.output, output)
-
-
-def _check_spec(what: str, found: TensorSpec, wanted: TensorSpec) -> None:
-    """Check a shape. An open extent of the graph fits any number. Where ``wanted`` is open, the graph must be."""
-    fits = len(found.shape) == len(wanted.shape) and all(
-        own is None or own == other for own, other in zip(found.shape, wanted.shape, strict=True)
-    )
-    if not fits or found.dtype != wanted.dtype:
-        raise BundleError(f"{what} is {found.dtype} {found.shape}; valid is {wanted.dtype} {wanted.shape}")

@@ -1,0 +1,1 @@
+"""VQ-BeT: its networks, their training and their graphs."""
