@@ -168,8 +168,7 @@ def _report(report: BagReport) -> None:
 
 def run_train(options: argparse.Namespace) -> int:
     """Train a policy."""
-    from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, train
-    from bid_ros.learning.vqbet.config import VqBetConfig
+    from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, VqBetConfig, train
     from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
     vqbet = {name: getattr(options, name) for name in VQBET_OPTIONS}

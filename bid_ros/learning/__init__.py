@@ -8,6 +8,7 @@ with extra("train", "training"):
     from bid_ros.learning.consistency import DistillConfig
     from bid_ros.learning.distillation import distill
     from bid_ros.learning.training import TrainResult, train
+    from bid_ros.learning.vqbet.config import VqBetConfig
 
 __all__ = [
     "AugmentConfig",
@@ -15,6 +16,7 @@ __all__ = [
     "NetworkConfig",
     "TrainConfig",
     "TrainResult",
+    "VqBetConfig",
     "distill",
     "export",
     "export_again",

@@ -21,7 +21,10 @@ def plot_log(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     left = axes[0, 0]
     for key, label in (("loss", "training"), ("val_loss", "held-out episodes, averaged weights")):
         _curve(left, lines, key, label)
-    left.set(xlabel="step", ylabel="denoising loss, normalised units", yscale="log")
+    what = (
+        "loss of codes and offsets" if any("code_loss" in row for row in lines) else "denoising loss, normalised units"
+    )
+    left.set(xlabel="step", ylabel=what, yscale="log")
     if panels == 2:
         _curve(axes[0, 1], lines, "val_goal_mm", "held-out episodes, averaged weights")
         axes[0, 1].set(xlabel="step", ylabel="error of the guessed goal, mm", yscale="log")
