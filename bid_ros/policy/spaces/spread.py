@@ -11,7 +11,7 @@ from bid_ros.policy.spaces.config import Space
 from bid_ros.policy.spaces.grid import grid_of
 from bid_ros.policy.spaces.parts import ROTATION
 
-DRAWN = 512  # chunks; the spread is then known to a hundredth
+DRAWN = 512  # chunks; the spread is then known to a few hundredths
 
 
 def task_spread(space: Space, task: Task, mean: ArrayLike, deviation: ArrayLike, seed: int = 0) -> Array:

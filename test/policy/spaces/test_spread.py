@@ -32,7 +32,7 @@ def test_a_rotation_about_one_axis_moves_the_columns_that_it_turns():
 def test_steps_add_up():
     found = task_spread(space(reference="previous"), PLACE, np.zeros(7), [0.01, 0, 0, 0, 0, 0, 1])
     # Rows 0 and 1 count from what is observed, so row k is the sum of k steps.
-    assert found[0] == pytest.approx(0.01 * np.sqrt(np.mean([1, *range(1, 16)])), rel=0.03)
+    assert found[0] == pytest.approx(0.01 * np.sqrt(np.mean([1, *range(1, 16)])), rel=0.1)
 
 
 @pytest.mark.parametrize("deviation", [np.ones(6), [*np.ones(6), np.nan]])
