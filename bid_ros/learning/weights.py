@@ -39,11 +39,13 @@ def training_of(bundle: Bundle) -> TrainConfig:
     """Return how a diffusion policy was trained.
 
     Raises:
-        BundleError: the bundle is of another family, or was not written by ``bid export``.
+        BundleError: the bundle is of another family, has a space, or was not written by ``bid export``.
     """
     if bundle.family != DIFFUSION:
         raise BundleError(f"bundle {bundle.path} is of the family {bundle.family}; valid is {DIFFUSION}")
-    if "training" not in bundle.provenance or bundle.space is not None:
+    if bundle.space is not None:
+        raise BundleError(f"bundle {bundle.path} has a space; valid is one without, as bid export writes them")
+    if "training" not in bundle.provenance:
         raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
     return parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
 
