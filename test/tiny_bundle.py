@@ -9,6 +9,7 @@ writer, which makes it a check on the reader.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,22 @@ DIFFUSION = {
 }
 
 
-def make_tiny_bundle(path: str | Path, task: Task, weak: bool = True, **changes: Any) -> Path:
-    """Write a bundle for ``task`` into the folder ``path`` and return it; ``changes`` replace manifest fields."""
+def make_tiny_bundle(path: str | Path, task: Task, weak: bool = True, steps: int = 0, **changes: Any) -> Path:
+    """Write a bundle for ``task`` into the folder ``path`` and return it; ``changes`` replace manifest fields.
+
+    Its networks see the task's observation steps, or ``steps`` and then say so in a space.
+    """
     folder = Path(path)
+    if steps:
+        space = {"observation_steps": steps, "past_rows": task.observation_steps - 1}
+        changes = {"format": 2, "space": space, **changes}
     folder.mkdir(parents=True, exist_ok=True)
     strengths = ("strong", "weak") if weak else ("strong",)
     graphs: dict[str, Any] = {"weak": None}
     for strength in strengths:
         graphs[strength] = {part: f"{strength}_{part}.onnx" for part in ("encoder", "denoiser")}
-        onnx.save(encoder_model(task), folder / graphs[strength]["encoder"])
+        seen = replace(task, observation_steps=steps or task.observation_steps)
+        onnx.save(encoder_model(seen), folder / graphs[strength]["encoder"])
         onnx.save(denoiser_model(task, SPREADS[strength]), folder / graphs[strength]["denoiser"])
     names = sorted(name for pair in graphs.values() if pair for name in pair.values())
     manifest = {

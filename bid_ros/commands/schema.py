@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the schemas."""
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    for name in ("task", "system", "cameras", "nodes", *(f"robot-{robot}" for robot in ROBOTS.names())):
+    for name in ("task", "system", "cameras", "nodes", "bundle", *(f"robot-{robot}" for robot in ROBOTS.names())):
         (out / f"{name}.json").write_text(schema_text(name))
         print(f"wrote {out / name}.json", file=sys.stderr)
     return 0
@@ -42,8 +42,8 @@ def schema_text(name: str) -> str:
     """Return the content of a schema file. Raises ArmError for ``robot-`` with the name of no robot."""
     if name.startswith("robot-"):
         schema = with_twin(json_schema(ROBOTS.find(name.removeprefix("robot-")).config))
-    elif name in ("cameras", "nodes"):
-        schema = _cameras() if name == "cameras" else _nodes()
+    elif name in OTHERS:
+        schema = OTHERS[name]()
     else:
         schema = json_schema({"task": Task, "system": SystemSettings}[name])
     return json.dumps({"$schema": DIALECT, **schema}, indent=1) + "\n"
@@ -68,6 +68,16 @@ def _nodes() -> dict[str, Any]:
         section |= {"type": "object", "properties": {"ros__parameters": parameters}, "additionalProperties": False}
     del schema["$defs"]
     return schema
+
+
+def _bundle() -> dict[str, Any]:
+    """Return the schema of a bundle.yaml, whose one further field is the section of the policy's family."""
+    from bid_ros.policy.bundle import Manifest  # families and runtimes take a while to import
+
+    return {**json_schema(Manifest), "additionalProperties": {"type": "object"}}
+
+
+OTHERS: Final = {"cameras": _cameras, "nodes": _nodes, "bundle": _bundle}
 
 
 def _parameter(parameter: Any) -> dict[str, Any]:

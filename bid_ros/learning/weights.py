@@ -36,7 +36,9 @@ def bundle_networks(bundle: Bundle, task: Task) -> dict[str, PolicyNetworks]:
 
 def training_of(bundle: Bundle) -> TrainConfig:
     """Return how a bundle was trained. Raises BundleError if it was not written by ``bid export``."""
-    if bundle.family != "diffusion" or "training" not in bundle.provenance or bundle.space is not None:
+    if bundle.space is not None:
+        raise BundleError(f"bundle {bundle.path} has a space; valid is one without, as bid export writes them")
+    if bundle.family != "diffusion" or "training" not in bundle.provenance:
         raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
     return parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
 

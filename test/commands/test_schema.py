@@ -18,7 +18,7 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.system.folder import NodesSettings, SystemSettings, shipped_systems
 
-NAMES = ("cameras", "nodes", "robot-franka", "robot-ur", "system", "task")
+NAMES = ("bundle", "cameras", "nodes", "robot-franka", "robot-ur", "system", "task")
 FILES = ("cameras", "nodes", "robot", "system", "task")
 
 
@@ -61,6 +61,17 @@ def test_every_shipped_file_names_the_schema_that_it_keeps(shipped):
     kind = file.stem if file.stem in FILES else "task"
     assert schema["title"].lower().startswith({"robot": file.parent.name.split("_")[0][:2]}.get(kind, kind)[:4])
     validator(schema).validate(content)
+
+
+@pytest.mark.parametrize("name", ["franka_place", "pusht", "ur5_pick"])
+def test_every_shipped_bundle_keeps_its_schema(root, schemas, name):
+    content = yaml.safe_load((root / "models" / name / "bundle.yaml").read_text())
+    checked = validator(json.loads((schemas / "bundle.json").read_text()))
+    checked.validate(content)
+    space = {"action": [{"feature": "agent_position", "form": "quaternion_xyzw", "reference": "observed"}]}
+    checked.validate({**content, "format": 2, "space": space})
+    assert not checked.is_valid({**content, "format": 2, "space": {"action": [{"form": "roll"}]}})
+    assert not checked.is_valid({**content, "space": {"colour": "red"}})
 
 
 def read(file, content):

@@ -9,6 +9,7 @@ from tiny_bundle import make_tiny_bundle
 from bid_ros.cli import main
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
+from bid_ros.core.observation import task_history
 from bid_ros.core.task import load_task
 from bid_ros.decoding import Choice
 from bid_ros.episodes.log import scene_of
@@ -28,6 +29,7 @@ class Operator:
 
     def __init__(self, task, beside=0.0, steps=15):
         self.task, self._beside, self._steps = task, np.array([beside, 0.0, 0.0]), steps
+        self.history = task_history(task)
 
     def reset(self, seed):
         plan, places = find_demonstrator(self.task).plan, PLACES[self.task.name](seed)

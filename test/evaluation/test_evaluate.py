@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from evaluated_data import ROWS, TASK, dataset
+from tiny_bundle import make_tiny_bundle
 
 from bid_ros.cli import main
 from bid_ros.core.errors import DecodingError
+from bid_ros.core.observation import History
 from bid_ros.evaluation.evaluate import Evaluation, episode_key, observed
 from bid_ros.evaluation.measures import MEASURES
 from bid_ros.formats import mapped, open_source
@@ -66,6 +68,23 @@ def test_a_choice_that_safety_would_stop_is_counted(bundle, data):
     wide = replace(wide, workspace_max=(99, 99, 99))
     assert refused(wide) == 0.0
     assert refused(replace(wide, max_speed=1e-6)) == 1.0
+
+
+def test_a_policy_that_wants_more_steps_is_given_them(data, tmp_path):
+    """The tiny policy looks at the newest vectors and at the mean of all images, which are alike here."""
+    deep = make_tiny_bundle(tmp_path / "deep", TASK, steps=5)
+    assert load_bundle(deep, TASK).history(TASK).steps == 5
+    (first, _), (other, _) = (
+        judged(folder, data, "bid") for folder in (deep, make_tiny_bundle(tmp_path / "two", TASK))
+    )
+    assert first.decisions == ROWS
+    assert first.means["bid"]["error"] == pytest.approx(other.means["bid"]["error"], abs=0.01)
+
+
+def test_steps_of_another_rate_are_the_rows_nearest_to_them(data):
+    episode = next(iter(mapped(open_source(data, TASK), TASK).episodes()))
+    seen = observed(episode, 4, TASK, History(4, TASK.dt_ns // 2)).values["tool_position"]
+    np.testing.assert_array_equal(seen, episode.observations["tool_position"][[2, 3, 4, 4]])
 
 
 def test_the_key_of_an_episode_is_that_of_its_content(data):

@@ -18,6 +18,7 @@ from bid_ros.learning.run_folder import RunFolder
 from bid_ros.learning.weights import read_policy
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
+from bid_ros.policy.spaces.config import Space
 
 QUICK = DistillConfig(steps=4, batch=16, levels=4)
 
@@ -166,6 +167,8 @@ def test_what_cannot_teach_is_refused(teacher, dataset, tmp_path, task):
         run(teacher, dataset, tmp_path, task)
     with pytest.raises(BundleError, match="does not say how it was trained"):
         run(replace(teacher, provenance={}), dataset, tmp_path / "again", task)
+    with pytest.raises(BundleError, match="has a space; valid is one without, as bid export writes them"):
+        run(replace(teacher, space=Space()), dataset, tmp_path / "again", task)
     with pytest.raises(BidError, match="holds the distillation of another bundle"):
         run(replace(teacher, sha256="0"), dataset, tmp_path, task)
     with pytest.raises(BidError, match="holds a run with seed 0, not 1"):

@@ -138,6 +138,17 @@ def test_decides_ten_times_a_second_while_it_is_granted(bench, root, tmp_path, t
     assert np.median(gaps) == pytest.approx(0.1, abs=0.02)
 
 
+def test_a_bundle_that_wants_more_steps_gets_them(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task, steps=5))
+    assert harness.ready()
+    bench.grant("policy")
+    assert harness.until_decisions(3)
+    decision = harness.decisions[-1]
+    stamps = np.array(decision.observed_ns).reshape(len(decision.observed), 5)
+    assert (decision.current_step, decision.steps) == (1, 16)
+    assert (np.diff(stamps[list(decision.observed).index("tool_position")]) >= 0).all()
+
+
 def test_it_measures_its_delay_and_goes_before_other_programs(bench, root, tmp_path, task):
     harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task), decoder="bid+delay")
     said: dict[str, str] = {}

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from tiny_bundle import make_tiny_bundle
 
 from bid_ros.policy.agreement import compare_policies, decision_times, random_observations
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
+from bid_ros.policy.registry import load_policy
 
 
 @pytest.fixture
@@ -66,3 +68,13 @@ def test_observations_of_noise_fit_the_task_and_the_training(bundle, task):
             assert value.shape == (task.observation_steps, *feature.shape)
             if feature.kind != "image":
                 assert np.abs(bundle.observation[feature.name].normalise(value)).max() <= 1.0 + 1e-6
+
+
+def test_a_bundle_with_a_space_is_compared_in_the_spread_of_its_actions(task, tmp_path):
+    deep = load_bundle(make_tiny_bundle(tmp_path / "deep", task, steps=5), task)
+    policy = load_policy(deep, task, "onnx")
+    seen = random_observations(deep, task, 3)
+    assert {len(value) for item in seen for value in item.values.values()} == {5}
+    assert compare_policies(deep, task, policy, policy, seen, 4).difference == 0.0
+    moved = compare_policies(deep, task, policy, Shifted(policy, 0, 0.01), seen, 4)
+    assert moved.difference == pytest.approx(0.1, rel=1e-3)  # the spread of the tiny policy is 0.1

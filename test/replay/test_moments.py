@@ -10,6 +10,7 @@ import pytest
 from bid_msgs.msg import Decision
 from bid_ros.core.data_keys import DataKeys
 from bid_ros.core.errors import RecordingError, TaskError
+from bid_ros.core.observation import History
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, IMAGE_TYPE, POSE_TYPE, TOOL_POSE, camera_topic
 from bid_ros.recording.reader import BagReader
 from bid_ros.replay.moments import find_moments
@@ -18,9 +19,9 @@ MS = 1_000_000
 START = 1_700_000_000_000_000_000
 
 
-def cues_of(bag, task, remapped=None):
+def cues_of(bag, task, remapped=None, history=None):
     with BagReader(bag, remapped) as reader:
-        moments = find_moments(reader, task)
+        moments = find_moments(reader, task, history)
         found = [cue for item in reader.messages(moments.topics) for cue in moments.take(item)]
         return found + moments.finish()
 
@@ -90,6 +91,14 @@ def test_without_recorded_decisions_each_pair_of_frames_of_an_episode_is_a_momen
         begin = START + (stream - 1) * 5_000 * MS
         assert stamps == [begin + (7 + 100 * k) * MS for k in range(len(stamps))] and len(stamps) == 20
     assert all(cue.observation is not None and cue.recorded is None for cue in cues)
+
+
+def test_a_moment_has_as_many_steps_as_the_policy_wants(make_run, task, tmp_path):
+    cues = cues_of(make_run().write(tmp_path / "bag"), task, history=History(5, 100 * MS))
+    assert len(cues) == 20
+    late = cues[-1].observation
+    assert all(len(late.values[item.name]) == 5 == len(late.samples_ns[item.name]) for item in task.observation)
+    assert np.diff(late.samples_ns["wrist"]).tolist() == [100 * MS] * 4
 
 
 def test_a_bag_without_episodes_is_one_stream(make_run, task, tmp_path):

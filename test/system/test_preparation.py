@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import yaml
-from tiny_bundle import make_tiny_bundle
+from tiny_bundle import make_tiny_bundle, write_manifest
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
@@ -105,3 +105,22 @@ def test_a_runtime_that_cannot_be_used_starts_nothing_unless_there_is_a_fallback
         prepare(specs(parameters=str(file)), out)
     file.write_text(yaml.safe_dump({"policy": {"ros__parameters": {**wanted, "fallback_runtime": "onnx"}}}))
     prepare(specs(parameters=str(file)), out)
+
+
+def test_a_decoder_that_the_space_of_a_bundle_cannot_serve_starts_nothing(root, tmp_path):
+    task = load_task(root / "config" / "franka_place" / "task.yaml")
+    bundle = make_tiny_bundle(tmp_path / "deep", task, steps=5)
+    edited = yaml.safe_load((bundle / "bundle.yaml").read_text())
+    edited["space"]["past_rows"] = 0  # the network's last row is then one that the task has not
+    write_manifest(bundle, edited)
+
+    def run(decoder):
+        prepare(
+            describe(find_system("franka_place"), RunArguments(bundle=str(bundle), decoder=decoder)), tmp_path / "o"
+        )
+
+    with pytest.raises(
+        BidError, match="decoder 'warmstart' starts from its last decision, and the space of the bundle"
+    ):
+        run("warmstart")
+    run("bid")
