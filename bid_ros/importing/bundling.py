@@ -10,13 +10,14 @@ import torch
 
 from bid_ros.core.task import Task
 from bid_ros.importing.graphs import write_graphs
-from bid_ros.importing.matching import action_spread, space_for
+from bid_ros.importing.matching import space_for
 from bid_ros.importing.policy import ImportedPolicy, check_same
 from bid_ros.learning.bundling import check_replaceable, replaced
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.spaces.config import Space
+from bid_ros.policy.spaces.spread import task_spread
 
 
 def write_imported(
@@ -44,6 +45,7 @@ def write_imported(
     folder = Path(out)
     check_replaceable(folder)
     space = space_for(strong, task, given)
+    centre = (strong.action.maximum + strong.action.minimum) / 2
     if weak is not None:
         check_same(strong, weak)
     graphs: dict[str, dict[str, str] | None] = {"weak": None}
@@ -58,7 +60,7 @@ def write_imported(
             name=name or folder.name,
             observation=strong.observation,
             action=strong.action,
-            action_spread=action_spread(strong, space, task),
+            action_spread=task_spread(space, task, centre, strong.action_spread),
             settings=strong.settings,
             graphs=graphs,
             provenance=_provenance(strong, weak, differences),

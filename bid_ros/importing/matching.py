@@ -7,20 +7,14 @@ same way: a policy's observations and actions are those of the data set that it 
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import BidError
-from bid_ros.core.rotation import Array
 from bid_ros.core.task import Feature, Task
 from bid_ros.importing.policy import ImportedPolicy, NetworkFeature
-from bid_ros.policy.spaces.action import ActionConversion
 from bid_ros.policy.spaces.config import ObservedFeature, Part, Space
-from bid_ros.policy.spaces.grid import grid_of
 from bid_ros.policy.spaces.view import network_task
 
 ACTION = "action"
-DRAWS = 256  # of predicted chunks, for the spread of the actions
 
 
 def space_for(policy: ImportedPolicy, task: Task, given: Space | None = None) -> Space:
@@ -50,25 +44,6 @@ def space_for(policy: ImportedPolicy, task: Task, given: Space | None = None) ->
             raise BidError(f"the space has {name} {said}; valid for {policy.source} is {getattr(space, name)}")
     _check(policy, space, task)
     return space
-
-
-def action_spread(policy: ImportedPolicy, space: Space, task: Task) -> Array:
-    """Return the standard deviation of the actions in task units, ``(D,)``, from that of the network's columns.
-
-    Forms such as quaternions are not linear. So chunks are drawn from a normal distribution and converted.
-    """
-    conversion = ActionConversion(space, task, grid_of(space, task))
-    centre = (policy.action.maximum + policy.action.minimum) / 2
-    rng = np.random.default_rng(0)
-    drawn = centre + policy.action_spread * rng.standard_normal((DRAWS, policy.horizon, policy.action_dim))
-    steps = grid_of(space, task).steps
-    still = {item.name: np.tile(_still(item), (steps, 1)) for item in task.vectors}
-    chunks = conversion.to_task(drawn, conversion.anchor(still))
-    return np.asarray(chunks.std(axis=(0, 1)))
-
-
-def _still(feature: Feature) -> Array:
-    return np.array([1.0, 0, 0, 0, 1, 0]) if feature.kind == "rotation_6d" else np.zeros(feature.size)
 
 
 def _check(policy: ImportedPolicy, space: Space, task: Task) -> None:

@@ -17,7 +17,7 @@ def attend(
 
 def split_heads(values: torch.Tensor, heads: int) -> torch.Tensor:
     """Return ``(B, T, heads * size)`` as ``(B, heads, T, size)``."""
-    return values.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return values.reshape(values.shape[0], values.shape[1], heads, -1).transpose(1, 2)
 
 
 def join_heads(values: torch.Tensor) -> torch.Tensor:

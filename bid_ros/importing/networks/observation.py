@@ -1,6 +1,7 @@
 """From the features of an observation to the condition of the denoiser, in the order of the imported policy."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 
 import torch
 from torch import nn
@@ -33,9 +34,10 @@ class ObservationNetwork(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.order, self.cameras, self.vectors = tuple(order), tuple(cameras), tuple(vectors)
         self.encoders = nn.ModuleList(cameras.values())
-        self.widths = [encoder.features for encoder in cameras.values()]
+        ends = list(accumulate(encoder.features for encoder in cameras.values()))
+        self.places = list(pairwise([0, *ends]))
         self.register_buffer("constant", constant)
-        self.points = sum(self.widths)
+        self.points = ends[-1] if ends else 0
         self.step = self.points + sum(vectors.values()) + (0 if constant is None else len(constant))
 
     def frame(self, *images: torch.Tensor) -> torch.Tensor:
@@ -46,7 +48,7 @@ class ObservationNetwork(nn.Module):  # type: ignore[misc]
         """Return the condition ``(1, To step)`` of points ``(To, P)`` and normalised vectors ``(To, S)``."""
         parts = dict(vectors)
         if points is not None:
-            parts |= dict(zip(self.cameras, points.split(self.widths, dim=1), strict=True))
+            parts |= {name: points[:, first:end] for name, (first, end) in zip(self.cameras, self.places, strict=True)}
         steps = [parts[name] for name in self.order]
         if self.constant is not None:
             steps.append(self.constant.unsqueeze(0).expand(steps[0].shape[0], -1))

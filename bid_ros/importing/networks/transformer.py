@@ -101,7 +101,7 @@ class ChunkTransformer(nn.Module):  # type: ignore[misc]
     def forward(self, sample: torch.Tensor, step: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:
         """Return the prediction ``(N, H, D)`` of ``(N, H, D)``, step int64 ``(1,)`` and condition ``(1, To step)``."""
         time = self.time_emb(step.to(sample.dtype)).unsqueeze(1)
-        observed = self.cond_obs_emb(condition.unflatten(1, (self.steps, -1)))
+        observed = self.cond_obs_emb(condition.reshape(1, self.steps, -1))
         memory = torch.cat([time, observed], dim=1) + self.cond_pos_emb
         for layer in self.encoder.layers if isinstance(self.encoder, Stack) else [self.encoder]:
             memory = layer(memory)
