@@ -34,7 +34,6 @@ from bid_ros.core.observation import Observation
 from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.core.task import Task
 from bid_ros.policy.agreement import random_observations
-from bid_ros.policy.base import Policy
 from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.latency import DelayMeter
@@ -48,6 +47,7 @@ PACKET, RETRANSMISSION_S = 1448, 0.2
 LATE_NS = 40_000_000  # of a decision; then it is skipped, as the policy node does
 READY_S, START_S, REST_M_S = 120.0, 60.0, 0.002
 TIMEOUT_MS = 250.0
+TURN_S = 5.0
 
 
 class SlowLink:
@@ -160,64 +160,92 @@ def pointer(folder: Path, task: Task, port: int) -> Path:
     return folder
 
 
-def decide(policy: Policy, maker: DecisionMaker, task: Task, seen: list[Observation], seconds: float) -> str:
-    """Decide on the task's schedule; return a row of the table."""
-    policy.warm_up(1)
-    meter, times, delays, failed = DelayMeter(task.dt_ns), [], [], 0
-    schedule = AbsoluteSchedule(task.dt_ns, time.monotonic_ns(), LATE_NS)
-    begun = time.monotonic()
-    turn = 0
-    while (time.monotonic() - begun) < seconds:
-        time.sleep(max(0.0, (schedule.due_ns - time.monotonic_ns()) / 1e9))
-        tick = schedule.take(time.monotonic_ns())
-        if tick is None:
-            continue
-        seen_now = Observation(tick.due_ns, seen[turn % len(seen)].values)
-        turn += 1
-        maker.delay = meter.steps
+class Decided:
+    """A policy that decides on the task's schedule, for a few seconds at a time.
+
+    Args:
+        name: of its row in the table.
+        bundle: its folder.
+        task: its task.
+        samples: N.
+    """
+
+    def __init__(self, name: str, bundle: Path, task: Task, samples: int) -> None:
+        found = load_bundle(bundle, task)
+        policy = load_policy(found, task)
+        self._name, self._task, self._seen = name, task, list(random_observations(found, task, 50))
+        self._maker = DecisionMaker(policy, bundle_decoder("bid+delay", found, task, samples, 1), task)
+        self._times_ms: list[float] = []
+        self._told: list[int] = []
+        self._missed = self._failed = 0
+        self._seconds = 0.0
+        policy.warm_up(samples)
+
+    def decide(self, seconds: float) -> None:
+        """Decide as the policy node does. The delay is measured anew."""
+        self._maker.reset()
+        self._maker.delay = None
+        meter = DelayMeter(self._task.dt_ns)
+        schedule = AbsoluteSchedule(self._task.dt_ns, time.monotonic_ns(), LATE_NS)
+        for _ in range(round(seconds * 1e9 / self._task.dt_ns)):
+            if self._turn(schedule, meter):
+                self._told.append(meter.steps)
+        self._missed += schedule.skipped
+        self._seconds += seconds + schedule.skipped * self._task.dt_ns / 1e9
+
+    def _turn(self, schedule: AbsoluteSchedule, meter: DelayMeter) -> bool:
+        """Wait for the next decision and make it; return whether there was one."""
+        tick = None
+        while tick is None:
+            time.sleep(max(0.0, (schedule.due_ns - time.monotonic_ns()) / 1e9))
+            tick = schedule.take(time.monotonic_ns())
+        seen = Observation(tick.due_ns, self._seen[tick.index % len(self._seen)].values)
         begin = time.monotonic_ns()
         try:
-            maker.decide(seen_now)
+            self._maker.decide(seen)
         except RemoteError:
-            failed += 1
-            continue
+            self._failed += 1
+            return False
         took = time.monotonic_ns() - begin
         meter.took(took)
-        delays.append(meter.steps)
-        times.append(took / 1e6)
-    p50, p99 = np.percentile(times, [50, 99])
-    gone = schedule.skipped + failed
-    steps = np.bincount(delays)
-    told = ", ".join(f"{number}: {100 * share / len(delays):.0f} %" for number, share in enumerate(steps) if share)
-    rate = len(times) / seconds
-    return f"{rate:.2f} | {p50:.1f} | {p99:.1f} | {max(times):.1f} | {gone} ({failed} given up) | {told}"
+        self._maker.delay = meter.steps
+        self._times_ms.append(took / 1e6)
+        return True
+
+    def row(self) -> str:
+        """Return a row of the table."""
+        times = self._times_ms
+        p50, p99 = np.percentile(times, [50, 99])
+        gone = f"{self._missed + self._failed} ({self._failed} given up)"
+        shares = np.bincount(self._told) / len(self._told)
+        told = ", ".join(f"{number}: {100 * share:.0f} %" for number, share in enumerate(shares) if share)
+        rate = f"{len(times) / self._seconds:.2f}"
+        return f"| {self._name} | {rate} | {p50:.1f} | {p99:.1f} | {max(times):.1f} | {gone} | {told} |"
 
 
 def decisions(bundle: str = "models/franka_place", seconds: str = "60", samples: str = "16") -> None:
-    """Print what decisions take here, on loopback, and over slow links."""
-    task = task_of("", bundled_task(bundle), bundle)
-    own, count = load_bundle(bundle, task), int(samples)
-    seen = list(random_observations(own, task, 50))
-    print("| policy | decisions a second | p50 ms | p99 ms | max ms | missed | delay told to the decoder, steps |")
-    print("|---|---|---|---|---|---|---|")
-
-    def measure(name: str, path: Path) -> None:
-        found = load_bundle(path, task)
-        policy = load_policy(found, task)
-        decoder = bundle_decoder("bid+delay", found, task, count, 1)
-        policy.warm_up(count)
-        row = decide(policy, DecisionMaker(policy, decoder, task), task, seen, float(seconds))
-        print(f"| {name} | {row} |", flush=True)
-
-    raise_priority(PRIORITY, every_thread=True)  # as the policy node
-    measure("in this process", Path(bundle))
-    with tempfile.TemporaryDirectory() as folder, served(Path(bundle), count) as port:
-        measure("bid serve, loopback", pointer(Path(folder) / "direct", task, port))
+    """Print what decisions take here, on loopback, and over slow links. They take turns: load hits all alike."""
+    task, count = task_of("", bundled_task(bundle), bundle), int(samples)
+    with ExitStack() as stack:
+        port = stack.enter_context(served(Path(bundle), count))
+        raise_priority(PRIORITY, every_thread=True)  # as the policy node
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        all_of = [
+            Decided("in this process", Path(bundle), task, count),
+            Decided("bid serve, loopback", pointer(folder / "direct", task, port), task, count),
+        ]
         for delay_ms, loss in ((5, 0.0), (5, 0.01)):
             link = SlowLink(port, delay_ms / 1000, loss)
+            stack.callback(link.close)
             name = f"bid serve, {delay_ms} ms each way, {100 * loss:.0f} % loss"
-            measure(name, pointer(Path(folder) / f"{delay_ms}_{loss}", task, link.port))
-            link.close()
+            all_of.append(Decided(name, pointer(folder / f"{delay_ms}_{loss}", task, link.port), task, count))
+        for _ in range(round(float(seconds) / TURN_S)):
+            for each in all_of:
+                each.decide(TURN_S)
+        print("| policy | decisions a second | p50 ms | p99 ms | max ms | missed | delay told to the decoder, steps |")
+        print("|---|---|---|---|---|---|---|")
+        for each in all_of:
+            print(each.row(), flush=True)
 
 
 class Watcher:
