@@ -30,11 +30,11 @@ sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 # What the locks train, bench and develop install and the lock run does not.
 BEYOND_A_RUN = (
     "torch onnx onnxscript onnx_ir sympy networkx tqdm ray gym_pusht gymnasium pygame pymunk shapely pyarrow "
-    "pytest mypy colcon_core imageio requests"
+    "pytest mypy colcon_core imageio requests safetensors"
 )
 # Folders and files that only the extra `train` serves: the verbs that need them say so.
 OF_VIEWERS = ("rerun_sink", "rerun_view", "top_screen")  # imported by `bid view` and `bid top` alone
-WITH_TRAINING = {"learning", "peers", "machine.py", "floor.py", "torch.py", "translated.py"}
+WITH_TRAINING = {"importing", "learning", "peers", "machine.py", "floor.py", "torch.py", "translated.py"}
 PUSHT = ("bench", "pusht", "--episodes", "1", "--steps", "1", "--seeds", "1", "--decoder", "vanilla", "--workers", "1")
 
 
