@@ -7,7 +7,16 @@ import pytest
 from scipy.spatial.transform import Rotation
 from space_samples import six
 
-from bid_ros.policy.spaces.rotations import from_euler, from_quaternion, from_vector, rotation_form, to_euler, to_vector
+from bid_ros.core.rotation import matrix_from_6d
+from bid_ros.policy.spaces.rotations import (
+    from_6d,
+    from_euler,
+    from_quaternion,
+    from_vector,
+    rotation_form,
+    to_euler,
+    to_vector,
+)
 
 TURNS = Rotation.random(40, rng=np.random.default_rng(0))
 MATRICES = TURNS.as_matrix().reshape(5, 8, 3, 3)
@@ -18,6 +27,12 @@ def test_quaternions_and_rotation_vectors_are_those_of_scipy():
     np.testing.assert_allclose(from_quaternion(3.0 * TURNS.as_quat().reshape(5, 8, 4)), MATRICES, atol=1e-14)
     np.testing.assert_allclose(from_vector(TURNS.as_rotvec().reshape(5, 8, 3)), MATRICES, atol=1e-14)
     np.testing.assert_allclose(to_vector(MATRICES), TURNS.as_rotvec().reshape(5, 8, 3), atol=1e-12)
+
+
+def test_six_numbers_are_those_of_the_task():
+    raw = np.random.default_rng(0).uniform(-1, 1, (5, 8, 6))  # no rotations: the nearest in the Gram-Schmidt sense
+    np.testing.assert_allclose(from_6d(raw), matrix_from_6d(raw), atol=1e-14)
+    np.testing.assert_allclose(from_6d(np.zeros((1, 6))), matrix_from_6d(np.zeros((1, 6))))
 
 
 def test_nothing_turned_has_no_length():
