@@ -18,7 +18,8 @@ from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
-from bid_ros.safety.envelope import Envelope, Verdict, refused
+from bid_ros.safety.envelope import Envelope
+from bid_ros.safety.verdict import Verdict, refused
 from bid_ros.safety.watchdog import Watchdog, WatchdogConfig
 from bid_ros.system.priority import raise_priority
 
