@@ -70,6 +70,11 @@ class Chain:
         place, _, origins, axes = self._frames_at(np.asarray(joints, dtype=np.float64))
         return _jacobian(place, origins, axes)
 
+    def motion(self, joints: ArrayLike) -> tuple[Array, Array, Array]:
+        """Return the tool's positions, rotations and Jacobians, as :meth:`forward` and :meth:`jacobian` do."""
+        place, rotation, origins, axes = self._frames_at(np.asarray(joints, dtype=np.float64))
+        return place, rotation, _jacobian(place, origins, axes)
+
     def inverse(
         self, position: ArrayLike, rotation: ArrayLike, near: ArrayLike, rest: ArrayLike | None = None
     ) -> Array:

@@ -9,7 +9,8 @@ from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Heartbeat, SafetyState
-from bid_ros.control.servo import ChunkServo, ServoConfig, ServoMode, ServoOutput
+from bid_ros.control.servo import ChunkServo
+from bid_ros.control.servo_base import ServoConfig, ServoMode, ServoOutput
 from bid_ros.core import topics
 from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError

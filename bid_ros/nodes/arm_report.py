@@ -8,7 +8,7 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import ArmStatus
-from bid_ros.control.servo import ServoOutput
+from bid_ros.control.servo_base import ServoOutput
 from bid_ros.core import topics
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.task import Task

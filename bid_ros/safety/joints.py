@@ -67,11 +67,11 @@ class JointEnvelope:
         """Return for each of the motions ``(N, n, joints)`` whether it keeps position, speed and acceleration."""
         rates = np.diff(joints, axis=1) / dt_s
         changes = np.diff(rates, axis=1) / dt_s
-        kept: NDArray[np.bool_] = (
-            ((self._low <= joints) & (joints <= self._high)).all(axis=(1, 2))
-            & (np.abs(rates) <= self._speed).all(axis=(1, 2))
-            & (np.abs(changes) <= self._acceleration).all(axis=(1, 2))
+        inside = ((self._low <= joints) & (joints <= self._high)).all(axis=(1, 2))
+        slow = (np.abs(rates) <= self._speed).all(axis=(1, 2)) & (np.abs(changes) <= self._acceleration).all(
+            axis=(1, 2)
         )
+        kept: NDArray[np.bool_] = np.logical_and(inside, slow)
         return kept
 
     def _positions(self, joints: Array, first: int) -> Iterator[Verdict]:

@@ -42,7 +42,8 @@ class Screen:
             difference = rows[..., self._columns]
         else:
             return np.ones(len(samples), dtype=bool)
-        kept += [((self._low <= difference) & (difference <= self._high)).all(axis=(1, 2))]
+        inside: NDArray[np.bool_] = np.logical_and(self._low <= difference, difference <= self._high)
+        kept.append(np.asarray(inside.all(axis=(1, 2))))
         for most in self._most:
             difference = np.diff(difference, axis=1) / self._step_s
             kept.append((np.einsum("nij,nij->ni", difference, difference) <= most**2).all(axis=1))
