@@ -4,6 +4,7 @@ Homing, scripted demonstrations, a person at a device, and policies that predict
 commands joints, inverse kinematics at their edge makes their chunks into the task's.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +16,7 @@ from bid_ros.control.trajectory import minimum_jerk
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import Array, matrix_from_6d
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Feature, FeatureKind, Task
 
 POSTURE_SPEED: Final = 0.3  # rad/s, peak, at which a redundant joint goes from its measured place to that at rest
 PEAK: Final = 1.875  # of a minimum-jerk motion, times its mean speed
@@ -83,7 +84,7 @@ class JointChunks:
         self._near = joints[0]
         return replace(chunk, actions=self._actions(joints, rows, columns))
 
-    def _actions(self, joints: Array, rows: Array, columns: dict[str, slice]) -> Array:
+    def _actions(self, joints: Array, rows: Array, columns: Mapping[FeatureKind, slice]) -> Array:
         actions = np.zeros((len(rows), self._task.action_dim))
         for feature, place in self._task.action_columns:
             actions[:, place] = joints if feature.kind == "joints" else rows[:, columns["gripper"]]

@@ -19,6 +19,7 @@ from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.convert import chunk_to_message, decision_to_message, observed_fields
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.policy.budget import SampleBudget, decision_costs
 from bid_ros.policy.bundle import load_bundle
@@ -40,6 +41,8 @@ PARAMETERS = (
         "fallback_runtime", "", "starts instead if runtime cannot be used; empty: the node then refuses to start"
     ),
     Parameter("engines", "", "folder of compiled engines; empty: ~/.cache/bid_ros/engines"),
+    ARM_CONFIG,
+    TWIN,
     Parameter("threads", 1, "inference threads", 1, 64),
     Parameter(
         "budget_ms", 45.0, "a decision may take this long: N shrinks until it fits; 0 = N stays as it is", 0.0, 1000.0
@@ -79,7 +82,7 @@ class PolicyNode(BidNode):
             self.value("fallback_runtime"),
             self.get_logger().warning,
         )
-        screen = Screen(self._task).passes
+        screen = Screen(self._task, arm_of(self, self._task)).passes
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None

@@ -129,6 +129,9 @@ def _nodes(run: Run) -> list[NodeSpec]:
     system, arguments = run.system, run.arguments
     out = Path(arguments.out).resolve()
     task = {"task": str(system.file("task.yaml"))}
+    joints = {"arm_config": str(system.file("robot.yaml")), "twin": run.twin}
+    if system.task.columns("joints") is None:
+        joints = {}  # nobody else needs to know the robot
     cameras = {**task, "cameras": str(system.file("cameras.yaml")), "twin": run.twin}
     if run.twin:
         twin_maker(system.task.robot)  # a robot without one is refused
@@ -149,14 +152,14 @@ def _nodes(run: Run) -> list[NodeSpec]:
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
-        NodeSpec("safety", "safety_node", {**task, "required": ["camera", *run.drivers, "arm"]}),
+        NodeSpec("safety", "safety_node", {**task, **joints, "required": ["camera", *run.drivers, "arm"]}),
         NodeSpec("arm", "arm_node", arm),
-        *(NodeSpec(name, f"{name}_node", {**task, **acts[name]}) for name in run.drivers),
+        *(NodeSpec(name, f"{name}_node", {**task, **joints, **acts[name]}) for name in run.drivers),
         *([NodeSpec("recorder", "recorder_node", {**task, **_recorder(run, out)})] if arguments.record else []),
         *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
     ]
     company = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
-    return [*nodes, NodeSpec("episode", "episode_node", {**task, **_episode(run), "nodes": company})]
+    return [*nodes, NodeSpec("episode", "episode_node", {**task, **joints, **_episode(run), "nodes": company})]
 
 
 def _recorder(run: Run, out: Path) -> dict[str, Any]:
