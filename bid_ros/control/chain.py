@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array
@@ -78,7 +78,25 @@ class Chain:
     def inverse(
         self, position: ArrayLike, rotation: ArrayLike, near: ArrayLike, rest: ArrayLike | None = None
     ) -> Array:
-        """Return joint positions ``(n, joints)`` rad that put the tool at poses, all solved at once.
+        """Return joint positions ``(n, joints)`` rad that put the tool at poses. Arguments as :meth:`solve`.
+
+        Raises:
+            ArmError: a pose is out of reach. It says which row.
+        """
+        joints, reached = self.solve(position, rotation, near, rest)
+        if not reached.all():
+            row = int(np.argmin(reached))
+            x, y, z = np.asarray(position)[row].tolist()
+            raise ArmError(
+                f"no joint positions put the tool at [{x:.3f}, {y:.3f}, {z:.3f}] m of row {row}: "
+                "it is out of the arm's reach"
+            )
+        return joints
+
+    def solve(
+        self, position: ArrayLike, rotation: ArrayLike, near: ArrayLike, rest: ArrayLike | None = None
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Return joint positions ``(n, joints)`` rad, all solved at once, and which of them reach their pose ``(n,)``.
 
         Damped least squares (Y. Nakamura and H. Hanafusa, "Inverse kinematic solutions with singularity robustness for
         robot manipulator control", 1986, equation 13). A redundant joint comes as near to ``rest`` as the pose lets it
@@ -90,9 +108,6 @@ class Chain:
             rotation: ``(n, 3, 3)``, tool to base.
             near: ``(joints,)`` or ``(n, joints)`` rad, from where the search starts.
             rest: ``(joints,)`` rad. None: ``near``.
-
-        Raises:
-            ArmError: a pose is out of reach. It says which row.
         """
         goal, turn = np.asarray(position, dtype=np.float64), np.asarray(rotation, dtype=np.float64)
         joints = np.array(np.broadcast_to(np.asarray(near, dtype=np.float64), (len(goal), self.joints)))
@@ -103,17 +118,12 @@ class Chain:
             error = np.concatenate([goal - place, _turn_between(turned, turn)], axis=-1)
             off = _distance(error, turned, turn)
             change = self._step(_jacobian(place, origins, axes), error, pulled - joints)
-            if step >= LEAST_STEPS and off.max() <= 1.0 and np.abs(change).max() <= SETTLED_RAD:
+            # Of a redundant arm the joints may go on to move while the pose is reached.
+            open_rows = (off > 1.0) | (np.abs(change).max(axis=1) > SETTLED_RAD)
+            if step >= LEAST_STEPS and not open_rows.any():
                 break
             joints += change
-        if not off.max() <= 1.0:
-            row = int(np.argmax(np.where(np.isnan(off), math.inf, off)))
-            x, y, z = goal[row].tolist()
-            raise ArmError(
-                f"no joint positions put the tool at [{x:.3f}, {y:.3f}, {z:.3f}] m of row {row}: "
-                "it is out of the arm's reach"
-            )
-        return joints
+        return joints, off <= 1.0
 
     def _step(self, jacobian: Array, error: Array, pull: Array) -> Array:
         """Return the change of the joints ``(n, joints)``, each no longer than :data:`LONGEST_STEP`."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.trajectory import minimum_jerk
@@ -58,13 +58,14 @@ class JointChunks:
             )
         self._task, self._tool, self._arm = task, tool_task(task), arm
         self._rest = np.array(arm.rest)
-        self._begin_ns, self._duration_s = 0, 0.0
+        self._columns = {item.kind: part for item, part in self._tool.action_columns}
+        self._begin_ns, self._stamp_ns, self._duration_s = 0, 0, 0.0
         self._measured = self._near = self._rest
 
     def begin(self, joints: ArrayLike, now_ns: int) -> None:
         """Begin a motion at measured joints ``(joints,)`` rad."""
         self._measured = self._near = np.asarray(joints, dtype=np.float64).copy()
-        self._begin_ns = now_ns
+        self._begin_ns = self._stamp_ns = now_ns
         self._duration_s = PEAK * float(np.abs(self._rest - self._measured).max()) / POSTURE_SPEED
 
     def convert(self, chunk: ActionChunk) -> ActionChunk:
@@ -73,16 +74,34 @@ class JointChunks:
         Raises:
             ArmError: a pose is out of the arm's reach.
         """
-        columns = {item.kind: part for item, part in self._tool.action_columns}
-        rows = chunk.actions
-        since = (chunk.stamp_ns - self._begin_ns + np.arange(len(rows)) * chunk.dt_ns) / NANOSECONDS
-        share = minimum_jerk(since, 0.0, self._duration_s)[:, None]
-        rest = self._measured + share * (self._rest - self._measured)
+        rows, columns = chunk.actions, self._columns
+        rest = self._rests(chunk.stamp_ns, len(rows), chunk.dt_ns)
         joints = self._arm.chain.inverse(
             rows[:, columns["position"]], matrix_from_6d(rows[:, columns["rotation_6d"]]), self._near, rest
         )
-        self._near = joints[0]
+        self._near, self._stamp_ns = joints[0], chunk.stamp_ns
         return replace(chunk, actions=self._actions(joints, rows, columns))
+
+    def solve(self, samples: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Return the joints ``(N, H, joints)`` of motions ``(N, H, D)``, and which of them are in reach ``(N,)``.
+
+        They begin when the chunk converted last does.
+        """
+        count, steps, _ = samples.shape
+        rows, columns = samples.reshape(count * steps, -1), self._columns
+        rest = np.tile(self._rests(self._stamp_ns, steps, self._task.dt_ns), (count, 1))
+        joints, reached = self._arm.chain.solve(
+            rows[:, columns["position"]], matrix_from_6d(rows[:, columns["rotation_6d"]]), self._near, rest
+        )
+        whole: NDArray[np.bool_] = np.asarray(reached.reshape(count, steps).all(axis=1))
+        return joints.reshape(count, steps, -1), whole
+
+    def _rests(self, stamp_ns: int, steps: int, dt_ns: int) -> Array:
+        """Return the postures ``(steps, joints)`` that a redundant arm is drawn to."""
+        since = (stamp_ns - self._begin_ns + np.arange(steps) * dt_ns) / NANOSECONDS
+        share = minimum_jerk(since, 0.0, self._duration_s)[:, None]
+        rests: Array = self._measured + share * (self._rest - self._measured)
+        return rests
 
     def _actions(self, joints: Array, rows: Array, columns: Mapping[FeatureKind, slice]) -> Array:
         actions = np.zeros((len(rows), self._task.action_dim))

@@ -9,17 +9,17 @@ from statistics import median
 from typing import Any
 
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.errors import BidError, ObservationError
+from bid_ros.core.errors import ArmError, BidError, ObservationError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import DECISION, POLICY_CHUNK
+from bid_ros.core.topics import ARM_STATUS, DECISION, POLICY_CHUNK
 from bid_ros.decoding import Decoder, DecodeRequest
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.convert import chunk_to_message, decision_to_message, observed_fields
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, TaskChunks, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.policy.budget import SampleBudget, decision_costs
 from bid_ros.policy.bundle import load_bundle
@@ -33,6 +33,7 @@ from bid_ros.system.priority import raise_priority
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bundle", "", "folder of the policy bundle"),
+    Parameter("bundle_task", "", "path of the task file of a bundle that predicts poses where joints are commanded"),
     Parameter("decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
@@ -67,9 +68,11 @@ class PolicyNode(BidNode):
 
     def __init__(self, parameters: Sequence[Parameter] = PARAMETERS, sim_time: bool = False) -> None:
         super().__init__("policy", parameters, STALLED_S, sim_time)
-        self._task = self.load_task()
+        self._commanded = self.load_task()
+        own_task = self.value("bundle_task") or self.value("task")
+        self._task = load_task(own_task).with_frame_prefix(self.frame_prefix)
         self.pulse.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
-        self._bundle = load_bundle(Path(self.value("bundle")), load_task(self.value("task")))
+        self._bundle = load_bundle(Path(self.value("bundle")), load_task(own_task))
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
         self._policy = start_policy(
@@ -82,7 +85,10 @@ class PolicyNode(BidNode):
             self.value("fallback_runtime"),
             self.get_logger().warning,
         )
-        screen = Screen(self._task, arm_of(self, self._task)).passes
+        arm = arm_of(self, self._commanded)
+        self._task_chunks = TaskChunks(self._commanded, arm if self.value("bundle_task") else None)
+        self._status: Any = None
+        screen = self._task_chunks.screen(self._task) if self.value("bundle_task") else Screen(self._task, arm).passes
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
@@ -101,6 +107,8 @@ class PolicyNode(BidNode):
         self._chunks = self.advertise(POLICY_CHUNK)
         self._decisions = self.advertise(DECISION)
         subscribe_features(self, self._task, self._observe, self.feature_depth)
+        if self.value("bundle_task"):
+            self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
         self._thread = self._decision_thread()
 
@@ -227,6 +235,9 @@ class PolicyNode(BidNode):
                 self._complete_ns = {stamp: time.monotonic_ns()}
                 self._lock.notify_all()
 
+    def _on_status(self, message: Any) -> None:
+        self._status = message
+
     def _on_grant(self) -> None:
         """Reset when a grant begins: the previous decision belongs to another episode."""
         before = self._granted
@@ -261,6 +272,8 @@ class PolicyNode(BidNode):
         if episode != self._decided_episode:
             self._maker.reset()
             self._decided_episode = episode
+            if self._status is not None:
+                self._task_chunks.begin(self._status, observation.stamp_ns)
         delay = self._maker.delay
         record = self._maker.decide(observation)
         took_ns = 0 if record is None else record.encode_ns + record.sample_ns + record.choose_ns
@@ -280,7 +293,11 @@ class PolicyNode(BidNode):
             delay: steps that the decoder was told.
         """
         self._screened += record.screened
-        self._chunks.publish(chunk_to_message(record.chunk, self._task, self.robot))
+        try:
+            chunk = self._task_chunks.of(record.chunk)
+            self._chunks.publish(chunk_to_message(chunk, self._commanded, self.robot))
+        except ArmError as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=1.0)
         decision_ms = (time.monotonic_ns() - complete_ns) / 1e6
         delay_ns = self.now_ns() - observation.stamp_ns
         age_ms = delay_ns / 1e6 - decision_ms

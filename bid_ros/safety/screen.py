@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.control.arm_model import ArmModel
+from bid_ros.control.joint_chunks import JointChunks
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.task import Task
 from bid_ros.safety.joints import JointEnvelope
@@ -48,4 +49,28 @@ class Screen:
             difference = np.diff(difference, axis=1) / self._step_s
             kept.append((np.einsum("nij,nij->ni", difference, difference) <= most**2).all(axis=1))
         passed: NDArray[np.bool_] = np.all(kept, axis=0)
+        return passed
+
+
+class JointScreen:
+    """Screens samples of a policy that predicts poses of the tool, where its chunks become chunks of joints.
+
+    Args:
+        task: of the policy, which predicts poses.
+        chunks: makes its chunks into the system's.
+        joints: limits of the joints.
+    """
+
+    def __init__(self, task: Task, chunks: JointChunks, joints: JointEnvelope) -> None:
+        self._tool, self._chunks, self._joints = Screen(task), chunks, joints
+        self._first, self._step_s = task.observation_steps - 1, task.dt_ns / NANOSECONDS
+
+    def passes(self, samples: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Return for each of the samples ``(N, H, D)`` whether tool and joints keep the limits, ``(N,)``."""
+        passed = self._tool.passes(samples)
+        if not passed.any():
+            return passed
+        rows = np.asarray(samples[passed, self._first :], dtype=np.float64)
+        joints, reached = self._chunks.solve(rows)
+        passed[passed] = reached & self._joints.keeps(joints, self._step_s)
         return passed

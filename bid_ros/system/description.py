@@ -147,7 +147,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "company_wait_s": COMPANY_S,
     }
     device = {"device": arguments.takeover or run.acts, "device_settings": arguments.device_settings}
-    policy = {**vars(run.policy), "seed": arguments.seed}
+    policy = {**_policy(run), **_bundle_task(run), "seed": arguments.seed}
     acts = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address})] if run.twin else []),
@@ -162,6 +162,19 @@ def _nodes(run: Run) -> list[NodeSpec]:
     return [*nodes, NodeSpec("episode", "episode_node", {**task, **joints, **_episode(run), "nodes": company})]
 
 
+def _policy(run: Run) -> dict[str, Any]:
+    """Return the settings of the policy, without the task that its bundle was made for."""
+    return {name: value for name, value in vars(run.policy).items() if name != "bundle_task"}
+
+
+def _bundle_task(run: Run) -> dict[str, Any]:
+    """Return the parameter that names the task of the bundle; none if it is the system's."""
+    if not run.policy.bundle_task:
+        return {}
+    _ = run.system.policy_task  # so that a mistake is found before anything is started
+    return {"bundle_task": str(run.system.file(run.policy.bundle_task).resolve())}
+
+
 def _recorder(run: Run, out: Path) -> dict[str, Any]:
     from bid_ros.recording.compression import find_codec  # OpenCV takes a while to import
 
@@ -174,7 +187,7 @@ def _recorder(run: Run, out: Path) -> dict[str, Any]:
         "acts": run.acts,
         "takeover": arguments.takeover,
         "device_settings": arguments.device_settings,
-        **({"policy": vars(run.policy)} if run.acts == POLICY else {}),
+        **({"policy": _policy(run)} if run.acts == POLICY else {}),
     }
     place = {"episodes": str(out / "episodes")} if arguments.person else {"bag": str(out / "bag")}
     return {**place, "image_codec": arguments.image_codec, "setup": json.dumps(setup)}
@@ -183,7 +196,7 @@ def _recorder(run: Run, out: Path) -> dict[str, Any]:
 def _episode(run: Run) -> dict[str, Any]:
     policy, arguments = run.acts == POLICY, run.arguments
     return {
-        **(vars(run.policy) if policy else {}),
+        **(_policy(run) if policy else {}),
         "episodes": arguments.episodes,
         "seed": arguments.seed,
         "labels": list(arguments.styles) or [run.policy.decoder if policy else run.acts],
