@@ -94,7 +94,12 @@ class Chain:
         return joints
 
     def solve(
-        self, position: ArrayLike, rotation: ArrayLike, near: ArrayLike, rest: ArrayLike | None = None
+        self,
+        position: ArrayLike,
+        rotation: ArrayLike,
+        near: ArrayLike,
+        rest: ArrayLike | None = None,
+        settled: float = SETTLED_RAD,
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Return joint positions ``(n, joints)`` rad, all solved at once, and which of them reach their pose ``(n,)``.
 
@@ -107,7 +112,8 @@ class Chain:
             position: ``(n, 3)`` m, base frame.
             rotation: ``(n, 3, 3)``, tool to base.
             near: ``(joints,)`` or ``(n, joints)`` rad, from where the search starts.
-            rest: ``(joints,)`` rad. None: ``near``.
+            rest: ``(joints,)`` or ``(n, joints)`` rad. None: ``near``.
+            settled: rad by which a redundant joint may still have to move.
         """
         goal, turn = np.asarray(position, dtype=np.float64), np.asarray(rotation, dtype=np.float64)
         joints = np.array(np.broadcast_to(np.asarray(near, dtype=np.float64), (len(goal), self.joints)))
@@ -119,7 +125,7 @@ class Chain:
             off = _distance(error, turned, turn)
             change = self._step(_jacobian(place, origins, axes), error, pulled - joints)
             # Of a redundant arm the joints may go on to move while the pose is reached.
-            open_rows = (off > 1.0) | (np.abs(change).max(axis=1) > SETTLED_RAD)
+            open_rows = (off > 1.0) | (np.abs(change).max(axis=1) > settled)
             if step >= LEAST_STEPS and not open_rows.any():
                 break
             joints += change

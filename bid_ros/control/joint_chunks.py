@@ -19,6 +19,7 @@ from bid_ros.core.rotation import Array, matrix_from_6d
 from bid_ros.core.task import Feature, FeatureKind, Task
 
 POSTURE_SPEED: Final = 0.3  # rad/s, peak, at which a redundant joint goes from its measured place to that at rest
+ROUGHLY_RAD: Final = 2e-3  # how far redundant joints of samples may be from where they settle
 PEAK: Final = 1.875  # of a minimum-jerk motion, times its mean speed
 
 
@@ -89,10 +90,12 @@ class JointChunks:
         """
         count, steps, _ = samples.shape
         rows, columns = samples.reshape(count * steps, -1), self._columns
-        rest = np.tile(self._rests(self._stamp_ns, steps, self._task.dt_ns), (count, 1))
-        joints, reached = self._arm.chain.solve(
-            rows[:, columns["position"]], matrix_from_6d(rows[:, columns["rotation_6d"]]), self._near, rest
-        )
+        rest = self._rests(self._stamp_ns, steps, self._task.dt_ns)
+        position, rotation = rows[:, columns["position"]], matrix_from_6d(rows[:, columns["rotation_6d"]])
+        # The samples lie close together: from the first one's joints the others take a step or two.
+        first, _ = self._arm.chain.solve(position[:steps], rotation[:steps], self._near, rest, ROUGHLY_RAD)
+        near, rests = np.tile(first, (count, 1)), np.tile(rest, (count, 1))
+        joints, reached = self._arm.chain.solve(position, rotation, near, rests, ROUGHLY_RAD)
         whole: NDArray[np.bool_] = np.asarray(reached.reshape(count, steps).all(axis=1))
         return joints.reshape(count, steps, -1), whole
 

@@ -94,3 +94,20 @@ def test_a_task_that_commands_more_is_refused():
         JointChunks(tool_task(task), model_of(task))
     with pytest.raises(TaskError, match="valid are joints"):
         JointChunks(replace(task, action=(*task.action, Feature("tool", "position"))), model_of(task))
+
+
+def test_many_samples_are_solved_as_each_alone(robot):
+    task = joint_task(robot)
+    model = model_of(task)
+    position, rotation = model.forward(HOME[robot])
+    random = np.random.default_rng(0)
+    samples = np.tile([*position, *matrix_to_6d(rotation), 0.04], (6, 8, 1))
+    samples[:, :, :3] += np.cumsum(random.normal(0, 0.005, (6, 8, 3)), axis=1)
+    samples[4, 3, 0] += 3.0
+    chunks = JointChunks(task, model)
+    chunks.begin(HOME[robot], 0)
+    joints, reached = chunks.solve(samples)
+    assert reached.tolist() == [True, True, True, True, False, True]
+    for sample, found in zip(samples[:4], joints, strict=False):
+        alone = chunks.convert(ActionChunk(0, task.dt_ns, sample)).actions[:, : model.joints]
+        np.testing.assert_allclose(found, alone, atol=2e-3)

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from joint_task import HOME, around_home, joint_chunk, joint_task, model_of
 
+from bid_ros.control.joint_chunks import JointChunks, tool_task
 from bid_ros.core.errors import ArmError, TaskError
+from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.task import Feature
 from bid_ros.safety.envelope import Envelope
-from bid_ros.safety.screen import Screen
+from bid_ros.safety.joints import JointEnvelope
+from bid_ros.safety.screen import JointScreen, Screen
 
 NOW = 1_000_000_000_000
 ROWS = 16
@@ -214,3 +217,20 @@ def test_the_screen_keeps_the_samples_that_the_envelope_keeps(robot):
         for row in motions
     ]
     assert passed.tolist() == judged == [True, False, False, False]
+
+
+def test_samples_of_poses_are_screened_by_the_joints_that_they_need(robot):
+    bench = Bench(robot, max_joint_speed=0.6)
+    tool = tool_task(bench.task)
+    chunks = JointChunks(bench.task, bench.model)
+    chunks.begin(bench.home, 0)
+    place, rotation = bench.model.forward(bench.home)
+    samples = np.tile([*place, *matrix_to_6d(rotation), 0.04], (3, ROWS, 1))
+    samples[1, :, 2] += 0.02 * RAMP[:, 0]  # 0.2 m/s: too fast for a joint, not for the tool
+    samples[2, :, 0] += 0.08 * RAMP[:, 0]  # too fast for the tool
+    assert Screen(tool).passes(samples).tolist() == [True, True, False]
+    joints = JointEnvelope(bench.model.limits, bench.task.limits)
+    fastest = np.abs(np.diff(chunks.solve(samples[1:2])[0], axis=1)).max() / 0.1
+    assert JointScreen(tool, chunks, joints).passes(samples).tolist() == [True, bool(fastest <= 0.6), False]
+    slow = JointEnvelope(bench.model.limits, replace(bench.task.limits, max_joint_speed=0.9 * fastest))
+    assert JointScreen(tool, chunks, slow).passes(samples).tolist() == [True, False, False]
