@@ -46,10 +46,7 @@ class ToolTracking:
 
 
 class JointTracking:
-    """Joint impedance control. franky sets the present joints as the first target.
-
-    franky's own damping, 2 sqrt(stiffness), is critical for an inertia of 1 kg m^2. That of the shoulder is several
-    times as large, so the damping is the configuration's.
+    """Joint impedance control. franky sets critical damping, and the present joints as the first target.
 
     franky has no clip of the joint error. So a set-point is moved towards the measured joints until its spring cannot
     pull with more than ``max_joint_torque``.
@@ -65,9 +62,7 @@ class JointTracking:
     def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], Array]) -> None:
         stiffness = np.array(config.joint_stiffness)
         self._measured, self._most = measured, config.max_joint_torque / stiffness
-        self._tracker = franky.JointImpedanceTracker(
-            robot, stiffness=stiffness, damping=np.array(config.joint_damping), friction=_friction(config)
-        )
+        self._tracker = franky.JointImpedanceTracker(robot, stiffness=stiffness, friction=_friction(config))
 
     def send(self, setpoint: JointSetpoint) -> None:
         """Hand a set-point to the control loop. Raises what franky raises, or ArmError for one that does not fit."""
