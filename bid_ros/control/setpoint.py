@@ -1,4 +1,4 @@
-"""The set-point: what a servo hands to a robot driver."""
+"""The set-points: what a servo hands to a robot driver."""
 
 from dataclasses import dataclass
 
@@ -19,3 +19,16 @@ class Setpoint:
     quaternion: Array
     linear_velocity: Array
     angular_velocity: Array
+
+
+@dataclass(frozen=True)
+class JointSetpoint:
+    """Where the joints should be now, and how they move there.
+
+    Attributes:
+        positions: ``(joints,)`` rad, base to flange.
+        velocities: ``(joints,)`` rad/s.
+    """
+
+    positions: Array
+    velocities: Array

@@ -22,6 +22,9 @@ class Limits:
         max_turn_rate: largest turn rate of the tool, rad/s.
         max_turn_acceleration: largest turn acceleration of the tool, rad/s^2.
         max_tilt: largest angle between the tool's approach axis and straight down, rad.
+        max_joint_speed: largest speed of a joint, rad/s, where a task commands joints. The robot's own limits hold too.
+        max_joint_acceleration: largest acceleration of a joint, rad/s^2, likewise.
+        max_joint_jump: largest distance between a measured joint and the action for now, rad, likewise.
         gripper_min, gripper_max: smallest and largest opening of the gripper, m.
         max_jump: largest distance between the measured tool and the action for now, m.
         max_chunk_age: s by which a chunk's stamp may lie in the past when it arrives.
@@ -36,6 +39,9 @@ class Limits:
     max_turn_rate: Positive = 1.5
     max_turn_acceleration: Positive = 10.0
     max_tilt: Positive = 0.6
+    max_joint_speed: Positive = 1.5
+    max_joint_acceleration: Positive = 8.0
+    max_joint_jump: Positive = 0.3
     gripper_min: Opening = 0.0
     gripper_max: Opening = 0.08
     max_jump: Positive = 0.15

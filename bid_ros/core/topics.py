@@ -74,6 +74,7 @@ def body_topic(name: str) -> str:
 
 JOINT_STATES: Final = _recorded("joint_states", "sensor_msgs/msg/JointState")
 TOOL_POSE: Final = _recorded("arm/tool_pose", POSE_TYPE)
+JOINT_REFERENCE: Final = _recorded("arm/joint_reference", "sensor_msgs/msg/JointState")
 ARM_STATUS: Final = _recorded("arm/status", "bid_msgs/msg/ArmStatus")
 POLICY_CHUNK: Final = _recorded("policy/chunk", CHUNK_TYPE, COMMAND_QOS)
 TELEOP_CHUNK: Final = _recorded("teleop/chunk", CHUNK_TYPE, COMMAND_QOS)

@@ -13,6 +13,7 @@ import numpy as np
 
 from bid_ros.control.homing import HomingPlan
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.errors import RecordingError
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import DOWN_6D, Array, matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.task import Task
@@ -51,6 +52,11 @@ class LockstepDemonstrations:
 
     def __init__(self, task: Task, stage: Stage) -> None:
         check_recorded(task)
+        if task.columns("joints") is not None:
+            raise RecordingError(
+                f"task '{task.name}' commands joints; valid for demonstrations in lockstep is the tool's pose: record "
+                "them with bid demos"
+            )
         # Rows are single: training makes the windows.
         self._task, self._stage = replace(task, observation_steps=1), stage
         self._demonstrator = find_demonstrator(task)

@@ -6,7 +6,8 @@ from typing import Annotated, Final
 import numpy as np
 from pydantic import Field
 
-from bid_ros.control.servo import ChunkServo, ServoConfig
+from bid_ros.control.servo import ChunkServo
+from bid_ros.control.servo_base import ServoConfig
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.observation import History, ObservationBuffer

@@ -9,7 +9,9 @@ from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Heartbeat, SafetyState
-from bid_ros.control.servo import ChunkServo, ServoConfig, ServoMode, ServoOutput
+from bid_ros.control.joint_servo import JointServo
+from bid_ros.control.servo import ChunkServo
+from bid_ros.control.servo_base import ServoConfig, ServoMode, ServoOutput
 from bid_ros.core import topics
 from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError
@@ -18,8 +20,9 @@ from bid_ros.nodes.arm_report import ArmReport
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.convert import chunk_from_message
 from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.robots.base import ArmState
+from bid_ros.robots.base import ArmState, JointArm
 from bid_ros.robots.registry import build_arm, load_arm_config
 from bid_ros.system.priority import raise_priority
 
@@ -55,7 +58,7 @@ class ArmNode(BidNode):
             raise ArmError("robot_ip is empty; valid is the address of the robot, or start the system in its twin")
         name = self.value("arm")
         self._arm = build_arm(name, load_arm_config(Path(self.value("arm_config")), address, self.value("twin"), name))
-        self._servo = ChunkServo(self._task, ServoConfig(lookahead_s=self.value("lookahead_s")))
+        self._servo = self._build_servo(name)
         self._watched = frozenset(self.value("required"))
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
         self._lock = threading.Lock()
@@ -76,7 +79,7 @@ class ArmNode(BidNode):
         if self.ended:  # nothing is connected for a run that ends
             return
         self._connect(time.monotonic() + self.value("connect_wait_s"))
-        self._arm.start()
+        self._start()
         self._begin(self._arm.state())
         self._grants = subscribe_grants(self, lock=self._lock)
         self.subscribe(topics.SAFETY_CHUNK, self._on_chunk)
@@ -125,8 +128,28 @@ class ArmNode(BidNode):
                     raise
                 time.sleep(0.2)
 
+    def _build_servo(self, name: str) -> ChunkServo | JointServo:
+        config, model = ServoConfig(lookahead_s=self.value("lookahead_s")), arm_of(self, self._task)
+        if model is None:
+            return ChunkServo(self._task, config)
+        if not isinstance(self._arm, JointArm):
+            raise ArmError(
+                f"robot '{name}' takes no set-points of its joints; valid is a task that commands a position"
+            )
+        return JointServo(self._task, model, config)
+
+    def _start(self) -> None:
+        """Let the arm follow set-points of what the task commands."""
+        if isinstance(self._servo, JointServo) and isinstance(self._arm, JointArm):
+            self._arm.start_joints()
+        else:
+            self._arm.start()
+
     def _begin(self, state: ArmState) -> None:
-        self._servo.start(state.tool_position, state.tool_quaternion, time.time_ns())
+        if isinstance(self._servo, JointServo):
+            self._servo.start(state.joint_positions, time.time_ns())
+        else:
+            self._servo.start(state.tool_position, state.tool_quaternion, time.time_ns())
 
     def _on_chunk(self, message: ChunkMessage) -> None:
         try:
@@ -171,7 +194,7 @@ class ArmNode(BidNode):
         """Recover the robot from an error. Only a reset by a person calls this."""
         try:
             self._arm.recover()
-            self._arm.start()
+            self._start()
             with self._lock:
                 self._begin(self._arm.state())
                 self._fault = ""
@@ -211,7 +234,10 @@ class ArmNode(BidNode):
 
     def _stream(self, output: ServoOutput) -> None:
         try:
-            self._arm.command(output.setpoint)
+            if output.joints is not None and isinstance(self._arm, JointArm):
+                self._arm.command_joints(output.joints)
+            else:
+                self._arm.command(output.setpoint)
             if output.gripper_width is not None:
                 self._last_gripper = output.gripper_width
                 self._arm.command_gripper(output.gripper_width)

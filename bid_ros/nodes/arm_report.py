@@ -8,7 +8,7 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import ArmStatus
-from bid_ros.control.servo import ServoOutput
+from bid_ros.control.servo_base import ServoOutput
 from bid_ros.core import topics
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.task import Task
@@ -36,6 +36,8 @@ class ArmReport:
         self._tool_poses = node.advertise(topics.TOOL_POSE)
         self._transforms = node.advertise(topics.TF)
         self._joint_states = node.advertise(topics.JOINT_STATES)
+        commands_joints = task.columns("joints") is not None
+        self._joint_references = node.advertise(topics.JOINT_REFERENCE) if commands_joints else None
         self._status = ArmStatus(robot=node.robot)
         self._pose = PoseStamped()
         self._transform = TransformStamped(child_frame_id=task.tool_frame)
@@ -65,6 +67,7 @@ class ArmReport:
         self._told, self._told_ns = told, told_ns
         if new or changed or fault:  # a robot that is silent is told of too
             self._statuses.publish(self._status)
+            self._publish_joints(output, now_ns)
         if new and told_ns - self._standard_ns > self._pause_ns:
             self._standard_ns = told_ns
             self._publish_standard(state)
@@ -86,6 +89,14 @@ class ArmReport:
         convert.set_time(message.reference_stamp, now_ns)
         message.reference_twist = np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity])
         message.reference_gripper = gripper
+
+    def _publish_joints(self, output: ServoOutput, now_ns: int) -> None:
+        """Publish the joints that were streamed to the robot, of a task that commands them."""
+        if self._joint_references is not None and output.joints is not None:
+            message = JointState(header=convert.header(now_ns, self._base_frame), name=self._info.joint_names)
+            message.position = convert.float64_array(output.joints.positions)
+            message.velocity = convert.float64_array(output.joints.velocities)
+            self._joint_references.publish(message)
 
     def _publish_standard(self, state: ArmState) -> None:
         """Publish the measurements once more, in the messages of ROS."""

@@ -20,6 +20,7 @@ from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import format_summary, write_run
 from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.convert import header
+from bid_ros.nodes.joints import ARM_CONFIG
 from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.pulse import RARE_S
@@ -36,6 +37,7 @@ PARAMETERS = (
     Parameter("labels", [""], "label of each episode, repeated in turn: the decoder, or clean and diverse"),
     Parameter("moving", 0.03, "speed of the cup in m/s, 0 = static", 0.0, 0.2),
     Parameter("twin", True, "the system runs in its twin; otherwise an operator prepares and judges"),
+    ARM_CONFIG,
     Parameter("acting", "policy", "source that moves the arm in an episode: policy or teleop"),
     Parameter("out", "", "folder for run.json"),
     Parameter("decoder", "", "decoder, for the record"),

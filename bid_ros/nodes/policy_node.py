@@ -12,10 +12,12 @@ from bid_ros.core.errors import BidError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
+from bid_ros.core.topics import ARM_STATUS
 from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, TaskChunks, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_report import PolicyReport
 from bid_ros.policy.budget import SampleBudget, fitted_budget
@@ -30,6 +32,7 @@ from bid_ros.system.priority import raise_priority
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bundle", "", "folder of the policy bundle"),
+    Parameter("bundle_task", "", "path of the task file of a bundle that predicts poses where joints are commanded"),
     Parameter("decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
@@ -38,6 +41,8 @@ PARAMETERS = (
         "fallback_runtime", "", "starts instead if runtime cannot be used; empty: the node then refuses to start"
     ),
     Parameter("engines", "", "folder of compiled engines; empty: ~/.cache/bid_ros/engines"),
+    ARM_CONFIG,
+    TWIN,
     Parameter("threads", 1, "inference threads", 1, 64),
     Parameter(
         "budget_ms", 45.0, "a decision may take this long: N shrinks until it fits; 0 = N stays as it is", 0.0, 1000.0
@@ -62,9 +67,11 @@ class PolicyNode(BidNode):
 
     def __init__(self, parameters: Sequence[Parameter] = PARAMETERS, sim_time: bool = False) -> None:
         super().__init__("policy", parameters, STALLED_S, sim_time)
-        self._task = self.load_task()
+        self._commanded = self.load_task()
+        own_task = self.value("bundle_task") or self.value("task")
+        self._task = load_task(own_task).with_frame_prefix(self.frame_prefix)
         self.pulse.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
-        self._bundle = load_bundle(Path(self.value("bundle")), load_task(self.value("task")))
+        self._bundle = load_bundle(Path(self.value("bundle")), load_task(own_task))
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
         self._policy = start_policy(
@@ -77,7 +84,10 @@ class PolicyNode(BidNode):
             self.value("fallback_runtime"),
             self.get_logger().warning,
         )
-        screen = Screen(self._task).passes
+        arm = arm_of(self, self._commanded)
+        self._task_chunks = TaskChunks(self._commanded, arm if self.value("bundle_task") else None)
+        self._status: Any = None
+        screen = self._task_chunks.screen(self._task) if self.value("bundle_task") else Screen(self._task, arm).passes
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
@@ -90,8 +100,10 @@ class PolicyNode(BidNode):
         self._last_stamp = 0
         self._waiting = self._lost = ""
         self._delays = DelayMeter(self._task.dt_ns)
-        self._report = PolicyReport(self, self._task)
+        self._report = PolicyReport(self, self._task, self._commanded, self._task_chunks.of)
         subscribe_features(self, self._task, self._observe, self.feature_depth)
+        if self.value("bundle_task"):
+            self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
         self._thread = self._decision_thread()
 
@@ -203,6 +215,9 @@ class PolicyNode(BidNode):
                 self._complete_ns = {stamp: time.monotonic_ns()}
                 self._lock.notify_all()
 
+    def _on_status(self, message: Any) -> None:
+        self._status = message
+
     def _on_grant(self) -> None:
         """Reset when a grant begins: the previous decision belongs to another episode."""
         before = self._granted
@@ -247,6 +262,8 @@ class PolicyNode(BidNode):
         if episode != self._decided_episode:
             self._maker.reset()
             self._decided_episode = episode
+            if self._status is not None:
+                self._task_chunks.begin(self._status, observation.stamp_ns)
         delay = self._maker.delay
         record = self._maker.decide(observation)
         self._lost = "" if record is not None else self._lost

@@ -2,10 +2,12 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any, Final
 
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import ArmError
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
@@ -21,7 +23,9 @@ class PolicyReport:
 
     Args:
         node: publishes.
-        task: layout of the chunks.
+        task: layout of the policy's chunks.
+        commanded: layout of the chunks that are published; it differs where joints are commanded.
+        convert: makes the first of these the second. Raises ArmError for a pose out of the arm's reach.
 
     Attributes:
         decided: decisions published, which is also the number of the next one.
@@ -30,8 +34,10 @@ class PolicyReport:
         decisions: publisher of the decisions.
     """
 
-    def __init__(self, node: BidNode, task: Task) -> None:
-        self._node, self._task = node, task
+    def __init__(
+        self, node: BidNode, task: Task, commanded: Task, convert: Callable[[ActionChunk], ActionChunk]
+    ) -> None:
+        self._node, self._task, self._commanded, self._convert = node, task, commanded, convert
         self.decided = self.missed = self.screened = 0
         self._durations_ms: deque[float] = deque(maxlen=RECENT)
         self._chunks = node.advertise(POLICY_CHUNK)
@@ -63,7 +69,10 @@ class PolicyReport:
         """
         node = self._node
         self.screened += record.screened
-        self._chunks.publish(chunk_to_message(record.chunk, self._task, node.robot))
+        try:
+            self._chunks.publish(chunk_to_message(self._convert(record.chunk), self._commanded, node.robot))
+        except ArmError as error:  # no chunk: the arm follows the one before, and then stops
+            node.get_logger().warning(str(error), throttle_duration_sec=1.0)
         decision_ms = (time.monotonic_ns() - complete_ns) / 1e6
         delay_ns = node.now_ns() - observation.stamp_ns
         self._durations_ms.append(decision_ms)

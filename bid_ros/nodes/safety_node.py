@@ -16,9 +16,11 @@ from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESE
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
-from bid_ros.safety.envelope import Envelope, Verdict, refused
+from bid_ros.safety.envelope import Envelope
+from bid_ros.safety.verdict import Verdict, refused
 from bid_ros.safety.watchdog import Watchdog, WatchdogConfig
 from bid_ros.system.priority import raise_priority
 
@@ -29,6 +31,8 @@ PARAMETERS = (
     Parameter("settle_s", 1.0, "time in s without a gap before the watchdog is armed", 0.0, 60.0),
     Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
     Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
+    ARM_CONFIG,
+    TWIN,
 )
 
 
@@ -42,14 +46,14 @@ class SafetyNode(BidNode):
         super().__init__("safety", PARAMETERS, work_limit_s=STALLED_S)
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
-        self._envelope = Envelope(self._task)
+        self._envelope = Envelope(self._task, arm=arm_of(self, self._task))
         self._arbiter = Arbiter()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(
             WatchdogConfig(deadlines, late_limit=self.value("late_limit"), settle_s=self.value("settle_s"))
         )
         self._watchdog.granted = False
-        self._tool: tuple[int, NDArray[np.float64]] | None = None
+        self._measured: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # when; tool, joints
         self._forwarded = self._refused = self._measured_ns = 0
         self._last_source = ""
         self._forward = self.advertise(SAFETY_CHUNK)
@@ -82,7 +86,7 @@ class SafetyNode(BidNode):
     def _on_status(self, message: ArmStatus) -> None:
         if stamp_ns(message) != self._measured_ns:  # the status of a silent robot repeats what was measured last
             self._measured_ns = stamp_ns(message)
-            self._tool = (self.arrived_ns(), pose_arrays(message.tool)[0])
+            self._measured = (self.arrived_ns(), pose_arrays(message.tool)[0], np.array(message.joint_positions))
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
         self._act(self._watchdog.arm_fault(fault, time.monotonic_ns()))
 
@@ -102,7 +106,7 @@ class SafetyNode(BidNode):
             return
         if not self._arbiter.admits(source, now):
             return
-        verdict = self._envelope.check(chunk, now, self._tool_position(steady))
+        verdict = self._envelope.check(chunk, now, *self._newest(steady))
         if self._judge(source, verdict, steady):
             self._arbiter.accepted(chunk, now)
             self._grants.use(source)
@@ -121,10 +125,11 @@ class SafetyNode(BidNode):
             self._publish_state()
         return allowed
 
-    def _tool_position(self, steady: int) -> NDArray[np.float64] | None:
-        if self._tool is None or steady - self._tool[0] > self.value("max_pose_age_s") * 1e9:
-            return None
-        return self._tool[1]
+    def _newest(self, steady: int) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+        """Return the tool's position and the joints, as measured last; None if that is too long ago."""
+        if self._measured is None or steady - self._measured[0] > self.value("max_pose_age_s") * 1e9:
+            return None, None
+        return self._measured[1:]
 
     def _tick(self) -> None:
         self.worked()

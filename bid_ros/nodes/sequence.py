@@ -9,11 +9,14 @@ import scipy.interpolate  # noqa: F401  # a third of a second, in which the firs
 
 from bid_msgs.msg import ArmStatus, Grant, SafetyState
 from bid_ros.control.homing import HomingPlan, homing_within
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE
 from bid_ros.episodes.log import EpisodeStopped
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, duration_message, header, pose_arrays
+from bid_ros.nodes.joints import TaskChunks, arm_of
 from bid_ros.nodes.parameters import Parameter
 
 CHUNK_STEPS = 10
@@ -32,7 +35,7 @@ class SequenceNode(BidNode):
         closing: set it, and every wait of the sequence ends with EpisodeStopped.
 
     Args:
-        name, parameters: as :class:`BidNode`; ``task`` is among the parameters.
+        name, parameters: as :class:`BidNode`; ``task``, ``arm_config`` and ``twin`` are among the parameters.
     """
 
     def __init__(self, name: str, parameters: Sequence[Parameter]) -> None:
@@ -40,6 +43,7 @@ class SequenceNode(BidNode):
         self.task = self.load_task()
         self.safety: SafetyState | None = None
         self._homing = homing_within(self.task.limits)
+        self._task_chunks = TaskChunks(self.task, arm_of(self, self.task))
         self.status: Any = None
         self.tool: Any = None
         self._arrived = threading.Condition()
@@ -124,11 +128,19 @@ class SequenceNode(BidNode):
 
     def _follow(self, plan: HomingPlan, duration_s: float, until: Callable[[], bool] | None = None) -> None:
         end = time.monotonic() + duration_s
+        self._task_chunks.begin(self.status, plan.start_ns)
         while time.monotonic() < end and not (until is not None and until()):
             self.check()
-            chunk = plan.chunk_at(self.now_ns(), CHUNK_STEPS, CHUNK_DT_NS)
+            chunk = self._of_task(plan.chunk_at(self.now_ns(), CHUNK_STEPS, CHUNK_DT_NS))
             self._chunks.publish(chunk_to_message(chunk, self.task, self.robot, self.frame_prefix))
             self.closing.wait(0.05)
+
+    def _of_task(self, chunk: ActionChunk) -> ActionChunk:
+        """Return the chunk of the task for one of the tool's pose."""
+        try:
+            return self._task_chunks.of(chunk)
+        except ArmError as error:
+            raise EpisodeStopped(f"aborted: {error}") from error
 
     def on_status(self, message: ArmStatus) -> None:
         """Take one status of the arm. A subclass may do more with it."""

@@ -15,6 +15,9 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
+from bid_ros.control.joint_chunks import tool_task
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import load_task
@@ -38,6 +41,7 @@ from bid_ros.core.topics import (
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, TaskChunks, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.safety.envelope import EnvelopeConfig
 from bid_ros.teleop.base import Start
@@ -60,6 +64,8 @@ PARAMETERS = (
     Parameter("angular_speed", STEERING.angular_speed, "rad/s of the tool at full deflection", 0.02, 1.5),
     Parameter("scale", STEERING.scale, "m of the tool for 1 m of a device that is moved in space", 0.05, 3.0),
     Parameter("frame", STEERING.frame, "whose axes a deflection means: base or tool"),
+    ARM_CONFIG,
+    TWIN,
     Parameter("locked", list(STEERING.locked), f"axes that do not move, of {', '.join(AXES)}; [''] for none"),
 )
 STEERED = tuple(item.name for item in fields(Steering))
@@ -79,8 +85,10 @@ class TeleopNode(BidNode):
         self._task = self.load_task()
         found = DEVICES.find(self.value("device"))
         options = found.read(self.value("device_settings"))
-        # Devices know the task's own frames; the prefix of this system is added to their chunks.
-        self._names, self._device = found.bodies(self._task), found.open(load_task(self.value("task")), options)
+        # Devices know the task's own frames; their chunks get the prefix of this system. They plan for the tool.
+        own_task = tool_task(load_task(self.value("task")))
+        self._names, self._device = found.bodies(self._task), found.open(own_task, options)
+        self._task_chunks = TaskChunks(self._task, arm_of(self, self._task))
         self._dt_ns = min(round(self.value("dt_s") * 1e9), self._task.dt_ns)  # safety refuses a coarser grid
         # A chunk must be long enough to end at rest, and not longer than safety takes.
         enough = max(self.value("steps"), math.ceil(AT_REST_NS / self._dt_ns))
@@ -179,6 +187,7 @@ class TeleopNode(BidNode):
         rotation = matrix_to_6d(matrix_from_quaternion(tool[1]))
         label, seed, now_ns = self._episode.label, int(self._episode.seed), self.now_ns()
         self._device.begin(Start(label, seed, tool[0], rotation, dict(self._bodies), now_ns, width))
+        self._task_chunks.begin(self._status, now_ns)
         self._driving = True
 
     def _let_go(self) -> None:
@@ -214,7 +223,16 @@ class TeleopNode(BidNode):
             if self._problem:
                 print(f"error: {self._problem}; the arm holds until it is back", flush=True)
         if chunk is not None:
-            self._chunks.publish(chunk_to_message(chunk, self._task, self.robot, self.frame_prefix))
+            self._send(chunk)
+
+    def _send(self, chunk: ActionChunk) -> None:
+        """Publish what the device asks for, as a chunk of the task."""
+        try:
+            made = self._task_chunks.of(chunk)
+        except ArmError as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=1.0)
+            return
+        self._chunks.publish(chunk_to_message(made, self._task, self.robot, self.frame_prefix))
 
 
 main = TeleopNode.main

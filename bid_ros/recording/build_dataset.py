@@ -16,7 +16,7 @@ from bid_ros.core.errors import ObservationError, RecordingError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import ARM_STATUS, feature_topic, recorded_topics
+from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.episodes import Episode, find_episodes
 from bid_ros.recording.features import extract
@@ -185,8 +185,7 @@ def _observe(
     missing: list[str] = []
     seen = episode.start_ns - 1
     for item in reader.messages(by_topic, episode.start_received_ns, episode.end_received_ns + LAG_NS):
-        if item.topic == ARM_STATUS:
-            references.add(item.message)
+        references.take(item.topic, item.message)
         for feature in by_topic[item.topic]:
             buffer.add(feature.name, sample_ns(item.message, item.stamp_ns), extract(feature, item.message))
         newest = buffer.stamp_ns()
@@ -207,9 +206,9 @@ def _observe(
 
 
 def _features_by_topic(task: Task, older: bool = False) -> dict[str, list[Feature]]:
-    """Return the observed features by the topic that delivers them; the arm's status is always among the topics."""
+    """Return the observed features by the topic that delivers them; those of the set-points are always among these."""
     recorded_topics(task)  # refuses topics that cannot be told apart
-    by_topic: dict[str, list[Feature]] = {ARM_STATUS: []}
+    by_topic: dict[str, list[Feature]] = {topic: [] for topic in References(task).topics}
     for feature in task.observation:
         by_topic.setdefault(feature_topic(feature, older), []).append(feature)
     return by_topic

@@ -10,16 +10,18 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
+from bid_ros.core.topics import ARM_STATUS, JOINT_REFERENCE
 
 PERSON: Final = "teleop"  # source of the chunks of teleoperation
-KINDS: Final = ("position", "rotation_6d", "gripper")
+KINDS: Final = ("position", "rotation_6d", "gripper", "joints")
 
 
 class References:
     """The set-points that the arm node streamed, from ``bid_msgs/ArmStatus``, interpolated between its messages.
 
-    Positions are interpolated linearly, rotations along the shortest turn. The gripper width is the last request: it
-    jumps, so a value between two requests was never commanded.
+    Those of the joints, of a task that commands these, come from ``sensor_msgs/JointState`` on ``arm/joint_reference``.
+    Positions and joints are interpolated linearly, rotations along the shortest turn. The gripper width is the last
+    request: it jumps, so a value between two requests was never commanded.
 
     Args:
         task: its action features define the columns. Positions and rotations are in ``task.base_frame``.
@@ -36,6 +38,30 @@ class References:
         self._stamps: list[int] = []
         self._values: list[list[float]] = []
         self._person: list[bool] = []
+        self._joint_stamps: list[int] = []
+        self._joints: list[list[float]] = []
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics whose messages are needed."""
+        return (ARM_STATUS,) if self._task.columns("joints") is None else (ARM_STATUS, JOINT_REFERENCE)
+
+    def take(self, topic: str, message: Any) -> None:
+        """Append a message of one of :attr:`topics`; any other is ignored."""
+        if topic == ARM_STATUS:
+            self.add(message)
+        elif topic == JOINT_REFERENCE:
+            self.add_joints(message)
+
+    def add_joints(self, message: Any) -> None:
+        """Append a JointState of commanded joints. It is ignored if it is older than the last one, or does not fit."""
+        columns = self._task.columns("joints")
+        values = np.asarray(message.position, dtype=np.float64)
+        stamp = stamp_ns(message)
+        fits = columns is not None and len(values) == columns.stop - columns.start and np.isfinite(values).all()
+        if fits and (not self._joint_stamps or stamp > self._joint_stamps[-1]):
+            self._joint_stamps.append(stamp)
+            self._joints.append(values.tolist())
 
     def add(self, message: Any) -> None:
         """Append a message. It is ignored if it is older than the last one or has no finite reference."""
@@ -75,6 +101,8 @@ class References:
         right = np.clip(np.searchsorted(times, stamps_ns), 1, len(times) - 1)
         before, after = stamps_ns - times[right - 1], times[right] - stamps_ns
         known = (before >= 0) & (after >= 0) & (np.maximum(before, after) <= self._tolerance_ns)
+        joints, joints_known = self._joints_at(stamps_ns)
+        known &= joints_known
         if not known.any():
             return actions, known
         stamps, right, values = stamps_ns[known], right[known], np.array(self._values)
@@ -84,10 +112,25 @@ class References:
         parts = {
             "position": np.stack([np.interp(wanted, seconds, values[:, axis]) for axis in range(3)], axis=-1),
             "rotation_6d": matrix_to_6d(Slerp(seconds, Rotation.from_quat(values[:, 3:7]))(wanted).as_matrix()),
+            "joints": joints[known],
             "gripper": values[np.where(times[right] <= stamps, right, right - 1), 7:8],
         }
         actions[known] = np.concatenate([parts[feature.kind] for feature in self._task.action], axis=-1)
         return actions, known
+
+    def _joints_at(self, stamps_ns: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the commanded joints ``(T, joints)`` and whether each row is known; none are needed without joints."""
+        columns = self._task.columns("joints")
+        if columns is None:
+            return np.zeros((len(stamps_ns), 0)), np.ones(len(stamps_ns), dtype=np.bool_)
+        times = np.array(self._joint_stamps, dtype=np.int64)
+        if len(times) < 2:
+            return np.zeros((len(stamps_ns), columns.stop - columns.start)), np.zeros(len(stamps_ns), dtype=np.bool_)
+        right = np.clip(np.searchsorted(times, stamps_ns), 1, len(times) - 1)
+        before, after = stamps_ns - times[right - 1], times[right] - stamps_ns
+        known: NDArray[np.bool_] = (before >= 0) & (after >= 0) & (np.maximum(before, after) <= self._tolerance_ns)
+        seconds, wanted = (times - times[0]) * 1e-9, (stamps_ns - times[0]) * 1e-9
+        return np.stack([np.interp(wanted, seconds, column) for column in np.array(self._joints).T], axis=-1), known
 
 
 def check_recorded(task: Task) -> None:

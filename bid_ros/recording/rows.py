@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.rotation import matrix_from_6d
-from bid_ros.core.task import Task
+from bid_ros.core.task import FeatureKind, Task
 from bid_ros.recording.dataset import Dataset
 
 IDLE_ROWS: Final = 3  # rows kept before the first motion
 MOVED_M: Final = 0.001
 MOVED_RAD: Final = 0.005
+MOVED: Final[dict[FeatureKind, float]] = {"position": MOVED_M, "gripper": MOVED_M, "joints": MOVED_RAD}
 
 
 def first_row(actions: NDArray[np.float64], task: Task) -> int | None:
@@ -26,11 +27,11 @@ def first_row(actions: NDArray[np.float64], task: Task) -> int | None:
     if not len(actions):
         return None
     moved = np.zeros(len(actions), dtype=np.bool_)
-    for kind in ("position", "gripper"):
+    for kind, most in MOVED.items():
         columns = task.columns(kind)
         if columns is not None:
             part = actions[:, columns]
-            moved |= np.linalg.norm(part - part[0], axis=1) > MOVED_M
+            moved |= np.linalg.norm(part - part[0], axis=1) > most
     columns = task.columns("rotation_6d")
     if columns is not None:
         turns = matrix_from_6d(actions[:, columns])

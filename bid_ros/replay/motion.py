@@ -10,7 +10,6 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
-from bid_ros.core.topics import ARM_STATUS
 from bid_ros.recording.build_dataset import LAG_NS
 from bid_ros.recording.episodes import find_episodes
 from bid_ros.recording.reader import BagReader
@@ -77,8 +76,8 @@ def read_recorded_motion(reader: BagReader, task: Task, number: int) -> Motion:
     end_ns = episode.end_ns or reader.span_ns[1]
     until_ns = (episode.end_received_ns or reader.span_ns[1]) + LAG_NS
     references = References(task.with_frame_prefix(reader.frame_prefix))
-    for item in reader.messages([ARM_STATUS], episode.start_received_ns - LAG_NS, until_ns):
-        references.add(item.message)
+    for item in reader.messages(references.topics, episode.start_received_ns - LAG_NS, until_ns):
+        references.take(item.topic, item.message)
     stamps = np.arange(episode.start_ns, end_ns, STEP_NS, dtype=np.int64)
     actions, known = references.at(stamps)
     if known.sum() < 2:

@@ -1,7 +1,7 @@
 """The arm interface: what every robot driver offers, whatever its protocol.
 
-A driver streams one Cartesian set-point at a time. It makes no decisions: the servo handles limits, chunks and silence.
-A lost robot sets :attr:`ArmState.fault`.
+A driver streams one set-point of the tool at a time; a :class:`JointArm` also those of its joints. It decides nothing:
+the servo handles limits, chunks and silence. A lost robot sets :attr:`ArmState.fault`.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.control.setpoint import Setpoint
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.core.settings import Share, settings
 
@@ -140,3 +140,22 @@ class Arm(Protocol):
 
     def close(self) -> None:
         """Stop, disconnect and end all threads. May be called twice."""
+
+
+@runtime_checkable
+class JointArm(Arm, Protocol):
+    """An arm that also follows set-points of its joints. Faults, stops and silence are the same either way."""
+
+    def start_joints(self) -> None:
+        """Begin to follow set-points of the joints, from the present posture. A second call does nothing.
+
+        Raises:
+            ArmError: not connected, a fault is pending, or the arm follows set-points of the tool.
+        """
+
+    def command_joints(self, setpoint: JointSetpoint) -> None:
+        """Take the newest set-point of the joints. Returns at once.
+
+        Raises:
+            ArmError: not in control of the joints, a fault is pending, or the set-point does not fit the arm.
+        """

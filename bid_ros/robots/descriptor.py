@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
+from bid_ros.control.arm_model import ArmModel
 from bid_ros.robots.base import Arm
 from bid_ros.sim.twin import Twin, TwinScene
 
@@ -52,6 +53,8 @@ class RobotDescriptor:
         joints: number of the arm's joints, against which observed joints are checked; 0: not known.
         forward: from joint angles ``(joints,)`` rad to the pose of the frame that the configuration's tool counts from:
             position ``(3,)`` m and rotation ``(3, 3)``, base frame. A leader arm needs it; None: not known.
+        arm_model: from a configuration to kinematics and limits of the joints. A task that commands joints needs it;
+            None: such tasks are refused.
     """
 
     name: str
@@ -64,3 +67,4 @@ class RobotDescriptor:
     twin: TwinMaker | None = None
     joints: int = 0
     forward: Callable[[Any], tuple[Any, Any]] | None = None
+    arm_model: Callable[[Any], ArmModel] | None = None

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
+from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.extras import extra
 from bid_ros.core.registry import Registry, collect
@@ -42,12 +43,36 @@ def twin_maker(name: str) -> TwinMaker:
 
 
 def check_joints(task: Task) -> None:
-    """Raise TaskError if a task observes more or fewer joints than its robot has."""
-    for feature in task.observation:
-        joints = ROBOTS.find(task.robot).joints if feature.kind == "joints" else 0
-        if joints and feature.size != joints:
-            valid = f"valid is ({joints},), the joints of robot '{task.robot}'"
-            raise TaskError(f"observation '{feature.name}' has shape {feature.shape}; {valid}")
+    """Raise TaskError if a task observes or commands more or fewer joints than its robot has."""
+    for group, features in (("observation", task.observation), ("action", task.action)):
+        for feature in features:
+            joints = ROBOTS.find(task.robot).joints if feature.kind == "joints" else 0
+            if joints and feature.size != joints:
+                valid = f"valid is ({joints},), the joints of robot '{task.robot}'"
+                raise TaskError(f"{group} '{feature.name}' has shape {feature.shape}; {valid}")
+
+
+def task_arm(task: Task, config: str | Path = "", twin: bool = False) -> ArmModel | None:
+    """Return kinematics and limits of the joints that a task commands; None if it commands none.
+
+    Args:
+        task: names the robot.
+        config: path of the robot's configuration file, for its tool and its limits. Empty: the robot's defaults.
+        twin: the file's section ``twin`` replaces fields.
+
+    Raises:
+        ArmError: nothing is known of the robot's joints, or as :func:`load_arm_config`.
+        TaskError: as :func:`check_joints`.
+    """
+    if task.columns("joints") is None:
+        return None
+    check_joints(task)
+    robot = ROBOTS.find(task.robot)
+    if robot.arm_model is None:
+        raise ArmError(f"robot '{robot.name}' says nothing of its joints; valid is a task that commands a position")
+    # Only the driver needs the address.
+    given = load_arm_config(config, "nowhere", twin, task.robot) if config else robot.config("nowhere")
+    return robot.arm_model(given)
 
 
 def load_arm_config(path: str | Path, address: str, twin: bool, name: str) -> Any:

@@ -7,41 +7,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import Array, matrix_from_6d
 from bid_ros.core.task import Task
+from bid_ros.safety.joints import JointEnvelope
+from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
 
-NOT_A_NUMBER: Final = float("nan")
 JUDGED: Final = ("position", "rotation_6d", "gripper")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a whole chunk may be forwarded, and why not.
-
-    Attributes:
-        ok: the chunk keeps every limit.
-        trigger: short name of the broken limit (``finite``, ``workspace``, ``speed``, ...), empty if ok.
-        reason: one sentence with the measured value and the limit, empty if ok.
-        measured: the value that broke the limit, in the limit's unit; NaN if there is none.
-        limit: the limit; NaN if it is not a number.
-    """
-
-    ok: bool
-    trigger: str = ""
-    reason: str = ""
-    measured: float = NOT_A_NUMBER
-    limit: float = NOT_A_NUMBER
-
-
-ACCEPTED: Final = Verdict(True)
-
-
-def refused(trigger: str, reason: str, measured: float = NOT_A_NUMBER, limit: float = NOT_A_NUMBER) -> Verdict:
-    """Return the refusal of a chunk; the arguments are those of :class:`Verdict`."""
-    return Verdict(False, trigger, reason, float(measured), float(limit))
+JOINTS: Final = ("joints", "gripper")
 
 
 @dataclass(frozen=True)
@@ -76,33 +52,35 @@ class Envelope:
     Derivatives are finite differences at the chunk's own ``dt``. It must not exceed the task's, so a coarse grid cannot
     hide a fast motion. A chunk of one row has no derivatives. The arm keeps its limits across chunks itself.
 
+    Of a task that commands joints, joint_position, joint_speed and joint_acceleration come before workspace, and
+    joint_jump comes before jump. All limits of the tool hold too, where forward kinematics put it.
+
     Args:
         task: action features and limits. Its rotation is that of a tool whose z axis is the approach axis, in a frame
             whose z axis points up.
         config: tolerances.
+        arm: kinematics and limits of the joints. Only a task that commands joints needs it.
 
     Raises:
-        TaskError: the task commands a kind that has no limits, the same kind twice, or no position.
+        TaskError: the task commands a kind that has no limits, the same kind twice, or no position and no joints; or
+            joints of which nothing is known.
     """
 
-    def __init__(self, task: Task, config: EnvelopeConfig | None = None) -> None:
-        kinds = [feature.kind for feature in task.action]
-        for kind in kinds:
-            if kind not in JUDGED or kinds.count(kind) > 1:
-                raise TaskError(
-                    f"task '{task.name}': the safety envelope cannot judge the actions {kinds}; "
-                    f"valid is each of {', '.join(JUDGED)} at most once"
-                )
-        position = task.columns("position")
-        if position is None:
-            raise TaskError(f"task '{task.name}': no action has kind 'position', so no workspace can be kept")
-        self._position, self._six, self._width = position, task.columns("rotation_6d"), task.columns("gripper")
+    def __init__(self, task: Task, config: EnvelopeConfig | None = None, arm: ArmModel | None = None) -> None:
+        check_judged(task)
+        self._position, self._six = task.columns("position") or slice(0, 0), task.columns("rotation_6d")
+        self._width = task.columns("gripper")
+        self._joint_columns, self._arm = task.columns("joints"), arm
+        if self._joint_columns is not None:
+            self._joints = JointEnvelope(known_arm(task, arm).limits, task.limits)
         self._task, self._limits, self._config = task, task.limits, config or EnvelopeConfig()
         self._max_rows = self._config.max_horizons * task.horizon
         self._low = np.array(task.limits.workspace_min)
         self._high = np.array(task.limits.workspace_max)
 
-    def check(self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None) -> Verdict:
+    def check(
+        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None = None
+    ) -> Verdict:
         """Return the verdict on a whole chunk.
 
         Args:
@@ -110,23 +88,36 @@ class Envelope:
             now_ns: ROS time now.
             tool_position: measured position (3,) of the tool in m, in the task's base frame. None: it is unknown or too
                 old. Then the chunk is refused, because the distance that the arm would jump is unknown.
+            joints: measured joints in rad, for a task that commands joints; None as for the tool.
         """
-        return next(self._refusals(chunk, now_ns, tool_position), ACCEPTED)
+        return next(self._refusals(chunk, now_ns, tool_position, joints), ACCEPTED)
 
-    def _refusals(self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None) -> Iterator[Verdict]:
+    def _refusals(
+        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, measured: ArrayLike | None
+    ) -> Iterator[Verdict]:
         """Yield a refusal for each broken limit. A check may rely on what those before it found in order."""
         yield from self._form(chunk)
         yield from self._time(chunk, now_ns)
         at = chunk.position_at(now_ns)
         first, dt_s = int(at), chunk.dt_ns / NANOSECONDS
         rows = chunk.actions[first:]  # that can still be executed
-        position = rows[:, self._position]
+        if self._joint_columns is not None:
+            yield from self._joints.refusals(rows[:, self._joint_columns], dt_s, first)
+        position, matrices = rows[:, self._position], None
+        if self._joint_columns is not None and self._arm is not None:
+            position, matrices = self._arm.forward(rows[:, self._joint_columns])
         yield from self._workspace(position)
         yield from self._motion(position, dt_s)
         if self._six is not None:
-            yield from self._turning(rows[:, self._six], dt_s)
+            error, tolerance = _rotation_error(rows[:, self._six]), self._config.rotation_tolerance
+            yield from _at_most("rotation", "distance to a rotation", error, tolerance, "")
+            matrices = matrix_from_6d(rows[:, self._six])
+        if matrices is not None:
+            yield from self._turning(matrices, dt_s)
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
+        if self._joint_columns is not None:
+            yield from self._joints.jump(_between(rows[:, self._joint_columns], at - first), measured)
         yield from self._jump(position, at - first, tool_position)
 
     def _form(self, chunk: ActionChunk) -> Iterator[Verdict]:
@@ -174,10 +165,8 @@ class Envelope:
             difference = (difference[1:] - difference[:-1]) / dt_s
             yield from _at_most(trigger, trigger, _largest(difference), limit, unit)
 
-    def _turning(self, six: Array, dt_s: float) -> Iterator[Verdict]:
-        limits, tolerance = self._limits, self._config.rotation_tolerance
-        yield from _at_most("rotation", "distance to a rotation", _rotation_error(six), tolerance, "")
-        matrices = matrix_from_6d(six)
+    def _turning(self, matrices: Array, dt_s: float) -> Iterator[Verdict]:
+        limits = self._limits
         rates = _turns(matrices) / dt_s
         yield from _at_most("turn_rate", "turn rate", _largest(rates), limits.max_turn_rate, "rad/s")
         change, most = _largest((rates[1:] - rates[:-1]) / dt_s), limits.max_turn_acceleration
@@ -197,11 +186,44 @@ class Envelope:
     def _jump(self, position: Array, passed: float, tool_position: ArrayLike | None) -> Iterator[Verdict]:
         if tool_position is None:
             yield refused("measurement", "the tool's position is not known, so the jump to the chunk is not either")
-        action = position[0] + passed * (position[min(1, len(position) - 1)] - position[0])
+        action = _between(position, passed)
         # A measured position that is huge but finite overflows. The comparison then refuses infinity.
         with np.errstate(over="ignore"):
             distance = float(np.linalg.norm(action - np.asarray(tool_position)))
         yield from _at_most("jump", "distance from the tool to the action", distance, self._limits.max_jump, "m")
+
+
+def check_judged(task: Task) -> None:
+    """Raise TaskError unless the safety envelope can judge what a task commands: a tool's pose, or joints."""
+    kinds = [feature.kind for feature in task.action]
+    valid = JOINTS if "joints" in kinds else JUDGED
+    for kind in kinds:
+        if kind not in valid or kinds.count(kind) > 1:
+            raise TaskError(
+                f"task '{task.name}': the safety envelope cannot judge the actions {kinds}; "
+                f"valid is each of {', '.join(JUDGED)} at most once, or of {', '.join(JOINTS)}"
+            )
+    if not {"position", "joints"} & set(kinds):
+        raise TaskError(f"task '{task.name}': no action has kind 'position' or 'joints', so no workspace can be kept")
+
+
+def known_arm(task: Task, arm: ArmModel | None) -> ArmModel:
+    """Return the model of the arm whose joints a task commands; raises TaskError if it is missing or does not fit."""
+    columns = task.columns("joints")
+    commanded = 0 if columns is None else columns.stop - columns.start
+    if arm is None:
+        raise TaskError(f"task '{task.name}' commands joints of robot '{task.robot}', whose limits are not known")
+    if arm.joints != commanded:
+        raise TaskError(
+            f"task '{task.name}' commands {commanded} joints; valid are the {arm.joints} of robot '{task.robot}'"
+        )
+    return arm
+
+
+def _between(rows: Array, passed: float) -> Array:
+    """Return the row at ``passed``, 0 to 1, between the first two."""
+    between: Array = rows[0] + passed * (rows[min(1, len(rows) - 1)] - rows[0])
+    return between
 
 
 def _at_most(trigger: str, what: str, measured: float, limit: float, unit: str) -> Iterator[Verdict]:

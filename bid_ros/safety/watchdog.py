@@ -8,8 +8,8 @@ from typing import Final
 from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.deadline import Deadlines
-from bid_ros.safety.envelope import ACCEPTED, Verdict, refused
 from bid_ros.safety.grants import Lapse
+from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
 
 # A loaded computer now and then produces a late chunk, or one for which the arm's pose is unknown. It is safe not to
 # forward it: the previous chunk still covers now, and the arm stops by itself when that ends. Any other refusal means

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from bid_ros.control.joint_chunks import tool_task
 from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import load_settings, parse_settings, read_yaml, settings
@@ -29,12 +30,15 @@ class PolicySettings:
 
     Attributes:
         bundle: folder, relative to the system's; or name of a shipped bundle. Empty: there is none yet.
+        bundle_task: task file, relative to the system's folder, that the bundle was made for, where it predicts the
+            tool's pose and this system's task commands joints. Empty: it was made for this system's task.
         decoder: registry name of the decoder, which chooses among the samples.
         samples: N, strong samples a decision.
         action_horizon: actions executed a decision; 1 is closed loop.
     """
 
     bundle: str = ""
+    bundle_task: str = ""
     decoder: str = "bid"
     samples: Annotated[int, Field(ge=1, le=256)] = 16
     action_horizon: Annotated[int, Field(ge=1, le=64)] = 1
@@ -147,6 +151,28 @@ class System:
             check_vectors(self.task)
         except TaskError as error:
             raise TaskError(f"task file {self.file('task.yaml')}: {error}") from error
+
+    @cached_property
+    def policy_task(self) -> Task:
+        """The task that the policy was made for: of its bundle, or the system's.
+
+        Raises:
+            BidError: its file is missing or not valid, or commands something else than the tool's pose and the gripper.
+        """
+        named = self.settings.policy.bundle_task
+        if not named:
+            return self.task
+        task = load_task(self.file(named))
+        wanted = tool_task(self.task)
+        if self.task.columns("joints") is None or [item.kind for item in task.action] != [
+            item.kind for item in wanted.action
+        ]:
+            kinds = ", ".join(item.kind for item in task.action)
+            raise BidError(
+                f"bundle_task {named} commands {kinds}; valid is the tool's pose for a system that commands joints: "
+                f"{', '.join(item.kind for item in wanted.action)}"
+            )
+        return task
 
     def stage(self) -> Stage:
         """Return what its rehearsals play on; the caller closes it. Raises as :func:`build_stage`."""

@@ -46,7 +46,7 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
     for spec in specs:
         if spec.name == POLICY:
             wanted = spec.parameters
-            task = load_task(wanted["task"])
+            task = load_task(wanted.get("bundle_task") or wanted["task"])
             bundle = load_bundle(Path(wanted["bundle"]), task)
             decoder = bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
             runtime = wanted.get("runtime", "auto")

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bid_ros.control.servo import ChunkServo, ServoConfig, ServoMode
+from bid_ros.control.servo import ChunkServo
+from bid_ros.control.servo_base import ServoConfig, ServoMode
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_from_vector, matrix_to_6d, vector_from_matrix

@@ -82,5 +82,7 @@ def test_the_verb_writes_a_data_set_and_keeps_what_it_has(tmp_path, capsys):
 def test_a_task_whose_actions_are_not_recorded_is_refused(root):
     task = load_task(root / "config" / "franka_place" / "task.yaml")
     joints = replace(task.action[0], kind="joints")
-    with pytest.raises(RecordingError, match="'joints' is not recorded; valid are position"):
+    with pytest.raises(
+        RecordingError, match="commands joints; valid for demonstrations in lockstep is the tool's pose"
+    ):
         LockstepDemonstrations(replace(task, action=(joints, *task.action[1:])), None)

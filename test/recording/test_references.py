@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sensor_msgs.msg import JointState
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import RecordingError
@@ -83,6 +84,37 @@ def test_messages_without_a_usable_reference_are_ignored(task, kit):
 
 
 def test_action_that_is_not_recorded_is_named(task):
-    joints = replace(task, action=(Feature("joints", "joints", (7,)),))
-    with pytest.raises(RecordingError, match="action 'joints' of kind 'joints' is not recorded; valid are position"):
-        References(joints)
+    points = replace(task, action=(Feature("hand", "points", (2,)),))
+    with pytest.raises(RecordingError, match="action 'hand' of kind 'points' is not recorded; valid are position"):
+        References(points)
+
+
+def joint_reference(kit, milliseconds, values):
+    return kit.stamped(JointState(position=values), START + milliseconds * MS, "base")
+
+
+def test_joints_are_those_that_were_streamed_and_interpolated(task, kit):
+    action = (Feature("arm", "joints", (7,)), Feature("gripper", "gripper"))
+    references = References(replace(task, action=action))
+    assert references.topics == ("arm/status", "arm/joint_reference")
+    for milliseconds, value in ((0, 0.0), (20, 0.2), (40, 0.4)):
+        references.take("arm/status", status(kit, milliseconds, 9.0, gripper=0.01 * value))
+        references.take("arm/joint_reference", joint_reference(kit, milliseconds, [value] * 7))
+    references.take("joint_states", joint_reference(kit, 45, [9.0] * 7))
+    references.take("arm/joint_reference", joint_reference(kit, 30, [9.0] * 7))  # older than the last one
+    references.take("arm/joint_reference", joint_reference(kit, 50, [9.0] * 6))
+    references.take("arm/joint_reference", joint_reference(kit, 50, [float("nan")] * 7))
+    actions, known = at(references, 0, 5, 30, 40)
+    assert known.all() and actions.shape == (4, 8)
+    np.testing.assert_allclose(actions[:, :7], np.tile([[0.0], [0.05], [0.3], [0.4]], 7))
+    np.testing.assert_allclose(actions[:, 7], [0.0, 0.0, 0.002, 0.004])
+
+
+def test_rows_without_commanded_joints_are_not_known(task, kit):
+    references = References(replace(task, action=(Feature("arm", "joints", (7,)),)))
+    for milliseconds in (0, 20, 40, 400):
+        references.add(status(kit, milliseconds, 0.4))
+    assert not at(references, 10)[1].any()
+    for milliseconds in (0, 20):
+        references.add_joints(joint_reference(kit, milliseconds, [0.0] * 7))
+    assert at(references, 10, 30)[1].tolist() == [True, False]

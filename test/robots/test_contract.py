@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bid_ros.control.setpoint import Setpoint
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.base import Arm, Dynamics
+from bid_ros.robots.base import Arm, Dynamics, JointArm
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
@@ -65,6 +65,52 @@ CASES = {
 every_arm = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 
 
+class ToolSpace:
+    """Set-points of the tool: places are its positions."""
+
+    name = "tool"
+    unit = "m"
+    worst, at_end = 0.010, 0.002  # m, of a streamed move
+    start = staticmethod(lambda arm: arm.start())
+
+    @staticmethod
+    def offset(arm):
+        return np.array([-0.03, 0.03, -0.025])
+
+    @staticmethod
+    def measured(state):
+        return state.tool_position
+
+    @staticmethod
+    def command(arm, place, velocity, quaternion):
+        arm.command(Setpoint(place, quaternion, velocity, ZERO))
+
+
+class JointSpace:
+    """Set-points of the joints: places are their positions."""
+
+    name = "joints"
+    unit = "rad"
+    worst, at_end = 0.03, 0.006  # rad, of a streamed move
+    start = staticmethod(lambda arm: arm.start_joints())
+
+    @staticmethod
+    def offset(arm):
+        return 0.06 * np.array([1, -1, 1, 1, -1, 1, 1])[: len(arm.info.joint_names)]
+
+    @staticmethod
+    def measured(state):
+        return state.joint_positions
+
+    @staticmethod
+    def command(arm, place, velocity, quaternion):
+        arm.command_joints(JointSetpoint(place, velocity))
+
+
+SPACES = (ToolSpace, JointSpace)
+every_space = pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
+
+
 # Of module scope, so that pytest runs the tests arm by arm, with one simulated robot at a time.
 @pytest.fixture(scope="module", params=list(CASES))
 def connectable(request, module_servers):
@@ -90,12 +136,15 @@ def wait_until(condition, limit_s, what):
         time.sleep(0.002)
 
 
-def hold(state):
-    return Setpoint(state.tool_position, state.tool_quaternion, ZERO, ZERO)
+def hold(arm, space):
+    """Command what is measured now."""
+    state = arm.state()
+    place = space.measured(state)
+    space.command(arm, place, np.zeros(len(place)), state.tool_quaternion)
 
 
-def stream(arm, place, seconds):
-    """Stream positions ``place(t)`` at 100 Hz; return rows (time, measured, wanted) and the times of :class:`Call`.
+def stream(arm, place, seconds, space=ToolSpace):
+    """Stream places ``place(t)`` at 100 Hz; return rows (time, measured, wanted) and the times of :class:`Call`.
 
     Each row is of the time at which the robot was read, as this process may be held up between two of its lines.
     """
@@ -106,11 +155,11 @@ def stream(arm, place, seconds):
         t = time.monotonic() - begin
         velocity = (place(t + 1e-4) - place(t)) / 1e-4
         call = Call()
-        arm.command(Setpoint(place(t), quaternion, velocity, ZERO))
+        space.command(arm, place(t), velocity, quaternion)
         state = arm.state()
         calls.append(call.times())
         read = (state.stamp_ns - begin_ns) / 1e9
-        rows.append((read, state.tool_position, place(read)))
+        rows.append((read, space.measured(state), place(read)))
         time.sleep(max(0.0, begin + (k + 1) * PERIOD_S - time.monotonic()))
     return rows, calls
 
@@ -161,7 +210,7 @@ def joint_speed(arm):
 
 
 def test_it_is_an_arm_and_its_state_is_finite(arm):
-    assert isinstance(arm, Arm)
+    assert isinstance(arm, Arm) and isinstance(arm, JointArm)
     state, info = arm.state(), arm.info
     assert len(info.joint_names) == len(state.joint_positions) == len(state.joint_velocities)
     for values in (state.joint_positions, state.joint_velocities, state.tool_position):
@@ -180,37 +229,60 @@ def test_the_state_goes_on_in_and_out_of_control(arm):
         wait_until(lambda stamp=stamp: arm.state().stamp_ns > stamp, 1.0, "a newer state")
 
 
-def test_entering_control_does_not_move_and_holding_keeps_the_pose(arm):
+@every_space
+def test_entering_control_does_not_move_and_holding_keeps_the_pose(arm, space):
     before = arm.state()
-    arm.start()
-    arm.start()
+    space.start(arm)
+    space.start(arm)
     assert arm.state().in_control
-    rows, _ = stream(arm, lambda t: before.tool_position, 1.0)
-    drift = max(np.linalg.norm(measured - before.tool_position) for _, measured, _ in rows)
+    place = space.measured(before)
+    stream(arm, lambda t: place, 1.0, space)
+    drift = np.linalg.norm(arm.state().tool_position - before.tool_position)
     assert drift < 0.002, f"drifted {1000 * drift:.2f} mm"
 
 
-def test_a_streamed_move_is_tracked(arm):
-    arm.start()
-    offset = np.array([-0.03, 0.03, -0.025])
-    limits = {"worst": 0.010, "at the end": 0.002, "peak speed": 1.3 * 1.875 * np.linalg.norm(offset)}
+@every_space
+def test_a_streamed_move_is_tracked(arm, space):
+    space.start(arm)
+    offset = space.offset(arm)
+    length = np.linalg.norm(offset)
+    limits = {"worst": space.worst, "at the end": space.at_end, "peak speed": 1.3 * 1.875 * length}
     tries = []
     # There, back and there again. A busy computer may hold up one move, but hardly two of three.
     for way in (offset, -offset, offset):
-        rows, _ = stream(arm, smooth(arm.state().tool_position, way, 1.0), 1.4)
+        rows, _ = stream(arm, smooth(space.measured(arm.state()), way, 1.0), 1.4, space)
         errors = [np.linalg.norm(measured - wanted) for _, measured, wanted in rows]
         speeds = [np.linalg.norm(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(rows[::5]) if b[0] > a[0]]
         tries.append(dict(zip(limits, (max(errors), errors[-1], max(speeds)), strict=True)))
         good = [all(found[name] < limit for name, limit in limits.items()) for found in tries]
         if good == [True] or sum(good) == 2:
             return
-    raise AssertionError(f"in m and m/s: {tries}; valid is less than {limits}")
+    raise AssertionError(f"in {space.unit} and s: {tries}; valid is less than {limits}")
 
 
-def test_calls_return_without_waiting_for_the_robot(arm):
+@every_space
+def test_calls_return_without_waiting_for_the_robot(arm, space):
+    space.start(arm)
+    place = space.measured(arm.state())
+    assert_prompt(lambda: stream(arm, lambda t: place, 0.8, space)[1], "for a command and a state")
+
+
+def test_who_follows_the_tool_takes_no_joints_and_the_other_way_round(arm):
+    state = arm.state()
+    place, speeds = state.joint_positions, np.zeros(len(state.joint_positions))
     arm.start()
-    place = arm.state().tool_position
-    assert_prompt(lambda: stream(arm, lambda t: place, 0.8)[1], "for a command and a state")
+    with pytest.raises(ArmError, match="start_joints first"):
+        arm.command_joints(JointSetpoint(place, speeds))
+    with pytest.raises(ArmError, match="stop it first"):
+        arm.start_joints()
+    arm.stop()
+    arm.start_joints()
+    with pytest.raises(ArmError, match="start first"):
+        hold(arm, ToolSpace)
+    with pytest.raises(ArmError, match="stop it first"):
+        arm.start()
+    hold(arm, JointSpace)
+    assert arm.state().in_control
 
 
 def test_the_gripper_does_not_block_the_arm_and_the_newest_request_wins(arm):
@@ -247,10 +319,10 @@ def test_noise_between_the_thresholds_moves_no_finger(arm):
         time.sleep(0.005)
 
 
-def test_a_stop_in_motion_comes_to_rest_and_can_be_repeated(arm):
-    arm.start()
-    start = arm.state().tool_position
-    stream(arm, smooth(start, np.array([0.06, 0.0, 0.0]), 0.6), 0.3)
+@every_space
+def test_a_stop_in_motion_comes_to_rest_and_can_be_repeated(arm, space):
+    space.start(arm)
+    stream(arm, smooth(space.measured(arm.state()), 2 * space.offset(arm), 0.6), 0.3, space)
     assert joint_speed(arm) > 0.05
     begin = time.monotonic()
     arm.stop()
@@ -260,9 +332,9 @@ def test_a_stop_in_motion_comes_to_rest_and_can_be_repeated(arm):
     assert state.fault == ""
     arm.stop()
     with pytest.raises(ArmError, match="not in control"):
-        arm.command(hold(state))
-    arm.start()
-    stream(arm, lambda t: state.tool_position, 0.1)
+        hold(arm, space)
+    space.start(arm)
+    stream(arm, lambda t: space.measured(state), 0.1, space)
     assert arm.state().in_control
 
 
@@ -324,12 +396,23 @@ def test_a_set_point_that_is_not_finite_is_refused(arm):
     assert arm.state().in_control
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, "short"])
+def test_a_set_point_of_joints_that_does_not_fit_is_refused(arm, wrong):
+    arm.start_joints()
+    place = arm.state().joint_positions
+    bad = place[1:] if wrong == "short" else np.full(len(place), wrong)
+    with pytest.raises(ArmError, match=r"finite|valid are"):
+        arm.command_joints(JointSetpoint(bad, np.zeros(len(bad))))
+    stream(arm, lambda t: place, 0.1, JointSpace)
+    assert arm.state().in_control
+
+
 @every_arm
 def test_an_arm_that_is_not_connected_says_so(case):
     arm = case.build("127.77.250.1")
     arm.stop()
     arm.close()
-    for call in (arm.state, arm.start, lambda: arm.command_gripper(0.05)):
+    for call in (arm.state, arm.start, arm.start_joints, lambda: arm.command_gripper(0.05)):
         with pytest.raises(ArmError, match="connect"):
             call()
 
@@ -362,30 +445,31 @@ def test_a_real_address_demands_a_real_time_kernel(own_servers):
         build_arm("franka", FrankaConfig(own_servers("franky_sim_server.py").address)).connect()
 
 
+@every_space
 @every_arm
-def test_a_silent_robot_is_a_fault_until_a_person_recovers(own_servers, case):
+def test_a_silent_robot_is_a_fault_until_a_person_recovers(own_servers, case, space):
     server = own_servers(*case.server)
     arm = case.build(server.address)
     arm.connect()
-    arm.start()
-    state = arm.state()
+    space.start(arm)
     server.freeze()
     wait_until(lambda: arm.state().fault, 2.0, "the fault")
     assert server.address in arm.state().fault
     assert not arm.state().in_control
     begin = time.monotonic()
     with pytest.raises(ArmError, match=server.address):
-        arm.command(hold(state))
+        hold(arm, space)
     with pytest.raises(ArmError, match="recover first"):
-        arm.start()
+        space.start(arm)
     arm.state()
     assert time.monotonic() - begin < 0.05, "a lost robot must not block the loop"
     server.go_on()
     with pytest.raises(ArmError, match="recover first"):
-        arm.start()
+        space.start(arm)
     arm.recover()
-    arm.start()
-    stream(arm, lambda t: arm.state().tool_position, 0.2)
+    space.start(arm)
+    place = space.measured(arm.state())
+    stream(arm, lambda t: place, 0.2, space)
     assert arm.state().in_control
     server.process.kill()
     wait_until(lambda: arm.state().fault, 2.0, "the fault")

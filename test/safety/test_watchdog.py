@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from bid_ros.safety.envelope import ACCEPTED, refused
 from bid_ros.safety.grants import Grants
+from bid_ros.safety.verdict import ACCEPTED, refused
 from bid_ros.safety.watchdog import State, Watchdog, WatchdogConfig
 
 MS = 1_000_000

@@ -18,4 +18,5 @@ ROBOT = RobotDescriptor(
     ),
     joints=7,
     forward=later(f"{__name__}.kinematics:forward"),
+    arm_model=later(f"{__name__}.kinematics:arm_model"),
 )

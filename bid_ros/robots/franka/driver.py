@@ -1,4 +1,4 @@
-"""Franka arms over franky: a Cartesian impedance tracker, fed with set-points and their velocities."""
+"""Franka arms over franky: a tracker of the tool or of the joints, fed with set-points and their velocities."""
 
 import math
 import threading
@@ -8,21 +8,22 @@ from collections.abc import Callable
 import franky
 import numpy as np
 
-from bid_ros.control.setpoint import Setpoint
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
 from bid_ros.robots.franka.link import FRANKY_ERRORS, open_robot, sentence
-from bid_ros.robots.franka.motion import impedance_tracker, recovered, settle, stop_motion
+from bid_ros.robots.franka.motion import recovered, settle
 from bid_ros.robots.franka.reading import POLL_S, Reading, read
+from bid_ros.robots.franka.tracking import JointTracking, ToolTracking, Tracking
 from bid_ros.robots.gripper import GripperThread, request_width
 
 JOINTS = 7
 
 
 class FrankaArm:
-    """A Franka Panda or FR3, or its twin, as an :class:`bid_ros.arms.Arm`.
+    """A Franka Panda or FR3, or its twin, as a :class:`bid_ros.robots.base.JointArm`.
 
     A thread reads the state, because franky waits for the robot while nothing is controlled, and finds the faults
     that franky keeps to itself until the next motion. Between commands the arm stays in impedance control and keeps
@@ -36,7 +37,7 @@ class FrankaArm:
         self._config = config
         self._robot: franky.Robot | None = None
         self._gripper: GripperThread | None = None
-        self._tracker: franky.CartesianImpedanceTracker | None = None
+        self._tracker: Tracking | None = None
         self._reading: Reading | None = None
         self._fault = ""
         self._moving = False
@@ -99,21 +100,20 @@ class FrankaArm:
         )
 
     def start(self) -> None:
-        """Enter impedance control at the present pose.
+        """Enter Cartesian impedance control at the present pose.
 
         Raises:
-            ArmError: not connected, a fault is pending, or the robot refuses.
+            ArmError: not connected, a fault is pending, the joints are controlled, or the robot refuses.
         """
-        with self._lifecycle:
-            robot = self._ready()
-            if self._tracker is not None:
-                return
-            try:
-                tracker = impedance_tracker(robot, self._config)
-            except FRANKY_ERRORS as error:
-                raise ArmError(sentence(self._config.address, error)) from error
-            with self._watch:
-                self._tracker = tracker
+        self._follow(ToolTracking)
+
+    def start_joints(self) -> None:
+        """Enter joint impedance control at the present posture.
+
+        Raises:
+            ArmError: not connected, a fault is pending, the tool is controlled, or the robot refuses.
+        """
+        self._follow(JointTracking)
 
     def command(self, setpoint: Setpoint) -> None:
         """Hand the newest set-point to the control loop; returns at once.
@@ -122,11 +122,24 @@ class FrankaArm:
             ArmError: not in control, a fault is pending, or a value is not finite.
         """
         tracker = self._tracker
-        if self._fault or tracker is None:
+        if self._fault or not isinstance(tracker, ToolTracking):
             raise ArmError(self._fault or f"robot at {self._config.address} is not in control; start first")
-        pose = franky.Affine(setpoint.position, setpoint.quaternion)
         try:
-            tracker.set_target(pose, franky.Twist(setpoint.linear_velocity, setpoint.angular_velocity))
+            tracker.send(setpoint)
+        except FRANKY_ERRORS as error:
+            raise ArmError(sentence(self._config.address, error)) from error
+
+    def command_joints(self, setpoint: JointSetpoint) -> None:
+        """Hand the newest set-point of the joints to the control loop; returns at once.
+
+        Raises:
+            ArmError: not in control of the joints, a fault is pending, or the set-point is not seven finite joints.
+        """
+        tracker = self._tracker
+        if self._fault or not isinstance(tracker, JointTracking):
+            raise ArmError(self._fault or f"robot at {self._config.address} is not in control; start_joints first")
+        try:
+            tracker.send(setpoint)
         except FRANKY_ERRORS as error:
             raise ArmError(sentence(self._config.address, error)) from error
 
@@ -150,7 +163,7 @@ class FrankaArm:
             with self._watch:
                 tracker, self._tracker = self._tracker, None
             if tracker is not None:
-                self._attempt(lambda: tracker.stop(stop_motion()))
+                self._attempt(tracker.stop)
 
     def recover(self) -> None:
         """Clear a fault by the robot's error recovery, or by a new connection where the old one is lost.
@@ -210,6 +223,20 @@ class FrankaArm:
         with self._lifecycle:
             self._disconnect()
             self._reading = None
+
+    def _follow(self, kind: type[Tracking]) -> None:
+        with self._lifecycle:
+            robot = self._ready()
+            if self._tracker is not None:
+                if not isinstance(self._tracker, kind):
+                    raise ArmError(f"robot at {self._config.address} follows {self._tracker.what}; stop it first")
+                return
+            try:
+                tracker = kind(robot, self._config, lambda: self.state().joint_positions)
+            except FRANKY_ERRORS as error:
+                raise ArmError(sentence(self._config.address, error)) from error
+            with self._watch:
+                self._tracker = tracker
 
     def _disconnect(self) -> None:
         """Stop and end the threads, keeping the last state and the fault for whoever still asks."""

@@ -1,4 +1,4 @@
-"""Forward kinematics of the Franka arms, which have the same lengths: Panda and FR3.
+"""Kinematics of the Franka arms, which have the same lengths, Panda and FR3, and the limits of their joints.
 
 Source: Franka Robotics, "Robot and interface specifications", Denavit-Hartenberg parameters (Craig's convention).
 """
@@ -6,9 +6,10 @@ Source: Franka Robotics, "Robot and interface specifications", Denavit-Hartenber
 import math
 from typing import Final
 
-import numpy as np
-
-from bid_ros.core.rotation import Array
+from bid_ros.control.arm_model import ArmModel, JointLimits
+from bid_ros.control.chain import Chain, modified_chain
+from bid_ros.core.rotation import Array, matrix_from_quaternion
+from bid_ros.robots.franka.config import FrankaConfig
 
 _HALF: Final = math.pi / 2
 # a (m), d (m) and alpha (rad) of each joint, base to wrist.
@@ -25,6 +26,39 @@ FLANGE: Final = 0.107  # m along the last joint's axis
 HAND: Final = (0.1034, -math.pi / 4)  # m along the flange's z axis, and a turn about it: the Desk's end effector
 
 
+JOINTS: Final = 7
+# Limits of the joints by the prefix of their names. Source: Franka Robotics, "Robot and interface specifications",
+# "Limits for Panda" and "Limits for Franka Research 3". FR3's limit of speed falls near the end of a joint; the rest of
+# it is what the robot's own controller watches.
+LIMITS: Final = {
+    "fr3": (
+        (-2.7437, -1.7837, -2.9007, -3.0421, -2.8065, 0.5445, -3.0159),
+        (2.7437, 1.7837, 2.9007, -0.1518, 2.8065, 4.5169, 3.0159),
+        (2.62, 2.62, 2.62, 2.62, 5.26, 4.18, 5.26),
+        (10.0,) * JOINTS,
+    ),
+    "panda": (
+        (-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973),
+        (2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973),
+        (2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61),
+        (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0),
+    ),
+}
+# Commanded joints stay this far from their ends, rad: the robot stops by itself at the end, and overshoots a little.
+MARGIN: Final = 0.02
+
+
+def _end_effector() -> Chain:
+    length, turn = HAND
+    cosine, sine = math.cos(turn), math.sin(turn)
+    rotation = [[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]]
+    return modified_chain(TABLE).with_tool((0.0, 0.0, FLANGE + length), rotation)
+
+
+CHAIN: Final = _end_effector()
+"""From the base to the nominal end effector, between the tips of the Franka Hand."""
+
+
 def forward(joints: Array) -> tuple[Array, Array]:
     """Return the pose of the nominal end effector, between the tips of the Franka Hand.
 
@@ -34,14 +68,16 @@ def forward(joints: Array) -> tuple[Array, Array]:
     Returns:
         Position ``(3,)`` m and rotation ``(3, 3)``, base frame.
     """
-    place, rotation = np.zeros(3), np.eye(3)
-    for (a, d, alpha), angle in zip(TABLE, joints, strict=True):
-        cosine, sine, ca, sa = math.cos(angle), math.sin(angle), math.cos(alpha), math.sin(alpha)
-        place = place + rotation @ [a, -sa * d, ca * d]
-        rotation = rotation @ np.array(
-            [[cosine, -sine, 0.0], [sine * ca, cosine * ca, -sa], [sine * sa, cosine * sa, ca]]
-        )
-    length, turn = HAND
-    place = place + rotation[:, 2] * (FLANGE + length)
-    cosine, sine = math.cos(turn), math.sin(turn)
-    return place, rotation @ np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+    return CHAIN.forward(joints)
+
+
+def arm_model(config: FrankaConfig) -> ArmModel:
+    """Return kinematics and limits of the joints of a Franka, with the tool of its configuration.
+
+    A prefix that is no robot's gets the limits of an FR3, which are the narrower ones in position.
+    """
+    low, high, speed, acceleration = LIMITS["panda" if config.joint_prefix.startswith("panda") else "fr3"]
+    names = tuple(f"{config.joint_prefix}_joint{number + 1}" for number in range(JOINTS))
+    limits = JointLimits(names, low, high, speed, acceleration).inside(MARGIN)
+    chain = CHAIN.with_tool(config.tool_offset, matrix_from_quaternion(config.tool_quaternion))
+    return ArmModel(chain, limits, config.home)

@@ -9,7 +9,6 @@ import numpy as np
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Array
-from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.link import FRANKY_ERRORS
 from bid_ros.robots.franka.reading import POLL_S
 
@@ -19,22 +18,6 @@ SETTLE_S: Final = 1.0
 # 1 rad/s it stays within the torque of the wrist joints.
 STOP_DAMPING = (30.0, 30.0, 30.0, 30.0, 12.0, 12.0, 12.0)
 STOP_RAMP_S = 0.1
-
-
-def impedance_tracker(robot: franky.Robot, config: FrankaConfig) -> franky.CartesianImpedanceTracker:
-    """Start impedance control. franky sets critical damping, and the present pose as the first target."""
-    friction = franky.FrictionCompensationParams(
-        coulomb=list(config.friction_coulomb), viscous=list(config.friction_viscous), velocity_epsilon=0.02
-    )
-    return franky.CartesianImpedanceTracker(
-        robot,
-        translational_stiffness=config.translational_stiffness,
-        rotational_stiffness=config.rotational_stiffness,
-        translational_error_clip=np.full(3, config.max_force / config.translational_stiffness),
-        rotational_error_clip=np.full(3, config.max_torque / config.rotational_stiffness),
-        posture_task=franky.PostureTask(np.array(config.home), config.posture_stiffness),
-        friction=friction,
-    )
 
 
 def stop_motion() -> franky.TorqueStopMotion:

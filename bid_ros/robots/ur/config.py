@@ -38,6 +38,8 @@ class UrConfig:
         max_turn_rate: largest turn rate of the tool, rad/s.
         max_turn_acceleration: largest turn acceleration of the tool, rad/s^2.
         max_joint_speed: largest joint speed, rad/s. A set-point that needs more, near a singular posture, is refused.
+        max_joint_acceleration: largest joint acceleration where joints are commanded, rad/s^2. Chunks of joints may use
+            four fifths of it and of max_joint_speed, so that the arm catches up with its set-points.
         joint_min, joint_max: limits of the joints, rad. A set-point or joint target outside is refused.
         joint_deceleration: deceleration when a joint motion is stopped, rad/s^2.
         dynamics: share of 3.14 rad/s and 10 rad/s^2 for joint motions. The jerk is ignored: a UR takes none.
@@ -70,6 +72,7 @@ class UrConfig:
     max_turn_rate: Annotated[float, Field(ge=0.01, le=3)] = 1.8
     max_turn_acceleration: Annotated[float, Field(ge=0.1, le=40)] = 15.0
     max_joint_speed: Annotated[float, Field(ge=0.1, le=math.pi)] = 2.5
+    max_joint_acceleration: Annotated[float, Field(ge=0.5, le=40)] = 12.0
     joint_min: Joints = (-2 * math.pi,) * JOINTS
     joint_max: Joints = (2 * math.pi,) * JOINTS
     joint_deceleration: Annotated[float, Field(ge=1, le=20)] = 6.0

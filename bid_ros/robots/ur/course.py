@@ -1,9 +1,10 @@
-"""Whether the tool follows the set-points that were sent. Frozen states agree with themselves, but not with these."""
+"""Whether the arm follows the set-points that were sent. Frozen states agree with themselves, but not with these."""
 
 import math
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.robots.ur.config import UrConfig
@@ -18,46 +19,36 @@ LAG_S: Final = 0.05
 # Largest distance from the set-points on a straight line, on top of the distance at the start.
 OFF_M: Final = 0.015
 OFF_RAD: Final = 0.1
+OFF_JOINT: Final = 0.03  # rad
 # Share of the limits that is left when no joint has changed in a single bit for as long as the servo may lag. The arm
 # then stands, and an arm that stands must be where it was sent to.
 STILL: Final = 0.2
 
 
-class Course:
-    """Compares where the tool is with the set-points of the last moments, as far back as the servo may lag.
+PlaceT = TypeVar("PlaceT")
 
-    The tool must lie within the box that holds them, coordinate by coordinate, or near it. What a lag of ``t`` s cuts
-    off a curve is ``a t^2 / 2``, and the gain of the servo leaves it ``a / gain`` behind: both are allowed at the
-    acceleration that the stream may have.
 
-    Args:
-        config: of the arm.
-        margins: where to note how near to the limits it comes.
-    """
+class _Course(ABC, Generic[PlaceT]):
+    """Keeps the set-points of the last moments, as far back as the servo may lag."""
 
     def __init__(self, config: UrConfig, margins: Margins) -> None:
         self._margins = margins
         self._lag_s = config.lookahead_time_s + LAG_S
-        cut = config.lookahead_time_s**2 / 2 + 1.0 / config.gain
-        self._most_m = OFF_M + config.max_acceleration * cut
-        self._most_rad = OFF_RAD + config.max_turn_acceleration * cut
-        self._start = (0.0, 0.0)
+        self._cut = config.lookahead_time_s**2 / 2 + 1.0 / config.gain
         self._joints: tuple[float, ...] = ()
         self._moved_ns = 0
-        self._sent: deque[tuple[int, Pose]] = deque()
+        self._sent: deque[tuple[int, PlaceT]] = deque()
         self._news = False  # a set-point was kept since the last comparison
 
-    def begin(self, sent: Pose, measured: Pose, now_ns: int) -> None:
-        """A stream of set-points begins at ``sent``, while the tool stands at ``measured``."""
+    def _begin(self, sent: PlaceT, now_ns: int) -> None:
         self._sent.clear()
         self._sent.append((now_ns, sent))
-        self._start = apart(sent, measured)
         self._news = False
 
-    def sent(self, pose: Pose, now_ns: int) -> None:
+    def sent(self, place: PlaceT, now_ns: int) -> None:
         """Note a set-point and when it was sent, steady nanoseconds."""
         if self._sent and now_ns - self._sent[-1][0] >= SPACING_NS:
-            self._sent.append((now_ns, pose))
+            self._sent.append((now_ns, place))
             self._news = True
 
     def end(self) -> None:
@@ -66,7 +57,7 @@ class Course:
         self._news = False
 
     def doubt(self, reading: UrReading, state_ns: int, late_s: float) -> str:
-        """Return how far the tool was off at ``state_ns``, with the limit; empty if it was not, or follows nothing.
+        """Return how far the arm was off at ``state_ns``, with the limit; empty if it was not, or follows nothing.
 
         Args:
             reading: a state.
@@ -84,13 +75,73 @@ class Course:
             return ""
         self._news = False
         share, still = (STILL, ", though no joint moves") if self._moved_ns < first_ns else (1.0, "")
-        off_m, off_rad = _off(reading.pose, [pose for _, pose in sent])
-        most_m, most_rad = self._start[0] + share * self._most_m, self._start[1] + share * self._most_rad
         since = f"the set-points of the last {lag_s:.2f} s{still}"
+        return self._compared(reading, [place for _, place in sent], share, since)
+
+    @abstractmethod
+    def _compared(self, reading: UrReading, sent: list[PlaceT], share: float, since: str) -> str:
+        """Return how far a state is off what was sent, beyond ``share`` of the limit; empty if it is not."""
+
+
+class Course(_Course[Pose]):
+    """Compares where the tool is with the set-points of the last moments, as far back as the servo may lag.
+
+    The tool must lie within the box that holds them, coordinate by coordinate, or near it. What a lag of ``t`` s cuts
+    off a curve is ``a t^2 / 2``, and the gain of the servo leaves it ``a / gain`` behind: both are allowed at the
+    acceleration that the stream may have.
+
+    Args:
+        config: of the arm.
+        margins: where to note how near to the limits it comes.
+    """
+
+    def __init__(self, config: UrConfig, margins: Margins) -> None:
+        super().__init__(config, margins)
+        self._most_m = OFF_M + config.max_acceleration * self._cut
+        self._most_rad = OFF_RAD + config.max_turn_acceleration * self._cut
+        self._start = (0.0, 0.0)
+
+    def begin(self, sent: Pose, measured: Pose, now_ns: int) -> None:
+        """A stream of set-points begins at ``sent``, while the tool stands at ``measured``."""
+        self._begin(sent, now_ns)
+        self._start = apart(sent, measured)
+
+    def _compared(self, reading: UrReading, sent: list[Pose], share: float, since: str) -> str:
+        off_m, off_rad = _off(reading.pose, sent)
+        most_m, most_rad = self._start[0] + share * self._most_m, self._start[1] + share * self._most_rad
         if self._margins.over("course", off_m, most_m):
             return f"the tool is {1000 * off_m:.0f} mm off {since}; valid is up to {1000 * most_m:.0f} mm"
         if self._margins.over("course turn", off_rad, most_rad):
             return f"the tool is turned by {off_rad:.2f} rad off {since}; valid is up to {most_rad:.2f}"
+        return ""
+
+
+class JointCourse(_Course[tuple[float, ...]]):
+    """Compares where the joints are with their set-points of the last moments, as :class:`Course` does for the tool.
+
+    Args:
+        config, margins: as :class:`Course`.
+    """
+
+    def __init__(self, config: UrConfig, margins: Margins) -> None:
+        super().__init__(config, margins)
+        self._most = OFF_JOINT + config.max_joint_acceleration * self._cut
+        self._start = 0.0
+
+    def begin(self, sent: tuple[float, ...], measured: tuple[float, ...], now_ns: int) -> None:
+        """A stream of set-points begins at ``sent``, while the joints stand at ``measured``."""
+        self._begin(sent, now_ns)
+        self._start = max(abs(a - b) for a, b in zip(sent, measured, strict=True))
+
+    def _compared(self, reading: UrReading, sent: list[tuple[float, ...]], share: float, since: str) -> str:
+        columns = zip(*sent, strict=True)
+        off, number = max(
+            (max(min(column) - value, value - max(column), 0.0), number)
+            for number, (value, column) in enumerate(zip(reading.joints, columns, strict=True), 1)
+        )
+        most = self._start + share * self._most
+        if self._margins.over("course joint", off, most):
+            return f"joint {number} is {off:.3f} rad off {since}; valid is up to {most:.3f}"
         return ""
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.control.setpoint import Setpoint
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.gripper import GripperThread, request_width
@@ -17,7 +17,7 @@ from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.config import JOINT_NAMES, JOINTS, UrConfig
 from bid_ros.robots.ur.link import UrLink
 from bid_ros.robots.ur.protocol import Mode, Outcome, PeriodStatistics, Request, UrState
-from bid_ros.robots.ur.reach import Reach, timed
+from bid_ros.robots.ur.reach import Reach, timed, timed_joints
 
 if importlib.util.find_spec("rtde_control") is None:
     # Only the process imports it, but a missing library must be found before the robot starts.
@@ -31,7 +31,7 @@ CLOSE_POLL_S: Final = 0.1
 
 
 class UrArm:
-    """A UR5 (CB3) or UR5e (e-Series), or its twin, as an :class:`bid_ros.arms.Arm`.
+    """A UR5 (CB3) or UR5e (e-Series), or its twin, as a :class:`bid_ros.robots.base.JointArm`.
 
     A process of its own (:mod:`bid_ros.robots.ur.process`) has the connection and runs the servo loop. This object
     shares memory with it, so :meth:`state` and :meth:`command` never wait. Between set-points the last one is
@@ -49,6 +49,7 @@ class UrArm:
         self._device: RobotiqGripper | None = None
         self._last: UrState | None = None
         self._fault = ""
+        self._of_joints = False  # what it follows, while it does
         # A fault is read and latched, or cleared, under this lock. Nothing waits while holding it.
         self._latch = threading.RLock()
         # Orders the blocking calls. A stop need not wait for them.
@@ -107,12 +108,17 @@ class UrArm:
         """Follow set-points from the present pose on.
 
         Raises:
-            ArmError: not connected, a fault is pending, or the robot refuses.
+            ArmError: not connected, a fault is pending, the joints are followed, or the robot refuses.
         """
-        with self._lifecycle:
-            link = self._ready()
-            if link.state().mode is not Mode.FOLLOWING:
-                self._demand(link.ask(Request.START))
+        self._follow(joints=False)
+
+    def start_joints(self) -> None:
+        """Follow set-points of the joints from the present posture on.
+
+        Raises:
+            ArmError: not connected, a fault is pending, the tool is followed, or the robot refuses.
+        """
+        self._follow(joints=True)
 
     def command(self, setpoint: Setpoint) -> None:
         """Pass the newest set-point to the servo loop. Returns at once.
@@ -122,15 +128,22 @@ class UrArm:
         Raises:
             ArmError: not in control, a fault is pending, a value is not finite, or the pose cannot be reached.
         """
-        state, link = self._look(), self._link
-        if self._fault or state is None or link is None or state.mode is not Mode.FOLLOWING:
-            raise ArmError(self._fault or f"robot at {self._config.address} is not in control; start first")
+        link, state = self._following(joints=False)
         given = timed(setpoint, time.monotonic_ns())
-        refusal = self._reach.refusal(given, state.joints)
-        if refusal:
-            self._fail(refusal)
-            link.brake()
-            raise ArmError(refusal)
+        self._demand_reach(link, self._reach.refusal(given, state.joints))
+        link.send(given)
+
+    def command_joints(self, setpoint: JointSetpoint) -> None:
+        """Pass the newest set-point of the joints to the servo loop. Returns at once.
+
+        One outside the limits, or after which the arm could not come to rest inside them, stops it and is a fault.
+
+        Raises:
+            ArmError: not in control of the joints, a fault is pending, it is not six finite joints, or is refused.
+        """
+        link, _ = self._following(joints=True)
+        given = timed_joints(setpoint, time.monotonic_ns())
+        self._demand_reach(link, self._reach.joint_refusal(given))
         link.send(given)
 
     def command_gripper(self, width: float) -> None:
@@ -218,6 +231,32 @@ class UrArm:
                 self._last, self._fault = None, ""
         finally:
             self._lifecycle.release()
+
+    def _follow(self, joints: bool) -> None:
+        with self._lifecycle:
+            link = self._ready()
+            if link.state().mode is not Mode.FOLLOWING:
+                self._of_joints = joints
+                self._demand(link.ask(Request.START, joints))
+            elif self._of_joints is not joints:
+                what = "joints" if self._of_joints else "tool"
+                raise ArmError(f"robot at {self._config.address} follows set-points of the {what}; stop it first")
+
+    def _following(self, joints: bool) -> tuple[UrLink, UrState]:
+        """Return what follows set-points of this kind; raises ArmError if nothing does."""
+        state, link = self._look(), self._link
+        follows = state is not None and state.mode is Mode.FOLLOWING and self._of_joints is joints
+        if self._fault or state is None or link is None or not follows:
+            first = "start_joints" if joints else "start"
+            raise ArmError(self._fault or f"robot at {self._config.address} is not in control; {first} first")
+        return link, state
+
+    def _demand_reach(self, link: UrLink, refusal: str) -> None:
+        """Stop the arm if it cannot follow a set-point."""
+        if refusal:
+            self._fail(refusal)
+            link.brake()
+            raise ArmError(refusal)
 
     def _connect(self, release: bool) -> None:
         link = UrLink(self._config, release)

@@ -17,7 +17,7 @@ from bid_ros.robots.ur.rtde import PORT, PROTOCOL_VERSION, PackageError, Package
 
 Numbers = tuple[float, ...]
 
-# Where ur_rtde's servoL puts the pose.
+# Where ur_rtde's servoL puts the pose, and its servoJ the joints.
 REGISTERS: Final = ",".join(f"input_double_register_{number}" for number in range(6))
 PACKAGE: Final = struct.Struct(">B6d")
 RATE_HZ: Final = 125.0  # what a CB3 can, and a whole part of what an e-Series can

@@ -5,8 +5,9 @@ does not cover it. The stream follows that moving target inside the arm's limits
 neither a jump of the set-point nor a late one is a jump of the robot.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from bid_ros.control.follower import Motion, brake, pursue
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, norm, times, turn_between, turned
@@ -40,13 +41,25 @@ class TimedSetpoint:
     angular_velocity: Vector
 
 
-class UrFollower:
+class Timed(Protocol):
+    """A set-point and when it was given."""
+
+    @property
+    def stamp_ns(self) -> int:
+        """Steady time in ns."""
+
+
+TargetT = TypeVar("TargetT", bound=Timed)
+PlaceT = TypeVar("PlaceT")
+
+
+class Follower(ABC, Generic[TargetT, PlaceT]):
     """Follows the newest set-point. Brakes by itself when set-points stop while the arm moves.
 
     Not thread safe. Times are steady nanoseconds.
 
     Args:
-        linear, angular: limits of the tool, m/s and m/s^2, rad/s and rad/s^2.
+        place: where it begins.
         silence_timeout_s: age of the newest set-point at which a moving arm brakes until :meth:`start`.
         extrapolate_s: age up to which it is extrapolated with its velocity. Then it is held.
 
@@ -54,31 +67,23 @@ class UrFollower:
         silent: whether it stopped because no set-point came.
     """
 
-    def __init__(self, linear: Motion, angular: Motion, silence_timeout_s: float, extrapolate_s: float) -> None:
-        self._linear, self._angular = linear, angular
+    def __init__(self, place: PlaceT, silence_timeout_s: float, extrapolate_s: float) -> None:
         self._silence_ns = round(silence_timeout_s * NANOSECONDS)
         self._extrapolate_ns = round(extrapolate_s * NANOSECONDS)
-        self._place = Pose(ZERO, (0.0, 0.0, 0.0, 1.0))
-        self._velocity: Vector = ZERO
-        self._turn_rate: Vector = ZERO
-        self._target: TimedSetpoint | None = None
+        self._place = place
+        self._target: TargetT | None = None
         self._last_ns = 0
         self._braking = False
         self.silent = False
 
-    @property
-    def at_rest(self) -> bool:
-        """Whether the stream stands still."""
-        return self._velocity == ZERO and self._turn_rate == ZERO
-
-    def start(self, pose: Pose, now_ns: int) -> None:
-        """Begin at rest at a pose, and hold it until the first set-point."""
-        self._place, self._last_ns = pose, now_ns
-        self._velocity = self._turn_rate = ZERO
+    def start(self, place: PlaceT, now_ns: int) -> None:
+        """Begin at rest at a place, and hold it until the first set-point."""
+        self._place, self._last_ns = place, now_ns
+        self._rest()
         self._target = None
         self._braking = self.silent = False
 
-    def accept(self, setpoint: TimedSetpoint) -> None:
+    def accept(self, setpoint: TargetT) -> None:
         """Take the newest set-point. It is ignored while braking."""
         if not self._braking:
             self._target = setpoint
@@ -87,8 +92,8 @@ class UrFollower:
         """Come to rest on a straight line and stay there until :meth:`start`."""
         self._braking = True
 
-    def step(self, now_ns: int) -> Pose:
-        """Return where the tool should be at ``now_ns``."""
+    def step(self, now_ns: int) -> PlaceT:
+        """Return where the arm should be at ``now_ns``."""
         dt = min(max(0, now_ns - self._last_ns) / NANOSECONDS, MAX_STEP_S)
         self._last_ns = now_ns
         target = self._target
@@ -98,6 +103,46 @@ class UrFollower:
         if dt > 0:
             self._advance(target, age_ns, dt)
         return self._place
+
+    @property
+    @abstractmethod
+    def at_rest(self) -> bool:
+        """Whether the stream stands still."""
+
+    @abstractmethod
+    def _rest(self) -> None:
+        """Stand still."""
+
+    @abstractmethod
+    def _moves(self, target: TargetT) -> bool:
+        """Whether stream or set-point move."""
+
+    @abstractmethod
+    def _advance(self, target: TargetT | None, age_ns: int, dt: float) -> None:
+        """Go on for ``dt`` s."""
+
+
+class UrFollower(Follower[TimedSetpoint, Pose]):
+    """Follows set-points of the tool.
+
+    Args:
+        linear, angular: limits of the tool, m/s and m/s^2, rad/s and rad/s^2.
+        silence_timeout_s, extrapolate_s: as :class:`Follower`.
+    """
+
+    def __init__(self, linear: Motion, angular: Motion, silence_timeout_s: float, extrapolate_s: float) -> None:
+        super().__init__(Pose(ZERO, (0.0, 0.0, 0.0, 1.0)), silence_timeout_s, extrapolate_s)
+        self._linear, self._angular = linear, angular
+        self._velocity: Vector = ZERO
+        self._turn_rate: Vector = ZERO
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the stream stands still."""
+        return self._velocity == ZERO and self._turn_rate == ZERO
+
+    def _rest(self) -> None:
+        self._velocity = self._turn_rate = ZERO
 
     def _moves(self, target: TimedSetpoint) -> bool:
         linear = max(norm(self._velocity), norm(target.linear_velocity))

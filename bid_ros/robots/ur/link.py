@@ -15,6 +15,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.channel import shared_memory
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.follower import TimedSetpoint
+from bid_ros.robots.ur.joint_follower import TimedJoints
 from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, MEMORY_SIZE, PeriodStatistics, Request, UrMemory, UrState
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 
@@ -65,7 +66,7 @@ class UrLink:
             raise ArmError(f"robot at {self._config.address} has not sent a state yet")
         return state
 
-    def send(self, setpoint: TimedSetpoint) -> None:
+    def send(self, setpoint: TimedSetpoint | TimedJoints) -> None:
         """Pass on the newest set-point without waiting."""
         self._memory.setpoint.write(setpoint)
 

@@ -12,14 +12,13 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from bid_ros.control.follower import Motion
 from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.follower import UrFollower
 from bid_ros.robots.ur.periods import Periods
 from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, Mode, Outcome, Request, UrMemory, UrState
 from bid_ros.robots.ur.robot import LIBRARY_ERRORS, UrRobot
-from bid_ros.robots.ur.status import JointMotion, near
+from bid_ros.robots.ur.status import JointMotion
+from bid_ros.robots.ur.streams import JointStream, Stream, ToolStream
 from bid_ros.robots.ur.watch import UrWatch
 
 # The servo lags, so it goes on until the arm stands, rad/s, or for this long after its last set-point came to rest.
@@ -51,9 +50,6 @@ class UrLoop:
         self._robot = robot
         self._memory = memory
         self._requests = requests
-        linear = Motion(config.max_speed, config.max_acceleration)
-        angular = Motion(config.max_turn_rate, config.max_turn_acceleration)
-        self._follower = UrFollower(linear, angular, config.silence_timeout_s, config.extrapolate_s)
         self._periods = Periods(robot.rate_hz)
         self._motion: JointMotion | None = None
         self._mode = Mode.IDLE
@@ -67,6 +63,8 @@ class UrLoop:
         self._where = f"robot at {config.address}"
         self._beat_ns = time.monotonic_ns()
         self._watch = UrWatch(config, robot)
+        self._streams = ToolStream(config, robot, self._watch), JointStream(config, robot, self._watch)
+        self._stream: Stream = self._streams[0]
         self._publish()
 
     def run(self) -> None:
@@ -124,14 +122,13 @@ class UrLoop:
             if record[1] is None:
                 self._stop()
             else:
-                self._follower.accept(record[1])
-        pose = self._follower.step(now_ns)
+                self._stream.accept(record[1])
+        taken = self._stream.send(now_ns)
         self._periods.sent(time.monotonic_ns())
-        self._refused = 0 if self._robot.servo(pose) else self._refused + 1
-        self._watch.sent(pose)
+        self._refused = 0 if taken else self._refused + 1
         if self._refused >= REFUSALS:
             self._disable(f"{self._where} refuses set-points: look at the pendant, then reset")
-        elif self._follower.silent and not self._fault:
+        elif self._stream.follower.silent and not self._fault:
             self._fault = (
                 f"no set-point for {self._config.silence_timeout_s:g} s while the {self._where} moved: it was stopped; "
                 "find what held them up, then reset"
@@ -142,7 +139,7 @@ class UrLoop:
 
     def _settle(self, now_ns: int) -> None:
         """Leave the servo when the arm has followed the stream to rest."""
-        if not self._follower.at_rest:
+        if not self._stream.follower.at_rest:
             self._rest_ns = now_ns
         still = max(map(abs, self._watch.reading.joint_speeds)) < STILL
         waited = now_ns - self._rest_ns
@@ -210,7 +207,7 @@ class UrLoop:
 
     def _stop(self) -> None:
         if self._mode is Mode.FOLLOWING:
-            self._follower.brake()
+            self._stream.follower.brake()
             self._mode = Mode.STOPPING
         elif self._motion is not None and not self._motion.stopped:
             self._motion.stopped = True
@@ -243,7 +240,7 @@ class UrLoop:
         elif self._fault or self._mode is not Mode.IDLE:
             return self._fault or f"{self._where} is busy; stop it first"
         elif request is Request.START:
-            return self._begin_servo(now_ns)
+            return self._begin_servo(now_ns, *arguments)
         elif request is Request.MOVE:
             return self._begin_motion(*arguments)
         return ""
@@ -252,17 +249,16 @@ class UrLoop:
         self._ending, self._ending_ns = True, now_ns
         self._stop()
 
-    def _begin_servo(self, now_ns: int) -> str:
-        if not near(self._watch.reading.target_pose, self._watch.reading.pose):
+    def _begin_servo(self, now_ns: int, joints: bool = False) -> str:
+        self._stream = self._streams[joints]
+        if not self._stream.stands(self._watch.reading):
             return (
                 f"{self._where} says that it stands elsewhere than it was sent to: check what holds it or damages its "
                 "data on the network, then reset"
             )
         record = self._memory.setpoint.read()
         self._taken = 0 if record is None else record[0]
-        # The commanded pose: the arm hangs a little below it, so from the measured pose it would sink at every start.
-        self._follower.start(self._watch.reading.target_pose, now_ns)
-        self._watch.begin(self._watch.reading.target_pose)
+        self._stream.begin(self._watch.reading, now_ns)
         self._refused, self._mode = 0, Mode.FOLLOWING
         return ""
 

@@ -22,7 +22,7 @@ EXIT_LOST: Final = 4
 
 
 class Request(enum.Enum):
-    """What the arm asks of the process."""
+    """What the arm asks of the process. A start says whether set-points of the joints will come."""
 
     START = "start"
     STOP = "stop"
@@ -98,7 +98,8 @@ class UrMemory:
     """The two records in the memory behind a descriptor, of ``MEMORY_SIZE`` bytes.
 
     Attributes:
-        setpoint: the newest :class:`~bid_ros.robots.ur.follower.TimedSetpoint`; None in it asks for a stop.
+        setpoint: the newest :class:`~bid_ros.robots.ur.follower.TimedSetpoint`, or of joints
+            :class:`~bid_ros.robots.ur.joint_follower.TimedJoints`; None in it asks for a stop.
     """
 
     def __init__(self, descriptor: int) -> None:

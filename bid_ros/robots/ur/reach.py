@@ -4,11 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from bid_ros.control.setpoint import Setpoint
+from bid_ros.control.joint_follower import moved
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import Quaternion, Vector, add, norm, times, turn_between, turned
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.config import UrConfig
+from bid_ros.robots.ur.config import JOINTS, UrConfig
 from bid_ros.robots.ur.follower import TimedSetpoint
+from bid_ros.robots.ur.joint_follower import TimedJoints
 from bid_ros.robots.ur.kinematics import MODELS
 
 # The joints are checked over the time of a stop, and over at least this long, s.
@@ -35,6 +37,19 @@ def timed(setpoint: Setpoint, now_ns: int) -> TimedSetpoint:
         raise ArmError(f"a set-point's quaternion has the length {length:.3f}; valid is 1")
     turn = (a / length, b / length, c / length, d / length)
     return TimedSetpoint(now_ns, (x, y, z), turn, (u, v, w), (p, q, r))
+
+
+def timed_joints(setpoint: JointSetpoint, now_ns: int) -> TimedJoints:
+    """Return the set-point of the joints as given at ``now_ns`` of a steady clock.
+
+    Raises:
+        ArmError: it has not six finite joints and speeds.
+    """
+    positions, velocities = setpoint.positions.tolist(), setpoint.velocities.tolist()
+    good = len(positions) == len(velocities) == JOINTS
+    if not good or not all(abs(value) <= MOST for value in (*positions, *velocities)):
+        raise ArmError(f"a set-point has the joints {positions}; valid are {JOINTS} finite joints and speeds")
+    return TimedJoints(now_ns, tuple(positions), tuple(velocities))
 
 
 class Reach:
@@ -90,6 +105,19 @@ class Reach:
                     f"near a singular posture; valid is up to {self._config.max_joint_speed:g}"
                 )
         return self.outside(posture) or self.outside(postures[-1])
+
+    def joint_refusal(self, setpoint: TimedJoints) -> str:
+        """Return one sentence if the arm cannot follow a set-point of the joints and stop after it; otherwise none."""
+        config = self._config
+        for number, rate in enumerate(setpoint.velocities, 1):
+            if abs(rate) > config.max_joint_speed:
+                return (
+                    f"a set-point asks for {abs(rate):.2f} rad/s of joint {number} of the robot at {config.address}; "
+                    f"valid is up to {config.max_joint_speed:g}"
+                )
+        stopping_s = 0.5 * max(map(abs, setpoint.velocities)) / config.max_joint_acceleration
+        stopped = moved(setpoint.positions, setpoint.velocities, stopping_s + config.extrapolate_s)
+        return self.outside(setpoint.positions) or self.outside(stopped)
 
     def _braking(self, setpoint: TimedSetpoint) -> float:
         """Return the s in which the set-point's own motion passes what it passes until it has braked to rest."""

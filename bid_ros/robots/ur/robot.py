@@ -24,6 +24,7 @@ VARIABLES: Final = (
     "robot_mode",
     "safety_status_bits",
     "runtime_state",
+    "target_q",
 )
 # The program on the controller is ready for the next command this many cycles after it has answered one. ur_rtde waits
 # for that without sleeping, which at a real-time priority takes a core from everybody; so it is waited for here.
@@ -76,6 +77,7 @@ class UrRobot:
             receive.getRobotMode(),
             receive.getSafetyStatusBits(),
             receive.getRuntimeState(),
+            tuple(receive.getTargetQ()),
         )
 
     def connected(self) -> bool:
@@ -88,12 +90,16 @@ class UrRobot:
 
     def servo(self, pose: Pose) -> bool:
         """Send one set-point to the servo. The first one starts it. Return False if the robot refuses."""
-        numbers = [*pose.position, *turn_between(IDENTITY, pose.quaternion)]
+        return self._stream(self.control.servoL, [*pose.position, *turn_between(IDENTITY, pose.quaternion)])
+
+    def servo_joints(self, joints: Sequence[float]) -> bool:
+        """Send one set-point of the joints, ``(6,)`` rad, to the servo, as :meth:`servo`."""
+        return self._stream(self.control.servoJ, list(joints))
+
+    def _stream(self, call: Callable[..., object], numbers: list[float]) -> bool:
         config = self.config
         # `servoj` ignores speed and acceleration. The time is one period: how long the set-point is valid.
-        taken = self._sent(
-            self.control.servoL, numbers, 0.0, 0.0, 1.0 / self.rate_hz, config.lookahead_time_s, config.gain
-        )
+        taken = self._sent(call, numbers, 0.0, 0.0, 1.0 / self.rate_hz, config.lookahead_time_s, config.gain)
         if taken:
             self.echo.sent(tuple(numbers))
         return taken

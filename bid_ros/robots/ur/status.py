@@ -60,6 +60,7 @@ class UrReading:
         joints, joint_speeds: ``(6,)`` rad and rad/s.
         pose, target_pose: of the tool, measured and commanded.
         robot_mode, safety_bits, runtime: ``robot_mode``, ``safety_status_bits`` and ``runtime_state``.
+        target_joints: ``(6,)`` rad, commanded.
     """
 
     robot_s: float
@@ -70,6 +71,7 @@ class UrReading:
     robot_mode: int
     safety_bits: int
     runtime: int
+    target_joints: tuple[float, ...] = ()
 
 
 def pose_from_numbers(numbers: Sequence[float]) -> Pose:
@@ -113,6 +115,11 @@ def near(one: Pose, other: Pose) -> bool:
     metres, radians = apart(one, other)
     # Not `>`, which NaN would pass.
     return metres <= NEAR_M and radians <= NEAR_RAD
+
+
+def near_joints(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether an arm that is sent to one posture may stand at the other. None is near NaN, or near another number."""
+    return len(one) == len(other) and all(abs(a - b) <= NEAR_RAD for a, b in zip(one, other, strict=True))
 
 
 class JointMotion:

@@ -8,7 +8,7 @@ from typing import Final
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import MEMORY_S, Consistency, Margins
-from bid_ros.robots.ur.course import Course
+from bid_ros.robots.ur.course import Course, JointCourse
 from bid_ros.robots.ur.follower import Pose
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.rtde import PackageError
@@ -79,7 +79,7 @@ class UrWatch:
         self._doubt = ""
         self.margins = Margins()
         self._consistency = Consistency(config, self._heard, self._read_ns, self._period_s, self.margins)
-        self._course = Course(config, self.margins)
+        self._course, self._joint_course = Course(config, self.margins), JointCourse(config, self.margins)
 
     def begin(self, pose: Pose) -> None:
         """A stream of set-points begins at a pose."""
@@ -89,9 +89,18 @@ class UrWatch:
         """Note a set-point that was sent."""
         self._course.sent(pose, self._clock())
 
+    def begin_joints(self, joints: tuple[float, ...]) -> None:
+        """A stream of set-points of the joints begins at ``(6,)`` rad."""
+        self._joint_course.begin(joints, self.reading.joints, self._clock())
+
+    def sent_joints(self, joints: tuple[float, ...]) -> None:
+        """Note a set-point of the joints that was sent."""
+        self._joint_course.sent(joints, self._clock())
+
     def end(self) -> None:
         """The stream of set-points has ended."""
         self._course.end()
+        self._joint_course.end()
 
     def look(self) -> Finding | None:
         """Read the robot. Return why it cannot go on. None: it can."""
@@ -147,7 +156,8 @@ class UrWatch:
         else:
             what = self._consistency.doubt(reading, now_ns)
             if not what and self._stalled_s < STALLED_S:
-                what = self._course.doubt(reading, self.state_ns, self._unheard_s + self._stalled_s)
+                given = reading, self.state_ns, self._unheard_s + self._stalled_s
+                what = self._course.doubt(*given) or self._joint_course.doubt(*given)
         where = f"robot at {self._config.address}"
         return what and f"{where} contradicts itself, {what}: compare it with what the pendant shows, then reset"
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from bid_ros.control.follower import Motion
-from bid_ros.control.servo import ChunkServo, ServoConfig
+from bid_ros.control.servo import ChunkServo
+from bid_ros.control.servo_base import ServoConfig
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.control.spatial import ZERO, norm, turn_between
 from bid_ros.core.chunk import ActionChunk

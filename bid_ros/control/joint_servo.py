@@ -1,0 +1,186 @@
+"""The servo of joints: turns chunks of joint positions into set-points that always keep the limits."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bid_ros.control.arm_model import ArmModel
+from bid_ros.control.follower import inside
+from bid_ros.control.joint_follower import (
+    Joints,
+    brake_joints,
+    moved,
+    slowed,
+    stopping_posture,
+    towards,
+    wanted_speeds,
+)
+from bid_ros.control.servo_base import Servo, ServoConfig
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
+from bid_ros.control.spatial import Vector
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.errors import ArmError, TaskError
+from bid_ros.core.rotation import Array, quaternion_from_matrix
+from bid_ros.core.task import Task
+
+
+@dataclass(frozen=True)
+class JointTarget:
+    """What a chunk commands at one instant: joints in rad, their speeds in rad/s, gripper opening in m or None."""
+
+    joints: Joints
+    speeds: Joints
+    gripper_width: float | None
+
+
+class JointTrack:
+    """Samples one chunk: joints linearly, the gripper in steps.
+
+    Args:
+        chunk: actions ``(H, D)`` as the task says.
+        task: its columns.
+    """
+
+    def __init__(self, chunk: ActionChunk, task: Task) -> None:
+        columns, gripper = task.columns("joints"), task.columns("gripper")
+        self.chunk = chunk
+        self._seconds = chunk.dt_ns / NANOSECONDS
+        self._rows: list[Joints] = [tuple(row) for row in chunk.actions[:, columns or slice(0, 0)].tolist()]
+        self._widths: list[float] = [] if gripper is None else chunk.actions[:, gripper].ravel().tolist()
+
+    def sample(self, now_ns: int) -> JointTarget:
+        """Return what the chunk commands at ``now_ns``. Before its first and after its last row it is at rest."""
+        place = self.chunk.position_at(now_ns)
+        row = int(place)
+        width, start = self._widths[row] if self._widths else None, self._rows[row]
+        if row + 1 >= len(self._rows):
+            return JointTarget(start, (0.0,) * len(start), width)
+        rate = 1.0 / self._seconds
+        speeds = tuple(rate * (then - now) for now, then in zip(start, self._rows[row + 1], strict=True))
+        return JointTarget(moved(start, speeds, (place - row) * self._seconds), speeds, width)
+
+
+class JointServo(Servo[JointTarget]):
+    """Follows chunks that command joints. See :class:`bid_ros.control.servo_base.Servo`.
+
+    Each joint keeps its limits of position, speed and acceleration. The speed wanted of the joints is one at which the
+    tool keeps its own limits of speed and turn rate. The arm can always brake to rest with every joint inside its
+    limits and the tool inside the workspace. If it starts outside, it never moves further out.
+
+    Args:
+        task: action features and limits.
+        arm: kinematics and limits of the joints.
+        config: how to follow.
+
+    Raises:
+        TaskError: the task does not command the joints of this arm, or more than these and a gripper.
+    """
+
+    def __init__(self, task: Task, arm: ArmModel, config: ServoConfig | None = None) -> None:
+        super().__init__(task, config)
+        columns = task.columns("joints")
+        others = [item.kind for item in task.action if item.kind not in ("joints", "gripper")]
+        if columns is None or others or columns.stop - columns.start != arm.joints:
+            kinds = ", ".join(f"{item.kind} {item.shape}" for item in task.action)
+            raise TaskError(
+                f"task '{task.name}' commands {kinds}; valid is joints ({arm.joints},), with or without gripper"
+            )
+        self._task, self._chain = task, arm.chain
+        self._limits = arm.limits.within(task.limits)
+        self._low: Vector = task.limits.workspace_min
+        self._high: Vector = task.limits.workspace_max
+        self._joints: Joints = (0.0,) * arm.joints
+        self._speeds: Joints = self._joints
+        self._place, self._rotation = np.zeros(3), np.eye(3)
+        self._jacobian: Array = np.zeros((6, arm.joints))
+
+    def start(self, joints: ArrayLike, now_ns: int) -> None:
+        """Begin at rest at measured joints ``(joints,)`` rad. A latched stop remains.
+
+        Raises:
+            ArmError: they are of another number, or not finite.
+        """
+        values = np.asarray(joints, dtype=np.float64)
+        if values.shape != (len(self._joints),) or not np.isfinite(values).all():
+            raise ArmError(f"the servo starts at {values.tolist()}; valid are {len(self._joints)} finite joints")
+        self._joints = tuple(values.tolist())
+        self._speeds = (0.0,) * len(self._joints)
+        self._last_ns = now_ns
+        self._look()
+        self.release()
+
+    def _prepared(self, chunk: ActionChunk) -> JointTrack:
+        return JointTrack(chunk, self._task)
+
+    def _kept(self, target: JointTarget) -> JointTarget:
+        """Return the target with each joint inside its limits, at rest where it was moved."""
+        kept = tuple(
+            min(max(value, low), high)
+            for value, low, high in zip(target.joints, self._limits.low, self._limits.high, strict=True)
+        )
+        if kept == target.joints:
+            return target
+        speeds = tuple(
+            rate if value == inner else 0.0
+            for rate, value, inner in zip(target.speeds, target.joints, kept, strict=True)
+        )
+        return replace(target, joints=kept, speeds=speeds)
+
+    def _rested(self, target: JointTarget) -> JointTarget:
+        return replace(target, speeds=(0.0,) * len(target.speeds))
+
+    def _advance(self, dt: float) -> None:
+        self._speeds = self._next_speeds(self._target, dt)
+        if not self._resting():
+            self._joints = moved(self._joints, self._speeds, dt)
+            self._look()
+
+    def _next_speeds(self, target: JointTarget | None, dt: float) -> Joints:
+        """Return the next speeds. Braking is always possible: the step before kept the stopping posture inside."""
+        limits = self._limits
+        if target is not None:
+            error = tuple(then - now for then, now in zip(target.joints, self._joints, strict=True))
+            wanted = wanted_speeds(
+                error, target.speeds, limits.speed, limits.acceleration, self._config.time_constant_s, dt
+            )
+            speeds = towards(self._speeds, self._kept_by_tool(wanted), limits.acceleration, dt)
+            if self._may_reach(stopping_posture(moved(self._joints, speeds, dt), speeds, limits.acceleration)):
+                return speeds
+        return brake_joints(self._speeds, limits.acceleration, dt)
+
+    def _kept_by_tool(self, speeds: Joints) -> Joints:
+        """Return the speeds, all slowed down alike until the tool keeps its limits of speed and turn rate."""
+        twist = self._jacobian @ np.array(speeds)
+        linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
+        limits = self._task.limits
+        return slowed(speeds, min(limits.max_speed / max(linear, 1e-9), limits.max_turn_rate / max(angular, 1e-9)))
+
+    def _may_reach(self, posture: Joints) -> bool:
+        """Whether the arm may stop there: inside all limits, or nowhere further outside than it is now."""
+        limits = self._limits
+        for low, high, here, there in zip(limits.low, limits.high, self._joints, posture, strict=True):
+            if not min(low, here) <= there <= max(high, here):
+                return False
+        if posture == self._joints:
+            return True
+        x, y, z = self._chain.forward(np.array(posture))[0].tolist()
+        if inside((x, y, z), self._low, self._high):
+            return True
+        return all(
+            min(low, here) <= there <= max(high, here)
+            for low, high, here, there in zip(self._low, self._high, self._place.tolist(), (x, y, z), strict=True)
+        )
+
+    def _resting(self) -> bool:
+        return not any(self._speeds)
+
+    def _look(self) -> None:
+        """Note where the joints put the tool, and how it moves with them."""
+        self._place, self._rotation, self._jacobian = self._chain.motion(np.array(self._joints))
+
+    def _setpoint(self) -> tuple[Setpoint, JointSetpoint | None]:
+        speeds = np.array(self._speeds)
+        twist = self._jacobian @ speeds
+        tool = Setpoint(self._place.copy(), quaternion_from_matrix(self._rotation), twist[:3], twist[3:])
+        return tool, JointSetpoint(np.array(self._joints), speeds)

@@ -1,0 +1,90 @@
+"""How a Franka follows set-points: Cartesian impedance for the tool's, joint impedance for the joints'."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import franky
+import numpy as np
+
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.base import Array
+from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.franka.motion import stop_motion
+
+
+class ToolTracking:
+    """Cartesian impedance control. franky sets critical damping, and the present pose as the first target.
+
+    Args:
+        robot: takes control of it.
+        config: stiffness, and the force that a set-point out of reach can cause.
+        measured: not needed.
+    """
+
+    what = "set-points of the tool"
+
+    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], Array]) -> None:
+        self._tracker = franky.CartesianImpedanceTracker(
+            robot,
+            translational_stiffness=config.translational_stiffness,
+            rotational_stiffness=config.rotational_stiffness,
+            translational_error_clip=np.full(3, config.max_force / config.translational_stiffness),
+            rotational_error_clip=np.full(3, config.max_torque / config.rotational_stiffness),
+            posture_task=franky.PostureTask(np.array(config.home), config.posture_stiffness),
+            friction=_friction(config),
+        )
+
+    def send(self, setpoint: Setpoint) -> None:
+        """Hand a set-point to the control loop. Raises what franky raises."""
+        pose = franky.Affine(setpoint.position, setpoint.quaternion)
+        self._tracker.set_target(pose, franky.Twist(setpoint.linear_velocity, setpoint.angular_velocity))
+
+    def stop(self) -> None:
+        """Damp the arm to rest and leave control. Raises what franky raises."""
+        self._tracker.stop(stop_motion())
+
+
+class JointTracking:
+    """Joint impedance control. franky sets critical damping, and the present joints as the first target.
+
+    franky has no clip of the joint error. So a set-point is moved towards the measured joints until its spring cannot
+    pull with more than ``max_joint_torque``.
+
+    Args:
+        robot: takes control of it.
+        config: stiffness, and the torque that a set-point out of reach can cause.
+        measured: returns the newest measured joints ``(7,)`` rad.
+    """
+
+    what = "set-points of the joints"
+
+    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], Array]) -> None:
+        stiffness = np.array(config.joint_stiffness)
+        self._measured, self._most = measured, config.max_joint_torque / stiffness
+        self._tracker = franky.JointImpedanceTracker(robot, stiffness=stiffness, friction=_friction(config))
+
+    def send(self, setpoint: JointSetpoint) -> None:
+        """Hand a set-point to the control loop. Raises what franky raises, or ArmError for one that does not fit."""
+        here = self._measured()
+        positions, velocities = setpoint.positions, setpoint.velocities
+        if positions.shape != here.shape or velocities.shape != here.shape:
+            raise ArmError(
+                f"a set-point has {positions.size} joints and {velocities.size} speeds; valid are {here.size}"
+            )
+        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+            raise ArmError(f"a set-point has the joints {positions.tolist()}; valid are finite joints and speeds")
+        self._tracker.set_target(here + np.clip(positions - here, -self._most, self._most), velocities)
+
+    def stop(self) -> None:
+        """Damp the arm to rest and leave control. Raises what franky raises."""
+        self._tracker.stop(stop_motion())
+
+
+Tracking: TypeAlias = ToolTracking | JointTracking
+
+
+def _friction(config: FrankaConfig) -> franky.FrictionCompensationParams:
+    return franky.FrictionCompensationParams(
+        coulomb=list(config.friction_coulomb), viscous=list(config.friction_viscous), velocity_epsilon=0.02
+    )

@@ -1,0 +1,33 @@
+"""The verdict on a chunk."""
+
+from dataclasses import dataclass
+from typing import Final
+
+NOT_A_NUMBER: Final = float("nan")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a whole chunk may be forwarded, and why not.
+
+    Attributes:
+        ok: the chunk keeps every limit.
+        trigger: short name of the broken limit (``finite``, ``workspace``, ``speed``, ...), empty if ok.
+        reason: one sentence with the measured value and the limit, empty if ok.
+        measured: the value that broke the limit, in the limit's unit; NaN if there is none.
+        limit: the limit; NaN if it is not a number.
+    """
+
+    ok: bool
+    trigger: str = ""
+    reason: str = ""
+    measured: float = NOT_A_NUMBER
+    limit: float = NOT_A_NUMBER
+
+
+ACCEPTED: Final = Verdict(True)
+
+
+def refused(trigger: str, reason: str, measured: float = NOT_A_NUMBER, limit: float = NOT_A_NUMBER) -> Verdict:
+    """Return the refusal of a chunk; the arguments are those of :class:`Verdict`."""
+    return Verdict(False, trigger, reason, float(measured), float(limit))

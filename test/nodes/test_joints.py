@@ -1,0 +1,101 @@
+"""Joints all the way, as real processes: a system whose task commands joints, and what its safety node says."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+from forked_bid import bid
+from qos import COMMAND, STATE
+
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
+from bid_ros.control.arm_model import ArmModel
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.task import load_task
+from bid_ros.nodes.convert import chunk_to_message, header, pose_message
+from bid_ros.recording.build_dataset import build_dataset
+from bid_ros.robots.registry import task_arm
+
+HOME = np.array([0.0, -0.28278114, 0.0, -2.40004545, 0.0, 2.11726431, np.pi / 4])
+
+
+@pytest.fixture
+def folder(root):
+    return root / "config" / "joints" / "franka_place"
+
+
+@pytest.fixture
+def task(folder):
+    return load_task(folder / "task.yaml")
+
+
+@pytest.fixture
+def model(folder, task) -> ArmModel:
+    found = task_arm(task, folder / "robot.yaml", twin=True)
+    assert found is not None
+    return found
+
+
+class Harness:
+    """A safety node with the heartbeats and the status of an arm at home that it needs."""
+
+    def __init__(self, bench, folder, task, model):
+        self.bench, self.task = bench, task
+        self.forwarded: list[ChunkMessage] = []
+        self.states: list[SafetyState] = []
+        node = bench.node
+        place, _ = model.forward(HOME)
+        self._tool = pose_message(place, [1.0, 0.0, 0.0, 0.0])
+        self._chunks = node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
+        self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
+        self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
+        node.create_subscription(ChunkMessage, "/safety/chunk", self.forwarded.append, COMMAND)
+        node.create_subscription(SafetyState, "/safety/state", self.states.append, STATE)
+        node.create_timer(0.03, self._beat)
+        bench.grant("policy")
+        given = {"task": str(folder / "task.yaml"), "arm_config": str(folder / "robot.yaml"), "twin": True}
+        bench.start("safety", {**given, "required": ["policy"], "settle_s": 0.1})
+        assert bench.until(lambda: bool(self.states) and self.states[-1].state == SafetyState.RUNNING)
+
+    def _beat(self):
+        self._beats.publish(Heartbeat(node="policy"))
+        status = ArmStatus(header=header(time.time_ns(), "base"), tool=self._tool, joint_positions=HOME.tolist())
+        self._statuses.publish(status)
+
+    def send(self, joints):
+        actions = np.concatenate([joints, np.full((len(joints), 1), 0.04)], axis=1)
+        chunk = ActionChunk(time.time_ns(), self.task.dt_ns, actions)
+        self._chunks.publish(chunk_to_message(chunk, self.task, ""))
+
+
+def test_the_safety_node_lets_joints_pass_and_says_which_joint_does_not(bench, folder, task, model):
+    harness = Harness(bench, folder, task, model)
+    slow = HOME + 0.005 * np.arange(15)[:, None]
+    assert bench.until(lambda: bool(harness.forwarded), 10.0, each=lambda: harness.send(slow))
+    assert list(harness.forwarded[-1].features) == ["joint_positions", "gripper_width"]
+    fast = HOME + np.outer(np.minimum(np.arange(15), 5), 0.25 * (np.arange(7) == 5))
+    stopped = lambda: harness.states[-1].state == SafetyState.STOPPED  # noqa: E731
+    assert bench.until(stopped, 10.0, each=lambda: harness.send(fast))
+    state = harness.states[-1]
+    assert state.trigger == "joint_speed"
+    assert "joint 6 (fr3_joint6) turns at 2.500 rad/s" in state.reason and "the limit is 2.000 rad/s" in state.reason
+    assert (state.measured, state.limit) == (pytest.approx(2.5), 2.0)
+
+
+def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_path, ros_domain, patient, root):
+    folder, out = root / "config" / "joints" / "ur5_pick", tmp_path / "out"
+    command = f"up {folder} --acts scripted --styles clean --episodes 1 --moving 0 --seed 3 --json --out {out}"
+    for _ in range(3):  # a busy computer may hold up the twin for so long that it counts as lost
+        done = bid(*command.split(), "--parameters", patient, limit_s=120)
+        if "silent" not in done.stderr:
+            break
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["successes"] == 1
+    data = build_dataset([out / "bag"], load_task(folder / "task.yaml"))
+    assert data.actions.shape[1] == 7 and data.observations["joint_positions"].shape[1] == 6
+    # What was commanded is what the arm did, a little later.
+    off = np.abs(data.actions[:, :6] - data.observations["joint_positions"])
+    assert np.median(off) < 0.02
