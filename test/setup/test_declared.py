@@ -31,6 +31,7 @@ PYTHON = {
     "onnx": ("", "onnx"),
     "onnxruntime": ("python3-onnxruntime-pip", "onnxruntime"),
     "openvino": ("", "openvino"),
+    "pinocchio": ("", "pin"),
     "pyarrow": ("", "pyarrow"),
     "pydantic": ("", "pydantic"),
     "pyrealsense2": ("", "pyrealsense2"),
@@ -72,6 +73,7 @@ OPTIONAL = {
     "zarr",
 }
 NOT_IMPORTED = {"libusb-1.0", "ros2launch", "python3-pytest", "python3-pytest-timeout"}
+NOT_IMPORTED |= {"control_msgs", "controller_manager_msgs", "trajectory_msgs"}  # found by name: nodes/ros_bus.py
 
 
 def imported(source: str) -> set[str]:
