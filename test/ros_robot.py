@@ -63,12 +63,13 @@ def bus_at(address: str) -> NodeBus:
 def ros_arm(address: str, **parts: Any) -> Arm:
     """Return the driver of the robot at an address, not connected."""
     given = {
+        "joint_names": NAMES,
         "connect_timeout_s": 1.0 if address.startswith(NOWHERE) else 4.0,
         "gripper": GRIPPER,
         "dynamics": Dynamics(0.5, 0.3, 1.0),
         **parts,
     }
-    return build_arm("ros", RosConfig(address, NAMES, twin=True, **given), bus_at(address))
+    return build_arm("ros", RosConfig(address, twin=True, **given), bus_at(address))
 
 
 def forward_arm(address: str, **parts: Any) -> Arm:
