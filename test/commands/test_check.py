@@ -289,7 +289,7 @@ def test_a_ur_observes_six_joints(tmp_path):
         ("task.yaml", {"horizons": 3}, "task.yaml", "unknown field 'horizons'; valid are name, robot"),
         ("task.yaml", {"rate_hz": 0}, "task.yaml", "rate_hz is 0; valid is .*1 to 100"),
         ("task.yaml", {"kind": "juggling"}, "task.yaml", "kind of task 'juggling' does not exist; valid are picking"),
-        ("task.yaml", {"robot": "kuka"}, "robot.yaml", "robot 'kuka' does not exist; valid are franka, ur"),
+        ("task.yaml", {"robot": "kuka"}, "robot.yaml", "robot 'kuka' does not exist; valid are franka, ros, ur"),
         ("robot.yaml", {"stifness": 3}, "robot.yaml", "unknown field 'stifness'; valid are joint_prefix"),
         ("robot.yaml", {"max_force": -1.0}, "robot.yaml", "max_force is -1"),
         ("cameras.yaml", {"wrist": {"source": "gige"}}, "cameras.yaml", "source 'gige'; valid are twin, topic, bag"),
