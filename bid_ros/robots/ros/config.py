@@ -73,6 +73,8 @@ class RosConfig:
         home: posture in rad towards which an arm of more than six joints is pulled. Empty: none.
         dynamics: share of ``joint_speed`` and ``joint_acceleration`` for joint motions. The jerk is ignored.
         ahead_s: s for which a joint trajectory goes on before it brakes. It spans a few set-points, no more.
+        stamped: a trajectory begins at the time of its message, which both computers' clocks must agree on. False: when
+            it arrives, for clocks that differ, such as a simulator's.
         rotation_weight: m per rad: how much a wrong turn of the tool counts against a wrong place.
         rotation_tolerance: largest difference of the turn from the set-point's, rad. pi: an arm that cannot turn its
             tool freely.
@@ -109,6 +111,7 @@ class RosConfig:
     home: Numbers = ()
     dynamics: Dynamics = Dynamics(0.1, 0.1, 1.0)
     ahead_s: Annotated[float, Field(ge=0.01, le=0.2)] = 0.04
+    stamped: bool = True
     rotation_weight: Share = 1.0
     rotation_tolerance: Annotated[float, Field(gt=0, le=3.142)] = 0.02
     max_lag: Annotated[float, Field(ge=0.01, le=3)] = 0.2

@@ -131,7 +131,7 @@ def joint_follower(config: RosConfig, bus: Bus, chain: Chain, limits: JointLimit
     """Return what drives a robot's joints, ready to publish. Raises ArmError for an unknown message type."""
     trajectories = config.command == "joint_trajectory"
     stream: JointStream = (
-        TrajectoryStream(bus, config.command_topic, config.joint_names, config.ahead_s)
+        TrajectoryStream(bus, config.command_topic, config.joint_names, config.ahead_s, config.stamped)
         if trajectories
         else ForwardStream(bus, config.command_topic)
     )

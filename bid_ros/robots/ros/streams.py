@@ -65,18 +65,21 @@ class TrajectoryStream:
 
     A message carries the target for now, where the joints are a little later at the same speed, and where they then
     come to rest. The next message replaces it. So the robot brakes by itself when messages fail to come, even if this
-    computer is dead. The first point is of the time of the message: the controller need not bridge from the measured
-    joints to the first point, which would make it lag. For that, the clocks of both computers must agree.
+    computer is dead. The first point is at the very start: the controller need not bridge from the measured joints to the
+    first point, which would make it lag. Stamped messages are followed at the same time however late they arrive, if the
+    clocks of both computers agree.
 
     Args:
         bus: of the robot.
         topic: of ``trajectory_msgs/msg/JointTrajectory``.
         names: of the joints.
         ahead_s: s before it brakes.
+        stamped: a trajectory begins at the time of its target; False: when it arrives.
     """
 
-    def __init__(self, bus: Bus, topic: str, names: tuple[str, ...], ahead_s: float) -> None:
+    def __init__(self, bus: Bus, topic: str, names: tuple[str, ...], ahead_s: float, stamped: bool = True) -> None:
         self._bus, self._topic, self._names, self._ahead_s = bus, topic, list(names), ahead_s
+        self._stamped = stamped
 
     def begin(self) -> None:
         """Get ready to publish."""
@@ -104,7 +107,7 @@ class TrajectoryStream:
             points.append(_point(ahead_s, target.at(ahead_s), target.speeds))
         # Between two points with velocities the controller interpolates by a cubic: here it brakes evenly.
         points.append(_point(ahead_s + stop_s, braking(target, ahead_s, stop_s), np.zeros(len(target.joints))))
-        header = {"stamp": stamp(target.stamp_ns)}
+        header = {"stamp": stamp(target.stamp_ns if self._stamped else 0)}
         self._bus.publish(self._topic, {"header": header, "joint_names": self._names, "points": points})
 
 

@@ -65,6 +65,15 @@ def test_messages_that_follow_each_other_make_a_smooth_motion(bus):
     assert np.abs(np.diff(off, axis=0)).max() < 4e-4, "no jump at a message"
 
 
+def test_without_a_stamp_a_trajectory_begins_when_it_arrives(bus):
+    TrajectoryStream(bus, "topic", NAMES, AHEAD_S, stamped=False).follow(TARGET, STOP_S)
+    controller, measured, later_ns = TrajectoryController(NAMES), np.full(2, 9.0), START_NS + 3_600_000_000_000
+    controller.activate(measured)
+    controller.take(published(bus), later_ns)
+    assert controller.update(later_ns, measured) == pytest.approx(TARGET.joints)
+    assert controller.update(later_ns + 20_000_000, measured) == pytest.approx(TARGET.at(0.02), abs=1e-6)
+
+
 def test_a_brake_from_rest_holds(bus):
     stream = TrajectoryStream(bus, "topic", NAMES, AHEAD_S)
     stream.brake(JointTarget(START_NS, TARGET.joints, np.zeros(2)), 0.0)
