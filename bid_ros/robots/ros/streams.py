@@ -65,9 +65,9 @@ class TrajectoryStream:
 
     A message carries the target for now, where the joints are a little later at the same speed, and where they then
     come to rest. The next message replaces it. So the robot brakes by itself when messages fail to come, even if this
-    computer is dead. The first point is at the very start: the controller need not bridge from the measured joints to the
-    first point, which would make it lag. Stamped messages are followed at the same time however late they arrive, if the
-    clocks of both computers agree.
+    computer is dead. The first point is at the very start: the controller need not bridge from the measured joints
+    to the first point, which would make it lag. Stamped messages are followed at the same time however late they
+    arrive, if the clocks of both computers agree.
 
     Args:
         bus: of the robot.
