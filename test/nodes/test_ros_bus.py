@@ -137,6 +137,40 @@ def test_a_real_action_client_and_the_server_understand_each_other(buses, contex
     node.destroy_node()
 
 
+def test_a_goal_is_carried_out_or_refused_by_a_real_action_server(buses, context):
+    from control_msgs.action import GripperCommand
+    from rclpy.action import ActionServer, GoalResponse
+    from rclpy.executors import SingleThreadedExecutor
+
+    ours, _ = buses
+    node, executor = rclpy.create_node("server", context=context), SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+
+    def judge(goal):
+        return GoalResponse.ACCEPT if goal.command.position < 1.0 else GoalResponse.REJECT
+
+    def carry_out(handle):
+        handle.succeed()
+        return GripperCommand.Result(reached_goal=True)
+
+    server = ActionServer(node, GripperCommand, "/here/grip", carry_out, goal_callback=judge)
+
+    def spun(condition):
+        executor.spin_once(timeout_sec=0.01)
+        return condition()
+
+    ours.offer(GRIP)
+    until(lambda: spun(lambda: ours.partners("grip")))
+    goal = ours.send_goal("grip", {"command": {"position": 0.4}})
+    until(lambda: spun(goal.done))
+    refused = ours.send_goal("grip", {"command": {"position": 2.0}})
+    with pytest.raises(ArmError, match="action grip refused a goal: look at its controller"):
+        until(lambda: spun(refused.done))
+    server.destroy()
+    executor.shutdown()
+    node.destroy_node()
+
+
 def test_a_closed_bus_publishes_nothing_and_listens_anew(buses):
     ours, theirs = buses
     connected(ours, theirs, TEXT)
