@@ -80,6 +80,7 @@ setup(
         "data": ["av", "h5py", "numcodecs", "pyarrow", "tqdm", "zarr>=3"],
         "view": ["rerun-sdk>=0.31", "textual>=1"],
         "realsense": ["pyrealsense2"],
+        "ros": ["pin"],
         "spacemouse": ["pyspacemouse"],
         "teleop": ["ruckig", "evdev", "websockets"],
         "ur": ["ur-rtde>=1.6.5"],

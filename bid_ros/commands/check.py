@@ -12,7 +12,7 @@ from typing import Any
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
-from bid_ros.robots.registry import ROBOTS
+from bid_ros.robots.registry import ROBOTS, load_arm_config
 from bid_ros.system.check.finding import Finding, tried
 from bid_ros.system.description import NodeSpec, describe
 from bid_ros.system.folder import System, find_system
@@ -90,6 +90,9 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Fi
     task, file, twin = system.task, system.file("cameras.yaml"), not arguments.robot_ip
     if twin:
         yield from twin_findings(task)
+    elif ROBOTS.find(task.robot).over_ros:
+        if ros:
+            yield _robot_over_ros(system, arguments)
     else:
         yield robot_finding(task.robot, arguments.robot_ip)
     cameras = load_cameras(file, [camera.name for camera in task.cameras], twin).values()
@@ -104,6 +107,15 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Fi
         yield from (judge_vector(item, seen[item.name], twin) for item in vectors)
         nodes, advice = describe(system, arguments), f"correct {system.folder / 'nodes.yaml'}"
         yield tried("parameters", lambda: f"{_parameters(nodes)} of {len(nodes)} nodes", advice)
+
+
+def _robot_over_ros(system: System, arguments: RunArguments) -> Finding:
+    from bid_ros.nodes.robot_probe import probe_robot
+
+    robot, address = system.task.robot, arguments.robot_ip
+    config = load_arm_config(system.file("robot.yaml"), address, False, robot)
+    advice = f"start the robot's ROS driver, and correct {system.folder / 'robot.yaml'}"
+    return tried(f"robot {address}", lambda: probe_robot(robot, config, arguments.namespace), advice)
 
 
 def _parameters(specs: Sequence[NodeSpec]) -> int:

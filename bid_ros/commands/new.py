@@ -13,7 +13,7 @@ def add_parser(verbs: Any) -> None:
         "twin as it is: an empty table, over which the arm draws a small rectangle; or what --like names.",
     )
     parser.add_argument("folder", help="to write; its name becomes that of the task")
-    parser.add_argument("--robot", default="", help="franka, ur, or a robot that an installed package brings")
+    parser.add_argument("--robot", default="", help="franka, ros, ur, or a robot that an installed package brings")
     parser.add_argument("--like", default="", help="copy a shipped system, franka_place or ur5_pick, policy and all")
     parser.set_defaults(run=run)
 

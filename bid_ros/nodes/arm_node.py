@@ -22,8 +22,9 @@ from bid_ros.nodes.convert import chunk_from_message
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.robots.base import ArmState, JointArm
-from bid_ros.robots.registry import build_arm, load_arm_config
+from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -57,7 +58,9 @@ class ArmNode(BidNode):
         if not address:
             raise ArmError("robot_ip is empty; valid is the address of the robot, or start the system in its twin")
         name = self.value("arm")
-        self._arm = build_arm(name, load_arm_config(Path(self.value("arm_config")), address, self.value("twin"), name))
+        config = load_arm_config(Path(self.value("arm_config")), address, self.value("twin"), name)
+        bus = NodeBus(f"{self.get_name()}_robot", self.get_namespace())
+        self._arm = build_arm(name, config, bus)
         self._servo = self._build_servo(name)
         self._watched = frozenset(self.value("required"))
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
@@ -66,7 +69,10 @@ class ArmNode(BidNode):
         self._commanded = False
         self._last_gripper: float = float("nan")
         self._due = False
-        self._report = ArmReport(self, self._task, self._arm.info, self.value("standard_rate_hz"))
+        # A robot that is driven through ROS publishes its joints itself.
+        own = self.resolve_topic_name(topics.JOINT_STATES)
+        joints = not (ROBOTS.find(name).over_ros and bus.full_name(config.joint_states) == own)
+        self._report = ArmReport(self, self._task, self._arm.info, self.value("standard_rate_hz"), joints)
         self._publish_every = int(self.value("publish_every"))
         self._thread: PeriodicThread | None = None
         self._at_rest = threading.Event()

@@ -27,15 +27,16 @@ class ArmReport:
         task: names the frames.
         info: of the arm.
         standard_rate_hz: joint states, tool poses and transforms a second, at most.
+        joints: publish joint states.
     """
 
-    def __init__(self, node: BidNode, task: Task, info: ArmInfo, standard_rate_hz: int) -> None:
+    def __init__(self, node: BidNode, task: Task, info: ArmInfo, standard_rate_hz: int, joints: bool = True) -> None:
         self._pause_ns = 0.9 * NANOSECONDS / standard_rate_hz  # stamps jitter by the period of the robot's reader
         self._told, self._told_ns, self._standard_ns = (ArmStatus.HOLDING, ""), 0, 0
         self._statuses = node.advertise(topics.ARM_STATUS)
         self._tool_poses = node.advertise(topics.TOOL_POSE)
         self._transforms = node.advertise(topics.TF)
-        self._joint_states = node.advertise(topics.JOINT_STATES)
+        self._joint_states = node.advertise(topics.JOINT_STATES) if joints else None
         commands_joints = task.columns("joints") is not None
         self._joint_references = node.advertise(topics.JOINT_REFERENCE) if commands_joints else None
         self._status = ArmStatus(robot=node.robot)
@@ -108,7 +109,8 @@ class ArmReport:
         tool.translation.x, tool.translation.y, tool.translation.z = place.x, place.y, place.z
         tool.rotation = self._pose.pose.orientation
         self._transforms.publish(TFMessage(transforms=[self._transform]))
-        self._joint_states.publish(joint_message(self._info, state, self._base_frame))
+        if self._joint_states is not None:
+            self._joint_states.publish(joint_message(self._info, state, self._base_frame))
 
 
 def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:

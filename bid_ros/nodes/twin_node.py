@@ -12,6 +12,7 @@ from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
 from bid_ros.nodes.convert import float64_array, header, pose_stamped
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.pulse import RARE_S
+from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.system.priority import raise_priority
 from bid_ros.tasks.twins import build_twin
 
@@ -33,7 +34,8 @@ class TwinNode(BidNode):
         raise_priority(HARDWARE_PRIORITY)
         task = self.load_task()
         self._frame = task.base_frame
-        self._twin = build_twin(task, self.value("address"))
+        bus = NodeBus(f"{self.get_name()}_robot", self.get_namespace())
+        self._twin = build_twin(task, self.value("address"), bus)
         period_ns, failed = round(1e9 / self.value("scene_rate_hz")), partial(self.thread_ended, "the scene thread")
         self._thread = PeriodicThread("scene", period_ns, self._publish, on_error=failed)
         self._scenes = self.advertise(TWIN_SCENE, SCENES)

@@ -30,7 +30,7 @@ class TwinMaker:
             that the running twin has, for a renderer in another process.
     """
 
-    build: Callable[[TwinScene, str], Twin]
+    build: Callable[..., Twin]
     scene_model: Callable[[TwinScene], Any]
     picture_model: Callable[[TwinScene], Any] | None = None
 
@@ -51,6 +51,8 @@ class RobotDescriptor:
         extra: of bid_ros, that installs the library; empty for a robot of another package.
         twin: how its twin is made; None without one.
         joints: number of the arm's joints, against which observed joints are checked; 0: not known.
+        over_ros: it is driven through ROS. Its driver and its twin take a :class:`bid_ros.robots.bus.Bus` as their last
+            argument.
         forward: from joint angles ``(joints,)`` rad to the pose of the frame that the configuration's tool counts from:
             position ``(3,)`` m and rotation ``(3, 3)``, base frame. A leader arm needs it; None: not known.
         arm_model: from a configuration to kinematics and limits of the joints. A task that commands joints needs it;
@@ -59,12 +61,13 @@ class RobotDescriptor:
 
     name: str
     config: type[Any]
-    driver: Callable[[Any], Arm]
+    driver: Callable[..., Arm]
     library: str
     ports: tuple[int, ...]
     template: str
     extra: str = ""
     twin: TwinMaker | None = None
     joints: int = 0
+    over_ros: bool = False
     forward: Callable[[Any], tuple[Any, Any]] | None = None
     arm_model: Callable[[Any], ArmModel] | None = None

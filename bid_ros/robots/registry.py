@@ -11,6 +11,7 @@ from bid_ros.core.registry import Registry, collect
 from bid_ros.core.settings import parse_with_twin, read_yaml
 from bid_ros.core.task import Task
 from bid_ros.robots.base import Arm
+from bid_ros.robots.bus import Bus
 from bid_ros.robots.descriptor import RobotDescriptor, TwinMaker
 
 ROBOTS: Final[Registry[RobotDescriptor]] = Registry(
@@ -18,20 +19,34 @@ ROBOTS: Final[Registry[RobotDescriptor]] = Registry(
 )
 
 
-def build_arm(name: str, config: Any) -> Arm:
+def build_arm(name: str, config: Any, bus: Bus | None = None) -> Arm:
     """Return the driver of the robot ``name`` for ``config``, not yet connected.
 
+    Args:
+        name: of the robot.
+        config: its configuration.
+        bus: topics and actions, for a robot that is driven through ROS.
+
     Raises:
-        ArmError: no such robot, a configuration of another one, or its library is not installed.
+        ArmError: no such robot, a configuration of another one, its library is not installed, or it needs a bus.
     """
     robot = ROBOTS.find(name)
     if not isinstance(config, robot.config):
         raise ArmError(f"robot '{name}' was given a {type(config).__name__}; valid is a {robot.config.__name__}")
     try:
         with extra(robot.extra, f"robot '{name}'", ArmError) if robot.extra else nullcontext():
-            return robot.driver(config)
+            return robot.driver(config, *bus_of(robot, bus))
     except ImportError as error:
         raise ArmError(f"robot '{name}' needs the Python package {robot.library}: {error}") from error
+
+
+def bus_of(robot: RobotDescriptor, bus: Bus | None) -> tuple[Bus, ...]:
+    """Return what a driver or twin takes beside its other arguments. Raises ArmError if a bus is missing."""
+    if not robot.over_ros:
+        return ()
+    if bus is None:
+        raise ArmError(f"robot '{robot.name}' is driven through ROS; valid is a run with its nodes: bid up")
+    return (bus,)
 
 
 def twin_maker(name: str) -> TwinMaker:

@@ -5,21 +5,28 @@ from typing import Any
 from bid_ros.core.errors import ArmError
 from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
-from bid_ros.robots.registry import twin_maker
+from bid_ros.robots.bus import Bus
+from bid_ros.robots.registry import ROBOTS, bus_of, twin_maker
 from bid_ros.sim.twin import Twin
 from bid_ros.tasks.registry import kind_of
 
 
-def build_twin(task: Task, address: str) -> Twin:
+def build_twin(task: Task, address: str, bus: Bus | None = None) -> Twin:
     """Return the twin of a task, not started, that will serve ``address``.
+
+    Args:
+        task: names robot and kind of task.
+        address: to serve.
+        bus: topics and actions, for the twin of a robot that is driven through ROS.
 
     Raises:
         TaskError: there is no such kind of task.
-        ArmError: there is no such robot, it has no twin, the twin's packages are not installed, or the address is not
-            one that the twin can serve.
+        ArmError: there is no such robot, it has no twin, the twin's packages are not installed, the address is not
+            one that the twin can serve, or it needs a bus.
     """
+    maker, buses = twin_maker(task.robot), bus_of(ROBOTS.find(task.robot), bus)
     with extra("twin", "the twin", ArmError):
-        return twin_maker(task.robot).build(kind_of(task).scene(task), address)
+        return maker.build(kind_of(task).scene(task), address, *buses)
 
 
 def scene_model(task: Task) -> Any:

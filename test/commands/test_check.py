@@ -121,6 +121,18 @@ def check_beside(bench, *arguments):
     return results[0]
 
 
+def test_a_robot_through_ros_is_connected_to_and_fails_where_its_driver_does_not_run(tmp_path, bench):
+    system = new_system(tmp_path / "mine", "ros")
+    _, findings = check_beside(bench, system.folder, "--robot-ip", "arm")
+    silent = findings["robot arm"]
+    assert silent["state"] == "fail" and "robot at arm: nobody publishes /joint_states" in silent["measured"]
+    assert "start the robot's ROS driver, and correct" in silent["advice"]
+    bench.start("twin", {"task": str(system.file("task.yaml")), "address": "arm"})
+    assert bench.until(lambda: bench.node.count_publishers("/joint_states"), LIMIT_S)
+    _, findings = check_beside(bench, system.folder, "--robot-ip", "arm")
+    assert findings["robot arm"]["measured"].startswith("6 joints, state "), findings["robot arm"]
+
+
 def test_camera_topics_are_measured(bench, system):
     drivers = Drivers(bench.node)
     drivers.add("/driver/third_person", 20.0)
@@ -289,7 +301,7 @@ def test_a_ur_observes_six_joints(tmp_path):
         ("task.yaml", {"horizons": 3}, "task.yaml", "unknown field 'horizons'; valid are name, robot"),
         ("task.yaml", {"rate_hz": 0}, "task.yaml", "rate_hz is 0; valid is .*1 to 100"),
         ("task.yaml", {"kind": "juggling"}, "task.yaml", "kind of task 'juggling' does not exist; valid are picking"),
-        ("task.yaml", {"robot": "kuka"}, "robot.yaml", "robot 'kuka' does not exist; valid are franka, ur"),
+        ("task.yaml", {"robot": "kuka"}, "robot.yaml", "robot 'kuka' does not exist; valid are franka, ros, ur"),
         ("robot.yaml", {"stifness": 3}, "robot.yaml", "unknown field 'stifness'; valid are joint_prefix"),
         ("robot.yaml", {"max_force": -1.0}, "robot.yaml", "max_force is -1"),
         ("cameras.yaml", {"wrist": {"source": "gige"}}, "cameras.yaml", "source 'gige'; valid are twin, topic, bag"),

@@ -21,11 +21,11 @@ def bid_from_scratch(*arguments, limit_s):
 
 
 # One system starts as a person starts it; the other one imports nothing anew.
-START = {"franka": bid_from_scratch, "ur": bid}
+START = {"franka": bid_from_scratch, "ros": bid, "ur": bid}
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("robot", ["franka", "ur"])
+@pytest.mark.parametrize("robot", list(START))
 def test_a_new_system_runs_to_its_end(tmp_path, ros_domain, robot):
     system, out = tmp_path / "my_task", tmp_path / "out"
     assert bid("new", str(system), "--robot", robot).returncode == 0

@@ -18,7 +18,7 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.system.folder import NodesSettings, SystemSettings, shipped_systems
 
-NAMES = ("bundle", "cameras", "nodes", "robot-franka", "robot-ur", "system", "task")
+NAMES = ("bundle", "cameras", "nodes", "robot-franka", "robot-ros", "robot-ur", "system", "task")
 FILES = ("cameras", "nodes", "robot", "system", "task")
 
 

@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ros_domain import own_domain
+from ros_robot import POSITIONS, TRAJECTORIES, forward_arm, mute_ros, ros_arm
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
@@ -48,19 +50,34 @@ def ur(address, **parts):
     )
 
 
+@contextmanager
+def mute(address, ports):
+    """A robot that takes connections, and never says anything."""
+    with ExitStack() as listening:
+        for port in ports:
+            listening.enter_context(socket.create_server((address, port)))
+        yield
+
+
 @dataclass(frozen=True)
 class Case:
-    """An arm: how it is built, which simulated robot it drives, and the ports that it needs first."""
+    """An arm: how it is built, which simulated robot it drives, and the ports that it needs first.
+
+    ``mute`` makes a robot at an address that never speaks.
+    """
 
     build: Callable[..., Arm]
     server: tuple[str, ...]
     ports: tuple[int, ...]
+    mute: Callable[..., AbstractContextManager[None]] = mute
 
 
 CASES = {
     "franka": Case(franka, ("franky_sim_server.py",), (1337,)),
     "ur e-series": Case(ur, ("ur_server.py", "e-series"), (29999, 30004)),
     "ur cb3": Case(partial(ur, model="ur5"), ("ur_server.py", "cb3"), (29999, 30004)),
+    "ros trajectories": Case(ros_arm, ("ros_server.py", str(own_domain()), TRAJECTORIES), (), mute_ros),
+    "ros positions": Case(forward_arm, ("ros_server.py", str(own_domain()), POSITIONS), (), mute_ros),
 }
 every_arm = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 
@@ -428,9 +445,7 @@ def test_an_address_where_nothing_listens_is_one_sentence(case):
 
 @every_arm
 def test_a_robot_that_accepts_but_never_speaks_times_out(case):
-    with ExitStack() as listening:
-        for port in case.ports:
-            listening.enter_context(socket.create_server(("127.77.250.2", port)))
+    with case.mute("127.77.250.2", case.ports):
         arm = case.build("127.77.250.2", connect_timeout_s=0.5)
         begin = time.monotonic()
         with pytest.raises(ArmError, match=r"no answer from the robot at 127\.77\.250\.2 within 0\.5 s: check"):

@@ -112,7 +112,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_arms_are_built_by_name():
     assert isinstance(build_arm("franka", FrankaConfig("127.0.0.1", twin=True)), Arm)
     assert isinstance(build_arm("ur", UrConfig("127.0.0.1")), Arm)
-    with pytest.raises(ArmError, match="robot 'kuka' does not exist; valid are franka, ur"):
+    with pytest.raises(ArmError, match="robot 'kuka' does not exist; valid are franka, ros, ur"):
         build_arm("kuka", FrankaConfig("127.0.0.1"))
     with pytest.raises(ArmError, match="robot 'ur' was given a FrankaConfig; valid is a UrConfig"):
         build_arm("ur", FrankaConfig("127.0.0.1"))

@@ -32,6 +32,7 @@ PYTHON = {
     "onnx": ("", "onnx"),
     "onnxruntime": ("python3-onnxruntime-pip", "onnxruntime"),
     "openvino": ("", "openvino"),
+    "pinocchio": ("", "pin"),
     "pyarrow": ("", "pyarrow"),
     "pydantic": ("", "pydantic"),
     "pyrealsense2": ("", "pyrealsense2"),
@@ -75,6 +76,7 @@ OPTIONAL = {
     "zarr",
 }
 NOT_IMPORTED = {"libusb-1.0", "ros2launch", "python3-pytest", "python3-pytest-timeout"}
+NOT_IMPORTED |= {"control_msgs", "controller_manager_msgs", "trajectory_msgs"}  # found by name: nodes/ros_bus.py
 
 
 def imported(source: str) -> set[str]:

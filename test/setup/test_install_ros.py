@@ -90,7 +90,8 @@ def ros(tmp_path_factory) -> Path:
     ]
     subprocess.run(command, env={**os.environ, "PYTHON": str(venv / "bin/python")}, check=True)
     subprocess.run([ROOT / "scripts/repair_wheels.sh", venv], check=True)
-    subprocess.run([ROOT / "scripts/build_package.sh", venv, ROOT / "scripts/tf2_msgs"], check=True)
+    for package in ("tf2_msgs", "control_msgs", "controller_manager_msgs"):
+        subprocess.run([ROOT / "scripts/build_package.sh", venv, ROOT / "scripts" / package], check=True)
     return venv
 
 

@@ -12,6 +12,7 @@ from bid_ros.cameras.config import load_cameras
 from bid_ros.cli import main
 from bid_ros.core.errors import ArmError, BidError
 from bid_ros.core.paths import share
+from bid_ros.core.task import load_task
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.description import describe
@@ -22,7 +23,8 @@ from bid_ros.tasks.twins import scene_model
 
 VIEWS = {"foxglove.json", "view.rviz"}
 FILES = {"README.md", "cameras.yaml", "nodes.yaml", "robot.yaml", "system.yaml", "task.yaml", *VIEWS}
-ROBOTS = ("franka", "ur")
+TEMPLATES = {"franka": "franka_place", "ros": "new/ros", "ur": "ur5_pick"}
+ROBOTS = tuple(TEMPLATES)
 
 
 @pytest.fixture(params=ROBOTS)
@@ -40,14 +42,15 @@ def test_a_task_of_ones_own_is_written_for_a_robot_and_can_be_read(tmp_path, rob
     assert {file.name for file in system.folder.iterdir()} == FILES
     task = system.task
     assert (task.name, task.robot, task.kind) == ("my_task", robot, "table")
-    shipped = find_system({"franka": "franka_place", "ur": "ur5_pick"}[robot])
-    assert task.limits == shipped.task.limits and task.observation == shipped.task.observation
+    template = share("config", TEMPLATES[robot])
+    shipped = load_task(template / "task.yaml")
+    assert task.limits == shipped.limits and task.observation == shipped.observation
     config = load_arm_config(system.file("robot.yaml"), "127.0.0.1", twin=True, name=robot)
-    assert config == load_arm_config(shipped.file("robot.yaml"), "127.0.0.1", twin=True, name=robot)
+    assert config == load_arm_config(template / "robot.yaml", "127.0.0.1", twin=True, name=robot)
     cameras = [camera.name for camera in task.cameras]
     assert {item.source for item in load_cameras(system.file("cameras.yaml"), cameras).values()} == {"topic"}
     assert yaml.safe_load(system.file("nodes.yaml").read_text()) == yaml.safe_load(
-        shipped.file("nodes.yaml").read_text()
+        (template / "nodes.yaml").read_text()
     )
     specs = {spec.name for spec in describe(system, RunArguments())}
     assert {"twin", "teleop"} <= specs and "policy" not in specs
@@ -121,10 +124,10 @@ def test_an_empty_folder_is_filled_and_any_other_is_left_alone(tmp_path):
     ("folder", "arguments", "sentence"),
     [
         ("my task", {"robot": "franka"}, "my task cannot name a task; valid is a name of letters, digits"),
-        ("mine", {"robot": "kuka"}, "robot 'kuka' does not exist; valid are franka, ur"),
+        ("mine", {"robot": "kuka"}, "robot 'kuka' does not exist; valid are franka, ros, ur"),
         ("mine", {"like": "pour_tea"}, "system 'pour_tea' does not exist"),
         ("mine", {"robot": "ur", "like": "franka_place"}, "system 'franka_place' is of the robot franka, not of ur"),
-        ("mine", {}, "a new system needs a robot; valid are franka, ur"),
+        ("mine", {}, "a new system needs a robot; valid are franka, ros, ur"),
     ],
 )
 def test_what_cannot_be_written_is_one_sentence_and_writes_nothing(tmp_path, folder, arguments, sentence):

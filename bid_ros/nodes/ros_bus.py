@@ -1,0 +1,157 @@
+"""The bus of a robot that is driven through ROS, over rclpy. Message types are found by name when they are needed."""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+
+from bid_ros.core.errors import ArmError, BidError
+from bid_ros.core.topics import Qos
+from bid_ros.nodes.fields import fill
+from bid_ros.nodes.ros_action import GoalClient, GoalServer
+from bid_ros.nodes.topics import message_type, profile
+from bid_ros.robots.bus import Channel, Goal, Heard, ServedGoal, Values
+
+
+class NodeBus:
+    """A :class:`bid_ros.robots.bus.Bus` with a node of its own, which no executor spins.
+
+    What has come waits in the middleware until it is asked for. So nothing interrupts the node beside it, and the
+    messages of a fast topic that nobody asks for are never decoded.
+
+    Args:
+        name: of its node.
+        namespace: that relative names are in.
+        context: of rclpy; None: the process's own.
+    """
+
+    def __init__(self, name: str, namespace: str = "", context: Context | None = None) -> None:
+        self._name, self._namespace, self._context = name, namespace, context
+        self._lock = threading.RLock()
+        self._node: Node | None = None
+        self._subscriptions: dict[str, Any] = {}
+        self._publishers: dict[str, tuple[Any, Any]] = {}
+        self._actions: dict[str, GoalClient] = {}
+        self._servers: dict[str, GoalServer] = {}
+        self._newest: dict[str, Heard] = {}
+
+    def listen(self, channel: Channel) -> None:
+        """Begin to take the messages of a topic; again does nothing. Raises ArmError for an unknown message type."""
+        with self._lock:
+            if channel.name not in self._subscriptions:
+                self._subscriptions[channel.name] = self._opened().create_subscription(
+                    _type_of(channel), channel.name, lambda _: None, profile(_qos(channel))
+                )
+
+    def offer(self, channel: Channel) -> None:
+        """Begin to publish a topic, or to send goals of an action; again does nothing. Raises as :meth:`listen`."""
+        with self._lock:
+            if channel.name in self._publishers or channel.name in self._actions:
+                return
+            if "/action/" in channel.type_name:
+                self._actions[channel.name] = GoalClient(self._opened(), channel)
+                return
+            kind = _type_of(channel)
+            publisher = self._opened().create_publisher(kind, channel.name, profile(_qos(channel)))
+            self._publishers[channel.name] = (publisher, kind)
+
+    def latest(self, name: str) -> Heard | None:
+        """Return the newest message of a topic that is listened to; None before the first."""
+        with self._lock:
+            self.news(name)
+            return self._newest.get(name)
+
+    def news(self, name: str) -> Sequence[Heard]:
+        """Return what has come on a topic since the last look, by this or :meth:`latest`, oldest first."""
+        with self._lock:
+            subscription, found = self._subscriptions.get(name), deque[Heard]()
+            if subscription is None:
+                return found
+            for _ in range(subscription.qos_profile.depth):
+                with subscription.handle:
+                    taken = subscription.handle.take_message(subscription.msg_type, False)
+                if taken is None:
+                    break
+                found.append(Heard(taken[0], int(taken[1]["received_timestamp"])))
+            if found:
+                self._newest[name] = found[-1]
+            return found
+
+    def publish(self, name: str, values: Values) -> None:
+        """Publish a message on a topic that is offered."""
+        with self._lock:
+            if name not in self._publishers:
+                return  # the bus was closed by another thread
+            publisher, kind = self._publishers[name]
+            publisher.publish(fill(kind(), values))
+
+    def partners(self, name: str) -> int:
+        """Return how many others are known to publish what is listened to, or to listen to what is offered."""
+        with self._lock:
+            if name in self._actions:
+                return self._actions[name].servers()
+            if name in self._publishers:
+                return int(self._publishers[name][0].get_subscription_count())
+            return int(self._opened().count_publishers(name)) if name in self._subscriptions else 0
+
+    def send_goal(self, name: str, values: Values) -> Goal:
+        """Send a goal of an action that is offered. The newest goal replaces one that runs.
+
+        Raises:
+            ArmError: the action is not offered any more.
+        """
+        with self._lock:
+            if name not in self._actions:
+                raise ArmError(f"action {name} is not connected; valid is one that is offered")
+            return self._actions[name].send(values)
+
+    def serve(self, channel: Channel) -> None:
+        """Begin to take goals of an action, as a twin does; again does nothing. Raises as :meth:`listen`."""
+        with self._lock:
+            if channel.name not in self._servers:
+                self._servers[channel.name] = GoalServer(self._opened(), channel)
+
+    def goals(self, name: str) -> Sequence[ServedGoal]:
+        """Return the goals that have come to an action that is served, and answer who asks for results."""
+        with self._lock:
+            return self._servers[name].take() if name in self._servers else []
+
+    def full_name(self, name: str) -> str:
+        """Return the full name of a topic or action, with its namespace."""
+        return name if name.startswith("/") else f"{self._namespace.rstrip('/')}/{name}"
+
+    def close(self) -> None:
+        """End everything. May be called twice."""
+        with self._lock:
+            node, self._node = self._node, None
+            self._subscriptions, self._publishers, self._actions, self._newest = {}, {}, {}, {}
+            self._servers = {}
+            if node is not None:
+                node.destroy_node()
+
+    def _opened(self) -> Node:
+        if self._node is None:
+            self._node = rclpy.create_node(
+                self._name,
+                context=self._context,
+                namespace=self._namespace,
+                use_global_arguments=False,  # a name that is given to the process is that of its main node
+                enable_rosout=False,
+                start_parameter_services=False,
+            )
+        return self._node
+
+
+def _type_of(channel: Channel) -> Any:
+    try:
+        return message_type(channel.type_name)
+    except BidError as error:
+        raise ArmError(f"topic {channel.name}: {error}") from error
+
+
+def _qos(channel: Channel) -> Qos:
+    return Qos(channel.depth, channel.reliability, "transient_local" if channel.latched else "volatile")

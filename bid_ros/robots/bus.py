@@ -1,0 +1,112 @@
+"""The bus: topics and actions for a robot that is itself driven through ROS. The nodes fill it; nothing here knows ROS.
+
+A driver names its channels, publishes plain values, and looks at the newest message of what it listens to. It is never
+called back, so no thread of ROS runs in it. A message is any object with the message's fields.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from bid_ros.core.chunk import NANOSECONDS
+
+Values = Mapping[str, Any]
+"""Fields of a message by name. A nested message is again a mapping; a list of messages is a list of mappings."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A topic, or with an action type an action.
+
+    Attributes:
+        name: as ROS takes it: without a leading slash it is relative to the namespace of the system.
+        type_name: for example ``sensor_msgs/msg/JointState``.
+        reliability: what a listener asks for; a best-effort listener takes messages of every publisher.
+        latched: its newest message also reaches who listens later.
+        depth: messages that wait for a listener; older ones are dropped.
+    """
+
+    name: str
+    type_name: str
+    reliability: Literal["reliable", "best_effort"] = "reliable"
+    latched: bool = False
+    depth: int = 1
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A message.
+
+    Attributes:
+        message: object with the message's fields.
+        arrived_ns: wall time of its arrival, nanoseconds since 1970.
+    """
+
+    message: Any
+    arrived_ns: int
+
+
+class Goal(Protocol):
+    """A goal that an action server has got."""
+
+    def done(self) -> bool:
+        """Return whether the action has ended, without waiting.
+
+        Raises:
+            ArmError: the server refused the goal.
+        """
+
+
+class ServedGoal(Protocol):
+    """A goal that a twin has got.
+
+    Attributes:
+        message: object with the fields of the goal.
+    """
+
+    message: Any
+
+    def finish(self, values: Values) -> None:
+        """End the goal with the fields of its result."""
+
+
+class Bus(Protocol):
+    """Topics and actions of one process. Any thread may call it. Nothing waits, unless it is said."""
+
+    def listen(self, channel: Channel) -> None:
+        """Begin to take the messages of a topic; again does nothing. Raises ArmError for an unknown message type."""
+
+    def offer(self, channel: Channel) -> None:
+        """Begin to publish a topic, or to send goals of an action; again does nothing. Raises as :meth:`listen`."""
+
+    def latest(self, name: str) -> Heard | None:
+        """Return the newest message of a topic that is listened to; None before the first."""
+
+    def news(self, name: str) -> Sequence[Heard]:
+        """Return what has come on a topic since the last look, by this or :meth:`latest`, oldest first."""
+
+    def publish(self, name: str, values: Values) -> None:
+        """Publish a message on a topic that is offered."""
+
+    def partners(self, name: str) -> int:
+        """Return how many others are known to publish what is listened to, or to listen to what is offered."""
+
+    def send_goal(self, name: str, values: Values) -> Goal:
+        """Send a goal of an action that is offered. The newest goal replaces one that runs."""
+
+    def serve(self, channel: Channel) -> None:
+        """Begin to take goals of an action, as a twin does; again does nothing. Raises as :meth:`listen`."""
+
+    def goals(self, name: str) -> Sequence[ServedGoal]:
+        """Return the goals that have come to an action that is served, and answer who asks for results."""
+
+    def full_name(self, name: str) -> str:
+        """Return the full name of a topic or action, with its namespace."""
+
+    def close(self) -> None:
+        """End everything. May be called twice; what was listened to is listened to anew by :meth:`listen`."""
+
+
+def stamp(time_ns: int) -> Values:
+    """Return the values of a ``builtin_interfaces`` Time or Duration of so many ns."""
+    return {"sec": time_ns // NANOSECONDS, "nanosec": time_ns % NANOSECONDS}

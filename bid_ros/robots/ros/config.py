@@ -1,0 +1,143 @@
+"""Configuration of a robot that is driven through ROS: topics, joints, limits, gripper."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from bid_ros.core.errors import ArmError
+from bid_ros.core.settings import BY_CALLER, Positive, Quaternion, Share, Vector3, settings
+from bid_ros.robots.base import Dynamics
+from bid_ros.robots.gripper import GripperThresholds
+
+MOST_JOINTS: Final = 12
+Names = Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_JOINTS)]
+Numbers = Annotated[tuple[float, ...], Field(max_length=MOST_JOINTS)]
+Positives = Annotated[tuple[Positive, ...], Field(max_length=MOST_JOINTS)]
+JOINT_COMMANDS: Final = ("joint_trajectory", "forward_position")
+
+
+@settings(error=ArmError)
+class RosGripperConfig:
+    """A gripper with one joint whose position is linear in the opening.
+
+    Attributes:
+        interface: ``action`` (control_msgs/action/GripperCommand), ``parallel_action`` (its successor,
+            ParallelGripperCommand) or ``topic`` (std_msgs/msg/Float64MultiArray with one position).
+        name: of the action or topic.
+        joint: its name in the joint states.
+        open_position, closed_position: of the joint, rad or m.
+        open_width: opening at ``open_position``, m. At ``closed_position`` it is 0.
+        max_effort: that an action may use, N or Nm; 0: the gripper's own.
+        fingers: names of the finger joints for those who draw the robot; each has half of the opening.
+    """
+
+    name: str
+    joint: str
+    open_position: float
+    closed_position: float
+    open_width: Annotated[float, Field(ge=0.01, le=0.3)]
+    interface: Literal["action", "parallel_action", "topic"] = "action"
+    max_effort: Annotated[float, Field(ge=0, le=500)] = 0.0
+    fingers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.open_position == self.closed_position:
+            raise ArmError(
+                f"gripper: open_position and closed_position are both {self.open_position}; valid are two positions"
+            )
+
+
+@settings(error=ArmError)
+class RosConfig:
+    """A robot with a ROS 2 driver, or its twin.
+
+    A name of a topic without a leading slash is relative to the namespace of the system.
+
+    Attributes:
+        address: of the robot, for the sentences that name it. Its topics are found by their names.
+        twin: the address is a twin.
+        joint_names: of the arm, base to tool.
+        base_link, tool_link: links of the URDF. Positions count from ``base_link``.
+        tool_offset, tool_quaternion: pose of the tool frame in ``tool_link``, m and xyzw.
+        urdf: topic of the URDF, or path of a file that ends in ``.urdf``.
+        joint_states: topic of the measured joints.
+        command: what the arm is driven with: ``joint_trajectory`` (JointTrajectory), ``forward_position``
+            (Float64MultiArray of joint positions), ``pose`` (PoseStamped) or ``twist`` (TwistStamped).
+        command_topic: topic of the commands.
+        command_frame: frame of poses and twists; empty: ``base_link``.
+        controller: name of the controller that must be active; empty: nobody is asked.
+        activity: topic of the controller manager that tells which controllers are active.
+        joint_min, joint_max: limits of the joints, rad. Empty: those of the URDF.
+        joint_speed: largest joint speeds, rad/s. Empty: those of the URDF.
+        joint_acceleration: largest joint acceleration, rad/s^2: of stops and joint motions.
+        home: posture in rad towards which an arm of more than six joints is pulled. Empty: none.
+        dynamics: share of ``joint_speed`` and ``joint_acceleration`` for joint motions. The jerk is ignored.
+        ahead_s: s for which a joint trajectory goes on before it brakes. It spans a few set-points, no more.
+        stamped: a trajectory begins at the time of its message, which both computers' clocks must agree on. False: when
+            it arrives, for clocks that differ, such as a simulator's.
+        rotation_weight: m per rad: how much a wrong turn of the tool counts against a wrong place.
+        rotation_tolerance: largest difference of the turn from the set-point's, rad. pi: an arm that cannot turn its
+            tool freely.
+        max_lag: distance of a joint from where it was sent, rad, at which the arm counts as not following.
+        lag_timeout_s: s for which it may be that far.
+        pose_gain: 1/s, how fast a twist makes up for a wrong pose.
+        gripper: its settings. None: no gripper.
+        gripper_thresholds: widths that mean open and closed.
+        connect_timeout_s: s to wait until the robot's topics are there.
+        state_timeout_s: s without a new joint state at which the arm counts as lost.
+
+    Raises:
+        ArmError: a value is out of its range.
+    """
+
+    address: Annotated[str, BY_CALLER]
+    joint_names: Names
+    twin: Annotated[bool, BY_CALLER] = False
+    base_link: str = "base_link"
+    tool_link: str = "tool0"
+    tool_offset: Vector3 = (0.0, 0.0, 0.0)
+    tool_quaternion: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    urdf: str = "robot_description"
+    joint_states: str = "joint_states"
+    command: Literal["joint_trajectory", "forward_position", "pose", "twist"] = "joint_trajectory"
+    command_topic: str = "joint_trajectory_controller/joint_trajectory"
+    command_frame: str = ""
+    controller: str = "joint_trajectory_controller"
+    activity: str = "controller_manager/activity"
+    joint_min: Numbers = ()
+    joint_max: Numbers = ()
+    joint_speed: Positives = ()
+    joint_acceleration: Annotated[float, Field(ge=0.1, le=100)] = 5.0
+    home: Numbers = ()
+    dynamics: Dynamics = Dynamics(0.1, 0.1, 1.0)
+    ahead_s: Annotated[float, Field(ge=0.01, le=0.2)] = 0.04
+    stamped: bool = True
+    rotation_weight: Share = 1.0
+    rotation_tolerance: Annotated[float, Field(gt=0, le=3.142)] = 0.02
+    max_lag: Annotated[float, Field(ge=0.01, le=3)] = 0.2
+    lag_timeout_s: Annotated[float, Field(ge=0.05, le=2)] = 0.3
+    pose_gain: Annotated[float, Field(ge=0, le=20)] = 4.0
+    gripper: RosGripperConfig | None = None
+    gripper_thresholds: GripperThresholds = GripperThresholds(0.03, 0.06)
+    connect_timeout_s: Annotated[float, Field(ge=0.1, le=30)] = 5.0
+    state_timeout_s: Annotated[float, Field(ge=0.02, le=1)] = 0.2
+
+    def __post_init__(self) -> None:
+        if not self.address:
+            raise ArmError("ros: address is empty; valid is a name of the robot, such as its host name")
+        if len(set(self.joint_names)) < len(self.joint_names):
+            raise ArmError(f"ros: joint_names are {', '.join(self.joint_names)}; valid are names that differ")
+        for name in ("joint_min", "joint_max", "joint_speed", "home"):
+            values = getattr(self, name)
+            if values and len(values) != len(self.joint_names):
+                raise ArmError(
+                    f"ros: {name} has {len(values)} numbers; valid are {len(self.joint_names)}, one a joint, or none"
+                )
+        for low, high in zip(self.joint_min, self.joint_max, strict=bool(self.joint_min and self.joint_max)):
+            if not low < high:
+                raise ArmError(f"ros: a joint's limits are {low} and {high}; valid is joint_min < joint_max")
+
+    @property
+    def by_joints(self) -> bool:
+        """Whether the arm is driven with joint positions, which need inverse kinematics."""
+        return self.command in JOINT_COMMANDS

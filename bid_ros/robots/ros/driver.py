@@ -1,0 +1,329 @@
+"""Arms that are driven through ROS: joint targets for ros2_control, or poses and twists for a Cartesian controller."""
+
+import math
+import threading
+import time
+from typing import Final
+
+import numpy as np
+
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
+from bid_ros.robots.bus import Bus
+from bid_ros.robots.gripper import GripperThread, request_width
+from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.course import ARRIVED_RAD, Course, settled, stream_course
+from bid_ros.robots.ros.follower import Follower, JointFollower, check_setpoint, joint_follower
+from bid_ros.robots.ros.gripper import RosGripper
+from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.link import Reading, RosLink, ToolReader
+from bid_ros.robots.ros.tool_stream import tool_follower
+
+POLL_S: Final = 0.005
+AT_REST: Final = 0.02  # rad/s
+REST_S: Final = 1.0  # s beyond a stop's own time after which an arm that still moves is a fault
+
+
+class RosArm:
+    """A robot with a ROS 2 driver, as an :class:`bid_ros.robots.base.Arm`.
+
+    It has no thread but that of its gripper: the state is taken, and judged, where it is asked for. So a robot that
+    falls silent is noticed by the next :meth:`state` or :meth:`command`.
+
+    Args:
+        config: configuration of the arm.
+        bus: topics and actions.
+    """
+
+    def __init__(self, config: RosConfig, bus: Bus) -> None:
+        self._config, self._bus = config, bus
+        self._link = RosLink(config, bus)
+        self._tool: ToolReader | None = None  # there while connected
+        self._limits: JointLimits | None = None
+        self._follower: Follower | None = None
+        self._hand: GripperThread | None = None
+        self._last: Reading | None = None
+        self._following = self._moving = self._interrupted = False
+        self._behind_since = math.inf
+        self._fault = ""
+        # `_watch` guards state, fault and commands, and is held for less than a ms. `_lifecycle` orders the blocking
+        # calls; a stop need not wait for them.
+        self._watch = threading.RLock()
+        self._lifecycle = threading.RLock()
+
+    @property
+    def info(self) -> ArmInfo:
+        """What the arm is."""
+        gripper = self._config.gripper
+        fingers, widest = (gripper.fingers, gripper.open_width) if gripper else ((), 0.0)
+        return ArmInfo("ros", self._config.address, self._config.joint_names, fingers, widest)
+
+    def connect(self) -> None:
+        """Find the robot's topics, its URDF and its active controller, without moving.
+
+        Raises:
+            ArmError: one of them is not there in time, or does not fit the configuration.
+        """
+        with self._lifecycle:
+            if self._tool is not None:
+                return
+            try:
+                self._open()
+            except ArmError:
+                self._disconnect()
+                raise
+            self._fault = ""
+
+    def state(self) -> ArmState:
+        """Return the newest state without waiting. Its stamp does not advance while the robot is silent.
+
+        Raises:
+            ArmError: not connected.
+        """
+        with self._watch:
+            reading, tool, hand = self._look(), self._tool, self._hand
+            if reading is None or tool is None:
+                raise self._unconnected()
+            position, _, quaternion = tool.pose(reading.joints)
+            return ArmState(
+                stamp_ns=reading.stamp_ns,
+                joint_positions=reading.joints,
+                joint_velocities=reading.speeds,
+                tool_position=position,
+                tool_quaternion=quaternion,
+                gripper_width=math.nan if hand is None else hand.width,
+                gripper_busy=hand is not None and hand.busy,
+                in_control=self._following,
+                fault=self._fault,
+            )
+
+    def start(self) -> None:
+        """Follow set-points from the present pose on.
+
+        Raises:
+            ArmError: not connected, a fault is pending, or a joint is outside its limits.
+        """
+        with self._lifecycle, self._watch:
+            reading, follower = self._ready()
+            if not self._following:
+                follower.begin(reading.joints)
+                self._following = True
+
+    def command(self, setpoint: Setpoint) -> None:
+        """Pass the newest set-point on. Returns at once.
+
+        A set-point that the arm cannot reach, or after which it could not come to rest, stops it and is a fault.
+
+        Raises:
+            ArmError: not in control, a fault is pending, a value is not finite, or the pose cannot be reached.
+        """
+        with self._watch:
+            self._look()
+            follower = self._follower
+            if self._fault or not self._following or follower is None:
+                raise ArmError(self._fault or f"robot at {self._config.address} is not in control; start first")
+            check_setpoint(setpoint)
+            try:
+                follower.command(setpoint)
+            except ArmError as error:
+                self._lose(str(error))
+                raise
+
+    def command_gripper(self, width: float) -> None:
+        """Command the gripper to open or close. Returns at once.
+
+        Raises:
+            ArmError: not connected, no gripper, or ``width`` is not finite.
+        """
+        request_width(self._hand, width, self._config.address)
+
+    def stop(self) -> None:
+        """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
+        self._interrupted = self._moving
+        with self._watch:
+            begun, seconds = self._following, self._brake()
+        if begun:
+            self._await_rest(seconds)
+        elif self._moving:
+            with self._lifecycle:  # the motion's own thread brakes
+                pass
+
+    def recover(self) -> None:
+        """Clear a fault once the robot's state, URDF and controller are there again.
+
+        What the robot itself needs, such as releasing a protective stop, remains with the person at the robot.
+
+        Raises:
+            ArmError: the fault remains.
+        """
+        with self._lifecycle:
+            self.stop()
+            try:
+                if self._tool is None or (self._hand is not None and self._hand.fault):
+                    self._disconnect()
+                    self._open()
+                else:
+                    self._link.wait()
+            except ArmError as error:
+                self._fault = str(error)
+                raise
+            with self._watch:
+                self._fault, self._behind_since = "", math.inf
+
+    def move_to_joints(self, positions: Array, dynamics: Dynamics | None = None) -> None:
+        """Move to joint positions ``(n,)`` in rad and wait. Leaves control before and after.
+
+        Args:
+            positions: rad, base to tool.
+            dynamics: share of the joints' limits; the jerk is ignored. Default is the configuration's.
+
+        Raises:
+            ArmError: the shape is wrong, a target is outside the limits, the arm is not driven with joint positions, is
+                not connected, a fault is pending, or the motion failed or was stopped.
+        """
+        target, names = np.asarray(positions, dtype=np.float64), self._config.joint_names
+        if target.shape != (len(names),) or not np.isfinite(target).all():
+            raise ArmError(f"joint positions are {target.tolist()}; valid is {len(names)} finite numbers in rad")
+        with self._lifecycle:
+            self.stop()
+            with self._watch:
+                reading, follower = self._ready()
+            if not isinstance(follower, JointFollower) or self._limits is None:
+                what = f"robot at {self._config.address} is driven with a {self._config.command}"
+                raise ArmError(f"{what}; valid for a joint motion is command: joint_trajectory or forward_position")
+            outside = self._limits.outside(target)
+            if outside:
+                raise ArmError(outside)
+            course = Course.between(reading.joints, target, self._limits, dynamics or self._config.dynamics)
+            self._interrupted, self._moving = False, True
+            try:
+                self._run(course, follower)
+            finally:
+                self._moving = False
+            self._settle(target)
+
+    def close(self) -> None:
+        """Stop, end the gripper's thread and the topics. May be called twice."""
+        self.stop()
+        with self._lifecycle:
+            self._disconnect()
+            with self._watch:
+                self._last, self._fault = None, ""
+
+    def _open(self) -> None:
+        config, chain = self._config, self._link.open()
+        limits = JointLimits.of(config, chain)
+        tool = ToolReader(config, chain)
+        made: Follower = (
+            joint_follower(config, self._bus, chain, limits)
+            if config.by_joints
+            else tool_follower(config, self._bus, lambda: tool.pose(self._link.read().joints)[:2])
+        )
+        hand = self._connect_gripper()
+        with self._watch:
+            self._tool, self._limits, self._follower, self._hand = tool, limits, made, hand
+            self._last = self._link.read()
+
+    def _connect_gripper(self) -> GripperThread | None:
+        config = self._config
+        if config.gripper is None:
+            return None
+        device = RosGripper(config.gripper, self._bus, self._link.joints, config.address)
+        device.begin()
+        hand = GripperThread(device, config.gripper_thresholds, (ArmError,), lambda error: self._lose(str(error)))
+        hand.start()
+        return hand
+
+    def _disconnect(self) -> None:
+        """End the gripper's thread and the topics. Keep the last state and the fault."""
+        with self._watch:
+            self._look()
+            hand, self._hand = self._hand, None
+            self._tool = self._follower = self._limits = None
+        if hand is not None:
+            hand.stop()
+        self._bus.close()
+
+    def _look(self) -> Reading | None:
+        """Take the newest state, and judge it. Called under ``_watch``."""
+        if self._tool is None:
+            return None
+        self._last = reading = self._link.read()
+        problem = self._link.problem(reading) or self._behind(reading)
+        if problem:
+            self._lose(problem)
+        return reading
+
+    def _behind(self, reading: Reading) -> str:
+        """Return one sentence if the arm has not followed for too long; otherwise an empty text."""
+        lag, number = self._follower.lag(reading.joints) if self._follower and self._following else (0.0, 0)
+        now = time.monotonic()
+        self._behind_since = min(self._behind_since, now) if lag > self._config.max_lag else math.inf
+        if now - self._behind_since < self._config.lag_timeout_s:
+            return ""
+        what = f"joint '{self._config.joint_names[number]}' of the robot at {self._config.address} is {lag:.2f} rad"
+        return f"{what} from where it was sent: look whether its controller is active and what holds the arm"
+
+    def _lose(self, reason: str) -> None:
+        """Latch a fault and begin a stop."""
+        with self._watch:
+            self._brake()
+            self._fault = self._fault or reason
+
+    def _brake(self) -> float:
+        """Leave control, begin a stop, and return the s that it takes. Called under ``_watch``."""
+        following, self._following = self._following, False
+        return self._follower.brake() if following and self._follower is not None else 0.0
+
+    def _await_rest(self, seconds: float) -> None:
+        end = time.monotonic() + seconds + REST_S
+        while not self._fault:
+            with self._watch:
+                reading = self._look()
+            if reading is None or float(np.abs(reading.speeds).max()) < AT_REST:
+                return
+            if time.monotonic() > end:
+                self._lose(f"robot at {self._config.address} did not stop in time: look at it, then reset")
+            time.sleep(POLL_S)
+
+    def _ready(self) -> tuple[Reading, Follower]:
+        reading, follower = self._look(), self._follower
+        if reading is None or follower is None:
+            raise self._unconnected()
+        if self._fault:
+            raise ArmError(f"{self._fault}; recover first")
+        return reading, follower
+
+    def _unconnected(self) -> ArmError:
+        return ArmError(f"robot at {self._config.address} is not connected; connect first")
+
+    def _run(self, course: Course, follower: JointFollower) -> None:
+        """Stream a course; ArmError if it is stopped or the robot fails."""
+
+        def follow(joints: Array, speeds: Array) -> bool:
+            with self._watch:
+                self._look()
+                goes_on = not self._fault and not self._interrupted
+                if goes_on:
+                    follower.follow(joints, speeds)
+                return goes_on
+
+        ended = stream_course(course, follow)
+        with self._watch:
+            seconds = follower.brake()
+        if not ended:
+            self._await_rest(seconds)
+            raise ArmError(self._fault or f"robot at {self._config.address} did not reach the goal: it was stopped")
+
+    def _settle(self, target: Array) -> None:
+        def missed() -> float:
+            with self._watch:
+                reading = self._look()
+            return 0.0 if self._fault or reading is None else float(np.abs(reading.joints - target).max())
+
+        off = settled(missed)
+        if self._fault:
+            raise ArmError(self._fault)
+        if off > ARRIVED_RAD:
+            raise ArmError(f"robot at {self._config.address} ended {off:.2f} rad from the goal: look at what holds it")

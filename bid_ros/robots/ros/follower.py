@@ -1,0 +1,151 @@
+"""Follows Cartesian set-points with joint targets, inside the limits of the joints."""
+
+import time
+from typing import Final, Protocol
+
+import numpy as np
+
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.errors import ArmError
+from bid_ros.core.rotation import Array, matrix_from_quaternion
+from bid_ros.robots.bus import Bus
+from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.kinematics import ChainKinematics, kinematics_of
+from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.streams import ForwardStream, JointStream, JointTarget, TrajectoryStream, braking
+from bid_ros.robots.ros.urdf import Chain
+
+PLACE_TOLERANCE_M: Final = 0.001
+# A set-point counts as at least this late after the one before it, s: two may come together on a busy computer.
+LONGEST_S: Final = 0.05
+NEAR_RAD: Final = 0.02  # what a set-point at rest may ask of a joint at once
+
+
+class Follower(Protocol):
+    """What turns set-points into commands of a controller."""
+
+    def begin(self, joints: Array) -> None:
+        """Begin to follow, at measured joints ``(n,)`` rad."""
+
+    def command(self, setpoint: Setpoint) -> None:
+        """Follow a set-point; ArmError if the arm cannot."""
+
+    def brake(self) -> float:
+        """Begin a stop, and return the s that it takes."""
+
+    def lag(self, joints: Array) -> tuple[float, int]:
+        """Return how far off a joint is at most, rad, and its number."""
+
+
+class JointFollower:
+    """Turns set-points into joint targets.
+
+    Args:
+        kinematics: of the arm and its tool.
+        limits: of the joints.
+        stream: takes the targets.
+        ahead_s: s for which a target goes on before the joints brake.
+        rotation_tolerance: largest difference of the tool's turn from the set-point's, rad.
+        posture: ``(n,)`` rad, see :meth:`bid_ros.robots.ros.kinematics.ChainKinematics.inverse`.
+
+    Attributes:
+        target: the newest; None while nothing is followed.
+    """
+
+    def __init__(
+        self,
+        kinematics: ChainKinematics,
+        limits: JointLimits,
+        stream: JointStream,
+        ahead_s: float,
+        rotation_tolerance: float,
+        posture: Array | None,
+    ) -> None:
+        self._kinematics, self._limits, self._stream = kinematics, limits, stream
+        self._ahead_s, self._rotation_tolerance, self._posture = ahead_s, rotation_tolerance, posture
+        self.target: JointTarget | None = None
+
+    def begin(self, joints: Array) -> None:
+        """Begin at measured joints ``(n,)`` rad, at rest. Raises ArmError if they lie outside the limits."""
+        self._demand(self._limits.outside(joints))
+        self.follow(joints, np.zeros(len(joints)))
+
+    def follow(self, joints: Array, speeds: Array) -> None:
+        """Stream a joint target of now, ``(n,)`` rad and rad/s, unchecked."""
+        self.target = JointTarget(time.time_ns(), joints, speeds)
+        self._stream.follow(self.target, self._limits.stopping_s(speeds))
+
+    def command(self, setpoint: Setpoint) -> None:
+        """Follow a set-point.
+
+        Raises:
+            ArmError: the arm cannot hold its tool there, not as fast, or could not stop inside its limits.
+        """
+        assert self.target is not None, "begin comes first"
+        near, rotation = self.target.joints, matrix_from_quaternion(setpoint.quaternion)
+        reached = self._kinematics.inverse(setpoint.position, rotation, near, self._posture)
+        if reached.off_m > PLACE_TOLERANCE_M or reached.off_rad > self._rotation_tolerance:
+            self._demand(self._unreachable(setpoint, reached.off_m, reached.off_rad))
+        twist = np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity])
+        speeds = self._kinematics.speeds(reached.joints, twist)
+        passed_s = max(LONGEST_S, (time.time_ns() - self.target.stamp_ns) / NANOSECONDS)
+        step = np.maximum(np.abs(reached.joints - near) - NEAR_RAD, 0.0) / passed_s
+        self._demand(self._limits.too_fast(speeds) or self._limits.too_fast(step))
+        stop_s = self._limits.stopping_s(speeds)
+        rest = braking(JointTarget(0, reached.joints, speeds), self._ahead_s, stop_s)
+        self._demand(self._limits.outside(reached.joints) or self._limits.outside(rest))
+        self.follow(reached.joints, speeds)
+
+    def brake(self) -> float:
+        """Bring the joints to rest and follow nothing any more. Return the s that takes. Does not wait."""
+        target, self.target = self.target, None
+        if target is None:
+            return 0.0
+        now = self._stream.reference(target, self._limits.stopping_s(target.speeds), time.time_ns())
+        stop_s = self._limits.stopping_s(now.speeds)
+        self._stream.brake(now, stop_s)
+        return stop_s
+
+    def lag(self, joints: Array) -> tuple[float, int]:
+        """Return how far joints ``(n,)`` rad are from where they should be at most, rad, and the joint's number."""
+        if self.target is None:
+            return 0.0, 0
+        now = self._stream.reference(self.target, self._limits.stopping_s(self.target.speeds), time.time_ns())
+        off = np.abs(joints - now.joints)
+        return float(off.max()), int(off.argmax())
+
+    def _demand(self, refusal: str) -> None:
+        if refusal:
+            raise ArmError(refusal)
+
+    def _unreachable(self, setpoint: Setpoint, off_m: float, off_rad: float) -> str:
+        x, y, z = setpoint.position.tolist()
+        return (
+            f"a set-point at [{x:.3f}, {y:.3f}, {z:.3f}] m has no inverse kinematics solution near the posture of the "
+            f"robot at {self._limits.address}: the nearest is {1000 * off_m:.1f} mm and {off_rad:.3f} rad off"
+        )
+
+
+def joint_follower(config: RosConfig, bus: Bus, chain: Chain, limits: JointLimits) -> JointFollower:
+    """Return what drives a robot's joints, ready to publish. Raises ArmError for an unknown message type."""
+    trajectories = config.command == "joint_trajectory"
+    stream: JointStream = (
+        TrajectoryStream(bus, config.command_topic, config.joint_names, config.ahead_s, config.stamped)
+        if trajectories
+        else ForwardStream(bus, config.command_topic)
+    )
+    stream.begin()
+    ahead_s = config.ahead_s if trajectories else 0.0
+    posture = np.array(config.home) if config.home else None
+    return JointFollower(kinematics_of(config, chain), limits, stream, ahead_s, config.rotation_tolerance, posture)
+
+
+def check_setpoint(setpoint: Setpoint) -> None:
+    """Raise ArmError if a value of a set-point is not finite, or its quaternion is no rotation."""
+    values = (setpoint.position, setpoint.quaternion, setpoint.linear_velocity, setpoint.angular_velocity)
+    if not all(np.isfinite(value).all() for value in values):
+        raise ArmError("a set-point has a value that is not finite; valid are finite numbers")
+    length = float(np.linalg.norm(setpoint.quaternion))
+    if not 0.99 < length < 1.01:
+        raise ArmError(f"a set-point's quaternion has the length {length:.3f}; valid is 1")

@@ -1,0 +1,118 @@
+"""The measured joints: from messages that name them in any order, several publishers, and silence."""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from bid_ros.core.errors import ArmError
+from bid_ros.core.rotation import Array
+from bid_ros.core.stamps import stamp_to_ns
+from bid_ros.robots.bus import Bus, Channel, Heard
+
+DEPTH: Final = 10  # messages between two looks: several publishers may share the topic
+# A header's stamp counts if it is at most this old when it arrives; else the clocks differ, and the arrival counts.
+CLOCKS_NS: Final = 100_000_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One joint as it was measured last.
+
+    Attributes:
+        position, velocity: rad and rad/s, or m and m/s.
+        stamp_ns: wall time of the measurement, ns.
+        source_ns: the message's own stamp, ns, by the clock of who published it.
+        steady_ns: steady time of its arrival, ns.
+    """
+
+    position: float
+    velocity: float
+    stamp_ns: int
+    source_ns: int
+    steady_ns: int
+
+
+class JointReader:
+    """Keeps the newest measurement of every joint that a topic names. Any thread may use it.
+
+    A message that repeats a stamp is no new measurement: a driver whose robot is gone often publishes on.
+
+    Args:
+        bus: of the robot.
+        topic: of ``sensor_msgs/msg/JointState``.
+    """
+
+    def __init__(self, bus: Bus, topic: str) -> None:
+        self._bus, self._topic = bus, topic
+        self._lock = threading.Lock()
+        self._measured: dict[str, Measured] = {}
+
+    def begin(self) -> None:
+        """Begin to listen, and forget what was measured before."""
+        with self._lock:
+            self._measured = {}
+        self._bus.listen(Channel(self._topic, "sensor_msgs/msg/JointState", "best_effort", depth=DEPTH))
+
+    def look(self) -> None:
+        """Take what has arrived, without waiting."""
+        with self._lock:
+            for heard in self._bus.news(self._topic):
+                self._take(heard)
+
+    def missing(self, names: Sequence[str]) -> str:
+        """Return one sentence if joints were never named; otherwise an empty text."""
+        with self._lock:
+            absent, known = [name for name in names if name not in self._measured], list(self._measured)
+        if not absent:
+            return ""
+        where = self._bus.full_name(self._topic)
+        if not known:
+            return f"nothing came on {where}"
+        return f"{where} has no joint '{absent[0]}'; it names {', '.join(known)}"
+
+    def known(self) -> bool:
+        """Whether any joint was measured."""
+        with self._lock:
+            return bool(self._measured)
+
+    def of(self, names: Sequence[str]) -> list[Measured]:
+        """Return the newest measurements of joints. Raises ArmError if one was never named."""
+        problem = self.missing(names)
+        if problem:
+            raise ArmError(problem)
+        with self._lock:
+            return [self._measured[name] for name in names]
+
+    def _take(self, heard: Heard) -> None:
+        message = heard.message
+        source_ns = stamp_to_ns(message.header.stamp)
+        wall_ns, steady_ns = time.time_ns(), time.monotonic_ns()
+        arrived_ns = min(heard.arrived_ns, wall_ns)
+        early_ns = arrived_ns - source_ns
+        stamp_ns = source_ns if 0 <= early_ns < CLOCKS_NS else arrived_ns
+        for number, name in enumerate(message.name):
+            before = self._measured.get(name)
+            if number >= len(message.position) or (before is not None and 0 < source_ns == before.source_ns):
+                continue
+            position = float(message.position[number])
+            velocity = _velocity(message, number, position, stamp_ns, before)
+            steady = steady_ns - (wall_ns - arrived_ns)
+            self._measured[name] = Measured(position, velocity, stamp_ns, source_ns, steady)
+
+
+def _velocity(message: Any, number: int, position: float, stamp_ns: int, before: Measured | None) -> float:
+    """Return the velocity that a message tells; where it tells none, that since the measurement before."""
+    if number < len(message.velocity) and np.isfinite(message.velocity[number]):
+        return float(message.velocity[number])
+    if before is None or stamp_ns <= before.stamp_ns:
+        return 0.0
+    return (position - before.position) / ((stamp_ns - before.stamp_ns) / 1e9)
+
+
+def arrays(measured: Sequence[Measured]) -> tuple[Array, Array]:
+    """Return positions and velocities ``(n,)``."""
+    return np.array([item.position for item in measured]), np.array([item.velocity for item in measured])

@@ -1,0 +1,134 @@
+"""Forward and inverse kinematics of a chain of joints over Pinocchio.
+
+The inverse is a damped least-squares iteration from a near posture. It stays on that posture's branch, as an arm does
+that follows a stream.
+
+Sources: Carpentier et al., "The Pinocchio C++ library", SII 2019 (kinematics, logarithm of a pose); Nakamura and
+Hanafusa, "Inverse kinematic solutions with singularity robustness", 1986, equation 19 (damping); Liegeois, "Automatic
+supervisory control", 1977, equation 6 (posture in the null space).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pinocchio
+
+from bid_ros.core.rotation import Array, matrix_from_quaternion
+from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.urdf import Chain
+
+ITERATIONS: Final = 20
+DAMPING: Final = 1e-6  # of the squared Jacobian; small against all but a singular posture
+STEP: Final = 0.2  # rad, largest change of a joint in an iteration
+CLOSE: Final = 1e-6  # m and rad: the iteration ends
+POSTURE: Final = 0.02  # share of the way towards the posture that an iteration takes in the null space
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Where the iteration ended.
+
+    Attributes:
+        joints: ``(n,)`` rad.
+        off_m, off_rad: distance of the tool from the wanted pose.
+    """
+
+    joints: Array
+    off_m: float
+    off_rad: float
+
+
+class ChainKinematics:
+    """Kinematics of a chain with a tool at its end. One thread only.
+
+    Args:
+        chain: joints of the URDF.
+        tool_offset: ``(3,)`` m, of the tool frame in the chain's last link.
+        tool_quaternion: ``(4,)`` xyzw, its turn.
+        rotation_weight: m per rad: how much a wrong turn counts against a wrong place. An arm of fewer than six joints
+            wants a small one.
+
+    Attributes:
+        joints: number of joints.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        tool_offset: Sequence[float] = (0.0, 0.0, 0.0),
+        tool_quaternion: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
+        rotation_weight: float = 1.0,
+    ) -> None:
+        self.joints = len(chain.joint_names)
+        self._model: Any = pinocchio.buildModelFromXML(chain.urdf)
+        tool = pinocchio.SE3(matrix_from_quaternion(tool_quaternion), np.asarray(tool_offset, dtype=np.float64))
+        last = self._model.frames[self._model.nframes - 1]  # the chain ends in the tool link
+        frame = pinocchio.Frame("bid_tool", last.parentJoint, last.placement * tool, pinocchio.FrameType.OP_FRAME)
+        self._frame: int = self._model.addFrame(frame, False)
+        self._data: Any = self._model.createData()
+        self._weights = np.array([1.0] * 3 + [rotation_weight] * 3)
+
+    def forward(self, joints: Array) -> tuple[Array, Array]:
+        """Return position ``(3,)`` m and rotation ``(3, 3)`` of the tool in the base link at ``(n,)`` rad."""
+        pose = self._pose(joints)
+        return np.array(pose.translation), np.array(pose.rotation)
+
+    def jacobian(self, joints: Array) -> Array:
+        """Return ``(6, n)``: joint speeds in rad/s to the tool's velocity in m/s and rad/s, along base axes."""
+        aligned = pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        found: Array = pinocchio.computeFrameJacobian(self._model, self._data, joints, self._frame, aligned)
+        return found
+
+    def speeds(self, joints: Array, twist: Array) -> Array:
+        """Return the joint speeds ``(n,)`` rad/s that move the tool with a twist ``(6,)``, m/s and rad/s, base axes."""
+        weighted = self._weights[:, None] * self.jacobian(joints)
+        return _solved(weighted, self._weights * twist)
+
+    def inverse(self, position: Array, rotation: Array, near: Array, posture: Array | None = None) -> Reached:
+        """Return the joints near ``near`` that put the tool at a pose.
+
+        Args:
+            position: ``(3,)`` m, in the base link.
+            rotation: ``(3, 3)`` tool to base link.
+            near: ``(n,)`` rad, where the iteration begins.
+            posture: ``(n,)`` rad, towards which an arm of more than six joints is pulled; None: it stays near.
+        """
+        wanted, joints = pinocchio.SE3(rotation, position), np.array(near, dtype=np.float64)
+        error = self._error(wanted, joints)
+        for _ in range(ITERATIONS):
+            if float(np.abs(error).max()) < CLOSE:
+                break
+            jacobian = pinocchio.computeFrameJacobian(
+                self._model, self._data, joints, self._frame, pinocchio.ReferenceFrame.LOCAL
+            )
+            step = _solved(self._weights[:, None] * jacobian, self._weights * error)
+            if posture is not None and self.joints > 6:
+                pull = POSTURE * (posture - joints)
+                step = step + pull - _solved(jacobian, jacobian @ pull)
+            joints += step * min(1.0, STEP / max(float(np.abs(step).max()), 1e-12))
+            error = self._error(wanted, joints)
+        return Reached(joints, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:])))
+
+    def _pose(self, joints: Array) -> Any:
+        pinocchio.forwardKinematics(self._model, self._data, np.asarray(joints, dtype=np.float64))
+        return pinocchio.updateFramePlacement(self._model, self._data, self._frame)
+
+    def _error(self, wanted: Any, joints: Array) -> Array:
+        """Return the motion ``(6,)`` from the tool to the wanted pose, in the tool's frame, m and rad."""
+        error: Array = pinocchio.log6(self._pose(joints).actInv(wanted)).vector
+        return error
+
+
+def kinematics_of(config: RosConfig, chain: Chain) -> ChainKinematics:
+    """Return the kinematics of a robot's arm and tool."""
+    return ChainKinematics(chain, config.tool_offset, config.tool_quaternion, config.rotation_weight)
+
+
+def _solved(jacobian: Array, motion: Array) -> Array:
+    """Return the damped least-squares solution ``(n,)`` of ``jacobian`` ``(6, n)`` times it = ``motion`` ``(6,)``."""
+    square = jacobian @ jacobian.T
+    square[np.diag_indices(6)] += DAMPING
+    solution: Array = jacobian.T @ np.linalg.solve(square, motion)
+    return solution

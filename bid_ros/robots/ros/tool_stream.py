@@ -1,0 +1,90 @@
+"""Set-points for a controller that takes the tool's pose or twist itself, such as CRISP's or MoveIt Servo.
+
+Its inverse kinematics and limits are its own. Nothing here checks joints.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.core.rotation import Array, matrix_from_quaternion, quaternion_from_matrix, vector_from_matrix
+from bid_ros.robots.bus import Bus, Channel, Values, stamp
+from bid_ros.robots.ros.config import RosConfig
+
+Pose = tuple[Array, Array]
+
+
+class ToolFollower:
+    """Passes set-points on.
+
+    Args:
+        bus: of the robot.
+        topic: of PoseStamped or TwistStamped.
+        frame: that the values count in.
+        measured: returns position ``(3,)`` m and rotation ``(3, 3)`` of the tool.
+        pose_gain: 1/s, how fast a twist makes up for a wrong pose. None: poses are published.
+    """
+
+    def __init__(self, bus: Bus, topic: str, frame: str, measured: Callable[[], Pose], pose_gain: float | None) -> None:
+        self._bus, self._topic, self._frame = bus, topic, frame
+        self._measured, self._pose_gain = measured, pose_gain
+
+    def begin(self, joints: Array) -> None:
+        """Ask for the measured pose, or for standing still, whatever the joints are."""
+        self._hold()
+
+    def command(self, setpoint: Setpoint) -> None:
+        """Publish a set-point."""
+        if self._pose_gain is None:
+            self._publish_pose(setpoint.position, setpoint.quaternion)
+            return
+        position, rotation = self._measured()
+        turn = vector_from_matrix(matrix_from_quaternion(setpoint.quaternion) @ rotation.T)
+        linear = setpoint.linear_velocity + self._pose_gain * (setpoint.position - position)
+        self._publish_twist(linear, setpoint.angular_velocity + self._pose_gain * turn)
+
+    def brake(self) -> float:
+        """Ask for the measured pose, or for standing still. Return 0: how long that takes is the controller's."""
+        self._hold()
+        return 0.0
+
+    def lag(self, joints: Array) -> tuple[float, int]:
+        """Return zeros: where the joints should be is the controller's."""
+        return 0.0, 0
+
+    def offer(self) -> None:
+        """Get ready to publish. Raises ArmError for an unknown message type."""
+        kind = "PoseStamped" if self._pose_gain is None else "TwistStamped"
+        self._bus.offer(Channel(self._topic, f"geometry_msgs/msg/{kind}"))
+
+    def _hold(self) -> None:
+        if self._pose_gain is None:
+            position, rotation = self._measured()
+            self._publish_pose(position, quaternion_from_matrix(rotation))
+        else:
+            self._publish_twist(np.zeros(3), np.zeros(3))
+
+    def _header(self) -> Values:
+        return {"stamp": stamp(time.time_ns()), "frame_id": self._frame}
+
+    def _publish_pose(self, position: Array, quaternion: Array) -> None:
+        pose = {"position": _named("xyz", position), "orientation": _named("xyzw", quaternion)}
+        self._bus.publish(self._topic, {"header": self._header(), "pose": pose})
+
+    def _publish_twist(self, linear: Array, angular: Array) -> None:
+        twist = {"linear": _named("xyz", linear), "angular": _named("xyz", angular)}
+        self._bus.publish(self._topic, {"header": self._header(), "twist": twist})
+
+
+def tool_follower(config: RosConfig, bus: Bus, measured: Callable[[], Pose]) -> ToolFollower:
+    """Return what drives a robot's tool, ready to publish. Raises ArmError for an unknown message type."""
+    gain = config.pose_gain if config.command == "twist" else None
+    follower = ToolFollower(bus, config.command_topic, config.command_frame or config.base_link, measured, gain)
+    follower.offer()
+    return follower
+
+
+def _named(names: str, values: Array) -> Values:
+    return dict(zip(names, np.asarray(values, dtype=np.float64).tolist(), strict=True))

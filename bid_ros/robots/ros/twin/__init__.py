@@ -1,0 +1,1 @@
+"""A robot under ros2_control, simulated: its controllers, its controller manager and its hardware."""

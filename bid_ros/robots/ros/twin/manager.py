@@ -1,0 +1,120 @@
+"""A robot under ros2_control, seen from its topics: joint states, URDF, controllers and which of them is active.
+
+The twin of the gripper's controller is :mod:`bid_ros.robots.ros.twin.gripper`.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.bus import Bus, Channel, Values, stamp
+from bid_ros.robots.ros.twin.controllers import ForwardController, JointController, TrajectoryController
+from bid_ros.robots.ros.twin.gripper import GripperController
+from bid_ros.robots.ros.twin.hardware import Fingers, Plant, PositionServo
+
+CYCLE_S: Final = 0.002
+STATES_EVERY: Final = 4  # cycles between two joint states
+LOOK_EVERY: Final = 2  # cycles between two looks at the topics
+ACTIVE, INACTIVE = (3, "active"), (2, "inactive")  # states of lifecycle_msgs/State
+JOINT_STATES: Final = Channel("joint_states", "sensor_msgs/msg/JointState")
+DESCRIPTION: Final = Channel("robot_description", "std_msgs/msg/String", latched=True)
+ACTIVITY: Final = Channel(
+    "controller_manager/activity", "controller_manager_msgs/msg/ControllerManagerActivity", latched=True
+)
+BROADCASTER: Final = "joint_state_broadcaster"
+
+
+class RobotUnderControl:
+    """The simulated robot. One thread only, that of :meth:`cycle`.
+
+    Args:
+        bus: its topics.
+        names: of the joints, base to tool. Its joint states name them in another order, that of the alphabet.
+        urdf: of the robot.
+        plant: the arm.
+        fingers: its gripper.
+        tolerance: of the trajectory controller, rad; 0: none.
+
+    Attributes:
+        controllers: its joint controllers, by name.
+        servo: its hardware.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        names: Sequence[str],
+        urdf: str,
+        plant: Plant,
+        fingers: Fingers,
+        tolerance: float = 0.0,
+    ) -> None:
+        self._bus, self._names, self._urdf = bus, tuple(names), urdf
+        self.servo = PositionServo(plant)
+        self._gripper = GripperController(bus, fingers)
+        made: tuple[JointController, ...] = (TrajectoryController(names, tolerance), ForwardController(names))
+        self.controllers = {controller.name: controller for controller in made}
+        self._active: JointController | None = None
+        self._cycles = 0
+        self._order = sorted(range(len(names)), key=lambda number: names[number])
+
+    def start(self, active: str = TrajectoryController.name) -> None:
+        """Open the topics and activate a controller. Raises ArmError for a message type that is not there."""
+        for controller in self.controllers.values():
+            self._bus.listen(Channel(controller.topic, controller.type_name))
+        for channel in (JOINT_STATES, DESCRIPTION, ACTIVITY):
+            self._bus.offer(channel)
+        self._gripper.start()
+        self._bus.publish(DESCRIPTION.name, {"data": self._urdf})
+        self.switch(active)
+
+    def switch(self, name: str) -> None:
+        """Activate one of the controllers, or with an empty name none. Raises ArmError if there is none of it."""
+        if name and name not in self.controllers:
+            raise ArmError(f"the twin has no controller '{name}'; valid are {', '.join(self.controllers)}")
+        self._active = self.controllers.get(name)
+        if self._active is not None:
+            self._bus.news(self._active.topic)  # what came before is not for it
+            self._active.activate(self.servo.joints)
+        states = {BROADCASTER: ACTIVE, GripperController.name: ACTIVE}
+        states |= {own: ACTIVE if own == name else INACTIVE for own in self.controllers}
+        named = [{"name": own, "state": {"id": number, "label": label}} for own, (number, label) in states.items()]
+        self._bus.publish(ACTIVITY.name, {"header": _header(), "controllers": named})
+
+    def cycle(self) -> None:
+        """Pass one cycle of the controllers and the hardware."""
+        now_ns = time.time_ns()
+        if self._cycles % LOOK_EVERY == 0:
+            self._take(now_ns)
+        if self._active is not None:
+            command = self._active.update(now_ns, self.servo.joints)
+            if command is not None:
+                self.servo.command = command
+        self.servo.step(CYCLE_S)
+        if self._cycles % STATES_EVERY == 0:
+            self._publish_states()
+        self._cycles += 1
+
+    def _take(self, now_ns: int) -> None:
+        self._gripper.look()
+        for controller in self.controllers.values():
+            for heard in self._bus.news(controller.topic):
+                if controller is self._active:
+                    controller.take(heard.message, now_ns)
+
+    def _publish_states(self) -> None:
+        joints, speeds = self.servo.joints, self.servo.speeds
+        self._bus.publish(
+            JOINT_STATES.name,
+            {
+                "header": _header(),
+                "name": [*(self._names[number] for number in self._order), GripperController.joint],
+                "position": [*(float(joints[number]) for number in self._order), self._gripper.position],
+                "velocity": [*(float(speeds[number]) for number in self._order), 0.0],
+            },
+        )
+
+
+def _header() -> Values:
+    return {"stamp": stamp(time.time_ns())}

@@ -1,0 +1,65 @@
+"""The twin of an arm that is driven through ROS: ros2_control's controllers over a UR5e in the scene of a task."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import mujoco
+
+from bid_ros.robots.bus import Bus
+from bid_ros.robots.robotiq.model import FingerDrive
+from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
+from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
+from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
+from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
+from bid_ros.sim.loop import StepLoop
+from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
+
+CATCH_UP_NS: Final = 10_000_000
+
+
+class RosTwin(SceneTwin):
+    """A robot whose topics a client cannot tell from those of a real one.
+
+    Args:
+        scene: what stands around the robot.
+        address: names it; its topics are in the namespace of the bus.
+        bus: its topics.
+        initial_q: ``(6,)`` joint angles at the start, rad.
+
+    Attributes:
+        bodies: names of what the ground truth has the pose of.
+        hostname: the address.
+        robot: the robot, to switch its controllers, in the loop's thread.
+    """
+
+    def __init__(self, scene: TwinScene, address: str, bus: Bus, initial_q: Sequence[float] = HOME_Q) -> None:
+        self._model = scene_model(scene)
+        self._data = mujoco.MjData(self._model)
+        self._fingers = FingerDrive(self._model, self._data)
+        self._bus, self.hostname = bus, address
+        plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
+        self.robot = RobotUnderControl(bus, NAMES, arm_urdf(), plant, self._fingers)
+        super().__init__(scene, StepLoop("the twin", round(CYCLE_S * 1e9), self.robot.cycle, CATCH_UP_NS))
+        self._world = scene.world(self._model, self._data)
+
+    def start(self) -> None:
+        """Open the topics and run the physics. Raises ArmError if a message type is not there."""
+        self.robot.start()
+        self._loop.start()
+
+    def stop(self) -> None:
+        """End the physics and the topics; calling it again does nothing."""
+        self._loop.stop()
+        self._bus.close()
+
+    def scene_state(self) -> SceneState:
+        """Return the state between two steps; raises ArmError if the twin does not run."""
+        return self._loop.call(lambda: SceneState.of(self._data))
+
+    def switch(self, controller: str) -> None:
+        """Activate a joint controller, or with an empty name none; ArmError if the twin does not run."""
+        self._loop.call(lambda: self.robot.switch(controller))
+
+    def _before_step(self) -> None:
+        self._fingers.step(self._model.opt.timestep)
+        self._world.before_step()

@@ -1,0 +1,121 @@
+"""The chain of joints between two links of a URDF, without meshes, inertias and everything beside the chain.
+
+Source: ROS, "URDF XML specification" (wiki.ros.org/urdf/XML): elements ``joint``, ``limit`` and ``origin``.
+"""
+
+import math
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from typing import Final
+
+from bid_ros.core.errors import ArmError
+
+TURNS: Final = ("revolute", "continuous")
+FREE: Final = 1e4  # rad: limit of a joint that turns on and on, for a library that wants one
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Movable joints from base to tool.
+
+    Attributes:
+        joint_names: of the joints that turn.
+        lower, upper: limits, rad; infinite for a joint that turns on and on.
+        speed: largest speed, rad/s; NaN where the URDF names none.
+        urdf: URDF of the chain alone, every joint revolute, ending in the tool link.
+    """
+
+    joint_names: tuple[str, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    speed: tuple[float, ...]
+    urdf: str
+
+
+def read_chain(text: str, base_link: str, tool_link: str, where: str) -> Chain:
+    """Return the chain between two links.
+
+    Args:
+        text: a URDF, not xacro.
+        base_link, tool_link: names of its links; the base is above the tool.
+        where: what the URDF is, for example its topic. It begins an error.
+
+    Raises:
+        ArmError: the text is no URDF, a link does not exist, the tool is not below the base, or a joint slides.
+    """
+    try:
+        root = ET.fromstring(text)
+    except ET.ParseError as error:
+        raise ArmError(f"{where} is not XML: {error}; valid is a URDF, not a xacro file") from error
+    if root.tag != "robot":
+        raise ArmError(f"{where} begins with <{root.tag}>; valid is a URDF, which begins with <robot>")
+    joints = _path(root, base_link, tool_link, where)
+    moving = [joint for joint in joints if joint.get("type") != "fixed"]
+    for joint in moving:
+        if joint.get("type") not in TURNS:
+            kind = f"joint '{joint.get('name')}' of {where} is of type {joint.get('type')}"
+            raise ArmError(f"{kind}; valid between {base_link} and {tool_link} are {' and '.join(TURNS)}")
+    if not moving:
+        raise ArmError(f"{where} has no joint that turns between {base_link} and {tool_link}; valid is an arm's chain")
+    limits = [_limits(joint, where) for joint in moving]
+    return Chain(
+        tuple(joint.get("name", "") for joint in moving),
+        tuple(low for low, _, _ in limits),
+        tuple(high for _, high, _ in limits),
+        tuple(speed for _, _, speed in limits),
+        _written(joints, base_link),
+    )
+
+
+def _path(root: ET.Element, base_link: str, tool_link: str, where: str) -> list[ET.Element]:
+    """Return the joints from base to tool."""
+    links = [link.get("name", "") for link in root.findall("link")]
+    for name in (base_link, tool_link):
+        if name not in links:
+            raise ArmError(f"{where} has no link '{name}'; valid are {', '.join(links)}")
+    above = {_end(joint, "child"): joint for joint in root.findall("joint")}
+    joints: list[ET.Element] = []
+    link = tool_link
+    while link != base_link:
+        if link not in above or len(joints) > len(above):
+            raise ArmError(
+                f"link '{tool_link}' of {where} is not below '{base_link}'; valid is a link that the arm moves"
+            )
+        joints.append(above[link])
+        link = _end(above[link], "parent")
+    return joints[::-1]
+
+
+def _end(joint: ET.Element, tag: str) -> str:
+    found = joint.find(tag)
+    return "" if found is None else found.get("link", "")
+
+
+def _limits(joint: ET.Element, where: str) -> tuple[float, float, float]:
+    """Return lower, upper and speed limit of a joint."""
+    found, name = joint.find("limit"), joint.get("name")
+    values = {} if found is None else found.attrib
+    try:
+        speed = float(values.get("velocity", "nan"))
+        if joint.get("type") == "continuous":
+            return -math.inf, math.inf, speed
+        lower, upper = float(values.get("lower", "nan")), float(values.get("upper", "nan"))
+    except ValueError as error:
+        raise ArmError(f"limits of joint '{name}' of {where} are no numbers: {error}") from error
+    return lower, upper, speed
+
+
+def _written(joints: list[ET.Element], base_link: str) -> str:
+    robot = ET.Element("robot", name="chain")
+    ET.SubElement(robot, "link", name=base_link)
+    for joint in joints:
+        turns = joint.get("type") in TURNS
+        own = ET.SubElement(robot, "joint", name=joint.get("name", ""), type="revolute" if turns else "fixed")
+        for tag in ("parent", "child", "origin", "axis"):
+            found = joint.find(tag)
+            if found is not None:
+                ET.SubElement(own, tag, found.attrib)
+        if turns:
+            ET.SubElement(own, "limit", lower=str(-FREE), upper=str(FREE), effort="1", velocity="1")
+        ET.SubElement(robot, "link", name=_end(joint, "child"))
+    return ET.tostring(robot, encoding="unicode")

@@ -1,0 +1,91 @@
+"""A bus in memory: what is published on a topic comes to who listens to it, in the same process."""
+
+import time
+from collections import deque
+from types import SimpleNamespace
+
+from bid_ros.robots.bus import Heard
+
+
+def message(values):
+    """The object with the fields of plain values."""
+    if isinstance(values, dict):
+        return SimpleNamespace(**{name: message(value) for name, value in values.items()})
+    return [message(value) for value in values] if isinstance(values, list) else values
+
+
+class MemoryGoal:
+    """A goal, for both sides."""
+
+    def __init__(self, values):
+        self.message, self.result = message(values), None
+
+    def done(self):
+        return self.result is not None
+
+    def finish(self, values):
+        self.result = values
+
+
+class MemoryBus:
+    """A :class:`bid_ros.robots.bus.Bus`. ``sent`` keeps what was published, by topic."""
+
+    def __init__(self):
+        self.listened, self.offered, self.served = {}, {}, {}
+        self.sent = {}
+        self.newest = {}
+
+    def listen(self, channel):
+        self.listened.setdefault(channel.name, deque(maxlen=channel.depth))
+
+    def offer(self, channel):
+        self.offered[channel.name] = channel
+
+    def latest(self, name):
+        self.news(name)
+        return self.newest.get(name)
+
+    def news(self, name):
+        waiting = self.listened.get(name, deque())
+        found = list(waiting)
+        waiting.clear()
+        if found:
+            self.newest[name] = found[-1]
+        return found
+
+    def publish(self, name, values):
+        self.sent.setdefault(name, []).append(values)
+        if name in self.listened:
+            self.listened[name].append(Heard(message(values), time.time_ns()))
+
+    def partners(self, name):
+        return int(name in self.offered or name in self.served)
+
+    def send_goal(self, name, values):
+        goal = MemoryGoal(values)
+        self.served[name].append(goal)
+        return goal
+
+    def serve(self, channel):
+        self.served.setdefault(channel.name, [])
+
+    def goals(self, name):
+        found, self.served[name] = self.served[name], []
+        return found
+
+    def full_name(self, name):
+        return f"/{name}"
+
+    def close(self):
+        self.listened, self.offered = {}, {}
+
+
+def stamped(seconds):
+    """Plain values of a header, so many s after 1970."""
+    return {"stamp": {"sec": int(seconds), "nanosec": round(seconds % 1 * 1e9)}}
+
+
+def joint_state(stamp_s, positions, velocities=None):
+    """Plain values of a JointState; positions and velocities by name."""
+    values = {"header": stamped(stamp_s), "name": list(positions), "position": list(positions.values())}
+    return {**values, "velocity": list((velocities or {}).values())}

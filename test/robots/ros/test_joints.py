@@ -1,0 +1,68 @@
+import time
+
+import pytest
+from memory_bus import MemoryBus, joint_state
+
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.ros.joints import JointReader, arrays
+
+
+@pytest.fixture
+def bus():
+    return MemoryBus()
+
+
+@pytest.fixture
+def reader(bus):
+    made = JointReader(bus, "joint_states")
+    made.begin()
+    return made
+
+
+def test_joints_are_found_by_name_in_any_order_and_in_several_messages(bus, reader):
+    now = time.time()
+    bus.publish("joint_states", joint_state(now, {"c": 3.0, "a": 1.0}, {"c": 0.3, "a": 0.1}))
+    bus.publish("joint_states", joint_state(now, {"finger": 0.04}))
+    bus.publish("joint_states", joint_state(now, {"b": 2.0}, {"b": 0.2}))
+    reader.look()
+    positions, speeds = arrays(reader.of(("a", "b", "c")))
+    assert positions.tolist() == [1.0, 2.0, 3.0] and speeds.tolist() == [0.1, 0.2, 0.3]
+    assert reader.of(["finger"])[0].position == 0.04
+
+
+def test_a_joint_that_nobody_names_is_one_sentence(bus, reader):
+    reader.look()
+    with pytest.raises(ArmError, match="nothing came on /joint_states"):
+        reader.of(("a",))
+    bus.publish("joint_states", joint_state(time.time(), {"shoulder": 0.0, "elbow": 0.0}))
+    reader.look()
+    with pytest.raises(ArmError, match="/joint_states has no joint 'a'; it names shoulder, elbow"):
+        reader.of(("shoulder", "a"))
+
+
+def test_a_stamp_that_comes_again_is_no_new_measurement(bus, reader):
+    now = time.time()
+    bus.publish("joint_states", joint_state(now, {"a": 1.0}))
+    reader.look()
+    first = reader.of(["a"])[0]
+    bus.publish("joint_states", joint_state(now, {"a": 1.0}))
+    reader.look()
+    assert reader.of(["a"])[0] == first
+    bus.publish("joint_states", joint_state(now + 0.01, {"a": 1.1}))
+    reader.look()
+    assert reader.of(["a"])[0].steady_ns > first.steady_ns
+
+
+def test_without_velocities_they_come_from_two_positions(bus, reader):
+    now = time.time() - 0.05
+    for k in range(2):
+        bus.publish("joint_states", joint_state(now + 0.01 * k, {"a": 0.02 * k}))
+        reader.look()
+    assert reader.of(["a"])[0].velocity == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("ahead_s", [-3600.0, 3600.0])
+def test_a_clock_that_differs_does_not_reach_the_state(bus, reader, ahead_s):
+    bus.publish("joint_states", joint_state(time.time() + ahead_s, {"a": 1.0}))
+    reader.look()
+    assert abs(reader.of(["a"])[0].stamp_ns - time.time_ns()) < 1e9

@@ -1,0 +1,64 @@
+import math
+
+import numpy as np
+import pytest
+
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.urdf import Chain
+
+CHAIN = Chain(("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), "")
+
+
+def limits(chain=CHAIN, **parts):
+    return JointLimits.of(RosConfig("arm", ("a", "b"), **parts), chain)
+
+
+def test_the_configuration_goes_before_the_urdf():
+    assert limits().speed.tolist() == [2.0, 3.0]
+    narrow = limits(joint_min=(-0.5, -0.5), joint_max=(0.5, 0.5), joint_speed=(1.0, 1.0))
+    assert (narrow.lower.tolist(), narrow.upper.tolist(), narrow.speed.tolist()) == ([-0.5] * 2, [0.5] * 2, [1.0] * 2)
+
+
+def test_what_breaks_a_limit_is_one_sentence_with_the_joint():
+    found = limits(joint_acceleration=4.0)
+    assert found.outside(np.array([0.9, 40.0])) == ""
+    assert found.outside(np.array([1.2, 0.0])) == (
+        "joint 'a' of the robot at arm would be at 1.200 rad; valid is -1.000 to 1.000"
+    )
+    assert "joint 'b'" in found.outside(np.array([0.0, math.nan]))
+    assert found.too_fast(np.array([-2.0, 3.0])) == ""
+    assert found.too_fast(np.array([0.0, -3.5])).startswith("a set-point needs 3.50 rad/s of joint 'b'")
+    assert found.too_fast(np.array([math.nan, 0.0]))
+    assert found.stopping_s(np.array([-2.0, 1.0])) == 0.5
+
+
+@pytest.mark.parametrize("field", ["lower", "upper", "speed"])
+def test_a_limit_that_nobody_knows_is_one_sentence(field):
+    values = {"lower": CHAIN.lower, "upper": CHAIN.upper, "speed": CHAIN.speed, field: (0.0, math.nan)}
+    name = {"lower": "joint_min", "upper": "joint_max", "speed": "joint_speed"}[field]
+    with pytest.raises(ArmError, match=f"the URDF has no limit for {name} of joint 'b'; valid is {name} in robot.yaml"):
+        limits(Chain(("a", "b"), values["lower"], values["upper"], values["speed"], ""))
+
+
+def test_joints_in_another_order_than_the_urdf_are_refused():
+    with pytest.raises(ArmError, match=r"joint_names are a, b; valid is the order of the URDF .*: b, a"):
+        limits(Chain(("b", "a"), CHAIN.lower, CHAIN.upper, CHAIN.speed, ""))
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"joint_names": ("a", "a")}, "valid are names that differ"),
+        ({"joint_names": ()}, "joint_names"),
+        ({"joint_speed": (1.0,)}, "joint_speed has 1 numbers; valid are 2, one a joint, or none"),
+        ({"joint_min": (0.0, 0.0), "joint_max": (1.0, 0.0)}, "valid is joint_min < joint_max"),
+        ({"command": "torque"}, "command is 'torque'"),
+        ({"address": ""}, "address is empty"),
+        ({"state_timeout_s": 9.0}, "state_timeout_s is 9"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_one_sentence(parts, said):
+    with pytest.raises(ArmError, match=said):
+        RosConfig(**{"address": "arm", "joint_names": ("a", "b"), **parts})

@@ -1,0 +1,53 @@
+import math
+
+import pytest
+
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
+from bid_ros.robots.ros.urdf import read_chain
+
+LINKS = "".join(
+    f'<link name="{name}"><visual><geometry/></visual></link>' for name in ("base", "a", "b", "side", "tool")
+)
+
+
+def robot(first='type="revolute"', limit='<limit lower="-1" upper="2" velocity="3" effort="1"/>', links=LINKS):
+    return f"""<robot name="small">{links}
+      <joint name="two" type="continuous"><parent link="a"/><child link="b"/><limit velocity="4" effort="1"/></joint>
+      <joint name="one" {first}><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>{limit}</joint>
+      <joint name="beside" type="prismatic"><parent link="b"/><child link="side"/></joint>
+      <joint name="end" type="fixed"><parent link="b"/><child link="tool"/><origin xyz="0 0 1"/></joint></robot>"""
+
+
+def test_the_chain_is_in_order_from_base_to_tool_whatever_the_order_of_the_file():
+    chain = read_chain(robot(), "base", "tool", "URDF x")
+    assert chain.joint_names == ("one", "two")
+    assert (chain.lower, chain.upper, chain.speed) == ((-1.0, -math.inf), (2.0, math.inf), (3.0, 4.0))
+    assert "visual" not in chain.urdf and "beside" not in chain.urdf
+
+
+def test_a_limit_that_is_not_there_is_not_a_number():
+    chain = read_chain(robot(limit=""), "base", "tool", "URDF x")
+    assert math.isnan(chain.lower[0]) and math.isnan(chain.upper[0]) and math.isnan(chain.speed[0])
+
+
+def test_the_twins_own_arm_has_its_joints():
+    assert read_chain(arm_urdf(), "base_link", "tool0", "the twin").joint_names == NAMES
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "tool", "said"),
+    [
+        ("<robot", "base", "tool", "URDF x is not XML: .*; valid is a URDF, not a xacro file"),
+        ("<sdf/>", "base", "tool", "URDF x begins with <sdf>; valid is a URDF"),
+        (robot(), "foot", "tool", "URDF x has no link 'foot'; valid are base, a, b, side, tool"),
+        (robot(), "tool", "base", "link 'base' of URDF x is not below 'tool'"),
+        (robot(), "base", "side", "joint 'beside' of URDF x is of type prismatic; valid between base and side are"),
+        (robot(), "b", "tool", "has no joint that turns between b and tool"),
+        (robot(limit='<limit lower="low"/>'), "base", "tool", "limits of joint 'one' of URDF x are no numbers"),
+    ],
+)
+def test_what_is_no_chain_is_one_sentence(text, base, tool, said):
+    with pytest.raises(ArmError, match=said) as caught:
+        read_chain(text, base, tool, "URDF x")
+    assert "\n" not in str(caught.value)
