@@ -7,9 +7,10 @@ import pytest
 import yaml
 
 from bid_ros.cli import main
-from bid_ros.core.observation import blank_observation
+from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.task import load_task
 from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import load_policy
 
 TASK = {
@@ -64,6 +65,10 @@ def test_two_checkpoints_become_a_bundle_with_a_weak_policy(kit, tmp_path, task,
     chunks, weaker = policy.sample(policy.encode(blank_observation(loaded)), 3, 3, np.random.default_rng(0))
     assert chunks.shape == weaker.shape == (3, 8, 2)
     assert np.abs(chunks - weaker).max() > 1e-3
+    maker = DecisionMaker(policy, bundle_decoder("bid", bundle, loaded, 4, 1), loaded)
+    for stamp in (0, 100_000_000):
+        record = maker.decide(Observation(stamp, blank_observation(loaded).values))
+        assert record is not None and record.strong.shape == record.weak.shape == (4, 8, 2)
     low, high = np.array([0.0, -1.0]), np.array([2.0, 1.0])
     assert (chunks >= low - 1e-6).all() and (chunks <= high + 1e-6).all()
 
