@@ -62,6 +62,7 @@ def write_imported(
             action=strong.action,
             action_spread=task_spread(space, task, centre, strong.action_spread),
             settings=strong.settings,
+            family=strong.family,
             graphs=graphs,
             provenance=_provenance(strong, weak, differences),
             any_size=True,

@@ -71,7 +71,7 @@ def write_graphs(policy: ImportedPolicy, folder: Path, strength: str) -> tuple[d
     Raises:
         BundleError: a graph differs from PyTorch, or a feature has a name that the graphs use.
     """
-    cases = _cases(policy)
+    cases = (policy.cases or _cases)(policy)
     roles, differences = {}, {}
     runtime = build_runtime("onnx")
     for role, (network, feeds, output, axes) in cases.items():
@@ -102,6 +102,7 @@ Case = tuple[nn.Module, dict[str, NDArray[Any]], str, dict[str, dict[int, str]]]
 
 def _cases(policy: ImportedPolicy) -> dict[str, Case]:
     """Return network, example inputs, name of the output and open extents of each graph."""
+    assert isinstance(policy.settings, DiffusionConfig)
     encoder, denoiser, rng = policy.encoder.eval(), policy.denoiser.eval(), np.random.default_rng(0)
     shapes = {item.name: item.shape for item in policy.features}
     steps, chunk = policy.observation_steps, (policy.horizon, policy.action_dim)

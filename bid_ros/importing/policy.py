@@ -1,6 +1,6 @@
 """What an importer hands over: a policy in its network's own terms."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import BidError
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.normalise import LinearNormaliser
+from bid_ros.policy.vqbet.codes import VqBetSettings
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from bid_ros.importing.graphs import Case
     from bid_ros.importing.networks.observation import ObservationNetwork
 
 
@@ -53,6 +55,8 @@ class ImportedPolicy:
         notes: what a person should know, a sentence each.
         provenance: plain values for the bundle.
         past: rows of a chunk before the first that is executed; None: To - 1.
+        family: of policies.
+        cases: graphs of a family that does not denoise, as :func:`bid_ros.importing.graphs.write_graphs` writes them.
     """
 
     source: str
@@ -63,13 +67,15 @@ class ImportedPolicy:
     action_dim: int
     encoder: "ObservationNetwork"
     denoiser: "nn.Module"
-    settings: DiffusionConfig
+    settings: DiffusionConfig | VqBetSettings
     observation: Mapping[str, LinearNormaliser]
     action: LinearNormaliser
     action_spread: NDArray[np.float64]
     notes: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     past: int | None = None
+    family: str = "diffusion"
+    cases: "Callable[[ImportedPolicy], dict[str, Case]] | None" = None
 
     @property
     def past_rows(self) -> int:

@@ -13,6 +13,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.settings import Positive, parse_settings, settings
 from bid_ros.importing.policy import ImportOptions
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
+from bid_ros.policy.vqbet.codes import MOST_CODES, Temperature
 
 Kind = TypeVar("Kind")
 Count = Annotated[int, Field(ge=1)]
@@ -23,7 +24,9 @@ IGNORED: Final = (
     *("push_to_hub", "repo_id", "private", "tags", "license", "pretrained_path", "pretrained_revision"),
     *("n_action_steps", "drop_n_last_frames", "crop_is_random", "image_crop_is_random", "pretrained_backbone_weights"),
     *("gradient_checkpointing", "compile_model", "compile_mode", "do_mask_loss_for_padding", "dropout"),
-    *("vision_encoder_lr_multiplier", "vision_encoder_name", "text_encoder_name", "sigma_min"),
+    *("n_vqvae_training_steps", "gpt_block_size", "offset_loss_weight"),
+    *("primary_code_loss_weight", "secondary_code_loss_weight", "vision_encoder_lr_multiplier"),
+    *("vision_encoder_name", "text_encoder_name", "sigma_min"),
 )
 IGNORED_BEGINNINGS: Final = ("optimizer_", "scheduler_", "timestep_sampling_", "tokenizer_")
 
@@ -95,6 +98,29 @@ class TransformerFields:
     use_separate_rgb_encoder_per_camera: bool = False
     image_resize_shape: Size | None = None
     image_crop_shape: Size | None = (224, 224)
+
+
+@settings
+class VqBetFields:
+    """Of type ``vqbet``: names and meanings are LeRobot's."""
+
+    n_obs_steps: Count = 5
+    n_action_pred_token: Count = 3
+    action_chunk_size: Count = 5
+    vision_backbone: str = "resnet18"
+    crop_shape: Size | None = (84, 84)
+    use_group_norm: bool = True
+    spatial_softmax_num_keypoints: Count = 32
+    vqvae_n_embed: Annotated[int, Field(ge=2, le=MOST_CODES)] = 16
+    vqvae_embedding_dim: Count = 256
+    vqvae_enc_hidden_dim: Count = 128
+    gpt_input_dim: Count = 512
+    gpt_output_dim: Count = 512
+    gpt_n_layer: Count = 8
+    gpt_n_head: Count = 8
+    gpt_hidden_dim: Count = 512
+    bet_softmax_temperature: Temperature = 0.1
+    sequentially_select: bool = False
 
 
 def parse_fields(kind: type[Kind], config: Mapping[str, Any], path: Path) -> Kind:

@@ -10,7 +10,7 @@ from bid_ros.importing.policy import ImportedPolicy, ImportOptions
 
 Converter = Callable[[PolicyFolder, ImportOptions], ImportedPolicy]
 # Type: module with ``convert``.
-CONVERTERS: Final = {"diffusion": "diffusion", "multi_task_dit": "dit"}
+CONVERTERS: Final = {"diffusion": "diffusion", "multi_task_dit": "dit", "vqbet": "vqbet"}
 
 
 def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:

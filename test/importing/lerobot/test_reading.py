@@ -90,7 +90,7 @@ def put(name, value):
 
 BIAS = "diffusion.unet.final_conv.1.bias"
 WRONG = {
-    "type": ({"config": {"type": "act"}}, "config.json: type is 'act'; valid are diffusion, multi_task_dit"),
+    "type": ({"config": {"type": "act"}}, "config.json: type is 'act'; valid are diffusion, multi_task_dit, vqbet"),
     "field": ({"config": {"hidden": 3}}, "config.json has the field 'hidden', which LeRobot 0.1 to 0.6 do not write"),
     "value": ({"config": {"kernel_size": 0}}, "config.json: kernel_size is 0; valid"),
     "choice": ({"config": {"prediction_type": "v"}}, "config.json: prediction_type is 'v'; valid"),

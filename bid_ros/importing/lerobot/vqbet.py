@@ -1,0 +1,123 @@
+"""LeRobot's type ``vqbet``: a transformer that predicts codes of chunks, from one camera and the state."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from bid_ros.core.errors import BidError
+from bid_ros.importing.graphs import POINTS, Case, FramesGraph
+from bid_ros.importing.lerobot.fields import VqBetFields, parse_fields
+from bid_ros.importing.lerobot.folder import CONFIG, STATE, WEIGHTS, PolicyFolder
+from bid_ros.importing.lerobot.observing import action_statistics, needed_state, normalisers, notes, preparation
+from bid_ros.importing.networks.images import CameraEncoder, KeypointNetwork
+from bid_ros.importing.networks.observation import ObservationNetwork
+from bid_ros.importing.policy import ImportedPolicy, ImportOptions, NetworkFeature
+from bid_ros.importing.tensors import fill, without_prefix
+from bid_ros.learning.vqbet.config import VqBetConfig
+from bid_ros.learning.vqbet.graphs import DecoderGraph
+from bid_ros.learning.vqbet.lerobot import load_lerobot
+from bid_ros.learning.vqbet.network import VqBet
+from bid_ros.policy.vqbet.codes import VqBetSettings
+
+RGB = "vqbet.rgb_encoder."
+
+
+class ForecastGraph(nn.Module):  # type: ignore[misc]
+    """The network from the image features and the states of all steps to the forecast of the newest one."""
+
+    def __init__(self, network: VqBet) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, points: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+        """Return the forecast ``(1, ...)`` of points ``(To, P)`` and states ``(To, S)``."""
+        outputs = self.network([points[None], state[None]])
+        return self.network.forecast(outputs[:, self.network.steps - 1]).flat()
+
+
+def convert(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
+    """Return the policy in the folder.
+
+    Raises:
+        BidError: a field, a statistic or a tensor is missing or impossible; or there is not one camera.
+    """
+    fields = parse_fields(VqBetFields, folder.config, folder.path / CONFIG)
+    if options.sampler or options.sampling_steps is not None:
+        raise BidError(f"{folder.path} draws codes in one step; valid is neither a sampler nor sampling steps")
+    if not fields.gpt_input_dim == fields.gpt_hidden_dim == fields.gpt_output_dim:
+        raise BidError(f"{folder.path / CONFIG}: gpt_input_dim, gpt_hidden_dim and gpt_output_dim differ; valid: equal")
+    features = (needed_state(folder), *folder.cameras)
+    if len(features) != 2:
+        raise BidError(f"{folder.path}: the policy has {len(features) - 1} cameras; valid is one")
+    encoder = _encoder(folder, fields, features)
+    action, action_spread = action_statistics(folder)
+    return ImportedPolicy(
+        source=str(folder.path),
+        kind="vqbet",
+        features=features,
+        observation_steps=fields.n_obs_steps,
+        horizon=fields.n_obs_steps - 1 + fields.action_chunk_size,  # the family repeats the newest row for the past
+        action_dim=folder.action_dim,
+        encoder=encoder,
+        denoiser=_network(folder, fields, encoder, features[0].shape[0]),
+        settings=VqBetSettings(fields.vqvae_n_embed, fields.bet_softmax_temperature),
+        observation=normalisers(folder, features),
+        action=action,
+        action_spread=action_spread,
+        notes=notes(folder, features),
+        family="vqbet",
+        cases=_cases,
+    )
+
+
+def _encoder(folder: PolicyFolder, fields: VqBetFields, features: tuple[NetworkFeature, ...]) -> ObservationNetwork:
+    state, camera = features
+    own = preparation(folder, camera, None, fields.crop_shape)
+    points = fields.spatial_softmax_num_keypoints
+    network = KeypointNetwork(fields.vision_backbone, fields.use_group_norm, own.size, points)
+    fill(network, without_prefix(dict(folder.tensors), RGB), str(folder.path / WEIGHTS), RGB)
+    cameras = {camera.name: CameraEncoder(own, network, network.features)}
+    return ObservationNetwork([camera.name, state.name], cameras, {state.name: state.shape[0]})
+
+
+def _network(folder: PolicyFolder, fields: VqBetFields, encoder: ObservationNetwork, state: int) -> VqBet:
+    sizes = VqBetConfig(
+        codes=fields.vqvae_n_embed,
+        latent=fields.vqvae_embedding_dim,
+        coder=fields.vqvae_enc_hidden_dim,
+        width=fields.gpt_hidden_dim,
+        layers=fields.gpt_n_layer,
+        heads=fields.gpt_n_head,
+        queries=True,
+        head=0,
+        sequential=fields.sequentially_select,
+        temperature=fields.bet_softmax_temperature,
+    )
+    rows, future = fields.action_chunk_size, fields.n_action_pred_token - 1
+    network = VqBet([encoder.points, state], fields.n_obs_steps, rows, folder.action_dim, sizes, future=future)
+    try:
+        load_lerobot(network, folder.tensors)
+    except BidError as error:
+        raise BidError(f"{folder.path / WEIGHTS}: {error}") from error
+    return network
+
+
+def _cases(policy: ImportedPolicy) -> dict[str, Case]:
+    assert isinstance(policy.settings, VqBetSettings)
+    encoder, network, rng = policy.encoder.eval(), policy.denoiser.eval(), np.random.default_rng(0)
+    shapes = {item.name: item.shape for item in policy.features}
+    steps = policy.observation_steps
+    images: dict[str, Any] = {name: rng.integers(0, 256, (1, *shapes[name]), np.uint8) for name in encoder.cameras}
+    feeds: dict[str, Any] = {
+        POINTS: rng.standard_normal((steps, encoder.points), dtype=np.float32),
+        STATE: rng.standard_normal((steps, *shapes[STATE]), dtype=np.float32),
+    }
+    codes = rng.integers(0, policy.settings.codes, (3, 2))
+    axes = {"codes": {0: "samples"}, "rows": {0: "samples"}}
+    return {
+        "frames": (FramesGraph(encoder).eval(), images, POINTS, {}),
+        "encoder": (ForecastGraph(network).eval(), feeds, "forecast", {}),
+        "decoder": (DecoderGraph(network.coder).eval(), {"codes": codes}, "rows", axes),
+    }
