@@ -30,7 +30,7 @@ def add_parser(verbs: Any) -> None:
         kinds,
         "lerobot",
         "a folder that LeRobot saved a policy to",
-        "Types diffusion and multi_task_dit, of LeRobot 0.1 to 0.6.",
+        "Types diffusion, multi_task_dit and vqbet, of LeRobot 0.1 to 0.6.",
         _lerobot,
     )
     _add_project(
