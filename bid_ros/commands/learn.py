@@ -11,11 +11,14 @@ from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 
-TRAIN_OPTIONS: Final = ("steps", "batch", "seed", "device", "action_reference", "assign_noise", "family")
+TRAIN_OPTIONS: Final = ("steps", "batch", "seed", "device", "action_reference", "assign_noise")
 VQBET_OPTIONS: Final = ("codes", "width", "layers", "heads", "offset_codes", "offset_weight", "temperature")
 DISTILL_OPTIONS: Final = ("sampling_steps", "levels", "steps", "batch", "learning_rate", "seed")
+FLOW: Final = "flow"
+FLOW_STEPS: Final = 5  # of Euler; a divisor of the training's 100 levels
 
 if TYPE_CHECKING:
+    from bid_ros.policy.diffusion.sampler import DiffusionConfig
     from bid_ros.recording.build_dataset import BagReport
     from bid_ros.recording.dataset import Dataset
 
@@ -59,8 +62,9 @@ def add_parser(verbs: Any) -> None:
     train.add_argument("--action-reference", default="tool", help="where positions count from: tool (default) or base")
     train.add_argument(
         "--prediction",
-        default="sample",
-        help="what the denoiser learns to return: sample, the clean chunk, or epsilon, the noise",
+        default="",
+        help="what the denoiser of --family diffusion learns to return: sample, the clean chunk (default), or epsilon, "
+        "the noise",
     )
     train.add_argument(
         "--assign-noise",
@@ -75,7 +79,7 @@ def add_parser(verbs: Any) -> None:
 
 
 def _add_vqbet(train: argparse.ArgumentParser) -> None:
-    train.add_argument("--family", default="diffusion", help="diffusion or vqbet (default diffusion)")
+    train.add_argument("--family", default="diffusion", help="diffusion, flow or vqbet (default diffusion)")
     options = train.add_argument_group("with --family vqbet")
     options.add_argument("--codes", type=int, default=16, help="codes of each of the two layers (default 16)")
     options.add_argument("--width", type=int, default=128, help="of the transformer (default 128)")
@@ -169,20 +173,31 @@ def _report(report: BagReport) -> None:
 def run_train(options: argparse.Namespace) -> int:
     """Train a policy."""
     from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, VqBetConfig, train
-    from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
     vqbet = {name: getattr(options, name) for name in VQBET_OPTIONS}
     config = TrainConfig(
         **{name: getattr(options, name) for name in TRAIN_OPTIONS},
+        family="diffusion" if options.family == FLOW else options.family,
         weak_steps=options.weak_steps or max(1, options.steps // 10),
         network=NetworkConfig(widths=tuple(options.widths), condition=options.condition),
         augment=AugmentConfig(state=options.state_noise, history=options.history_dropout),
-        diffusion=DiffusionConfig(prediction=options.prediction),
+        diffusion=_sampling(options),
         vqbet=VqBetConfig(**vqbet, sequential=not options.independent_codes),
     )
     dataset, task = _dataset(options)
     train(config, dataset, Path(options.out), task)
     return 0
+
+
+def _sampling(options: argparse.Namespace) -> DiffusionConfig:
+    """Return how the policy is noised and sampled. A flow is a diffusion policy but for that."""
+    from bid_ros.policy.diffusion.sampler import DiffusionConfig
+
+    if options.family != FLOW:
+        return DiffusionConfig(prediction=options.prediction or "sample")
+    if options.prediction:
+        raise BidError("--prediction is for --family diffusion; a flow learns velocities")
+    return DiffusionConfig(sampler=FLOW, prediction="velocity", sampling_steps=FLOW_STEPS)
 
 
 def _dataset(options: argparse.Namespace) -> tuple[Dataset, Task]:

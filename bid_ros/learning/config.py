@@ -128,10 +128,6 @@ class TrainConfig:
     vqbet: VqBetConfig = VqBetConfig()
 
     def __post_init__(self) -> None:
-        if self.diffusion.sampler == "flow":
-            raise BidError(
-                "train: diffusion.sampler is 'flow', which only imported policies have; valid is ddim or ddpm"
-            )
         if self.weak_steps > self.steps:
             raise BidError(f"train: weak_steps is {self.weak_steps}; valid is up to steps, {self.steps}")
 

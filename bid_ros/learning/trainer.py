@@ -14,7 +14,7 @@ from bid_ros.learning.descent import MOST_KEPT, Descent, rate_at, seed_of
 from bid_ros.learning.immiscible import assign_noise
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.windows import batch_windows, spread_windows
-from bid_ros.policy.diffusion.sampler import cumulative_alphas
+from bid_ros.policy.diffusion.sampler import noise_levels
 
 VALIDATION_SEED: Final = 20_000_000  # away from the seeds of training steps
 
@@ -52,10 +52,8 @@ class Trainer(Descent):
             self.networks.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
         super().__init__(self.networks, self.averaged, optimiser, config.ema_power, MOST_KEPT)
-        noise = config.diffusion
-        alphas = cumulative_alphas(noise.train_steps, noise.beta_schedule, noise.beta_start, noise.beta_end)
-        alphas = torch.from_numpy(alphas).to(torch.float32).to(device)
-        self._signal, self._noise = alphas.sqrt(), (1 - alphas).sqrt()
+        signal, noise = (torch.from_numpy(part).to(device, torch.float32) for part in noise_levels(config.diffusion))
+        self._signal, self._noise = signal[:, None, None], noise[:, None, None]
         self._goal_scale = None if data.goal is None else 500 * (data.goal.maximum - data.goal.minimum)  # to mm
 
     @property
@@ -97,15 +95,20 @@ class Trainer(Descent):
         return sums
 
     def _losses(self, networks: PolicyNetworks, batch: Batch, seed: int) -> dict[str, torch.Tensor]:
-        """Noise the actions to random levels (Ho et al., "DDPM", NeurIPS 2020, Eq. 4) and predict as configured."""
+        """Mix actions and noise at random levels, and predict as configured.
+
+        Diffusion: Ho et al., "DDPM", NeurIPS 2020, Eq. 4. Flow: Lipman et al., "Flow Matching for Generative Modeling",
+        ICLR 2023, Eq. 22 with sigma_min = 0; the velocity of that path is clean chunk less noise (Eq. 23).
+        """
         generator = torch.Generator(self._device).manual_seed(seed)
         count, settings = len(batch.actions), self._config.diffusion
         level = torch.randint(settings.train_steps, (count,), generator=generator, device=self._device)
         noise = torch.randn(batch.actions.shape, generator=generator, device=self._device)
         if self._config.assign_noise:
             noise = assign_noise(batch.actions, noise)
-        noisy = self._signal[level, None, None] * batch.actions + self._noise[level, None, None] * noise
-        return networks.losses(batch, noisy, level, noise if settings.prediction == "epsilon" else batch.actions)
+        noisy = self._signal[level] * batch.actions + self._noise[level] * noise
+        wanted = {"epsilon": noise, "sample": batch.actions, "velocity": batch.actions - noise}
+        return networks.losses(batch, noisy, level, wanted[settings.prediction])
 
     def _goal_error(self, batch: Batch, goals: torch.Tensor) -> float:
         guess = self.averaged.goal(self.averaged.encoder.features(batch.images, batch.vectors))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from bid_ros.core.task import Task, parse_task
 from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig
@@ -28,26 +31,34 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+def task_content(images: bool = True, steps: int = 2, horizon: int = 8) -> dict[str, Any]:
+    """What the file of the task holds."""
+    vectors = [{"name": "tool_position", "kind": "position"}]
+    cameras = [{"name": "front", "kind": "image", "shape": [SIDE, SIDE, 3]}]
+    return {
+        "name": "dot",
+        "robot": "franka",
+        "rate_hz": 10,
+        "observation_steps": steps,
+        "horizon": horizon,
+        "observation": (cameras if images else []) + vectors,
+        "action": [{"name": "tool_position", "kind": "position"}, {"name": "gripper_width", "kind": "gripper"}],
+        "limits": {"workspace_min": [-1.0, -1.0, -1.0], "workspace_max": [1.0, 1.0, 1.0]},
+    }
+
+
+@pytest.fixture
+def task_file(tmp_path) -> Path:
+    """The file of the task."""
+    file = tmp_path / "task.yaml"
+    file.write_text(yaml.safe_dump(task_content()))
+    return file
+
+
 @pytest.fixture
 def make_task() -> MakeTask:
     def make(images: bool = True, steps: int = 2, horizon: int = 8) -> Task:
-        vectors = [{"name": "tool_position", "kind": "position"}]
-        cameras = [{"name": "front", "kind": "image", "shape": [SIDE, SIDE, 3]}]
-        return parse_task(
-            {
-                "name": "dot",
-                "robot": "franka",
-                "rate_hz": 10,
-                "observation_steps": steps,
-                "horizon": horizon,
-                "observation": (cameras if images else []) + vectors,
-                "action": [
-                    {"name": "tool_position", "kind": "position"},
-                    {"name": "gripper_width", "kind": "gripper"},
-                ],
-                "limits": {"workspace_min": [-1.0, -1.0, -1.0], "workspace_max": [1.0, 1.0, 1.0]},
-            }
-        )
+        return parse_task(task_content(images, steps, horizon))
 
     return make
 

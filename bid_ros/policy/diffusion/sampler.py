@@ -117,6 +117,18 @@ def cumulative_alphas(
     return np.asarray(np.cumprod(1 - betas), dtype=np.float64)
 
 
+def noise_levels(config: DiffusionConfig) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the factors ``(T,)`` of clean chunk and noise at each training time step.
+
+    Diffusion keeps the sum of their squares at 1 (Ho Eq. 4), a flow the sum of them (Lipman Eq. 22).
+    """
+    if config.sampler == "flow":
+        times = np.arange(config.train_steps) / config.train_steps
+        return times, 1 - times
+    alphas = cumulative_alphas(config.train_steps, config.beta_schedule, config.beta_start, config.beta_end)
+    return np.sqrt(alphas), np.sqrt(1 - alphas)
+
+
 def sampling_timesteps(config: DiffusionConfig) -> list[int]:
     """Return the S training time steps that sampling visits, noisiest first."""
     total, count = config.train_steps, config.sampling_steps
