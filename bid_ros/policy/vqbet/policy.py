@@ -123,7 +123,7 @@ class VqBetPolicy:
 
         Returns:
             Strong ``(strong, H, D)`` and weak ``(weak, H, D)`` or None, task units, float64. Nothing is predicted of
-            the past: rows before ``observation_steps - 1`` repeat the current one.
+            the past: rows before ``observation_steps - 1`` continue the first step of the chunk backwards.
 
         Raises:
             DecodingError: a count or the start mode is not valid, or weak samples are asked for that were not encoded.
@@ -151,7 +151,8 @@ class VqBetPolicy:
         past = self._task.observation_steps - 1
         actions = self._bundle.action.rows(past).denormalise(ahead) + encoded.anchor
         placed: Array = np.clip(actions, encoded.low, encoded.high)
-        return np.concatenate([np.repeat(placed[:, :1], past, axis=1), placed], axis=1)
+        step = placed[:, 1:2] - placed[:, :1] if placed.shape[1] > 1 else np.zeros_like(placed)
+        return np.concatenate([placed[:, :1] - step * np.arange(past, 0, -1)[:, None], placed], axis=1)
 
     def warm_up(self, samples: int) -> None:
         """Run every network once, so that no decision has to wait for compiling."""

@@ -46,9 +46,12 @@ def test_samples_are_chunks_of_codes(policy, bundle, observation):
     assert 1 < kinds[0] < kinds[1] <= CODES * CODES
 
 
-def test_the_past_repeats_the_current_row(policy, observation):
+def test_the_past_continues_the_first_step_backwards(policy, observation):
     strong, _ = policy.sample(policy.encode(observation), 5, 0, np.random.default_rng(0))
-    np.testing.assert_array_equal(strong[:, :AHEAD], strong[:, AHEAD : AHEAD + 1])
+    steps = np.diff(strong, axis=1)
+    assert AHEAD == 1
+    assert np.abs(steps[:, AHEAD]).min() > 0
+    np.testing.assert_allclose(steps[:, AHEAD - 1], steps[:, AHEAD], atol=1e-12)
 
 
 def test_equal_noise_gives_equal_chunks_whatever_the_weak_number(policy, observation):
