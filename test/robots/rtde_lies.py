@@ -12,7 +12,7 @@ from bid_ros.robots.ur.robot import VARIABLES
 from bid_ros.robots.ur.rtde import PackageType, package
 
 # Size, type, recipe, then what the driver asks for.
-STATE: Final = struct.Struct(">HBB25diII")
+STATE: Final = struct.Struct(">HBB25diII6d")
 NAMES: Final = ("timestamp", "actual_q", "actual_qd", "actual_TCP_pose", "target_TCP_pose")
 assert VARIABLES[: len(NAMES)] == NAMES
 CLOCK, JOINTS, SPEEDS, POSE, END = 0, 1, 7, 13, 25  # of the doubles
@@ -41,10 +41,11 @@ class Lie(Packages):
         if len(data) != STATE.size:
             self._frozen = self._frozen or data
             return self._frozen if self._rest_too else data
-        size, kind, recipe, *values, mode, safety, runtime = STATE.unpack(data)
+        size, kind, recipe, *numbers = STATE.unpack(data)
+        values, rest = numbers[:END], numbers[END:]
         self._first = self._first or list(values)
         self._change(values, self._first, values[CLOCK] - self._first[CLOCK])
-        return STATE.pack(size, kind, recipe, *values, mode, safety, runtime)
+        return STATE.pack(size, kind, recipe, *values, *rest)
 
 
 def add(place: int, amount: float, rate: float = 0.0) -> Change:
