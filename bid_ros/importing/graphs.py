@@ -11,7 +11,7 @@ from torch import nn
 
 from bid_ros.core.errors import BundleError
 from bid_ros.importing.networks.observation import ObservationNetwork
-from bid_ros.importing.policy import ImportedPolicy
+from bid_ros.importing.policy import Case, ImportedPolicy
 from bid_ros.learning.graphs import export_graph
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
 from bid_ros.policy.runtimes.registry import build_runtime
@@ -95,9 +95,6 @@ def write_graphs(policy: ImportedPolicy, folder: Path, strength: str) -> tuple[d
                 f"{strength} policy: {role} differs from PyTorch by {differences[role]:.2e}; valid is up to {limit:.0e}"
             )
     return roles, differences
-
-
-Case = tuple[nn.Module, dict[str, NDArray[Any]], str, dict[str, dict[int, str]]]
 
 
 def _cases(policy: ImportedPolicy) -> dict[str, Case]:

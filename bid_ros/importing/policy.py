@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ from bid_ros.policy.vqbet.codes import VqBetSettings
 if TYPE_CHECKING:
     from torch import nn
 
-    from bid_ros.importing.graphs import Case
     from bid_ros.importing.networks.observation import ObservationNetwork
+
+Case: TypeAlias = "tuple[nn.Module, dict[str, NDArray[Any]], str, dict[str, dict[int, str]]]"
+"""Network, example inputs, name of the output and open extents of a graph."""
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.graphs import POINTS, Case, FramesGraph
+from bid_ros.importing.graphs import POINTS, FramesGraph
 from bid_ros.importing.lerobot.fields import VqBetFields, parse_fields
 from bid_ros.importing.lerobot.folder import CONFIG, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.observing import action_statistics, needed_state, normalisers, notes, preparation
 from bid_ros.importing.networks.images import CameraEncoder, KeypointNetwork
 from bid_ros.importing.networks.observation import ObservationNetwork
-from bid_ros.importing.policy import ImportedPolicy, ImportOptions, NetworkFeature
+from bid_ros.importing.policy import Case, ImportedPolicy, ImportOptions, NetworkFeature
 from bid_ros.importing.tensors import fill, without_prefix
 from bid_ros.learning.vqbet.config import VqBetConfig
 from bid_ros.learning.vqbet.graphs import DecoderGraph
