@@ -122,8 +122,9 @@ def test_calls_from_many_threads_are_answered(twin) -> None:
 
 def drive(twin: UrTwin, arm: UrArm, picker: ScriptedPicker, layout) -> str:
     """Follow a demonstration in real time, shifted by what the string has moved the cup; return its outcome."""
-    score, begin, shift = PickingScore(), time.monotonic(), np.zeros(3)
+    score, shift = PickingScore(), np.zeros(3)
     picker.plan(arm.state().tool_position, layout.cup_start, layout.saucer, 0)
+    begin = time.monotonic()  # only now: the first plan imports what it plans with, which may take seconds
     carry_s, lower_s = picker.begin_of("carry"), picker.begin_of("lower")
     due, last, before, asked = begin, None, 0.0, MAX_OPENING
     # It waits at the end for a twin that has less time than this computer's clock says.
