@@ -39,13 +39,15 @@ class BagsWriter:
         task: what is observed and commanded.
 
     Raises:
-        RecordingError: no task is known, or a feature is not in the messages of bid_ros.
+        RecordingError: no task is known, a feature is not in the messages of bid_ros, or joints are commanded.
     """
 
     def __init__(self, contents: Contents, task: Task | None) -> None:
         if task is None or contents.task != task.name:
             raise RecordingError("a bag needs the task of the data; valid is to name the task file with --task")
         check_recorded(task)
+        if task.columns("joints") is not None:
+            raise RecordingError(f"task '{task.name}' commands joints; valid for a bag is one that commands a pose")
         self._task = task
         self._status: list[Feature] = []
         for feature in task.observation:

@@ -19,7 +19,7 @@ from bid_ros.nodes.executor import LeanExecutor
 from bid_ros.nodes.parameters import Parameter, check_parameters
 from bid_ros.nodes.pulse import PERIOD_S, Pulse
 from bid_ros.nodes.run import run_node
-from bid_ros.nodes.topics import CountingPublisher, message_type, profile
+from bid_ros.nodes.topics import message_type, profile, publisher
 
 WORK_PERIOD_S, WORK_LIMIT_S = 0.05, 0.2  # of the executor, which is the work of most nodes
 PATIENT_DEPTH = 50  # messages of a topic that may wait for a timer
@@ -122,9 +122,7 @@ class BidNode(Node):
 
     def advertise(self, name: str, topic: Topic | None = None) -> Any:
         """Return a publisher. Type and quality of service are those of ``topic``, by default the one of this name."""
-        topic = topic or TOPICS[name]
-        kind, qos = message_type(topic.type_name), profile(topic.qos)
-        return self.create_publisher(kind, name, qos, publisher_class=CountingPublisher)
+        return publisher(self, name, topic or TOPICS[name])
 
     def subscribe(
         self,

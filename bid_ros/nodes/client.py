@@ -20,7 +20,9 @@ from bid_ros.core.topics import (
     EPISODE_START,
     EPISODE_UNDO,
     SAFETY_RESET,
+    TOPICS,
 )
+from bid_ros.nodes.topics import publisher
 
 WAIT_S = 5.0
 READY = "scene set up as the run asks? [enter] starts, u takes the last episode back, t TEXT leaves a note, q ends: "
@@ -68,7 +70,7 @@ def operate(namespace: str = "") -> int:
         namespace: namespace of the system.
     """
     with visiting("bid_operator", namespace) as node, suppress(EOFError):
-        notes = node.create_publisher(String, EPISODE_NOTE, 10)
+        notes = publisher(node, EPISODE_NOTE, TOPICS[EPISODE_NOTE])
         while (answer := input(READY).strip()) != "q":
             command, _, text = answer.partition(" ")
             if command == "t" and text:

@@ -3,11 +3,12 @@
 import importlib
 from typing import Any
 
+from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.topics import Qos
+from bid_ros.core.topics import Qos, Topic
 
 
 def profile(qos: Qos, depth: int | None = None) -> QoSProfile:
@@ -45,3 +46,13 @@ class CountingPublisher(Publisher):
         """Publish a message."""
         self.sent += 1
         super().publish(msg)
+
+
+def publisher(node: Node, name: str, topic: Topic) -> Any:
+    """Return what publishes a topic from a node, with the type and the quality of service of the table.
+
+    Raises:
+        BidError: the type does not import.
+    """
+    kind, qos = message_type(topic.type_name), profile(topic.qos)
+    return node.create_publisher(kind, name, qos, publisher_class=CountingPublisher)

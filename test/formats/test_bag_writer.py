@@ -123,3 +123,8 @@ def test_what_no_bag_can_hold_is_refused(opened, real, dataset, task, kit, tmp_p
     felt = parse_task({**content, "observation": [*content["observation"], {**vector, "field": "x"}]})
     with pytest.raises(RecordingError, match="observation 'force' cannot be written to a bag; valid are images, and"):
         FORMATS.find("bag").writer(opened(real, task).contents, Options(task=felt))
+    joints = [{"name": "joint_positions", "kind": "joints", "shape": [7]}, content["action"][-1]]
+    limits = {**content["limits"], "max_joint_speed": 1.0}
+    bent = parse_task({**content, "action": joints, "limits": limits})
+    with pytest.raises(RecordingError, match="commands joints; valid for a bag is one that commands a pose"):
+        FORMATS.find("bag").writer(opened(real, task).contents, Options(task=bent))

@@ -74,9 +74,12 @@ def forward(joints: Array) -> tuple[Array, Array]:
 def arm_model(config: FrankaConfig) -> ArmModel:
     """Return kinematics and limits of the joints of a Franka, with the tool of its configuration.
 
-    A prefix that is no robot's gets the limits of an FR3, which are the narrower ones in position.
+    The prefix of the joints' names says which robot it is. If it names none, the narrower limit of all robots counts.
     """
-    low, high, speed, acceleration = LIMITS["panda" if config.joint_prefix.startswith("panda") else "fr3"]
+    named = [limits for robot, limits in LIMITS.items() if robot in config.joint_prefix]
+    lows, highs, speeds, accelerations = zip(*(named or LIMITS.values()), strict=True)
+    low = tuple(map(max, zip(*lows, strict=True)))
+    high, speed, acceleration = (tuple(map(min, zip(*part, strict=True))) for part in (highs, speeds, accelerations))
     names = tuple(f"{config.joint_prefix}_joint{number + 1}" for number in range(JOINTS))
     limits = JointLimits(names, low, high, speed, acceleration).inside(MARGIN)
     chain = CHAIN.with_tool(config.tool_offset, matrix_from_quaternion(config.tool_quaternion))

@@ -4,7 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from bid_ros.robots.franka.kinematics import forward
+from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.franka.kinematics import MARGIN, arm_model, forward
 from bid_ros.robots.franka.model import ROBOT, TOOL_FROM_HAND, scene_model
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.robots.ur.kinematics import UR5E, flange
@@ -28,6 +29,17 @@ def test_the_tool_is_where_the_twin_has_it(model, seed):
     found, turned = forward(joints)
     np.testing.assert_allclose(found, hand.xpos + TOOL_FROM_HAND * rotation[:, 2], atol=1e-6)
     np.testing.assert_allclose(turned, rotation, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "high_6", "speed_1"),
+    [("fr3", 4.5169, 2.62), ("left_fr3", 4.5169, 2.62), ("left_panda", 3.7525, 2.175), ("arm", 3.7525, 2.175)],
+)
+def test_an_unknown_robot_gets_the_narrowest_limits(prefix, high_6, speed_1):
+    limits = arm_model(FrankaConfig("::1", joint_prefix=prefix)).limits
+    assert limits.high[5] == pytest.approx(high_6 - MARGIN) and limits.speed[0] == speed_1
+    assert limits.low[5] == pytest.approx((-0.0175 if prefix == "left_panda" else 0.5445) + MARGIN)
+    assert limits.names[0] == f"{prefix}_joint1"
 
 
 def test_every_arm_of_the_package_offers_it():
