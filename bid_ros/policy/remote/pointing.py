@@ -44,7 +44,7 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
     Args:
         folder: where; it is made.
         task: of the policy.
-        settings: address and so on; ``serves`` is taken from ``said``.
+        settings: address and so on; ``serves`` and ``starts`` are taken from ``said``.
         said: see :func:`own_words`.
 
     Raises:
@@ -61,10 +61,12 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
     try:
         observation, action, spread = _told(said) if said else task_ranges(task)
         serves = str(said["sha256"]) if said else ""
+        weights = {str(key): float(value) for key, value in said.get("action_weights", {}).items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RemoteError(f"policy server {settings.address} describes its bundle badly: {error!r}") from error
     folder.mkdir(parents=True, exist_ok=True)
-    config = RemoteConfig(settings.address, settings.timeout_ms, serves, settings.keys, settings.prompt)
+    starts = said.get("has_starts") is not False
+    config = RemoteConfig(settings.address, settings.timeout_ms, serves, settings.keys, settings.prompt, starts)
     return write_bundle_manifest(
         folder,
         task,
@@ -76,6 +78,7 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
         graphs={"strong": {}, "weak": {} if said.get("has_weak") else None},
         provenance={"command": "bid remote", "spread": "of its data" if said else "assumed from the task's limits"},
         family=REMOTE,
+        action_weights=weights,
     )
 
 

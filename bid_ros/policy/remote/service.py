@@ -67,10 +67,12 @@ class PolicyService:
             "horizon": task.horizon,
             "action_dim": task.action_dim,
             "has_weak": self._policy.has_weak,
+            "has_starts": bool(getattr(self._policy, "has_starts", True)),
             "runtime": self._policy.runtime,
             "observation": {name: item.to_dict() for name, item in observation.items()},
             "action": action.to_dict(),
             "action_spread": bundle.action_spread.tolist(),
+            "action_weights": dict(bundle.action_weights),
         }
         return {EXTENSION: said}
 

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 import yaml
 from policy.remote.served import remote_bundle, serving
+from small_task import SMALL
 from tiny_bundle import make_tiny_bundle, write_manifest
+from tiny_vqbet import make_tiny_vqbet
 
-from bid_ros.core.errors import BidError
+from bid_ros.core.errors import BidError, DecodingError
+from bid_ros.core.task import parse_task
 from bid_ros.policy.bundle import load_bundle
+from bid_ros.policy.decide import bundle_decoder, check_decoder
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.remote.service import PolicyService
 
@@ -57,3 +61,25 @@ def test_a_space_with_the_task_s_steps_is_served_in_the_task_s_terms(task, tmp_p
     np.testing.assert_array_equal(pointer.action.maximum[:3], task.limits.workspace_max)
     np.testing.assert_array_equal(pointer.observation["tool_position"].maximum, task.limits.workspace_max)
     np.testing.assert_array_equal(pointer.action_spread, bundle.action_spread)
+
+
+def test_a_policy_that_samples_from_noise_alone_says_so_through_its_server(tmp_path):
+    """Else a decoder that starts from its last decision would be taken, and fail while the arm moves."""
+    values = [{"name": "tool_position", "kind": "position"}, {"name": "gripper_width", "kind": "gripper"}]
+    task = parse_task({**SMALL, "observation": values, "action": values})
+    bundle = make_tiny_vqbet(tmp_path / "vqbet", task)
+    with serving(load_policy(bundle, task, "onnx"), bundle, task) as server:
+        pointer = remote_bundle(tmp_path / "remote", task, f"ws://127.0.0.1:{server.port}", timeout_ms=5000.0)
+        remote = load_policy(pointer, task)
+    assert not remote.has_starts and not pointer.settings.starts
+    with pytest.raises(DecodingError, match="starts from its last decision, which this policy cannot"):
+        check_decoder(bundle_decoder("bid+warmstart", pointer, task, 4, 1), remote)
+    check_decoder(bundle_decoder("bid", pointer, task, 4, 1), remote)
+
+
+def test_decoders_weigh_actions_here_as_they_would_there(task, tmp_path):
+    weights = {"tool_rotation": 0.5, "gripper_width": 0.0}
+    bundle = load_bundle(make_tiny_bundle(tmp_path / "tiny", task, format=2, action_weights=weights), task)
+    with serving(load_policy(bundle, task, "onnx"), bundle, task) as server:
+        pointer = remote_bundle(tmp_path / "remote", task, f"ws://127.0.0.1:{server.port}", timeout_ms=5000.0)
+    assert pointer.action_weights == weights
