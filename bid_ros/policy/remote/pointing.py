@@ -60,7 +60,7 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
         raise BundleError(f"{folder} is not empty; valid is a new folder")
     try:
         observation, action, spread = _told(said) if said else task_ranges(task)
-        serves = str(said["sha256"]) if said else ""
+        serves, name = (str(said["sha256"]), f"{said['name']}_remote") if said else ("", folder.name)
         weights = {str(key): float(value) for key, value in said.get("action_weights", {}).items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RemoteError(f"policy server {settings.address} describes its bundle badly: {error!r}") from error
@@ -70,7 +70,7 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
     return write_bundle_manifest(
         folder,
         task,
-        name=f"{said['name']}_remote" if said else folder.name,
+        name=name,
         observation=observation,
         action=action,
         action_spread=spread,

@@ -10,11 +10,13 @@ from small_task import SMALL
 from tiny_bundle import make_tiny_bundle, write_manifest
 from tiny_vqbet import make_tiny_vqbet
 
-from bid_ros.core.errors import BidError, DecodingError
+from bid_ros.core.errors import BidError, DecodingError, RemoteError
 from bid_ros.core.task import parse_task
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import bundle_decoder, check_decoder
 from bid_ros.policy.registry import load_policy
+from bid_ros.policy.remote.config import RemoteConfig
+from bid_ros.policy.remote.pointing import write_remote_bundle
 from bid_ros.policy.remote.service import PolicyService
 
 
@@ -75,6 +77,13 @@ def test_a_policy_that_samples_from_noise_alone_says_so_through_its_server(tmp_p
     with pytest.raises(DecodingError, match="starts from its last decision, which this policy cannot"):
         check_decoder(bundle_decoder("bid+warmstart", pointer, task, 4, 1), remote)
     check_decoder(bundle_decoder("bid", pointer, task, 4, 1), remote)
+
+
+def test_a_server_that_does_not_name_its_bundle_is_one_sentence(task, policy, tiny, tmp_path):
+    said = PolicyService(policy, load_bundle(tiny, task), task).metadata()["bid"]
+    del said["name"]
+    with pytest.raises(RemoteError, match=r"policy server ws://a:1 describes its bundle badly: KeyError\('name'\)"):
+        write_remote_bundle(tmp_path / "remote", task, RemoteConfig("ws://a:1"), said)
 
 
 def test_decoders_weigh_actions_here_as_they_would_there(task, tmp_path):
