@@ -124,6 +124,9 @@ def _copy(bundle: Bundle, out: Path, task: Task, sampling: Any) -> Bundle:
             provenance={**bundle.provenance, "export_commit": source_commit(), "export_command": _command()},
             action_reference=bundle.action_reference,
             family=bundle.family,
+            any_size=True,  # imported ones are large
+            space=bundle.space,
+            action_weights=bundle.action_weights,
         )
     return load_bundle(out, task)
 
@@ -170,6 +173,7 @@ def write_variant(
             graphs=graphs,
             provenance={**provenance, "difference_to_pytorch": differences},
             action_reference=bundle.action_reference,
+            action_weights=bundle.action_weights,
         )
     return load_bundle(out, task)
 

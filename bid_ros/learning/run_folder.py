@@ -16,6 +16,7 @@ import json
 import pickle
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,14 +36,16 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
-    def begin(self, about: Mapping[str, Any]) -> None:
+    def begin(self, about: Mapping[str, Any], trains: bool = False) -> None:
         """Create the folder, or check that it holds the same run.
 
         Args:
             about: ``config``, ``data_sha256``, ``task_signature`` and further content of ``run.json``.
+            trains: whether ``config`` is a :class:`TrainConfig`. Then a field that an older version did not write has
+                its default: that is what the older version did.
 
         Raises:
-            BidError: the folder holds a run with another configuration, task or data.
+            BidError: the folder holds a run with another configuration, task or data, or is damaged.
         """
         if not (self.path / "run.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
@@ -55,7 +58,8 @@ class RunFolder:
                     f"{self.path} holds a run with another {key.replace('_', ' ')}; "
                     "resume with the same, or use another folder"
                 )
-        told, now = (json.loads(json.dumps(item["config"])) for item in (before, about))
+        old = asdict(self.config()) if trains else before["config"]
+        told, now = (json.loads(json.dumps(config)) for config in (old, about["config"]))
         for name in [key for key in now if key not in FREE]:
             if told.get(name) != now[name]:
                 raise BidError(

@@ -72,7 +72,7 @@ def train(
         raise BidError("every window of the data set is held out for validation; lower validation_share")
     trainer = (VqBetTrainer if config.family == "vqbet" else Trainer)(task, data, training, validation, config, device)
     folder = RunFolder(out)
-    folder.begin(_about(config, data_set, data, task, held))
+    folder.begin(_about(config, data_set, data, task, held), trains=True)
     if folder.has("checkpoint"):
         folder.restore("checkpoint", trainer.restore, device)
     first = trainer.step

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.core.errors import BidError
+from bid_ros.core.errors import BidError, RemoteError
 from bid_ros.core.observation import blank_observation
 from bid_ros.core.task import Task
 from bid_ros.decoding import Decoder, DecodeRequest
@@ -26,6 +26,7 @@ FIRST_PATIENCE: Final = 10  # the same after calibration: other nodes were start
 LONGEST_PATIENCE: Final = 1600
 REPEATS: Final = 5  # measured decisions of each number of samples
 RESERVE: Final = 0.8  # share of the budget that more samples may be expected to take
+GIVEN_UP_NS: Final = 3_600_000_000_000  # cost of what a server does not answer in time: above every budget
 
 
 def ladder(most: int) -> tuple[int, ...]:
@@ -149,13 +150,17 @@ def fitted_budget(policy: Policy, decoder: Decoder, task: Task, budget_ms: float
 def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool) -> dict[int, int]:
     """Return what encoding and sampling take for each number of samples in ns, the least of :data:`REPEATS`.
 
-    The least, because what disturbs a start passes.
+    The least, because what disturbs a start passes. A number that a server does not answer in time costs
+    :data:`GIVEN_UP_NS`, unless it is the last one.
 
     Args:
         policy: of the task.
         task: the task.
         steps: numbers of samples. The first call of each is not counted: a runtime may compile then.
         weak: whether as many weak samples are drawn.
+
+    Raises:
+        RemoteError: a server does not answer in time, even with the last number.
     """
     black, rng = blank_observation(task, policy_history(policy, task)), np.random.default_rng(0)
     white = {item.name: np.full_like(black.values[item.name], 255) for item in task.cameras}
@@ -168,4 +173,13 @@ def decision_costs(policy: Policy, task: Task, steps: Sequence[int], weak: bool)
         policy.sample(encoded, count, count if weak else 0, rng)
         return time.monotonic_ns() - begin
 
-    return {count: min([once(count) for _ in range(1 + REPEATS)][1:]) for count in steps}
+    def cost(count: int) -> int:
+        try:
+            return min([once(count) for _ in range(1 + REPEATS)][1:])
+        except RemoteError:
+            if count == steps[-1]:
+                raise
+            policy.warm_up(1)  # the server may still sample what was given up: wait for that
+            return GIVEN_UP_NS
+
+    return {count: cost(count) for count in steps}

@@ -19,6 +19,8 @@ from bid_ros.policy.spaces.config import Space
 
 MAX_FILE_BYTES: Final = 10_000_000
 MAX_BUNDLE_BYTES: Final = 20_000_000
+# Fields of a family's section that older versions refuse: they are left out where they have their defaults.
+LATER: Final = ("beta_start", "beta_end", "kept_noise", "starts")
 
 
 def write_bundle_manifest(
@@ -81,7 +83,7 @@ def write_bundle_manifest(
         "action_spread": np.asarray(action_spread, dtype=np.float64).tolist(),
         **({} if family == DIFFUSION else {FAMILY: family}),
         **described,
-        family: asdict(settings),
+        family: _section(settings),
         "graphs": {strength: graphs.get(strength) for strength in ("strong", "weak")},
         "files": _hashes(manifest.parent, any_size),
         "provenance": dict(provenance),
@@ -92,6 +94,11 @@ def write_bundle_manifest(
     except BundleError:
         manifest.unlink()
         raise
+
+
+def _section(settings: Any) -> dict[str, Any]:
+    changed = written(settings)
+    return {name: value for name, value in asdict(settings).items() if name not in LATER or name in changed}
 
 
 def written(item: Any) -> Any:

@@ -105,6 +105,11 @@ def test_a_bundle_written_anew_has_the_same_weights(task, dataset, run, tmp_path
         export_again(replace(before, provenance={}), tmp_path / "none", task)
 
 
+def test_a_bundle_written_anew_weighs_actions_as_before(task, run, tmp_path) -> None:
+    before = replace(export(run, tmp_path / "before", task), action_weights={"gripper_width": 0.5})
+    assert export_again(before, tmp_path / "after", task).action_weights == {"gripper_width": 0.5}
+
+
 def test_a_student_is_not_exported_with_steps_that_it_was_not_trained_for(task, run, tmp_path) -> None:
     bundle = export(run, tmp_path / "bundle", task)
     provenance = {**bundle.provenance, "distillation": {"config": {"levels": 8}}}

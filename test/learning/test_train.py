@@ -108,6 +108,17 @@ def test_another_configuration_or_data_is_refused(task, dataset, make_dataset, m
     assert (tmp_path / "strong.pt").read_bytes() == before
 
 
+def test_a_run_of_an_older_version_is_resumed(task, dataset, make_config, tmp_path) -> None:
+    """It did not write the fields that came later; their defaults are what it did."""
+    train(make_config(), dataset, tmp_path, task, progress=False)
+    content = json.loads((tmp_path / "run.json").read_text())
+    del content["config"]["family"], content["config"]["vqbet"], content["config"]["diffusion"]["kept_noise"]
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    assert train(make_config(), dataset, tmp_path, task, progress=False).resumed_from == 12
+    with pytest.raises(BidError, match="holds a run with family diffusion, not vqbet; resume with the same"):
+        train(make_config(family="vqbet"), dataset, tmp_path, task, progress=False)
+
+
 def test_a_damaged_checkpoint_is_named(task, dataset, make_config, tmp_path) -> None:
     train(make_config(), dataset, tmp_path, task, progress=False)
     (tmp_path / "checkpoint.pt").write_bytes(b"nothing")

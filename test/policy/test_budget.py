@@ -1,11 +1,13 @@
 """The fit of N to the time of a decision: steps down at once, steps up with patience."""
 
+import time
 from itertools import pairwise
 
 import pytest
+from policy.remote.served import remote_bundle, serving
 
-from bid_ros.core.errors import BidError
-from bid_ros.policy.budget import FEW, LATE, PATIENCE, WINDOW, SampleBudget, decision_costs, ladder
+from bid_ros.core.errors import BidError, RemoteError
+from bid_ros.policy.budget import FEW, GIVEN_UP_NS, LATE, PATIENCE, WINDOW, SampleBudget, decision_costs, ladder
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 
@@ -135,3 +137,39 @@ def test_costs_are_those_of_new_frames(task, tiny):
 def test_costs_are_measured_for_every_number(task, tiny):
     costs = decision_costs(load_policy(load_bundle(tiny, task), task, "onnx"), task, (8, 4, 1), weak=True)
     assert list(costs) == [8, 4, 1] and min(costs.values()) > 0
+
+
+@pytest.fixture
+def slow(task, tiny, tmp_path):
+    """A policy on a server that takes 0.6 s where more samples than ``slow.most`` are drawn; 0.4 s are waited for."""
+    bundle = load_bundle(tiny, task)
+    there = load_policy(bundle, task, "onnx")
+    sample = there.sample
+
+    def slowly(encoded, strong, *rest, **named):
+        if strong > remote.most:
+            time.sleep(0.6)
+        return sample(encoded, strong, *rest, **named)
+
+    there.sample = slowly
+    with serving(there, bundle, task) as server:
+        pointer = remote_bundle(tmp_path / "remote", task, f"ws://127.0.0.1:{server.port}", timeout_ms=400.0)
+        remote = load_policy(pointer, task)
+        yield remote
+
+
+def test_numbers_that_a_server_does_not_answer_in_time_are_not_taken(task, slow):
+    slow.most = 4
+    costs = decision_costs(slow, task, (16, 8, 4, 1), weak=False)
+    assert costs[16] == costs[8] == GIVEN_UP_NS and 0 < max(costs[4], costs[1]) < 400 * MS
+    budget = SampleBudget(16, 450 * MS)
+    budget.calibrate(costs)
+    for _ in range(20 * PATIENCE):
+        assert budget.samples == 4
+        budget.took(5 * MS)
+
+
+def test_a_server_that_does_not_answer_a_single_sample_in_time_is_an_error(task, slow):
+    slow.most = 0
+    with pytest.raises(RemoteError, match="did not answer within 400 ms"):
+        decision_costs(slow, task, (4, 1), weak=False)

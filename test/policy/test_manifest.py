@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,6 +65,17 @@ def test_format_1_is_written_where_it_says_all(export):
     assert yaml.safe_load((folder / "bundle.yaml").read_text())["format"] == 1
     write(action_weights={"gripper_width": 0.5})
     assert yaml.safe_load((folder / "bundle.yaml").read_text())["format"] == 2
+
+
+def test_what_older_versions_do_not_know_is_left_out_where_it_is_the_default(export, tiny, task):
+    folder, write = export
+    later = {"beta_start", "beta_end", "kept_noise"}
+    write()
+    assert not later & yaml.safe_load((folder / "bundle.yaml").read_text())["diffusion"].keys()
+    settings = replace(load_bundle(tiny, task).settings, beta_start=0.001, kept_noise="predicted")
+    assert write(settings=settings).settings == settings
+    section = yaml.safe_load((folder / "bundle.yaml").read_text())["diffusion"]
+    assert later & section.keys() == {"beta_start", "kept_noise"}
 
 
 def test_every_file_is_hashed(export, task):

@@ -1,9 +1,11 @@
 """What a checkpoint file holds: configuration and tensors. :mod:`reader`, a process of its own, reads the pickle."""
 
 import json
+import math
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,10 @@ TYPES: Final = {
     "ByteStorage": torch.uint8,
     "BoolStorage": torch.bool,
 }
+UNREADABLE: Final[tuple[type[Exception], ...]] = (
+    *(KeyError, ValueError, TypeError, RuntimeError, OverflowError, EOFError, OSError),
+    *(zipfile.BadZipFile, zlib.error),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +68,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     if not places:
         raise BidError(f"{file}: state_dicts has no tensors of '{group}', which training.use_ema {averaged} asks for")
     try:
-        with zipfile.ZipFile(file) as archive:
-            tensors = {name: _tensor(archive, answer["root"], place) for name, place in places.items()}
-    except (KeyError, ValueError, TypeError, RuntimeError, zipfile.BadZipFile) as error:
+        tensors = _tensors(file, answer["root"], places)
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())
         raise BidError(f"{file} is damaged: the numbers of a tensor of '{group}' cannot be read: {reason}") from error
     return Checkpoint(file, config, tensors)
@@ -97,13 +102,39 @@ def _read_pickle(file: Path) -> dict[str, Any]:
     return answer
 
 
-def _tensor(archive: zipfile.ZipFile, root: str, place: list[Any]) -> torch.Tensor:
+def _tensors(file: Path, root: str, places: Mapping[str, list[Any]]) -> dict[str, torch.Tensor]:
+    """Return tensors by name. Together they take no more memory than the file has bytes, and their storages neither."""
+    storages: dict[str, bytearray] = {}
+    found, left, unread = {}, file.stat().st_size, file.stat().st_size
+    with zipfile.ZipFile(file) as archive:
+        for name, (kind, key, count, offset, size, stride) in places.items():
+            if len(size) != len(stride) or any(type(n) is not int or n < 0 for n in (*size, *stride, offset, count)):
+                raise ValueError(f"size {size}, stride {stride} and offset {offset}")
+            numbers, width = math.prod(size), TYPES[kind].itemsize
+            left -= numbers * width
+            unread -= 0 if key in storages else count * width
+            if numbers > count or min(left, unread) < 0:
+                raise ValueError(f"size {size} is more than the file holds")
+            if key not in storages:
+                storages[key] = _storage(archive, f"{root}data/{key}", count * width)
+            if len(storages[key]) != count * width:
+                raise ValueError(f"size {size} ends behind its numbers")
+            found[name] = _tensor(storages[key], TYPES[kind], offset, size, stride)
+    return found
+
+
+def _storage(archive: zipfile.ZipFile, name: str, size: int) -> bytearray:
+    member = archive.getinfo(name)
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{name} is compressed, which torch does not do")
+    if not member.file_size == member.compress_size == size:
+        raise ValueError(f"{name} has {member.file_size} bytes in place of {size}")
+    return bytearray(archive.read(member))
+
+
+def _tensor(data: bytearray, kind: torch.dtype, offset: int, size: list[int], stride: list[int]) -> torch.Tensor:
     """Return a tensor, after checking that it lies inside its storage."""
-    kind, key, count, offset, size, stride = place
-    data = archive.read(f"{root}data/{key}")
-    values = torch.frombuffer(bytearray(data), dtype=TYPES[kind]) if data else torch.empty(0, dtype=TYPES[kind])
-    if len(size) != len(stride) or any(type(n) is not int or n < 0 for n in (*size, *stride, offset, count)):
-        raise ValueError(f"size {size}, stride {stride} and offset {offset}")
+    values = torch.frombuffer(data, dtype=kind) if data else torch.empty(0, dtype=kind)
     last = offset + sum((extent - 1) * step for extent, step in zip(size, stride, strict=True))
     if 0 not in size and last >= len(values):
         raise ValueError(f"size {size} ends behind its {len(values)} numbers")

@@ -61,7 +61,10 @@ def read_features(shape_meta: Any, where: str) -> tuple[NetworkFeature, ...]:
         raise BidError(f"{where}: shape_meta.obs is {observed!r}; valid is a mapping of features")
     features = []
     for name, content in observed.items():
-        kind, shape = content.get("type", "low_dim"), content.get("shape")
+        if not isinstance(content, dict):
+            raise BidError(f"{where}: shape_meta.obs.{name} is {content!r}; valid is a mapping with type and shape")
+        kind: Any = content.get("type", "low_dim")
+        shape: Any = content.get("shape")
         image = kind == "rgb"
         length = 3 if image else 1
         good = isinstance(shape, list) and len(shape) == length and all(type(n) is int and n > 0 for n in shape)

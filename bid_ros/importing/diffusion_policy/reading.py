@@ -20,7 +20,7 @@ from bid_ros.importing.diffusion_policy.fields import (
 from bid_ros.importing.diffusion_policy.normalisers import PREFIX, action_spread, normaliser
 from bid_ros.importing.diffusion_policy.renaming import UNET, renamed
 from bid_ros.importing.networks.transformer import ChunkTransformer
-from bid_ros.importing.networks.unet import ConditionalUnet
+from bid_ros.importing.networks.unet import ConditionalUnet, check_sizes
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions
 from bid_ros.importing.tensors import fill, without_prefix
 
@@ -69,7 +69,7 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
         action_dim = _action_dim(given["shape_meta"], where)
     _check_conditioned(fields, where, "obs_as_cond" if transformer else "obs_as_global_cond", kind in LOWDIM)
     rows = fields.n_action_steps if fields.pred_action_steps_only else fields.horizon
-    denoiser = _denoiser(network, observing, fields, action_dim)
+    denoiser = _denoiser(network, observing, fields, action_dim, where)
     _fill(checkpoint, observing, denoiser, transformer)
     tensors, file = checkpoint.tensors, str(checkpoint.path)
     action = normaliser(tensors, "action", action_dim, file)
@@ -108,9 +108,11 @@ def _observing(given: dict[str, Any], image: list[ImageFields], checkpoint: Chec
     return multi_image(features, given.get("obs_encoder"), checkpoint.tensors, file)
 
 
-def _denoiser(network: Any, observing: Observing, fields: PolicyFields, action_dim: int) -> nn.Module:
+def _denoiser(network: Any, observing: Observing, fields: PolicyFields, action_dim: int, where: str) -> nn.Module:
     step = observing.network.step
     if isinstance(network, TransformerFields):
+        if network.n_emb % network.n_head:
+            raise BidError(f"{where}: n_emb is {network.n_emb}; valid is a multiple of n_head, {network.n_head}")
         return ChunkTransformer(
             action_dim,
             fields.horizon,
@@ -122,6 +124,7 @@ def _denoiser(network: Any, observing: Observing, fields: PolicyFields, action_d
             network.n_cond_layers,
             network.causal_attn,
         )
+    check_sizes(fields.horizon, network.down_dims, network.kernel_size, network.n_groups, where)
     return ConditionalUnet(
         action_dim,
         fields.n_obs_steps * step,

@@ -6,7 +6,7 @@ from bid_ros.importing.lerobot.folder import CONFIG, ENVIRONMENT, STATE, WEIGHTS
 from bid_ros.importing.lerobot.observing import action_statistics, needed_state, normalisers, notes, preparation
 from bid_ros.importing.networks.images import CameraEncoder, KeypointNetwork, Preparation
 from bid_ros.importing.networks.observation import ObservationNetwork
-from bid_ros.importing.networks.unet import ConditionalUnet
+from bid_ros.importing.networks.unet import ConditionalUnet, check_sizes
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions, NetworkFeature
 from bid_ros.importing.tensors import fill, without_prefix
 
@@ -20,9 +20,8 @@ def convert(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
         BidError: a field, a statistic or a tensor is missing, impossible or too many.
     """
     fields = parse_fields(DiffusionFields, folder.config, folder.path / CONFIG)
-    halvings = 2 ** (len(fields.down_dims) - 1)
-    if fields.horizon % halvings:
-        raise BidError(f"{folder.path / CONFIG}: horizon is {fields.horizon}; valid is a multiple of {halvings}")
+    where = str(folder.path / CONFIG)
+    check_sizes(fields.horizon, fields.down_dims, fields.kernel_size, fields.n_groups, where)
     features = (needed_state(folder), *folder.cameras, *filter(None, [folder.vector(ENVIRONMENT)]))
     encoder = _encoder(folder, fields, features)
     denoiser = ConditionalUnet(

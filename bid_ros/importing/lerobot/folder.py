@@ -92,7 +92,9 @@ def read_folder(path: str | Path) -> PolicyFolder:
     tensors = {name.replace(COMPILED, ""): value for name, value in read_safetensors(folder / WEIGHTS).items()}
     names = [item.name for item in inputs] + [ACTION]
     processed = (folder / next(iter(PROCESSORS))).is_file()
-    modes = config.get("normalization_mapping", {})
+    modes: Mapping[str, str] = _mapping(
+        folder / CONFIG, "normalization_mapping", config.get("normalization_mapping", {})
+    )
     if processed:
         statistics, modes = _processor_statistics(folder, modes)
     else:
@@ -121,6 +123,12 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise BidError(f"{path} holds {type(content).__name__}; valid is a mapping of fields")
     return content
+
+
+def _mapping(path: Path, name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BidError(f"{path}: {name} is {value!r}; valid is a mapping")
+    return value
 
 
 def _features(path: Path, config: Mapping[str, Any], group: str) -> dict[str, Any]:
@@ -155,8 +163,8 @@ def _processor_statistics(folder: Path, modes: Mapping[str, str]) -> tuple[dict[
         if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
             raise BidError(f"{path} has no list 'steps'; valid is a file that LeRobot from 0.4.0 on saved")
         step = _only_step(path, steps, wanted)
-        settings = step.get("config", {})
-        modes = settings.get("norm_map", modes)
+        settings = _mapping(path, f"config of {wanted}", step.get("config", {}))
+        modes = _mapping(path, f"norm_map of {wanted}", settings.get("norm_map", modes))
         if settings.get("normalize_observation_keys") is not None:
             raise BidError(f"{path}: {wanted} has normalize_observation_keys; valid is null, all of them")
         state = step.get("state_file")

@@ -8,7 +8,30 @@ from itertools import pairwise
 import torch
 from torch import nn
 
+from bid_ros.core.errors import BidError
 from bid_ros.importing.networks.embedding import SinusoidalEmbedding
+
+LAST_GROUPS = 8  # of the normalisation behind the last level
+
+
+def check_sizes(horizon: int, widths: tuple[int, ...], kernel: int, groups: int, where: str) -> None:
+    """Raise BidError if a U-Net of such sizes computes nothing; ``where`` names the configuration.
+
+    Args:
+        horizon: H, rows of a chunk.
+        widths, kernel, groups: as of :class:`ConditionalUnet`.
+        where: begins the sentence.
+    """
+    halvings = 2 ** (len(widths) - 1)
+    if horizon % halvings:
+        raise BidError(f"{where}: horizon is {horizon}; valid is a multiple of {halvings}")
+    if kernel % 2 == 0:
+        raise BidError(f"{where}: kernel_size is {kernel}; valid is an odd number")
+    if any(width % groups for width in widths) or widths[0] % LAST_GROUPS:
+        raise BidError(
+            f"{where}: down_dims are {list(widths)} with n_groups {groups}; valid are multiples of n_groups, the first "
+            f"one also of {LAST_GROUPS}"
+        )
 
 
 class ConvolutionBlock(nn.Module):  # type: ignore[misc]
@@ -103,7 +126,7 @@ class ConditionalUnet(nn.Module):  # type: ignore[misc]
             for low, high in reversed(list(pairwise(widths)))
         )
         self.final_conv = nn.Sequential(
-            ConvolutionBlock(widths[0], widths[0], kernel, 8), nn.Conv1d(widths[0], action_dim, 1)
+            ConvolutionBlock(widths[0], widths[0], kernel, LAST_GROUPS), nn.Conv1d(widths[0], action_dim, 1)
         )
 
     def forward(self, sample: torch.Tensor, step: torch.Tensor, condition: torch.Tensor) -> torch.Tensor:

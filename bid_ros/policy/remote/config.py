@@ -23,6 +23,7 @@ class RemoteConfig:
             server that only speaks openpi's protocol.
         keys: for such a server, what it calls each feature that it gets; empty: all features, by their own names.
         prompt: for such a server, the instruction; empty: none.
+        starts: whether sampling there may start from a chunk, as ``bid serve`` told. Elsewhere it never may.
     """
 
     address: Annotated[str, Field(pattern=r"^wss?://[^\s/]+$")]
@@ -30,3 +31,4 @@ class RemoteConfig:
     serves: str = ""
     keys: dict[str, str] = Field(default_factory=dict)
     prompt: str = ""
+    starts: bool = True

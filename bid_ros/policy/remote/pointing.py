@@ -5,20 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError, RemoteError
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.remote.config import REMOTE, RemoteConfig
 from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.policy import LARGEST
+from bid_ros.policy.remote.ranges import Ranges, task_ranges
 from bid_ros.policy.remote.wire import EXTENSION
-
-ANGLE = 3.2  # rad, a little over half a turn
-SPREAD = 0.125  # of a range, where no data say it
 
 
 def ask_metadata(address: str, limit_s: float) -> dict[str, Any]:
@@ -47,7 +44,7 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
     Args:
         folder: where; it is made.
         task: of the policy.
-        settings: address and so on; ``serves`` is taken from ``said``.
+        settings: address and so on; ``serves`` and ``starts`` are taken from ``said``.
         said: see :func:`own_words`.
 
     Raises:
@@ -62,16 +59,18 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
     if folder.exists() and any(folder.iterdir()):
         raise BundleError(f"{folder} is not empty; valid is a new folder")
     try:
-        observation, action, spread = _told(said) if said else _assumed(task)
-        serves = str(said["sha256"]) if said else ""
+        observation, action, spread = _told(said) if said else task_ranges(task)
+        serves, name = (str(said["sha256"]), f"{said['name']}_remote") if said else ("", folder.name)
+        weights = {str(key): float(value) for key, value in said.get("action_weights", {}).items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RemoteError(f"policy server {settings.address} describes its bundle badly: {error!r}") from error
     folder.mkdir(parents=True, exist_ok=True)
-    config = RemoteConfig(settings.address, settings.timeout_ms, serves, settings.keys, settings.prompt)
+    starts = said.get("has_starts") is not False
+    config = RemoteConfig(settings.address, settings.timeout_ms, serves, settings.keys, settings.prompt, starts)
     return write_bundle_manifest(
         folder,
         task,
-        name=f"{said['name']}_remote" if said else folder.name,
+        name=name,
         observation=observation,
         action=action,
         action_spread=spread,
@@ -79,32 +78,10 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
         graphs={"strong": {}, "weak": {} if said.get("has_weak") else None},
         provenance={"command": "bid remote", "spread": "of its data" if said else "assumed from the task's limits"},
         family=REMOTE,
+        action_weights=weights,
     )
-
-
-Ranges = tuple[dict[str, LinearNormaliser], LinearNormaliser, NDArray[np.float64]]
 
 
 def _told(said: Mapping[str, Any]) -> Ranges:
     observation = {str(name): LinearNormaliser(**item) for name, item in said["observation"].items()}
     return observation, LinearNormaliser(**said["action"]), np.array(said["action_spread"], dtype=np.float64)
-
-
-def _assumed(task: Task) -> Ranges:
-    low, high = (np.concatenate([_range(task, item)[end] for item in task.action]) for end in (0, 1))
-    observation = {item.name: LinearNormaliser(*_range(task, item)) for item in task.vectors}
-    return observation, LinearNormaliser(low, high), SPREAD * (high - low)
-
-
-def _range(task: Task, item: Feature) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    limits = task.limits
-    if item.kind == "position":
-        return np.array(limits.workspace_min, dtype=np.float64), np.array(limits.workspace_max, dtype=np.float64)
-    if item.kind == "gripper":
-        ends = limits.gripper_min, limits.gripper_max
-    elif item.kind == "points":
-        ends = limits.workspace_min[0], limits.workspace_max[0]
-    else:
-        bound = 1.0 if item.kind == "rotation_6d" else ANGLE
-        ends = -bound, bound
-    return np.full(item.size, ends[0], dtype=np.float64), np.full(item.size, ends[1], dtype=np.float64)

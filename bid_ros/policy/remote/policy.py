@@ -62,8 +62,8 @@ class RemotePolicy:
 
     @property
     def has_starts(self) -> bool:
-        """Whether sampling can start from a trajectory: ``bid serve`` takes one."""
-        return bool(self._config.serves)
+        """Whether sampling can start from a trajectory: ``bid serve`` takes one, if the policy there does."""
+        return bool(self._config.serves) and self._config.starts
 
     def encode(self, observation: Observation, weak: bool = True) -> Asked:
         """Check an observation. It is sent with the question for samples.

@@ -7,11 +7,12 @@ from typing import Any, Final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import RemoteError
-from bid_ros.core.observation import Observation
+from bid_ros.core.errors import BidError, RemoteError
+from bid_ros.core.observation import Observation, task_history
 from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import StartMode
-from bid_ros.policy.base import Bundle, Policy
+from bid_ros.policy.base import Bundle, Policy, policy_history
+from bid_ros.policy.remote.ranges import task_ranges
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_of, generator_words
 
 VERSION: Final = 1
@@ -26,9 +27,19 @@ class PolicyService:
         policy: samples.
         bundle: its bundle.
         task: its task.
+
+    Raises:
+        BidError: the policy wants other observed steps than the task says, which clients do not send.
     """
 
     def __init__(self, policy: Policy, bundle: Bundle, task: Task) -> None:
+        wanted, sent = policy_history(policy, task), task_history(task)
+        if wanted != sent:
+            raise BidError(
+                f"bundle {bundle.path} wants {wanted.steps} observed steps, one every {wanted.dt_ns / 1e6:g} ms, but "
+                f"clients send those of task '{task.name}'; valid for a server are {sent.steps}, one every "
+                f"{sent.dt_ns / 1e6:g} ms"
+            )
         self._policy, self._bundle, self._task = policy, bundle, task
 
     @property
@@ -38,8 +49,14 @@ class PolicyService:
         return 2 * self._task.observation_steps * numbers + 1_000_000
 
     def metadata(self) -> dict[str, Any]:
-        """Return what a client is told first: the bundle, its task, and what decoders need to know of it."""
+        """Return what a client is told first: the bundle, its task, and what decoders need to know of it.
+
+        Of a bundle with a space the ranges are those of the task's limits: its own are of the network's numbers.
+        """
         bundle, task = self._bundle, self._task
+        observation, action = bundle.observation, bundle.action
+        if bundle.space is not None:
+            observation, action, _ = task_ranges(task)
         said = {
             "version": VERSION,
             "name": bundle.name,
@@ -50,10 +67,12 @@ class PolicyService:
             "horizon": task.horizon,
             "action_dim": task.action_dim,
             "has_weak": self._policy.has_weak,
+            "has_starts": bool(getattr(self._policy, "has_starts", True)),
             "runtime": self._policy.runtime,
-            "observation": {name: item.to_dict() for name, item in bundle.observation.items()},
-            "action": bundle.action.to_dict(),
+            "observation": {name: item.to_dict() for name, item in observation.items()},
+            "action": action.to_dict(),
             "action_spread": bundle.action_spread.tolist(),
+            "action_weights": dict(bundle.action_weights),
         }
         return {EXTENSION: said}
 

@@ -117,6 +117,52 @@ def test_a_damaged_file_is_named(layout, good, tmp_path):
         read_checkpoint(path)
 
 
+def rewritten(good, path, change, compression=zipfile.ZIP_STORED):
+    """Write a checkpoint again, with members changed."""
+    with zipfile.ZipFile(good) as source, zipfile.ZipFile(path, "w", compression) as target:
+        for name in source.namelist():
+            target.writestr(name, change(name, source.read(name)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        (torch.rand(1000), r"data/\d+ is compressed, which torch does not do"),
+        (torch.zeros(1_000_000), r"size \[1000000\] is more than the file holds"),
+    ],
+)
+def test_numbers_that_are_compressed_are_refused(layout, tmp_path, numbers, message):
+    """A small file could ask for any memory."""
+    good = layout.write(tmp_path / "good.ckpt", layout.UNET_LOWDIM, {"model.numbers": numbers})
+    path = rewritten(good, tmp_path / "deflated.ckpt", lambda name, data: data, zipfile.ZIP_DEFLATED)
+    with pytest.raises(BidError, match=rf"deflated.ckpt is damaged: .*{message}"):
+        read_checkpoint(path)
+
+
+def test_a_tensor_larger_than_its_storage_is_refused(layout, tmp_path):
+    """A stride of 0 makes a size of any length out of one number."""
+    content = {"state_dicts": {"ema_model": {"model.huge": torch.zeros(1).expand(1 << 40)}}}
+    path = layout.write(tmp_path / "huge.ckpt", layout.UNET_LOWDIM, {}, **content)
+    with pytest.raises(BidError, match=r"huge.ckpt is damaged: .* size \[1099511627776\] is more than the file holds"):
+        read_checkpoint(path)
+
+
+def test_many_names_for_one_storage_are_refused(layout, tmp_path):
+    one = torch.zeros(100_000)
+    tensors = {f"model.{number}": one for number in range(100)}
+    content = {"state_dicts": {"ema_model": tensors}}
+    path = layout.write(tmp_path / "many.ckpt", layout.UNET_LOWDIM, {}, **content)
+    with pytest.raises(BidError, match=r"many.ckpt is damaged: .* size \[100000\] is more than the file holds"):
+        read_checkpoint(path)
+
+
+def test_members_of_another_length_are_refused(layout, good, tmp_path):
+    path = rewritten(good, tmp_path / "long.ckpt", lambda name, data: data * 2 if "/data/" in name else data)
+    with pytest.raises(BidError, match=r"long.ckpt is damaged: .* bytes in place of "):
+        read_checkpoint(path)
+
+
 def test_a_checkpoint_without_weights_is_refused(layout, tmp_path):
     path = layout.write(tmp_path / "empty.ckpt", layout.UNET_LOWDIM, {})
     with pytest.raises(BidError, match=r"state_dicts has no tensors of 'ema_model', which training.use_ema True asks"):

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
+from bid_ros.importing.diffusion_policy.encoders import read_features
 from bid_ros.importing.diffusion_policy.reading import read_policy
 from bid_ros.importing.policy import ImportOptions
 
@@ -129,6 +130,7 @@ def change(policy, name, value):
         ),
         ("noise_scheduler", {"num_train_timesteps": 3}, "noise_scheduler has no _target_; valid"),
         ("num_inference_steps", 101, "sampling_steps is 101; valid is up to train_steps 100"),
+        ("horizon", 7, "cfg.policy: horizon is 7; valid is a multiple of 2"),
     ],
 )
 def test_what_is_wrong_with_a_configuration_is_said(layout, tmp_path, name, value, message):
@@ -137,6 +139,34 @@ def test_what_is_wrong_with_a_configuration_is_said(layout, tmp_path, name, valu
     with pytest.raises(BidError, match=message) as error:
         read(path)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("n_groups", 3, r"down_dims are \[16, 32\] with n_groups 3; valid are multiples of n_groups, the first one"),
+        ("down_dims", [12, 16], r"down_dims are \[12, 16\] with n_groups 4; valid are multiples of n_groups"),
+        ("kernel_size", 4, "kernel_size is 4; valid is an odd number"),
+    ],
+)
+def test_sizes_that_no_network_can_have_are_said(layout, tmp_path, name, value, message):
+    tensors = layout.published(layout.unet()) | layout.normaliser(layout.NORMALISER)
+    model = {**layout.UNET_LOWDIM["model"], "n_groups": 4, name: value}
+    path = layout.write(tmp_path / "policy.ckpt", {**layout.UNET_LOWDIM, "model": model}, tensors)
+    with pytest.raises(BidError, match=f"cfg.policy: {message}"):
+        read(path)
+
+
+def test_heads_that_do_not_share_a_size_are_said(layout, tmp_path):
+    model = {**layout.TRANSFORMER_LOWDIM["model"], "n_head": 3}
+    path = lowdim(layout, tmp_path / "policy.ckpt", layout.transformer(), layout.TRANSFORMER_LOWDIM, model=model)
+    with pytest.raises(BidError, match=r"cfg.policy: n_emb is 16; valid is a multiple of n_head, 3"):
+        read(path)
+
+
+def test_a_feature_without_a_description_is_said():
+    with pytest.raises(BidError, match=r"cfg: shape_meta.obs.pose is None; valid is a mapping with type and shape"):
+        read_features({"obs": {"pose": None}}, "cfg")
 
 
 @pytest.mark.parametrize(

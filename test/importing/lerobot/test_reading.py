@@ -95,6 +95,8 @@ WRONG = {
     "value": ({"config": {"kernel_size": 0}}, "config.json: kernel_size is 0; valid"),
     "choice": ({"config": {"prediction_type": "v"}}, "config.json: prediction_type is 'v'; valid"),
     "horizon": ({"config": {"horizon": 7}}, "config.json: horizon is 7; valid is a multiple of 2"),
+    "groups": ({"config": {"n_groups": 3}}, r"config.json: down_dims are \[16, 32\] with n_groups 3; valid"),
+    "modes": ({"config": {"normalization_mapping": None}}, "normalization_mapping is None; valid is a mapping"),
     "inputs": ({"config": {"input_features": None}}, "config.json has no mapping 'input_features'; valid"),
     "shape": (
         {"config": {"input_features": {"observation.state": {"type": "STATE", "shape": [3, 1]}}}},
@@ -151,6 +153,11 @@ def test_an_unknown_step_before_the_network_is_refused(kit, tmp_path):
     content["steps"].append({"registry_name": "delta_action_processor", "config": {}})
     file.write_text(json.dumps(content))
     with pytest.raises(BidError, match=r"policy_preprocessor.json has the step 'delta_action_processor'; valid are"):
+        read(folder)
+    content["steps"].pop()
+    content["steps"][1]["config"]["norm_map"] = None
+    file.write_text(json.dumps(content))
+    with pytest.raises(BidError, match="norm_map of normalizer_processor is None; valid is a mapping"):
         read(folder)
     file.write_text(json.dumps({"steps": content["steps"][:1]}))
     with pytest.raises(BidError, match="has the step 'normalizer_processor' 0 times; valid is once"):

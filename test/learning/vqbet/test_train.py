@@ -6,6 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
+from onnx import ModelProto
+from tiny_bundle import write_manifest
+from tiny_vqbet import make_tiny_vqbet
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import Observation
@@ -13,6 +17,7 @@ from bid_ros.learning import export, export_again, train
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.vqbet.trainer import VqBetTrainer
 from bid_ros.learning.weights import bundle_networks
+from bid_ros.policy.bundle import file_sha256, load_bundle
 from bid_ros.policy.registry import load_policy
 
 
@@ -132,6 +137,25 @@ def test_temperature_is_chosen_at_export(run, tmp_path):
         with pytest.raises(BidError, match=r"sampling_steps is given for .* vqbet, which has none|temperature is 0"):
             export(folder, tmp_path / "none", task, **change)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_bundle_from_elsewhere_gets_another_temperature_too(make_task, tmp_path):
+    """It has a space, weights, and files that are larger than those of bundles made here."""
+    task = make_task(images=False)
+    imported = make_tiny_vqbet(tmp_path / "imported", task)
+    content = yaml.safe_load((imported.path / "bundle.yaml").read_text())
+    space = {"observation": [{"name": "tool_position", "columns": [{"feature": "tool_position"}]}]}
+    content |= {"format": 2, "space": space, "action_weights": {"gripper_width": 0.5}}
+    with imported.strong["encoder"].open("ab") as file:
+        file.write(ModelProto(doc_string="x" * 10_000_000).SerializeToString())  # no graph reads it
+    content["files"]["strong_encoder.onnx"] = file_sha256(imported.strong["encoder"])
+    write_manifest(imported.path, content)
+    before = load_bundle(imported.path, task)
+    after = export_again(before, tmp_path / "after", task, temperature=2.0)
+    assert (before.settings.temperature, after.settings.temperature) == (0.5, 2.0)
+    assert after.space == before.space and after.space is not None
+    assert after.action_weights == {"gripper_width": 0.5}
+    assert load_policy(after, task, "onnx").runtime == "onnx"
 
 
 def test_a_weight_that_is_changed_after_training_does_not_fit(run, tmp_path):
