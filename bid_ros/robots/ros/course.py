@@ -40,12 +40,13 @@ class Course:
     @classmethod
     def between(cls, start: Array, goal: Array, limits: JointLimits, share: Dynamics) -> Self:
         """Return the course that uses a share of the limits at most; the share of the jerk is ignored."""
-        distance = np.abs(goal - start)
+        way = limits.way(start, goal)
+        distance = np.abs(way)
         by_speed = float((PEAK_SPEED * distance / (share.velocity * limits.speed)).max())
         by_acceleration = math.sqrt(
             PEAK_ACCELERATION * float(distance.max()) / (share.acceleration * limits.acceleration)
         )
-        return cls(start, goal - start, max(by_speed, by_acceleration, SHORTEST_S))
+        return cls(start, way, max(by_speed, by_acceleration, SHORTEST_S))
 
     def at(self, seconds: float) -> tuple[Array, Array]:
         """Return joints and speeds ``(n,)``, rad and rad/s, so many s after the start."""

@@ -201,7 +201,7 @@ class RosArm:
                 self._run(course, follower)
             finally:
                 self._moving = False
-            self._settle(target)
+            self._settle(target, self._limits)
 
     def close(self) -> None:
         """Stop, end the gripper's thread and the topics. May be called twice."""
@@ -316,11 +316,11 @@ class RosArm:
             self._await_rest(seconds)
             raise ArmError(self._fault or f"robot at {self._config.address} did not reach the goal: it was stopped")
 
-    def _settle(self, target: Array) -> None:
+    def _settle(self, target: Array, limits: JointLimits) -> None:
         def missed() -> float:
             with self._watch:
                 reading = self._look()
-            return 0.0 if self._fault or reading is None else float(np.abs(reading.joints - target).max())
+            return 0.0 if self._fault or reading is None else float(np.abs(limits.way(reading.joints, target)).max())
 
         off = settled(missed)
         if self._fault:
