@@ -268,7 +268,8 @@ class RosArm:
 
     def _behind(self, reading: Reading) -> str:
         """Return one sentence if the arm has not followed for too long; otherwise an empty text."""
-        lag, number = self._follower.lag(reading.joints) if self._follower and self._following else (0.0, 0)
+        driven = self._following or self._moving
+        lag, number = self._follower.lag(reading.joints) if self._follower and driven else (0.0, 0)
         now = time.monotonic()
         self._behind_since = min(self._behind_since, now) if lag > self._config.max_lag else math.inf
         if now - self._behind_since < self._config.lag_timeout_s:

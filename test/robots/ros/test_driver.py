@@ -260,5 +260,8 @@ def test_joints_that_do_not_follow_are_a_fault(own_servers):
             move(arm, 3.0)
         assert not arm.state().in_control
         assert server.ask("refused") == "0", "every trajectory was valid"
+        arm.recover()
+        with pytest.raises(ArmError, match=r"rad from where it was sent: look whether its controller is active"):
+            arm.move_to_joints(arm.state().joint_positions + 0.5, Dynamics(1.0, 1.0, 1.0))
     finally:
         arm.close()
