@@ -71,7 +71,8 @@ class ArmNode(BidNode):
         self._due = False
         # A robot that is driven through ROS publishes its joints itself.
         own = self.resolve_topic_name(topics.JOINT_STATES)
-        joints = not (ROBOTS.find(name).over_ros and bus.full_name(config.joint_states) == own)
+        self._over_ros = ROBOTS.find(name).over_ros
+        joints = not (self._over_ros and bus.full_name(config.joint_states) == own)
         self._report = ArmReport(self, self._task, self._arm.info, self.value("standard_rate_hz"), joints)
         self._publish_every = int(self.value("publish_every"))
         self._thread: PeriodicThread | None = None
@@ -239,17 +240,29 @@ class ArmNode(BidNode):
             self._servo.release()
 
     def _stream(self, output: ServoOutput) -> None:
+        """Pass a set-point on. An arm that refuses it is a fault; a gripper that cannot is a stop of the servo."""
         try:
             if output.joints is not None and isinstance(self._arm, JointArm):
                 self._arm.command_joints(output.joints)
             else:
                 self._arm.command(output.setpoint)
-            if output.gripper_width is not None:
-                self._last_gripper = output.gripper_width
-                self._arm.command_gripper(output.gripper_width)
         except ArmError as error:
             self._fault = str(error)
             self.get_logger().error(self._fault)
+            if self._over_ros:  # its controller has no watchdog of ours: it may follow the last command on
+                threading.Thread(target=self._arm.stop, name="stop", daemon=True).start()
+            return
+        if output.gripper_width is not None:
+            self._stream_gripper(output.gripper_width)
+
+    def _stream_gripper(self, width: float) -> None:
+        try:
+            self._last_gripper = width
+            self._arm.command_gripper(width)
+        except ArmError as error:
+            self.get_logger().error(str(error))
+            with self._lock:  # the arm still follows, and comes to rest as after any other stop
+                self._servo.latch(str(error))
 
     def _publish(self, output: ServoOutput, now_ns: int) -> bool:
         """Publish what is new of the robot; return whether anything was."""

@@ -1,8 +1,9 @@
 """The bus of a robot that is driven through ROS, over rclpy. Message types are found by name when they are needed."""
 
 import threading
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import rclpy
@@ -76,7 +77,7 @@ class NodeBus:
                     taken = subscription.handle.take_message(subscription.msg_type, False)
                 if taken is None:
                     break
-                found.append(Heard(taken[0], int(taken[1]["received_timestamp"])))
+                found.append(Heard(taken[0], arrival_ns(taken[1])))
             if found:
                 self._newest[name] = found[-1]
             return found
@@ -144,6 +145,11 @@ class NodeBus:
                 start_parameter_services=False,
             )
         return self._node
+
+
+def arrival_ns(info: Mapping[str, Any]) -> int:
+    """Return the wall time of a message's arrival, ns. A middleware that tells none says 0: then it is now."""
+    return int(info["received_timestamp"]) or time.time_ns()
 
 
 def _type_of(channel: Channel) -> Any:

@@ -2,28 +2,32 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from bid_ros.core.errors import BidError
+from bid_ros.core.errors import ArmError, BidError
 from bid_ros.core.lock import check_unlocked, lock_folder
 from bid_ros.core.task import load_task
+from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.description import NodeSpec
 from bid_ros.system.folder import POLICY
 
 # What a run leaves in its folder, at the latest when its first node has started.
 WRITTEN: Final = ("logs", "parameters", "bag", "episodes", "run.json")
+ARM: Final = "arm"
 _locks: dict[Path, int] = {}  # by folder; held until this process ends, or runs there again
 
 
-def prepare(specs: Iterable[NodeSpec], out: Path) -> None:
+def prepare(specs: Sequence[NodeSpec], out: Path) -> None:
     """Check a system before any of its processes starts, and move an earlier run out of its folder.
 
     Raises:
-        BidError: what the policy node would refuse; one of its subclasses says which part. Or another run writes there.
+        BidError: what the policy node would refuse; one of its subclasses says which part. The task commands a gripper
+            that the robot has not. Or another run writes there.
     """
     check_policy(specs)
+    check_gripper(specs)
     place = out.resolve()
     if place in _locks:
         os.close(_locks.pop(place))
@@ -60,6 +64,20 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
             problem = missing(runtime)
             if problem and not wanted.get("fallback_runtime"):
                 raise BidError(f"the policy node cannot use runtime '{runtime}': {problem}")
+
+
+def check_gripper(specs: Iterable[NodeSpec]) -> None:
+    """Raise ArmError if the task commands a gripper and the robot has none."""
+    for spec in specs:
+        if spec.name == ARM:
+            wanted = spec.parameters
+            task, path = load_task(wanted["task"]), wanted["arm_config"]
+            config = load_arm_config(path, wanted["robot_ip"], wanted["twin"], wanted["arm"])
+            if task.columns("gripper") is not None and not getattr(config, "gripper", True):
+                raise ArmError(
+                    f"task '{task.name}' commands a gripper, and the robot of {path} has none; valid is `gripper` in "
+                    f"that file, or a task without it"
+                )
 
 
 def _set_aside(out: Path) -> None:

@@ -9,7 +9,7 @@ from rclpy.context import Context
 
 from bid_ros.core.errors import ArmError, BidError
 from bid_ros.nodes.fields import fill
-from bid_ros.nodes.ros_bus import NodeBus
+from bid_ros.nodes.ros_bus import NodeBus, arrival_ns
 from bid_ros.nodes.topics import message_type
 from bid_ros.robots.bus import Channel, stamp
 
@@ -66,6 +66,11 @@ def test_the_newest_message_is_there_when_it_is_asked_for(buses):
     first = until(lambda: theirs.latest("said"))
     assert first.message.data == "one" and abs(first.arrived_ns - before) < 1e9
     assert not theirs.news("said") and theirs.latest("said") is first, "it stays the newest"
+
+
+def test_a_middleware_that_tells_no_arrival_is_taken_at_its_look():
+    assert arrival_ns({"received_timestamp": 7}) == 7
+    assert abs(arrival_ns({"received_timestamp": 0}) - time.time_ns()) < 1e9
 
 
 def test_a_deeper_topic_keeps_what_came_in_order(buses):

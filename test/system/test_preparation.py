@@ -14,6 +14,7 @@ from bid_ros.core.task import load_task
 from bid_ros.recording.writer import BagWriter
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system
+from bid_ros.system.new import new_system
 from bid_ros.system.preparation import prepare
 from bid_ros.system.run import RunArguments
 
@@ -105,6 +106,18 @@ def test_a_runtime_that_cannot_be_used_starts_nothing_unless_there_is_a_fallback
         prepare(specs(parameters=str(file)), out)
     file.write_text(yaml.safe_dump({"policy": {"ros__parameters": {**wanted, "fallback_runtime": "onnx"}}}))
     prepare(specs(parameters=str(file)), out)
+
+
+def test_a_task_that_commands_a_gripper_needs_one(tmp_path):
+    system = new_system(tmp_path / "bare", "ros")
+    file = system.file("robot.yaml")
+    specs = [spec for spec in describe(system, RunArguments()) if spec.name == "arm"]
+    prepare(specs, tmp_path / "out")
+    file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), "gripper": None}))
+    with pytest.raises(
+        BidError, match=r"task 'bare' commands a gripper, and the robot of .*robot\.yaml has none; valid"
+    ):
+        prepare(specs, tmp_path / "out")
 
 
 def test_a_decoder_that_the_space_of_a_bundle_cannot_serve_starts_nothing(root, tmp_path):

@@ -19,6 +19,7 @@ PEAK_SPEED: Final = 1.875  # of the course over its mean speed
 PEAK_ACCELERATION: Final = 10 / math.sqrt(3)  # of the course over distance / duration^2
 SHORTEST_S: Final = 0.2
 PERIOD_S: Final = 0.01  # between two targets
+LONGEST_S: Final = 0.03  # by which a course advances from one target to the next, however late that is
 ARRIVED_RAD: Final = 0.01
 SETTLE_S: Final = 1.0
 POLL_S: Final = 0.005
@@ -40,12 +41,13 @@ class Course:
     @classmethod
     def between(cls, start: Array, goal: Array, limits: JointLimits, share: Dynamics) -> Self:
         """Return the course that uses a share of the limits at most; the share of the jerk is ignored."""
-        distance = np.abs(goal - start)
+        way = limits.way(start, goal)
+        distance = np.abs(way)
         by_speed = float((PEAK_SPEED * distance / (share.velocity * limits.speed)).max())
         by_acceleration = math.sqrt(
             PEAK_ACCELERATION * float(distance.max()) / (share.acceleration * limits.acceleration)
         )
-        return cls(start, goal - start, max(by_speed, by_acceleration, SHORTEST_S))
+        return cls(start, way, max(by_speed, by_acceleration, SHORTEST_S))
 
     def at(self, seconds: float) -> tuple[Array, Array]:
         """Return joints and speeds ``(n,)``, rad and rad/s, so many s after the start."""
@@ -56,7 +58,7 @@ class Course:
 
 
 def stream_course(course: Course, follow: Callable[[Array, Array], bool]) -> bool:
-    """Stream a course and wait for its end.
+    """Stream a course and wait for its end. After a pause it goes on from where it was.
 
     Args:
         course: the course.
@@ -65,9 +67,10 @@ def stream_course(course: Course, follow: Callable[[Array, Array], bool]) -> boo
     Returns:
         Whether it came to its end.
     """
-    begin, passed = time.monotonic(), 0.0
+    before, passed = time.monotonic(), 0.0
     while passed < course.duration_s:
-        passed = time.monotonic() - begin
+        now = time.monotonic()
+        before, passed = now, passed + min(now - before, LONGEST_S)
         if not follow(*course.at(passed)):
             return False
         time.sleep(PERIOD_S)

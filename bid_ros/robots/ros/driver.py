@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -43,7 +44,7 @@ class RosArm:
         self._limits: JointLimits | None = None
         self._follower: Follower | None = None
         self._hand: GripperThread | None = None
-        self._last: Reading | None = None
+        self._kept: ArmState | None = None  # the newest state, for while the robot is connected anew
         self._following = self._moving = self._interrupted = False
         self._behind_since = math.inf
         self._fault = ""
@@ -78,25 +79,16 @@ class RosArm:
     def state(self) -> ArmState:
         """Return the newest state without waiting. Its stamp does not advance while the robot is silent.
 
+        While :meth:`recover` connects anew, and after it failed, that is the last one with the fault.
+
         Raises:
-            ArmError: not connected.
+            ArmError: not connected, and no state is known.
         """
         with self._watch:
-            reading, tool, hand = self._look(), self._tool, self._hand
-            if reading is None or tool is None:
+            known = self._known(self._look())
+            if known is None:
                 raise self._unconnected()
-            position, _, quaternion = tool.pose(reading.joints)
-            return ArmState(
-                stamp_ns=reading.stamp_ns,
-                joint_positions=reading.joints,
-                joint_velocities=reading.speeds,
-                tool_position=position,
-                tool_quaternion=quaternion,
-                gripper_width=math.nan if hand is None else hand.width,
-                gripper_busy=hand is not None and hand.busy,
-                in_control=self._following,
-                fault=self._fault,
-            )
+            return known
 
     def start(self) -> None:
         """Follow set-points from the present pose on.
@@ -201,7 +193,7 @@ class RosArm:
                 self._run(course, follower)
             finally:
                 self._moving = False
-            self._settle(target)
+            self._settle(target, self._limits)
 
     def close(self) -> None:
         """Stop, end the gripper's thread and the topics. May be called twice."""
@@ -209,7 +201,7 @@ class RosArm:
         with self._lifecycle:
             self._disconnect()
             with self._watch:
-                self._last, self._fault = None, ""
+                self._kept, self._fault = None, ""
 
     def _open(self) -> None:
         config, chain = self._config, self._link.open()
@@ -223,7 +215,6 @@ class RosArm:
         hand = self._connect_gripper()
         with self._watch:
             self._tool, self._limits, self._follower, self._hand = tool, limits, made, hand
-            self._last = self._link.read()
 
     def _connect_gripper(self) -> GripperThread | None:
         config = self._config
@@ -238,7 +229,7 @@ class RosArm:
     def _disconnect(self) -> None:
         """End the gripper's thread and the topics. Keep the last state and the fault."""
         with self._watch:
-            self._look()
+            self._known(self._look())
             hand, self._hand = self._hand, None
             self._tool = self._follower = self._limits = None
         if hand is not None:
@@ -249,15 +240,36 @@ class RosArm:
         """Take the newest state, and judge it. Called under ``_watch``."""
         if self._tool is None:
             return None
-        self._last = reading = self._link.read()
+        reading = self._link.read()
         problem = self._link.problem(reading) or self._behind(reading)
         if problem:
             self._lose(problem)
         return reading
 
+    def _known(self, reading: Reading | None) -> ArmState | None:
+        """Keep and return the state of a reading; without one the last state. Called under ``_watch``."""
+        tool, hand = self._tool, self._hand
+        if reading is not None and tool is not None:
+            position, _, quaternion = tool.pose(reading.joints)
+            self._kept = ArmState(
+                stamp_ns=reading.stamp_ns,
+                joint_positions=reading.joints,
+                joint_velocities=reading.speeds,
+                tool_position=position,
+                tool_quaternion=quaternion,
+                gripper_width=math.nan if hand is None else hand.width,
+                gripper_busy=hand is not None and hand.busy,
+                in_control=self._following,
+                fault=self._fault,
+            )
+        elif self._kept is not None:
+            self._kept = replace(self._kept, gripper_busy=False, in_control=False, fault=self._fault)
+        return self._kept
+
     def _behind(self, reading: Reading) -> str:
         """Return one sentence if the arm has not followed for too long; otherwise an empty text."""
-        lag, number = self._follower.lag(reading.joints) if self._follower and self._following else (0.0, 0)
+        driven = self._following or self._moving
+        lag, number = self._follower.lag(reading.joints) if self._follower and driven else (0.0, 0)
         now = time.monotonic()
         self._behind_since = min(self._behind_since, now) if lag > self._config.max_lag else math.inf
         if now - self._behind_since < self._config.lag_timeout_s:
@@ -316,11 +328,11 @@ class RosArm:
             self._await_rest(seconds)
             raise ArmError(self._fault or f"robot at {self._config.address} did not reach the goal: it was stopped")
 
-    def _settle(self, target: Array) -> None:
+    def _settle(self, target: Array, limits: JointLimits) -> None:
         def missed() -> float:
             with self._watch:
                 reading = self._look()
-            return 0.0 if self._fault or reading is None else float(np.abs(reading.joints - target).max())
+            return 0.0 if self._fault or reading is None else float(np.abs(limits.way(reading.joints, target)).max())
 
         off = settled(missed)
         if self._fault:

@@ -6,20 +6,18 @@ from typing import Final, Protocol
 import numpy as np
 
 from bid_ros.control.setpoint import Setpoint
-from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.kinematics import ChainKinematics, kinematics_of
 from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.pace import Pace
 from bid_ros.robots.ros.streams import ForwardStream, JointStream, JointTarget, TrajectoryStream, braking
 from bid_ros.robots.ros.urdf import Chain
 
 PLACE_TOLERANCE_M: Final = 0.001
-# A set-point counts as at least this late after the one before it, s: two may come together on a busy computer.
-LONGEST_S: Final = 0.05
-NEAR_RAD: Final = 0.02  # what a set-point at rest may ask of a joint at once
+PULL: Final = 0.05  # share of the joints' speed limits that the pull towards the posture may use
 
 
 class Follower(Protocol):
@@ -64,11 +62,13 @@ class JointFollower:
     ) -> None:
         self._kinematics, self._limits, self._stream = kinematics, limits, stream
         self._ahead_s, self._rotation_tolerance, self._posture = ahead_s, rotation_tolerance, posture
+        self._pace = Pace(limits)
         self.target: JointTarget | None = None
 
     def begin(self, joints: Array) -> None:
         """Begin at measured joints ``(n,)`` rad, at rest. Raises ArmError if they lie outside the limits."""
         self._demand(self._limits.outside(joints))
+        self._pace.begin(time.monotonic())
         self.follow(joints, np.zeros(len(joints)))
 
     def follow(self, joints: Array, speeds: Array) -> None:
@@ -84,14 +84,15 @@ class JointFollower:
         """
         assert self.target is not None, "begin comes first"
         near, rotation = self.target.joints, matrix_from_quaternion(setpoint.quaternion)
-        reached = self._kinematics.inverse(setpoint.position, rotation, near, self._posture)
+        now_s = time.monotonic()
+        most = PULL * self._limits.speed * self._pace.since_s(now_s)
+        posture = None if self._posture is None else near + self._limits.way(near, self._posture)
+        reached = self._kinematics.inverse(setpoint.position, rotation, near, posture, most)
         if reached.off_m > PLACE_TOLERANCE_M or reached.off_rad > self._rotation_tolerance:
             self._demand(self._unreachable(setpoint, reached.off_m, reached.off_rad))
         twist = np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity])
         speeds = self._kinematics.speeds(reached.joints, twist)
-        passed_s = max(LONGEST_S, (time.time_ns() - self.target.stamp_ns) / NANOSECONDS)
-        step = np.maximum(np.abs(reached.joints - near) - NEAR_RAD, 0.0) / passed_s
-        self._demand(self._limits.too_fast(speeds) or self._limits.too_fast(step))
+        self._demand(self._limits.too_fast(speeds) or self._pace.take(reached.joints - near, now_s))
         stop_s = self._limits.stopping_s(speeds)
         rest = braking(JointTarget(0, reached.joints, speeds), self._ahead_s, stop_s)
         self._demand(self._limits.outside(reached.joints) or self._limits.outside(rest))
@@ -112,7 +113,7 @@ class JointFollower:
         if self.target is None:
             return 0.0, 0
         now = self._stream.reference(self.target, self._limits.stopping_s(self.target.speeds), time.time_ns())
-        off = np.abs(joints - now.joints)
+        off = np.abs(self._limits.way(now.joints, joints))
         return float(off.max()), int(off.argmax())
 
     def _demand(self, refusal: str) -> None:

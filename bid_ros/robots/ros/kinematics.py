@@ -8,6 +8,7 @@ Hanafusa, "Inverse kinematic solutions with singularity robustness", 1986, equat
 supervisory control", 1977, equation 6 (posture in the null space).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,7 +24,7 @@ ITERATIONS: Final = 20
 DAMPING: Final = 1e-6  # of the squared Jacobian; small against all but a singular posture
 STEP: Final = 0.2  # rad, largest change of a joint in an iteration
 CLOSE: Final = 1e-6  # m and rad: the iteration ends
-POSTURE: Final = 0.02  # share of the way towards the posture that an iteration takes in the null space
+POSTURE: Final = 0.02  # share of the way towards the posture that is gone at once, at most
 
 
 @dataclass(frozen=True)
@@ -86,30 +87,47 @@ class ChainKinematics:
         weighted = self._weights[:, None] * self.jacobian(joints)
         return _solved(weighted, self._weights * twist)
 
-    def inverse(self, position: Array, rotation: Array, near: Array, posture: Array | None = None) -> Reached:
+    def inverse(
+        self,
+        position: Array,
+        rotation: Array,
+        near: Array,
+        posture: Array | None = None,
+        most: Array | float = math.inf,
+    ) -> Reached:
         """Return the joints near ``near`` that put the tool at a pose.
 
         Args:
             position: ``(3,)`` m, in the base link.
             rotation: ``(3, 3)`` tool to base link.
             near: ``(n,)`` rad, where the iteration begins.
-            posture: ``(n,)`` rad, towards which an arm of more than six joints is pulled; None: it stays near.
+            posture: ``(n,)`` rad, towards which an arm of more than six joints is pulled once; None: it stays near.
+            most: rad, of every joint or ``(n,)``: how far it is pulled at most.
         """
         wanted, joints = pinocchio.SE3(rotation, position), np.array(near, dtype=np.float64)
         error = self._error(wanted, joints)
+        if posture is not None and self.joints > 6 and float(np.abs(error).max()) >= CLOSE:
+            joints += self._pull(joints, posture - joints, most)
+            error = self._error(wanted, joints)
         for _ in range(ITERATIONS):
             if float(np.abs(error).max()) < CLOSE:
                 break
-            jacobian = pinocchio.computeFrameJacobian(
-                self._model, self._data, joints, self._frame, pinocchio.ReferenceFrame.LOCAL
-            )
-            step = _solved(self._weights[:, None] * jacobian, self._weights * error)
-            if posture is not None and self.joints > 6:
-                pull = POSTURE * (posture - joints)
-                step = step + pull - _solved(jacobian, jacobian @ pull)
+            step = _solved(self._weights[:, None] * self._own_jacobian(joints), self._weights * error)
             joints += step * min(1.0, STEP / max(float(np.abs(step).max()), 1e-12))
             error = self._error(wanted, joints)
         return Reached(joints, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:])))
+
+    def _pull(self, joints: Array, way: Array, most: Array | float) -> Array:
+        """Return a small part ``(n,)`` rad of a way, under which the tool stands."""
+        jacobian = self._own_jacobian(joints)
+        free: Array = way - _solved(jacobian, jacobian @ way)
+        return min(POSTURE, float((most / np.maximum(np.abs(free), 1e-12)).min())) * free
+
+    def _own_jacobian(self, joints: Array) -> Array:
+        """Return the Jacobian ``(6, n)`` along the tool's axes."""
+        own = pinocchio.ReferenceFrame.LOCAL
+        found: Array = pinocchio.computeFrameJacobian(self._model, self._data, joints, self._frame, own)
+        return found
 
     def _pose(self, joints: Array) -> Any:
         pinocchio.forwardKinematics(self._model, self._data, np.asarray(joints, dtype=np.float64))

@@ -80,6 +80,12 @@ class JointLimits:
             f"{self.address}; valid is up to {self.speed[first]:g}"
         )
 
+    def way(self, start: Array, goal: Array) -> Array:
+        """Return the way ``(n,)`` rad between joints ``(n,)`` rad; of a joint that turns on and on the shorter one."""
+        way = goal - start
+        free = np.isinf(self.lower) & np.isinf(self.upper)
+        return np.where(free, (way + math.pi) % (2 * math.pi) - math.pi, way)
+
     def stopping_s(self, speeds: Array) -> float:
         """Return the s in which joints with speeds ``(n,)`` rad/s come to rest together."""
         return float(np.abs(speeds).max()) / self.acceleration

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bid_ros.control.setpoint import Setpoint
+from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array, matrix_from_quaternion, quaternion_from_matrix, vector_from_matrix
 from bid_ros.robots.bus import Bus, Channel, Values, stamp
 from bid_ros.robots.ros.config import RosConfig
@@ -30,10 +31,21 @@ class ToolFollower:
     def __init__(self, bus: Bus, topic: str, frame: str, measured: Callable[[], Pose], pose_gain: float | None) -> None:
         self._bus, self._topic, self._frame = bus, topic, frame
         self._measured, self._pose_gain = measured, pose_gain
+        self._sent: Pose | None = None  # position and quaternion of the newest pose
 
     def begin(self, joints: Array) -> None:
-        """Ask for the measured pose, or for standing still, whatever the joints are."""
-        self._hold()
+        """Ask for the measured pose, or for standing still, whatever the joints are.
+
+        Raises:
+            ArmError: the measured pose is not finite.
+        """
+        if self._pose_gain is None:
+            position, rotation = self._measured()
+            if not (np.isfinite(position).all() and np.isfinite(rotation).all()):
+                raise ArmError(f"the tool is measured at {position.tolist()} m; valid are finite numbers")
+            self._publish_pose(position, quaternion_from_matrix(rotation))
+        else:
+            self._publish_twist(np.zeros(3), np.zeros(3))
 
     def command(self, setpoint: Setpoint) -> None:
         """Publish a set-point."""
@@ -46,8 +58,14 @@ class ToolFollower:
         self._publish_twist(linear, setpoint.angular_velocity + self._pose_gain * turn)
 
     def brake(self) -> float:
-        """Ask for the measured pose, or for standing still. Return 0: how long that takes is the controller's."""
-        self._hold()
+        """Ask for the newest pose again, or for standing still. Return 0: how long that takes is the controller's.
+
+        A stop may come because the measured pose is old or not a number. So it is not asked for.
+        """
+        if self._pose_gain is not None:
+            self._publish_twist(np.zeros(3), np.zeros(3))
+        elif self._sent is not None:
+            self._publish_pose(*self._sent)
         return 0.0
 
     def lag(self, joints: Array) -> tuple[float, int]:
@@ -59,17 +77,11 @@ class ToolFollower:
         kind = "PoseStamped" if self._pose_gain is None else "TwistStamped"
         self._bus.offer(Channel(self._topic, f"geometry_msgs/msg/{kind}"))
 
-    def _hold(self) -> None:
-        if self._pose_gain is None:
-            position, rotation = self._measured()
-            self._publish_pose(position, quaternion_from_matrix(rotation))
-        else:
-            self._publish_twist(np.zeros(3), np.zeros(3))
-
     def _header(self) -> Values:
         return {"stamp": stamp(time.time_ns()), "frame_id": self._frame}
 
     def _publish_pose(self, position: Array, quaternion: Array) -> None:
+        self._sent = position.copy(), quaternion.copy()
         pose = {"position": _named("xyz", position), "orientation": _named("xyzw", quaternion)}
         self._bus.publish(self._topic, {"header": self._header(), "pose": pose})
 

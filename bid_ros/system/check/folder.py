@@ -9,7 +9,7 @@ from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.check.finding import Finding, tried
 from bid_ros.system.description import decided, describe
 from bid_ros.system.folder import POLICY, System
-from bid_ros.system.preparation import check_policy
+from bid_ros.system.preparation import check_gripper, check_policy
 from bid_ros.system.run import RunArguments
 from bid_ros.tasks.registry import kind_of
 
@@ -60,7 +60,9 @@ def _parameters(system: System) -> str:
 
 def _acts(system: System, arguments: RunArguments) -> str:
     """Hold bundle, decoder, device and parameters against the task, as ``bid up`` does before it starts anything."""
-    check_policy(describe(system, arguments))
+    specs = describe(system, arguments)
+    check_policy(specs)
+    check_gripper(specs)
     run = decided(system, arguments)
     if run.acts != POLICY:
         return f"device {run.acts}"

@@ -4,15 +4,18 @@ import time
 
 import numpy as np
 import pytest
+from memory_bus import MemoryBus, joint_state, message
 from ros_domain import own_domain
 from ros_robot import POSITIONS, TRAJECTORIES, forward_arm, ros_arm
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
+from bid_ros.robots.bus import Heard
 from bid_ros.robots.registry import build_arm
-from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.twin.description import NAMES
+from bid_ros.robots.ros.config import RosConfig, RosGripperConfig
+from bid_ros.robots.ros.driver import RosArm
+from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 
 ZERO = np.zeros(3)
 SPEED = np.array([0.15, 0.0, 0.0])  # m/s
@@ -198,6 +201,49 @@ def test_a_cartesian_controller_is_not_driven_to_joints(server, arm, command):
         other.close()
 
 
+class StandingRobot(MemoryBus):
+    """A bus on which somebody publishes new joint states again and again, while it is ``there``."""
+
+    there = True
+
+    def partners(self, name):
+        return int(self.there) if name == "joint_states" else super().partners(name)
+
+    def news(self, name):
+        if name != "joint_states":
+            return super().news(name)
+        return [Heard(message(joint_state(time.time(), dict.fromkeys((*NAMES, "grip"), 0.1))), time.time_ns())]
+
+
+def test_the_last_state_stays_while_a_robot_cannot_be_connected_anew(tmp_path):
+    (tmp_path / "arm.urdf").write_text(arm_urdf())
+    gripper = RosGripperConfig("grip_command", "grip", open_position=0.0, closed_position=0.8, open_width=0.1)
+    config = RosConfig(
+        "arm", NAMES, urdf=str(tmp_path / "arm.urdf"), controller="", connect_timeout_s=0.1, gripper=gripper
+    )
+    bus = StandingRobot()
+    arm = RosArm(config, bus)
+    with pytest.raises(ArmError, match="is not connected; connect first"):
+        arm.state()
+    arm.connect()
+    before = arm.state()
+    del bus.offered["grip_command"]
+    bus.there = False
+    arm.command_gripper(0.1)
+    until(lambda: arm.state().fault)
+    with pytest.raises(ArmError, match="nobody publishes /joint_states"):
+        arm.recover()
+    kept = arm.state()
+    assert "nobody publishes" in kept.fault and not kept.in_control
+    assert kept.tool_position.tolist() == before.tool_position.tolist()
+    bus.there = True
+    arm.recover()
+    assert arm.state().fault == "" and arm.state().stamp_ns > kept.stamp_ns
+    arm.close()
+    with pytest.raises(ArmError, match="is not connected; connect first"):
+        arm.state()
+
+
 def test_a_robot_through_ros_needs_a_bus():
     with pytest.raises(ArmError, match="robot 'ros' is driven through ROS; valid is a run with its nodes: bid up"):
         build_arm("ros", RosConfig("arm", NAMES))
@@ -214,5 +260,8 @@ def test_joints_that_do_not_follow_are_a_fault(own_servers):
             move(arm, 3.0)
         assert not arm.state().in_control
         assert server.ask("refused") == "0", "every trajectory was valid"
+        arm.recover()
+        with pytest.raises(ArmError, match=r"rad from where it was sent: look whether its controller is active"):
+            arm.move_to_joints(arm.state().joint_positions + 0.5, Dynamics(1.0, 1.0, 1.0))
     finally:
         arm.close()

@@ -4,28 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from franka_urdf import FRANKA_HOME, franka_urdf
 
 from bid_ros.core.rotation import matrix_from_vector
-from bid_ros.robots.franka.kinematics import FLANGE, HAND, TABLE, forward
+from bid_ros.robots.franka.kinematics import FLANGE, HAND, forward
 from bid_ros.robots.ros.kinematics import ChainKinematics
 from bid_ros.robots.ros.twin.description import arm_urdf
 from bid_ros.robots.ros.urdf import read_chain
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.twin.model import HOME_Q
-
-FRANKA_HOME = np.array([0.0, -math.pi / 4, 0.0, -3 * math.pi / 4, 0.0, math.pi / 2, math.pi / 4])
-
-
-def franka_urdf():
-    """Craig's convention is the URDF's: a joint's origin is turned about x, then moved along the turned z."""
-    links, joints = '<link name="link0"/>', ""
-    for number, (a, d, alpha) in enumerate(TABLE, 1):
-        place = f"{a} {-math.sin(alpha) * d} {math.cos(alpha) * d}"
-        links += f'<link name="link{number}"/>'
-        joints += f"""<joint name="joint{number}" type="continuous"><axis xyz="0 0 1"/>
-          <limit effort="1" velocity="2"/><parent link="link{number - 1}"/><child link="link{number}"/>
-          <origin xyz="{place}" rpy="{alpha} 0 0"/></joint>"""
-    return f'<robot name="franka">{links}{joints}</robot>'
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +70,17 @@ def test_an_arm_of_seven_joints_comes_back_to_its_posture_while_the_tool_stands(
         assert reached.off_m < 1e-5
         joints = reached.joints
     assert np.abs(joints - FRANKA_HOME).max() < 0.3 * away
+
+
+def test_the_pull_to_the_posture_is_as_small_as_it_is_asked_to_be(franka):
+    away = FRANKA_HOME + np.array([0.8, 0.3, -0.8, 0.0, 0.3, 0.0, 0.0])
+    position, rotation = franka.forward(away)
+    wanted = position + np.array([0.0, 0.0, 0.01])
+    free = franka.inverse(wanted, rotation, away).joints
+    for most in (1e-4, 1e-3):
+        reached = franka.inverse(wanted, rotation, away, FRANKA_HOME, np.full(7, most))
+        assert reached.off_m < 1e-5
+        assert 0.5 * most < np.abs(reached.joints - free).max() < 1.5 * most
 
 
 def test_an_arm_of_few_joints_reaches_places_where_its_turn_counts_little():

@@ -34,6 +34,13 @@ def test_what_breaks_a_limit_is_one_sentence_with_the_joint():
     assert found.stopping_s(np.array([-2.0, 1.0])) == 0.5
 
 
+def test_a_joint_that_turns_on_and_on_takes_the_shorter_way():
+    turn = 2 * math.pi
+    assert limits().way(np.array([0.9, 0.1]), np.array([-0.9, turn - 0.1])) == pytest.approx([-1.8, -0.2])
+    bounded = limits(joint_min=(-9.0, -9.0), joint_max=(9.0, 9.0))
+    assert bounded.way(np.zeros(2), np.array([0.0, 6.0])).tolist() == [0.0, 6.0]
+
+
 @pytest.mark.parametrize("field", ["lower", "upper", "speed"])
 def test_a_limit_that_nobody_knows_is_one_sentence(field):
     values = {"lower": CHAIN.lower, "upper": CHAIN.upper, "speed": CHAIN.speed, field: (0.0, math.nan)}

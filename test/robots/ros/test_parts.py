@@ -59,7 +59,7 @@ def setpoint():
     return Setpoint(np.array([0.15, 0.0, 0.3]), turn, np.array([0.0, 0.1, 0.0]), np.array([0.0, 0.0, 0.5]))
 
 
-def test_poses_are_passed_on_and_a_stop_asks_for_the_measured_one(bus):
+def test_poses_are_passed_on_and_a_stop_asks_for_the_newest_one_again(bus):
     made = follower(bus, "pose")
     assert bus.offered["goal"].type_name == "geometry_msgs/msg/PoseStamped"
     made.command(setpoint())
@@ -67,7 +67,21 @@ def test_poses_are_passed_on_and_a_stop_asks_for_the_measured_one(bus):
     assert values["header"]["frame_id"] == "base" and values["pose"]["position"] == {"x": 0.15, "y": 0.0, "z": 0.3}
     assert values["pose"]["orientation"]["z"] == pytest.approx(math.sin(0.1))
     assert made.brake() == 0.0
-    assert bus.sent["goal"][-1]["pose"]["position"] == {"x": 0.1, "y": 0.0, "z": 0.3}
+    assert len(bus.sent["goal"]) == 2 and bus.sent["goal"][-1]["pose"] == values["pose"]
+
+
+def test_poses_begin_at_the_measured_one_and_never_at_one_that_is_not_finite(bus):
+    config = RosConfig("arm", ("a",), command="pose", command_topic="goal")
+    measured = np.array([0.1, 0.0, 0.3])
+    made = tool_follower(config, bus, lambda: (measured, np.eye(3)))
+    made.brake()
+    assert "goal" not in bus.sent
+    made.begin(np.zeros(1))
+    measured[0] = math.nan
+    made.brake()
+    assert [sent["pose"]["position"]["x"] for sent in bus.sent["goal"]] == [0.1, 0.1]
+    with pytest.raises(ArmError, match=r"the tool is measured at \[nan, 0.0, 0.3\] m; valid are finite numbers"):
+        made.begin(np.zeros(1))
 
 
 def test_twists_make_up_for_a_wrong_pose_and_a_stop_is_zero(bus):

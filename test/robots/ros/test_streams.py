@@ -118,6 +118,18 @@ def test_a_course_keeps_to_its_share_of_the_limits():
     assert np.gradient(joints, times, axis=0) == pytest.approx(speeds, abs=0.01)
 
 
+def test_a_course_does_not_jump_after_a_pause(monkeypatch):
+    now, seen = [100.0], []
+
+    def sleep(seconds):
+        now[0] += 2.0 if len(seen) == 5 else seconds
+
+    monkeypatch.setattr("bid_ros.robots.ros.course.time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    assert stream_course(Course(np.zeros(1), np.ones(1), 1.0), lambda joints, speeds: seen.append(joints[0]) is None)
+    assert seen[-1] == pytest.approx(1.0)
+    assert np.diff(seen).max() < 1.875 * 0.03 + 1e-9
+
+
 def test_a_course_ends_early_where_nobody_follows():
     course, seen = Course(np.zeros(1), np.ones(1), 0.05), []
     assert stream_course(course, lambda joints, speeds: seen.append(joints[0]) is None)
