@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from installed import TORCH
 from scipy.spatial.transform import Rotation
 from space_samples import PLACE, ROOT, six
 
@@ -176,7 +177,8 @@ def test_the_placing_policy_is_the_same_in_another_space(shipped, name):
 
 
 @pytest.mark.parametrize(
-    ("decoder", "runtime"), [("bid", "onnx"), ("bid+warmstart", "onnx"), ("warmstart", "onnx"), ("rtc", "torch")]
+    ("decoder", "runtime"),
+    [("bid", "onnx"), ("bid+warmstart", "onnx"), ("warmstart", "onnx"), *(("rtc", name) for name in TORCH)],
 )
 def test_pusht_is_the_same_in_shares_of_its_table(tmp_path, decoder, runtime):
     """A real bundle of format 2, also started from and drawn towards a decision: the same graphs in another unit."""
