@@ -90,7 +90,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only compare the tables")
     check = parser.parse_args().check
     different = False
-    for path in (DOCS / "results" / "pusht.md", *sorted((DOCS / "reference" / "decoders").glob("*.md"))):
+    results = [DOCS / "results" / name for name in ("pusht.md", "vqbet.md")]
+    for path in (*results, *sorted((DOCS / "reference" / "decoders").glob("*.md"))):
         before = path.read_text()
         after = page(before)
         if after != before:
