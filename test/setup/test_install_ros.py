@@ -16,7 +16,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "install_ros.sh"
-NODES = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin")
+ACTING = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin")
+NODES = sorted((*ACTING, "replay", "replay_policy"))
 Shell = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 
