@@ -64,17 +64,11 @@ def write_bundle_manifest(
     """
     manifest = Path(folder) / MANIFEST
     manifest.unlink(missing_ok=True)
-    described: dict[str, Any] = {} if space is None else {"space": written(space)}
-    if action_weights:
-        described["action_weights"] = dict(action_weights)
+    described = _described(space, action_weights)
     content = {
         "format": FORMAT_WITH_SPACE if described else FORMAT,
         "name": name,
-        "task": task.name,
-        "task_signature": task.signature(),
-        "observation_steps": task.observation_steps,
-        "horizon": task.horizon,
-        "action_dim": task.action_dim,
+        **_task(task),
         "normalisation": {
             "observation": {key: value.to_dict() for key, value in observation.items()},
             "action": action.to_dict(),
@@ -94,6 +88,25 @@ def write_bundle_manifest(
     except BundleError:
         manifest.unlink()
         raise
+
+
+def _task(task: Task) -> dict[str, Any]:
+    """Return what a bundle says of its task."""
+    return {
+        "task": task.name,
+        "task_signature": task.signature(),
+        "observation_steps": task.observation_steps,
+        "horizon": task.horizon,
+        "action_dim": task.action_dim,
+    }
+
+
+def _described(space: Space | None, action_weights: Mapping[str, float] | None) -> dict[str, Any]:
+    """Return the fields that only the later format has."""
+    described: dict[str, Any] = {} if space is None else {"space": written(space)}
+    if action_weights:
+        described["action_weights"] = dict(action_weights)
+    return described
 
 
 def _section(settings: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ A newer version writes every field. So a missing one means the default of the ve
 """
 
 from collections.abc import Mapping
+from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
@@ -32,7 +33,22 @@ IGNORED_BEGINNINGS: Final = ("optimizer_", "scheduler_", "timestep_sampling_", "
 
 
 @settings
-class DiffusionFields:
+class NoiseFields:
+    """How a policy of LeRobot that denoises is noised and sampled: names and meanings are LeRobot's."""
+
+    noise_scheduler_type: Literal["DDPM", "DDIM"] = "DDPM"
+    num_train_timesteps: Count = 100
+    beta_schedule: Literal["squaredcos_cap_v2", "linear"] = "squaredcos_cap_v2"
+    beta_start: Positive = 1e-4
+    beta_end: Positive = 0.02
+    prediction_type: Literal["epsilon", "sample"] = "epsilon"
+    clip_sample: bool = True
+    clip_sample_range: Positive = 1.0
+    num_inference_steps: Count | None = None
+
+
+@settings
+class DiffusionFields(NoiseFields):
     """Of type ``diffusion``: names and meanings are LeRobot's."""
 
     n_obs_steps: Count = 2
@@ -49,15 +65,6 @@ class DiffusionFields:
     n_groups: Count = 8
     diffusion_step_embed_dim: Annotated[int, Field(ge=4)] = 128
     use_film_scale_modulation: bool = True
-    noise_scheduler_type: Literal["DDPM", "DDIM"] = "DDPM"
-    num_train_timesteps: Count = 100
-    beta_schedule: Literal["squaredcos_cap_v2", "linear"] = "squaredcos_cap_v2"
-    beta_start: Positive = 1e-4
-    beta_end: Positive = 0.02
-    prediction_type: Literal["epsilon", "sample"] = "epsilon"
-    clip_sample: bool = True
-    clip_sample_range: Positive = 1.0
-    num_inference_steps: Count | None = None
 
     @property
     def crop(self) -> Size | None:
@@ -71,21 +78,12 @@ class DiffusionFields:
 
 
 @settings
-class TransformerFields:
+class TransformerFields(NoiseFields):
     """Of type ``multi_task_dit``: names and meanings are LeRobot's."""
 
     n_obs_steps: Count = 2
     horizon: Count = 32
     objective: Literal["diffusion", "flow_matching"] = "diffusion"
-    noise_scheduler_type: Literal["DDPM", "DDIM"] = "DDPM"
-    num_train_timesteps: Count = 100
-    beta_schedule: Literal["squaredcos_cap_v2", "linear"] = "squaredcos_cap_v2"
-    beta_start: Positive = 1e-4
-    beta_end: Positive = 0.02
-    prediction_type: Literal["epsilon", "sample"] = "epsilon"
-    clip_sample: bool = True
-    clip_sample_range: Positive = 1.0
-    num_inference_steps: Count | None = None
     num_integration_steps: Count = 100
     integration_method: Literal["euler", "rk4"] = "euler"
     hidden_dim: Count = 512
@@ -129,7 +127,7 @@ def parse_fields(kind: type[Kind], config: Mapping[str, Any], path: Path) -> Kin
     Raises:
         BidError: a field is impossible, or one is unknown: it may change the network.
     """
-    known = {item: config[item] for item in kind.__annotations__ if item in config}
+    known = {item: config[item] for item in _names(kind) if item in config}
     for name in config:
         if name not in known and name not in IGNORED and not name.startswith(IGNORED_BEGINNINGS):
             raise BidError(
@@ -139,7 +137,11 @@ def parse_fields(kind: type[Kind], config: Mapping[str, Any], path: Path) -> Kin
     return parse_settings(kind, known, str(path))
 
 
-def noise_settings(fields: DiffusionFields | TransformerFields, options: ImportOptions) -> DiffusionConfig:
+def _names(kind: Any) -> list[str]:
+    return [item.name for item in fields_of(kind)]
+
+
+def noise_settings(fields: NoiseFields, options: ImportOptions) -> DiffusionConfig:
     """Return how diffusers samples such a network: leading steps, and the predicted noise kept.
 
     Raises:
