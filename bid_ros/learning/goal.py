@@ -29,7 +29,7 @@ def goal_size(task: Task) -> int:
     """Return the number of values of the goal, 0 if there is none."""
     columns = goal_columns(task)
     if columns is not None:
-        return columns.stop - columns.start
+        return int(columns.stop - columns.start)
     return 3 if goal_observed(task) else 0
 
 

@@ -25,6 +25,11 @@ class TaskChunks:
         self._joints = None if arm is None else JointChunks(task, arm)
         self._envelope = None if arm is None else JointEnvelope(arm.limits, task.limits)
 
+    @property
+    def makes_joints(self) -> bool:
+        """Whether chunks of poses become chunks of joints."""
+        return self._joints is not None
+
     def screen(self, policy_task: Task) -> Callable[[Any], NDArray[Any]]:
         """Return what screens the samples of a policy that predicts poses, for a task of its own."""
         if self._joints is None or self._envelope is None:

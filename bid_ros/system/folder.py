@@ -175,6 +175,20 @@ class System:
             )
         return task
 
+    def bundle_parameters(self) -> dict[str, Any]:
+        """Return the parameter that names the task of the bundle; none if it is the system's. Raises BidError."""
+        named = self.settings.policy.bundle_task
+        if not named:
+            return {}
+        _ = self.policy_task  # so that a mistake is found before anything is started
+        return {"bundle_task": str(self.file(named).resolve())}
+
+    def joint_parameters(self, twin: bool) -> dict[str, Any]:
+        """Return the parameters of nodes that know the arm's joints; none for a task that does not command them."""
+        if self.task.columns("joints") is None:
+            return {}
+        return {"arm_config": str(self.file("robot.yaml")), "twin": twin}
+
     def arm(self) -> ArmModel | None:
         """Return the kinematics and limits of the joints that the task commands, in the twin; None if it commands none.
 
