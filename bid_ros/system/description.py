@@ -154,7 +154,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
         NodeSpec("arm", "arm_node", arm),
         *(NodeSpec(name, f"{name}_node", {**task, **joints, **acts[name]}) for name in run.drivers),
         *([NodeSpec("recorder", "recorder_node", {**task, **_recorder(run, out)})] if arguments.record else []),
-        *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
+        *([NodeSpec("monitor", "monitor_node", {**cameras, **joints})] if arguments.rviz else []),
     ]
     company = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
     return [*nodes, NodeSpec("episode", "episode_node", {**task, **joints, **_episode(run), "nodes": company})]
