@@ -41,6 +41,7 @@ STATE_PERIOD_S = 0.02
 # How late a state can be told: one period of the status, and one of a computer that runs other tests.
 MARGIN_S = 0.1
 SPEED = 0.03  # m/s of the chunks that are streamed
+LENGTH = 0.2  # m, after which they rest: the arm reaches no further
 
 
 def arm_parameters(root, address: str, name: str = "franka_place", **changes):
@@ -110,7 +111,7 @@ class Harness:
         steps = steps or self.steps
         times = now + self.task.dt_ns * np.arange(steps)
         rows = np.tile([*position, *matrix_to_6d(matrix_from_quaternion(quaternion)), 0.08], (steps, 1))
-        rows[:, 0] += SPEED * (times - self.started_ns) / NANOSECONDS
+        rows[:, 0] += np.minimum(SPEED * (times - self.started_ns) / NANOSECONDS, LENGTH)
         chunk = ActionChunk(now, self.task.dt_ns, rows, source="policy", sequence=len(self.sent))
         self.sent.append(chunk)
         made = self.of_task.of(chunk)
@@ -248,7 +249,7 @@ def test_chunks_of_joints_end_stop_and_latch_like_those_of_the_tool(bench, root)
 
     # They cease.
     harness.track()
-    assert harness.bench.until(lambda: harness.tool[0][0] - harness.start[0][0] > 0.02, 20.0)
+    assert harness.bench.until(lambda: harness.tool[0][0] - harness.start[0][0] > 0.02, 20.0), harness.statuses[-1]
     harness.streaming = False
     chunk = harness.sent[-1]
     assert harness.until_mode(ArmStatus.HOLDING)
