@@ -217,6 +217,14 @@ def test_a_space_may_want_more_steps(copy, task):
     assert load_bundle(copy, task).history(task) == (5, 100_000_000)
 
 
+def test_no_decoder_leads_joints(root, tmp_path):
+    task = load_task(root / "config" / "joints" / "franka_place" / "task.yaml")
+    bundle = load_bundle(make_tiny_bundle(tmp_path / "joints", task), task)
+    assert bundle_decoder("bid", bundle, task, 8, 1).name == "bid"
+    with pytest.raises(DecodingError, match="'bid.lead' moves a commanded position on, but .* commands joints"):
+        bundle_decoder("bid+lead", bundle, task, 8, 1)
+
+
 def test_weights_of_features_are_read(copy, task):
     edit(copy, lambda data: data.update(format=2, action_weights={"tool_rotation": 0.25, "gripper_width": 0}))
     bundle = load_bundle(copy, task)
