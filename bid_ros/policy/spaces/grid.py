@@ -63,6 +63,7 @@ class Rows:
     Attributes:
         starts: whether each row of the network is one of the task's, so that a task's chunk is one of the network's.
         guides: the same of those rows of the network alone that lie within the time of the task's rows.
+        at: ``(H,)``, where each of the task's rows lies among the network's; below 0: before the first of them.
 
     Raises:
         BundleError: the network's rows end before the task's.
@@ -70,7 +71,7 @@ class Rows:
 
     def __init__(self, grid: Grid, task: Task, rotations: Sequence[slice] = (), switched: Sequence[slice] = ()) -> None:
         first = task.observation_steps - 1
-        wanted = grid.past_rows + (np.arange(task.horizon) - first) * (task.dt_ns / grid.dt_ns)
+        wanted: Array = grid.past_rows + (np.arange(task.horizon) - first) * (task.dt_ns / grid.dt_ns)
         if wanted[-1] > grid.horizon - 1 + NEAR:
             reach = (grid.horizon - 1 - grid.past_rows) * grid.dt_ns / NANOSECONDS
             needed = (task.horizon - 1 - first) / task.rate_hz
@@ -78,6 +79,7 @@ class Rows:
                 f"space: the network's rows reach {reach:g} s ahead; valid is the {needed:g} s that the {task.horizon} "
                 f"rows of task '{task.name}' need, or more"
             )
+        self.at = wanted
         self._lower, self._share = _split(np.clip(wanted, 0.0, grid.horizon - 1.0))
         self._between = np.flatnonzero(self._share)
         self._rotations, self._switched = tuple(rotations), tuple(switched)
