@@ -71,7 +71,7 @@ class Rows:
 
     def __init__(self, grid: Grid, task: Task, rotations: Sequence[slice] = (), switched: Sequence[slice] = ()) -> None:
         first = task.observation_steps - 1
-        wanted: Array = grid.past_rows + (np.arange(task.horizon) - first) * (task.dt_ns / grid.dt_ns)
+        wanted = grid.past_rows + (np.arange(task.horizon) - first) * (task.dt_ns / grid.dt_ns)
         if wanted[-1] > grid.horizon - 1 + NEAR:
             reach = (grid.horizon - 1 - grid.past_rows) * grid.dt_ns / NANOSECONDS
             needed = (task.horizon - 1 - first) / task.rate_hz
@@ -79,7 +79,7 @@ class Rows:
                 f"space: the network's rows reach {reach:g} s ahead; valid is the {needed:g} s that the {task.horizon} "
                 f"rows of task '{task.name}' need, or more"
             )
-        self.at = wanted
+        self.at: Array = np.asarray(wanted, dtype=np.float64)
         self._lower, self._share = _split(np.clip(wanted, 0.0, grid.horizon - 1.0))
         self._between = np.flatnonzero(self._share)
         self._rotations, self._switched = tuple(rotations), tuple(switched)
