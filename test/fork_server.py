@@ -41,9 +41,13 @@ NODES = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", 
 PRELOADED = (
     *(f"bid_ros.nodes.{name}_node" for name in NODES),
     "bid_ros.cli",
+    "bid_ros.policy.diffusion.policy",
+    "bid_ros.robots.franka.driver",
+    "bid_ros.robots.ur.driver",
     "bid_ros.robots.ur.process",
     "bid_ros.robots.ur.twin.pendant",
     "bid_ros.tasks.picking.world",
+    "bid_ros.tasks.placing.world",
     "franky_sim.mujoco_simulator",
 )
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2): orphans of a descendant become children of this process
