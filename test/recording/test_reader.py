@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,6 +90,15 @@ def test_message_that_does_not_fit_its_definition_is_damage(tmp_path, kit):
         writer.write("/arm/status", 1, b"\x00\x01\x00\x00abc")
     with BagReader(tmp_path / "bag") as reader, pytest.raises(RecordingError, match="is damaged"):
         list(reader.messages())
+
+
+def test_a_definition_without_fields_is_none(tmp_path, kit):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add_topic("/arm/status", replace(kit.definition("bid_msgs/msg/ArmStatus"), text=""))
+        writer.write("/arm/status", 1, serialize_message(ArmStatus()))
+    with BagReader(tmp_path / "bag") as reader:
+        with pytest.raises(RecordingError, match=r"has no definition of bid_msgs/msg/ArmStatus, the type of /arm/stat"):
+            list(reader.messages())
 
 
 def test_serialized_bytes_are_stored_unchanged(run, tmp_path, kit):
