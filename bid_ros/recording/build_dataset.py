@@ -24,6 +24,7 @@ from bid_ros.recording.files import bag_files
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
 from bid_ros.recording.rows import first_row, joined
+from bid_ros.recording.topic_types import check_types
 
 LAG_NS: Final = 1_000_000_000  # a message from before END may be received this long after it
 CACHE_VERSION: Final = 3
@@ -105,9 +106,10 @@ def read_episodes(
         The episode, its segments (none: it is left out), and the reasons for everything that is left out.
 
     Raises:
-        RecordingError: the bag is damaged.
+        RecordingError: the bag is damaged, or has a topic with another type.
     """
     recorded = task.with_frame_prefix(reader.frame_prefix)
+    check_types(reader, task, _features_by_topic(task, reader.is_older))
     for episode in find_episodes(reader)[first:]:
         segments, reasons = _read_episode(reader, episode, recorded, wanted)
         # The frames of the recording have a prefix; the data are those of the task itself.

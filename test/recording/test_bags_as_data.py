@@ -70,7 +70,7 @@ def test_episodes_that_failed_are_taken_if_they_are_wanted(runs, task, wanted):
     assert [item.success for item in found.episodes()] == ([True, False, True] if wanted == ALL else [False])
     left = [f"{runs}/{name}/bag: episode 0: left out: success" for name in ("first", "second")]
     assert found.reasons == ([] if wanted == ALL else left)
-    with pytest.raises(RecordingError, match="episodes of outcome 'lost' do not exist; valid are success, failure, all"):
+    with pytest.raises(RecordingError, match="of outcome 'lost' do not exist; valid are success, failure, all"):
         chosen(open_source(runs, task), "lost")
 
 

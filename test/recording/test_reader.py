@@ -96,9 +96,9 @@ def test_a_definition_without_fields_is_none(tmp_path, kit):
     with BagWriter(tmp_path / "bag") as writer:
         writer.add_topic("/arm/status", replace(kit.definition("bid_msgs/msg/ArmStatus"), text=""))
         writer.write("/arm/status", 1, serialize_message(ArmStatus()))
-    with BagReader(tmp_path / "bag") as reader:
-        with pytest.raises(RecordingError, match=r"has no definition of bid_msgs/msg/ArmStatus, the type of /arm/stat"):
-            list(reader.messages())
+    said = "has no definition of bid_msgs/msg/ArmStatus, the type of /arm/status"
+    with BagReader(tmp_path / "bag") as reader, pytest.raises(RecordingError, match=said):
+        list(reader.messages())
 
 
 def test_serialized_bytes_are_stored_unchanged(run, tmp_path, kit):
