@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.decoding import Decoder
 from bid_ros.policy.base import Bundle, Policy
@@ -69,16 +70,25 @@ def replay(
         progress: called with the time of receipt of each message, ns.
 
     Raises:
-        RecordingError: as :func:`find_moments`, or the bag is damaged.
+        RecordingError: as :func:`find_moments`, or the bag is damaged or has no moment to decide at.
         DecodingError: as :meth:`Decider.decide`.
     """
-    moments = find_moments(reader, task, decider.history)
+    moments, found = find_moments(reader, task, decider.history), False
     for item in reader.messages(moments.topics):
         progress(item.stamp_ns)
         for cue in moments.take(item):
+            found = True
             yield _decided(cue, decider, parity)
     for cue in moments.finish():
+        found = True
         yield _decided(cue, decider, parity)
+    if not found:
+        raise RecordingError(nothing_to_decide(reader))
+
+
+def nothing_to_decide(reader: BagReader) -> str:
+    """Return the sentence about a bag in which there is no moment to decide at."""
+    return f"bag {reader.path} has no moment to decide at; valid is one with decisions, or frames of all cameras"
 
 
 def _decided(cue: Cue, decider: Decider, parity: Parity) -> Replayed:
