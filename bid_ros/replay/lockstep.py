@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from bid_ros.core.errors import ArmError
+from bid_ros.core.errors import ArmError, RecordingError
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS
 from bid_ros.decoding import Decoder
@@ -115,19 +115,28 @@ def replay(
         joints: where poses become joints.
 
     Raises:
-        RecordingError: as :func:`find_moments`, or the bag is damaged.
+        RecordingError: as :func:`find_moments`, or the bag is damaged or has no moment to decide at.
         DecodingError: as :meth:`Decider.decide`.
     """
-    moments = find_moments(reader, task, decider.history)
+    moments, found = find_moments(reader, task, decider.history), False
     topics = moments.topics if joints is None else tuple(dict.fromkeys((*moments.topics, *joints.topics)))
     for item in reader.messages(topics):
         progress(item.stamp_ns)
         if joints is not None:
             joints.take(item)
         for cue in moments.take(item) if item.topic in moments.topics else ():
+            found = True
             yield _decided(cue, decider, parity, joints)
     for cue in moments.finish():
+        found = True
         yield _decided(cue, decider, parity, joints)
+    if not found:
+        raise RecordingError(nothing_to_decide(reader))
+
+
+def nothing_to_decide(reader: BagReader) -> str:
+    """Return the sentence about a bag in which there is no moment to decide at."""
+    return f"bag {reader.path} has no moment to decide at; valid is one with decisions, or frames of all cameras"
 
 
 def _decided(cue: Cue, decider: Decider, parity: Parity, joints: Joints | None) -> Replayed:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from tiny_bundle import make_tiny_bundle, write_manifest
 
-from bid_ros.core.errors import BundleError
+from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.decoding import feature_weights
 from bid_ros.policy.bundle import Manifest, bundle_sha256, load_bundle
 from bid_ros.policy.decide import bundle_decoder
@@ -221,7 +221,7 @@ def test_no_decoder_leads_joints(root, tmp_path):
     task = load_task(root / "config" / "joints" / "franka_place" / "task.yaml")
     bundle = load_bundle(make_tiny_bundle(tmp_path / "joints", task), task)
     assert bundle_decoder("bid", bundle, task, 8, 1).name == "bid"
-    with pytest.raises(DecodingError, match="'bid.lead' moves a commanded position on, but .* commands joints"):
+    with pytest.raises(DecodingError, match=r"'bid.lead' moves a commanded position on, but .* commands joints"):
         bundle_decoder("bid+lead", bundle, task, 8, 1)
 
 
