@@ -78,7 +78,7 @@ def test_two_checkpoints_become_a_bundle_with_a_weak_policy(kit, tmp_path, task,
     [
         (["--sampling-steps", "0"], "--sampling-steps is 0; valid is 1 or more"),
         (["--sampling-steps", "101"], "sampling_steps is 101; valid is up to train_steps 100"),
-        (["--weak", "nowhere"], "nowhere/config.json does not exist; valid"),
+        (["--weak", "nowhere"], "nowhere is no folder; valid is one on this computer"),
         (["--sampler", "euler"], "sampler is 'euler'; valid"),
     ],
 )
