@@ -168,7 +168,7 @@ def _is_shape(shape: Any, length: int) -> bool:
 def _processor_statistics(
     folder: Path, modes: Mapping[str, str]
 ) -> tuple[dict[str, Statistics], Mapping[str, str], dict[str, str]]:
-    """Return statistics, modes and files of the steps that normalise; actions are those of the step after the network."""
+    """Return statistics, modes and files of the steps that normalise; of actions those behind the network."""
     found: dict[str, Statistics] = {}
     states: dict[str, str] = {}
     for name, wanted in PROCESSORS.items():
