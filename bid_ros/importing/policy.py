@@ -112,13 +112,13 @@ def _told(value: Any) -> dict[str, Any]:
 def check_same(strong: ImportedPolicy, weak: ImportedPolicy) -> None:
     """Raise BidError unless two policies differ in their weights alone, as two checkpoints of one training do."""
     for name in ("kind", "features", "observation_steps", "horizon", "action_dim", "past_rows", "settings"):
-        one, other = (_told(getattr(policy, name)) for policy in (strong, weak))
-        for what in one.keys() | other.keys():
-            if one.get(what) != other.get(what):
-                found = f"{name.replace('_', ' ')} {what}".strip()
+        wanted, found = (_told(getattr(policy, name)) for policy in (strong, weak))
+        for part in sorted(wanted.keys() | found.keys()):
+            if wanted.get(part) != found.get(part):
+                what = f"{name.replace('_', ' ')} {part}".strip()
                 raise BidError(
-                    f"{weak.source} is no earlier checkpoint of {strong.source}: its {found} is {other.get(what)}; "
-                    f"valid is {one.get(what)}"
+                    f"{weak.source} is no earlier checkpoint of {strong.source}: its {what} is {found.get(part)}; "
+                    f"valid is {wanted.get(part)}"
                 )
     pairs = [("action", strong.action, weak.action)]
     pairs += [(name, strong.observation[name], weak.observation[name]) for name in strong.observation]
