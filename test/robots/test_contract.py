@@ -82,13 +82,6 @@ CASES = {
 every_arm = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 
 
-def joint_arm(arm):
-    """Return the arm; a test of joints is left out for a driver that follows the tool alone, as that of ROS does."""
-    if arm.info.name == "ros":
-        pytest.skip("this driver takes no set-points of joints")
-    return arm
-
-
 class ToolSpace:
     """Set-points of the tool: places are its positions."""
 
@@ -116,7 +109,7 @@ class JointSpace:
     name = "joints"
     unit = "rad"
     worst, at_end = 0.03, 0.006  # rad, of a streamed move
-    start = staticmethod(lambda arm: joint_arm(arm).start_joints())
+    start = staticmethod(lambda arm: arm.start_joints())
 
     @staticmethod
     def offset(arm):
@@ -234,7 +227,7 @@ def joint_speed(arm):
 
 
 def test_it_is_an_arm_and_its_state_is_finite(arm):
-    assert isinstance(arm, Arm) and isinstance(arm, JointArm) == (arm.info.name != "ros")
+    assert isinstance(arm, Arm) and isinstance(arm, JointArm)
     state, info = arm.state(), arm.info
     assert len(info.joint_names) == len(state.joint_positions) == len(state.joint_velocities)
     for values in (state.joint_positions, state.joint_velocities, state.tool_position):
@@ -292,7 +285,7 @@ def test_calls_return_without_waiting_for_the_robot(arm, space):
 
 
 def test_who_follows_the_tool_takes_no_joints_and_the_other_way_round(arm):
-    state = joint_arm(arm).state()
+    state = arm.state()
     place, speeds = state.joint_positions, np.zeros(len(state.joint_positions))
     arm.start()
     with pytest.raises(ArmError, match="start_joints first"):
@@ -422,7 +415,7 @@ def test_a_set_point_that_is_not_finite_is_refused(arm):
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, "short"])
 def test_a_set_point_of_joints_that_does_not_fit_is_refused(arm, wrong):
-    joint_arm(arm).start_joints()
+    arm.start_joints()
     place = arm.state().joint_positions
     bad = place[1:] if wrong == "short" else np.full(len(place), wrong)
     with pytest.raises(ArmError, match=r"finite|valid are"):
@@ -436,8 +429,7 @@ def test_an_arm_that_is_not_connected_says_so(case):
     arm = case.build("127.77.250.1")
     arm.stop()
     arm.close()
-    of_joints = [arm.start_joints] if isinstance(arm, JointArm) else []
-    for call in (arm.state, arm.start, *of_joints, lambda: arm.command_gripper(0.05)):
+    for call in (arm.state, arm.start, arm.start_joints, lambda: arm.command_gripper(0.05)):
         with pytest.raises(ArmError, match="connect"):
             call()
 
