@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ros_domain import own_domain
-from ros_robot import POSITIONS, TRAJECTORIES, forward_arm, mute_ros, ros_arm
+from ros_robot import POSES, POSITIONS, TRAJECTORIES, forward_arm, mute_ros, pose_arm, ros_arm, twist_arm
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
@@ -78,8 +78,17 @@ CASES = {
     "ur cb3": Case(partial(ur, model="ur5"), ("ur_server.py", "cb3"), (29999, 30004)),
     "ros trajectories": Case(ros_arm, ("ros_server.py", str(own_domain()), TRAJECTORIES), (), mute_ros),
     "ros positions": Case(forward_arm, ("ros_server.py", str(own_domain()), POSITIONS), (), mute_ros),
+    "ros poses": Case(pose_arm, ("ros_server.py", str(own_domain()), POSES), (), mute_ros),
+    "ros twists": Case(twist_arm, ("ros_server.py", str(own_domain()), TRAJECTORIES), (), mute_ros),
 }
 every_arm = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+
+
+def joint_arm(arm):
+    """Return the arm; a test of joints is left out for one whose controller takes the tool's pose or twist alone."""
+    if not getattr(vars(arm)["_config"], "by_joints", True):
+        pytest.skip("its controller takes no joints")
+    return arm
 
 
 class ToolSpace:
@@ -109,7 +118,7 @@ class JointSpace:
     name = "joints"
     unit = "rad"
     worst, at_end = 0.03, 0.006  # rad, of a streamed move
-    start = staticmethod(lambda arm: arm.start_joints())
+    start = staticmethod(lambda arm: joint_arm(arm).start_joints())
 
     @staticmethod
     def offset(arm):
@@ -285,7 +294,7 @@ def test_calls_return_without_waiting_for_the_robot(arm, space):
 
 
 def test_who_follows_the_tool_takes_no_joints_and_the_other_way_round(arm):
-    state = arm.state()
+    state = joint_arm(arm).state()
     place, speeds = state.joint_positions, np.zeros(len(state.joint_positions))
     arm.start()
     with pytest.raises(ArmError, match="start_joints first"):
@@ -356,7 +365,7 @@ def test_a_stop_in_motion_comes_to_rest_and_can_be_repeated(arm, space):
 
 
 def test_homing_waits_and_leaves_control(arm):
-    arm.start()
+    joint_arm(arm).start()
     start = arm.state().joint_positions
     goal = start + 0.1 * np.isin(np.arange(len(start)), (1, 3))
     arm.move_to_joints(goal, Dynamics(0.5, 0.3, 0.3))
@@ -367,7 +376,7 @@ def test_homing_waits_and_leaves_control(arm):
 
 
 def test_a_stop_ends_homing_early(arm):
-    start = arm.state().joint_positions
+    start = joint_arm(arm).state().joint_positions
     goal = start + 0.5 * (np.arange(len(start)) == 0)
     outcome = []
 
@@ -415,7 +424,7 @@ def test_a_set_point_that_is_not_finite_is_refused(arm):
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, "short"])
 def test_a_set_point_of_joints_that_does_not_fit_is_refused(arm, wrong):
-    arm.start_joints()
+    joint_arm(arm).start_joints()
     place = arm.state().joint_positions
     bad = place[1:] if wrong == "short" else np.full(len(place), wrong)
     with pytest.raises(ArmError, match=r"finite|valid are"):

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
-from bid_ros.control import chain as serial
 from bid_ros.control.arm_model import ArmModel, JointLimits
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
 from bid_ros.robots.ros.limits import JointLimits as DriverLimits
+from bid_ros.robots.ros.serial import serial_chain
 from bid_ros.robots.ros.twin.description import arm_urdf
 from bid_ros.robots.ros.urdf import Chain, is_file, read_chain, read_chain_file
 
@@ -61,18 +59,6 @@ def margin(config: RosConfig, speed: float) -> float:
     return SPARE + worst * ahead_s - less * worst**2
 
 
-def serial_chain(chain: Chain) -> serial.Chain:
-    """Return the chain as frames between joints that turn about z."""
-    frames, before = [], np.eye(3)
-    for placed in chain.placed:
-        align = _z_to(placed.axis)
-        frames.append(serial.Frame(before.T @ placed.position, before.T @ placed.rotation @ align))
-        before = align
-    end = chain.end
-    frames.append(serial.Frame(before.T @ end.position, before.T @ end.rotation))
-    return serial.Chain(tuple(frames))
-
-
 def _chain(config: RosConfig) -> Chain:
     if is_file(config.urdf):
         return read_chain_file(config.urdf, config.base_link, config.tool_link, config.address)
@@ -80,14 +66,6 @@ def _chain(config: RosConfig) -> Chain:
         return read_chain(arm_urdf(), config.base_link, config.tool_link, "the twin's URDF")
     what = f"ros: urdf is the topic {config.urdf}"
     raise ArmError(f"{what}; valid for a task that commands joints is a file: {SAVE}, then urdf: arm.urdf")
-
-
-def _z_to(axis: Array) -> Array:
-    """Return a rotation ``(3, 3)`` that turns z into an axis ``(3,)`` of length 1."""
-    across = np.eye(3)[int(np.argmin(np.abs(axis)))]
-    x = np.cross(across, axis)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(axis, x), axis], axis=1)
 
 
 def _tuple(values: Sequence[float] | Array) -> tuple[float, ...]:

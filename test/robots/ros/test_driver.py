@@ -207,7 +207,9 @@ def test_a_cartesian_controller_is_not_driven_to_joints(server, arm, command):
         other.start()
         state = other.state()
         other.command(Setpoint(state.tool_position, state.tool_quaternion, ZERO, ZERO))
-        with pytest.raises(ArmError, match=f"is driven with a {command}; valid for set-points of the joints is command"):
+        with pytest.raises(
+            ArmError, match=f"is driven with a {command}; valid for set-points of the joints is command"
+        ):
             other.start_joints()
         with pytest.raises(ArmError, match=f"is driven with a {command}; valid for a joint motion is command: joint_"):
             other.move_to_joints(state.joint_positions)

@@ -8,9 +8,10 @@ from franka_urdf import FRANKA_HOME, franka_urdf
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.joint_model import SHARE, arm_model, margin, serial_chain
+from bid_ros.robots.ros.joint_model import SHARE, arm_model, margin
 from bid_ros.robots.ros.kinematics import kinematics_of
 from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.serial import serial_chain
 from bid_ros.robots.ros.streams import JointTarget, braking
 from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 from bid_ros.robots.ros.urdf import read_chain
