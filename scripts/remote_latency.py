@@ -155,8 +155,8 @@ def served(bundle: Path, samples: int) -> Iterator[int]:
 def pointer(folder: Path, task: Task, port: int) -> Path:
     """Write the bundle that points to a port."""
     address = f"ws://{HERE}:{port}"
-    said = own_words(ask_metadata(address, START_S))
-    write_remote_bundle(folder, task, RemoteConfig(address, TIMEOUT_MS), said)
+    settings = RemoteConfig(address, TIMEOUT_MS)
+    write_remote_bundle(folder, task, settings, own_words(ask_metadata(settings, START_S)))
     return folder
 
 
