@@ -104,8 +104,8 @@ class BatchPolicy:
             if weak and self._weak is not None:
                 conditions = [draft.encoded.weak for draft in chosen if draft.encoded.weak is not None]
                 second = self._denoise(self._weak, conditions, chosen, weak)
-            for index, *drawn in zip(members, first, second, strict=True):
-                results[index] = self._in_task_terms(drafts[index], *drawn)
+            for index, ours, others in zip(members, first, second, strict=True):
+                results[index] = self._in_task_terms(drafts[index], ours, others)
         return [results[index] for index in range(len(drafts))]
 
     def _in_network_terms(self, draft: Draft) -> Draft:

@@ -55,10 +55,10 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask, write, and say what was written."""
     address = parse_address(options.address)
-    files = {"api_key_file": _path(options.api_key_file), "certificate": _path(options.certificate)}
+    key_file, certificate = _path(options.api_key_file), _path(options.certificate)
     if options.certificate and not address.startswith("wss:"):
         raise BidError(f"--certificate is given, but {address} is not encrypted; valid is an address wss://HOST:PORT")
-    plain = RemoteConfig(address, options.timeout_ms, **files)
+    plain = RemoteConfig(address, options.timeout_ms, api_key_file=key_file, certificate=certificate)
     said = own_words(ask_metadata(plain, CONNECT_S))
     if said and (options.key or options.prompt):
         raise BidError(f"{address} is a server of bid serve, which knows its features; leave --key and --prompt out")
