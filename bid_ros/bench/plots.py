@@ -42,6 +42,44 @@ def score_bars(summaries: Sequence[CellSummary]) -> bytes | None:
     return _png(figure)
 
 
+def rate_bars(summaries: Sequence[CellSummary], published: Callable[[Cell], float | None]) -> bytes | None:
+    """Share of full scores with its interval: a panel for each horizon, a group for each strength of the action noise.
+
+    Args:
+        summaries: of all cells.
+        published: from a cell to the per cent that others reported, drawn as a line across the bar.
+    """
+    if not summaries:
+        return None
+    horizons = sorted({item.cell.horizon for item in summaries})
+    names = list(dict.fromkeys(_kind(item.cell) for item in summaries))
+    figure, width = _figure(5.2 * len(horizons), 3.8), 0.8 / len(names)
+    for place, horizon in enumerate(horizons, 1):
+        axes = figure.add_subplot(1, len(horizons), place, ylabel="episodes with full score, %")
+        cells = [item for item in summaries if item.cell.horizon == horizon]
+        noises = sorted({item.cell.noise for item in cells})
+        for index, name in enumerate(names):
+            own = [item for item in cells if _kind(item.cell) == name]
+            x = np.array([noises.index(item.cell.noise) + (index - (len(names) - 1) / 2) * width for item in own])
+            rates = 100 * np.array([item.rate for item in own]).reshape(-1, 3)
+            look: dict[str, Any] = {"color": COLORS[index % 8], "ecolor": "#222222", "capsize": 2, "label": name}
+            axes.bar(x, rates[:, 0], 0.92 * width, yerr=_errors(rates), **look)
+            for at, item in zip(x, own, strict=True):
+                if (known := published(item.cell)) is not None:
+                    axes.hlines(known, at - width / 2, at + width / 2, color="#000000", lw=2)
+        axes.set_xticks(range(len(noises)), [f"noise {noise:g}" for noise in noises])
+        axes.set(ylim=(0, 100), title=f"{horizon} of a chunk executed")
+        axes.grid(axis="y", color="#dddddd")
+        axes.set_axisbelow(True)
+    axes.hlines([], 0, 0, color="#000000", lw=2, label="published")
+    axes.legend(fontsize=7)
+    return _png(figure)
+
+
+def _kind(cell: Cell) -> str:
+    return cell.label(["terms", "variant"]).replace("terms ", "").replace("bid, bid", "bid").replace("variant ", "")
+
+
 def score_curve(summaries: Sequence[CellSummary], name: str, label: str) -> bytes | None:
     """Score over a numeric setting: a line for all cells that differ in nothing else; None if none do.
 

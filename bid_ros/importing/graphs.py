@@ -117,7 +117,7 @@ def _cases(policy: ImportedPolicy) -> dict[str, Case]:
         cases["frames"] = (FramesGraph(encoder).eval(), images, POINTS, {})
         points = {POINTS: numbers(steps, encoder.points)}
     cases["encoder"] = (EncoderGraph(encoder).eval(), {**points, **vectors}, "condition", {})
-    condition = numbers(1, steps * encoder.step)
+    condition = numbers(1, encoder.size(steps))
     level = np.array([policy.settings.train_steps // 2], dtype=np.int64)
     feeds: dict[str, NDArray[Any]] = {"sample": numbers(2, *chunk), "step": level, "condition": condition}
     axes = {"sample": {0: "samples"}, "prediction": {0: "samples"}}

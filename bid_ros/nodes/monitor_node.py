@@ -25,12 +25,14 @@ from bid_ros.core.topics import (
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.markers import to_marker
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.robot_model import robot_model
 from bid_ros.views.frames import DecisionPainter, decision_text
 from bid_ros.views.scene import Part, Scene
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("cameras", "", "path of the camera file, whose first calibrated camera is drawn over"),
+    Parameter("robot_model", True, "publish the robot's outline; false where robot_state_publisher does"),
     Parameter("twin", False, "the system runs in its twin: the cameras' sections `twin` hold"),
 )
 TRAIL_S, STANDING_S = 0.25, 1.0  # between two messages with the trail, or with what changes seldom
@@ -54,6 +56,7 @@ class MonitorNode(BidNode):
         self.subscribe(SAFETY_STATE, self._on_safety)
         self.subscribe(SAFETY_CHUNK, partial(self._on_message, SAFETY_CHUNK))
         self.subscribe(EPISODE_EVENT, partial(self._on_message, EPISODE_EVENT))
+        self._model = robot_model(self, self._task) if self.value("robot_model") else None
         self.subscribe(ARM_STATUS, self._on_arm, patient=True)
         drawn = next((camera for camera in cameras.values() if camera.position is not None), None)
         if drawn is None:
@@ -83,6 +86,8 @@ class MonitorNode(BidNode):
 
     def _on_arm(self, message: ArmStatus) -> None:
         self._moved = bool(self._scene.add(ARM_STATUS, message)) or self._moved
+        if self._model is not None:
+            self._model.add(message)
 
     def _on_message(self, topic: str, message: Any) -> None:
         self._publish(self._scene.add(topic, message))

@@ -24,7 +24,7 @@ from bid_ros.decoding import (
     build_decoder,
     feature_weights,
 )
-from bid_ros.policy.base import Bundle, Policy, policy_history
+from bid_ros.policy.base import Bundle, Policy, made_up_rows, policy_history
 from bid_ros.policy.registry import FAMILIES
 
 Screening = Callable[[Array], NDArray[np.bool_]]
@@ -185,7 +185,7 @@ class DecisionMaker:
         layout = task.dt_ns, task.observation_steps, task.horizon, task.action_dim
         most = task.horizon - task.observation_steps  # a longer delay leaves nothing to decide
         delay = None if self.delay is None else min(self.delay, most)
-        request = DecodeRequest(observation.stamp_ns, *layout, delay=delay)
+        request = DecodeRequest(observation.stamp_ns, *layout, delay=delay, made_up=made_up_rows(self._policy))
         proposal = self._decoder.propose(request)
         if proposal.strong == 0:
             return None

@@ -36,7 +36,7 @@ def test_a_task_without_a_position_to_count_from_is_refused(root):
     task = load_task(root / "config" / "pusht.yaml")
     task = replace(task, observation=task.observation[:1])
     check_reference(task, "base")
-    with pytest.raises(BidError, match="commands no position that it observes; valid is base"):
+    with pytest.raises(BidError, match="commands no position or joints that it observes; valid is base"):
         check_reference(task, "tool")
 
 

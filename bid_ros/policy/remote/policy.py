@@ -41,6 +41,9 @@ class RemotePolicy:
         bundle: of the family ``remote``.
         task: the task it was checked against.
 
+    Attributes:
+        made_up_rows: first rows of a chunk that the policy there does not predict.
+
     Raises:
         RemoteError: the server does not answer, or serves something else than the bundle was written for.
     """
@@ -51,6 +54,7 @@ class RemotePolicy:
         self._config: RemoteConfig = bundle.settings
         self._task, self._weak = task, bundle.weak is not None
         self._limit_s, self._number = self._config.timeout_ms / 1000, 0
+        self.made_up_rows = task.observation_steps - 1  # until bid serve says it
         self._link = Link(self._config.address, LARGEST, self._greet)
         self._link.connect(CONNECT_S)
         self.vitals: dict[str, object] = {}
@@ -173,6 +177,9 @@ class RemotePolicy:
             raise self._link.refuse(
                 f"{what}; valid is {self._config.serves[:12]}, or write the bundle anew: bid remote"
             )
+        if self._config.serves and isinstance(said, dict):
+            rows = said.get("made_up_rows")
+            self.made_up_rows = min(max(rows, 0), self._task.observation_steps - 1) if isinstance(rows, int) else 0
 
 
 def _first(answer: Mapping[str, Any], rows: int, size: int) -> Array:

@@ -11,7 +11,7 @@ from bid_ros.core.errors import BidError, RemoteError
 from bid_ros.core.observation import Observation, task_history
 from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import StartMode
-from bid_ros.policy.base import Bundle, Policy, policy_history
+from bid_ros.policy.base import Bundle, Policy, made_up_rows, policy_history
 from bid_ros.policy.remote.ranges import task_ranges
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_of, generator_words
 
@@ -68,6 +68,7 @@ class PolicyService:
             "action_dim": task.action_dim,
             "has_weak": self._policy.has_weak,
             "has_starts": bool(getattr(self._policy, "has_starts", True)),
+            "made_up_rows": made_up_rows(self._policy),
             "runtime": self._policy.runtime,
             "observation": {name: item.to_dict() for name, item in observation.items()},
             "action": action.to_dict(),

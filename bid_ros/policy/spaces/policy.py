@@ -12,10 +12,10 @@ from bid_ros.core.observation import History, Observation
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.decoding import Decoder, Guidance, StartMode
-from bid_ros.policy.base import Policy
+from bid_ros.policy.base import Policy, made_up_rows
 from bid_ros.policy.spaces.action import ActionConversion
 from bid_ros.policy.spaces.config import Space
-from bid_ros.policy.spaces.grid import Rows, grid_of
+from bid_ros.policy.spaces.grid import NEAR, Rows, grid_of
 from bid_ros.policy.spaces.observation import ObservationConversion
 from bid_ros.policy.spaces.parts import ROTATION, Anchor
 
@@ -50,6 +50,7 @@ class SpacedPolicy:
             policy can.
         has_gradients: whether samples may be drawn towards a chunk. They may where the exact way back goes row by row,
             and the policy can.
+        made_up_rows: first rows of a chunk that lie before all that the policy predicts.
 
     Raises:
         BundleError: the space does not fit the task.
@@ -62,6 +63,8 @@ class SpacedPolicy:
         self._action = ActionConversion(space, task, grid)
         self._rows = rows_of(space, task)
         self.history = History(grid.steps, grid.dt_ns)
+        early = int((self._rows.at < made_up_rows(policy) - NEAR).sum())
+        self.made_up_rows = min(early, task.observation_steps - 1)
         able = getattr(policy, "has_starts", True)
         self.has_starts = able and self._action.linear and self._rows.starts
         self.has_gradients = getattr(policy, "has_gradients", False) and self._action.row_wise and self._rows.guides
