@@ -51,7 +51,8 @@ def mesh(shell: Shell) -> "rr.Mesh3D":
     """Return a surface as Rerun's mesh, with normals, without which it would have no shades."""
     vertices, faces = shell.vertices, shell.faces
     if len(faces) < FEW:
-        vertices, faces = vertices[faces].reshape(-1, 3), np.arange(3 * len(faces)).reshape(-1, 3)
+        vertices = vertices[faces].reshape(-1, 3)
+        faces = np.arange(len(vertices), dtype=np.int32).reshape(-1, 3)
     return rr.Mesh3D(
         vertex_positions=vertices,
         triangle_indices=faces,
