@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -68,9 +68,16 @@ class Person(Node):
 @contextmanager
 def sitting(starts: bool = False) -> Iterator[None]:
     """Let a person drive in a thread, until the end of the block."""
+    with spinning(lambda context: Person(context, starts)):
+        yield
+
+
+@contextmanager
+def spinning(made: Callable[[Context], Node]) -> Iterator[None]:
+    """Let a node that is made for a context work in a thread, until the end of the block."""
     context, done = Context(), threading.Event()
     rclpy.init(context=context)
-    person, executor = Person(context, starts), LeanExecutor(context=context)
+    person, executor = made(context), LeanExecutor(context=context)
     executor.add_node(person)
 
     def spin() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
+from bid_ros.recording.episodes import ALL, OUTCOMES, SUCCESS
 
 if TYPE_CHECKING:
     from bid_ros.formats import Column, Contents, Source
@@ -69,6 +70,12 @@ def _add_convert(parts: Any) -> None:
     convert.add_argument(
         "--quality", type=int, default=18, help="rate factor of H.264, 0 to 51; smaller is better (default 18)"
     )
+    convert.add_argument(
+        "--outcome",
+        default="",
+        metavar="WHICH",
+        help=f"episodes that ended so: {', '.join(OUTCOMES)} (default: of bags {SUCCESS}, of other data sets {ALL})",
+    )
     convert.add_argument("--json", action="store_true", help="print the report as JSON")
     convert.set_defaults(run=run_convert)
 
@@ -77,7 +84,7 @@ def run_convert(options: argparse.Namespace) -> int:
     """Convert a data set."""
     from bid_ros.formats import Options, convert
 
-    source, task = opened(options.source, options.task, options.source_format)
+    source, task = opened(options.source, options.task, options.source_format, options.outcome)
     written = Options(options.images, options.quality, task)
     origin = str(Path(options.source).resolve())
     with progress_bar(source.contents) as progress:
@@ -112,18 +119,19 @@ def run_info(options: argparse.Namespace) -> int:
     return 0
 
 
-def opened(path: str, named: str, form: str = "") -> tuple[Source, Task | None]:
+def opened(path: str, named: str, form: str = "", outcome: str = "") -> tuple[Source, Task | None]:
     """Open a data set as that of a task, if one is named or the data say one that is shipped.
 
     Args:
         path: file or folder.
         named: value of ``--task``.
         form: format of the data set; empty: recognised.
+        outcome: of the episodes, one of ``OUTCOMES``; empty: of bags success, of other data sets all.
 
     Raises:
         BidError: the data set is damaged or unknown, or does not hold what the task needs.
     """
-    from bid_ros.formats import mapped, open_source
+    from bid_ros.formats import chosen, mapped, open_source
     from bid_ros.formats.bag import bags_below
     from bid_ros.formats.registry import format_of
 
@@ -131,8 +139,8 @@ def opened(path: str, named: str, form: str = "") -> tuple[Source, Task | None]:
     if form == "bag":
         bags = bags_below(Path(path))
         task = load_task(task_file_of_bags(named, bags)) if bags else None
-        return open_source(path, task, form), task
-    source = open_source(path, None, form)
+        return chosen(open_source(path, task, form), outcome or SUCCESS), task
+    source = chosen(open_source(path, None, form), outcome or ALL)
     task = task_of(named, "", path) if named else _task_said(source.contents, path)
     return (source, None) if task is None else (mapped(source, task), task)
 

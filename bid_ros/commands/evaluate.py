@@ -5,6 +5,7 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
+from bid_ros.recording.episodes import OUTCOMES, SUCCESS
 from bid_ros.system.folder import find_system, shipped_systems
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 DECODERS: Final = "vanilla,ema,bid"
 SHOWN: Final = 12
+SAID: Final = 5  # reasons for what is left out
 
 
 def add_parser(verbs: Any) -> None:
@@ -39,6 +42,12 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--bundle", default="", help="folder of the policy bundle (default: system.yaml's)")
     parser.add_argument("--runtime", default="auto", help="network runtime (default auto)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the noise (default 0)")
+    parser.add_argument(
+        "--outcome",
+        default=SUCCESS,
+        metavar="WHICH",
+        help=f"episodes that ended so: {', '.join(OUTCOMES)} (default {SUCCESS}); never what a person discarded",
+    )
     parser.add_argument("--episodes", type=int, default=0, metavar="N", help="only the first N episodes")
     parser.add_argument("--workers", type=int, default=1, help="processes, each with one thread (default 1)")
     parser.add_argument("--ray", default="", metavar="ADDRESS", help="judge on a Ray cluster; local starts one here")
@@ -56,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.evaluation.crew import Crew
     from bid_ros.evaluation.evaluate import Setup
     from bid_ros.evaluation.run import evaluate
-    from bid_ros.formats import mapped, open_source
+    from bid_ros.formats import chosen, mapped, open_source
     from bid_ros.policy.bundle import load_bundle
 
     decoders = _checked(options)
@@ -64,18 +73,22 @@ def run(options: argparse.Namespace) -> int:
     bundle = load_bundle(folder, task)
     setup = Setup(task, folder, decoders, options.samples, options.seed, options.runtime)
     crew, out = Crew(options.workers, options.ray), Path(options.out)
-    source = mapped(open_source(options.data, task), task)
+    recorded = chosen(open_source(options.data, task), options.outcome)
+    source = mapped(recorded, task)
     begin = time.monotonic()
     with progress_bar(source.contents, options.episodes or None) as progress:
         most = options.episodes or None
         outcome = evaluate(setup, bundle.sha256, source, out / "parts", crew, options.shown, most, progress)
     if not outcome.episodes:
-        raise BidError(f"{options.data} holds no episode; valid is data with one or more that ended in success")
+        raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
+    about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
     found = _written(outcome, out, about | {"data": options.data})
     print(
         json.dumps(found) if options.json else (out / "evaluation.md").read_text(), end="" if not options.json else "\n"
     )
+    for line in _left_out(found["left_out"]):
+        print(line, file=sys.stderr)
     print(_throughput(outcome, len(decoders), crew.workers, time.monotonic() - begin), file=sys.stderr)
     print(f"wrote {out}/evaluation.html, .json, .md and .png", file=sys.stderr)
     return 0
@@ -119,6 +132,12 @@ def _written(outcome: "Outcome", out: Path, about: dict[str, Any]) -> dict[str, 
     draw(found, out / "evaluation.png")
     write_page(found, outcome.pages, out / "evaluation.png", out / "evaluation.html")
     return found
+
+
+def _left_out(reasons: Sequence[str]) -> list[str]:
+    """Return what was not taken of the data, and why: a line each, the first ones of many."""
+    more = [f"... and {len(reasons) - SAID} more, which evaluation.json names"] if len(reasons) > SAID else []
+    return [*reasons[:SAID], *more]
 
 
 def _throughput(outcome: "Outcome", decoders: int, workers: int, took_s: float) -> str:

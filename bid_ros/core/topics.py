@@ -96,6 +96,7 @@ TF_STATIC: Final = _recorded("/tf_static", "tf2_msgs/msg/TFMessage", TF_STATIC_Q
 TWIN_SCENE: Final = "twin/scene"
 MARKERS: Final = "monitor/markers"
 OVERLAY: Final = "monitor/overlay"
+ROBOT_DESCRIPTION: Final = "robot_description"
 
 ARM_RESET: Final = "arm/reset"
 SAFETY_RESET: Final = "safety/reset"

@@ -18,6 +18,11 @@ def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
     decoders = list(episodes[0].means)
     return {
         "episodes": len(episodes),
+        "ended": {
+            word: count
+            for word, how in (("success", True), ("failure", False), ("unknown", None))
+            if (count := sum(item.success is how for item in episodes))
+        },
         "decisions": sum(item.decisions for item in episodes),
         "demonstrated_jerk": float(np.mean([item.jerk for item in episodes])),
         "decoders": {
@@ -38,7 +43,9 @@ def markdown(found: dict[str, Any]) -> str:
         cells = [cell(item["measures"][measure]) for item in decoders.values()]
         lines.append(f"| {measure} | {' | '.join(cells)} |")
     words = "\n".join(f"- {name}: {text}" for name, text in MEASURES.items())
-    head = f"{found['episodes']} episodes, {found['decisions']} decisions of each decoder; mean (95 % interval)"
+    ended = ", ".join(f"{count} {word}" for word, count in found["ended"].items())
+    count = f"{found['episodes']} episodes ({ended}), {found['decisions']} decisions of each decoder"
+    head = f"{count}; mean (95 % interval)"
     jerk = f"Jerk of what was demonstrated: {found['demonstrated_jerk']:.3g}."
     return f"{head}\n\n" + "\n".join(lines) + f"\n\n{jerk}\n\n{words}"
 

@@ -1,6 +1,7 @@
 """Data sets in the formats of others: readers that stream, writers that resume, and what each format cannot hold."""
 
 from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, Writer
+from bid_ros.formats.choosing import chosen
 from bid_ros.formats.convert import Conversion, convert
 from bid_ros.formats.loading import load_dataset
 from bid_ros.formats.mapping import mapped
@@ -16,6 +17,7 @@ __all__ = [
     "Options",
     "Source",
     "Writer",
+    "chosen",
     "convert",
     "load_dataset",
     "mapped",

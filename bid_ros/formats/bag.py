@@ -1,6 +1,7 @@
 """Recorded bags as a data set: the rows that live observation makes of their messages."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -11,21 +12,28 @@ from bid_ros.core.task import Task
 from bid_ros.formats.bag_writer import BagsWriter, losses
 from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, runs_of
 from bid_ros.recording.dataset import Dataset
+from bid_ros.recording.episodes import SUCCESS, check_outcomes
 
 
 class BagSource:
-    """Reads the successful episodes of bags, one bag at a time.
+    """Reads the episodes of bags, one bag at a time.
 
     Args:
         bags: bag folders.
         task: what is observed and commanded.
+        wanted: one of :data:`bid_ros.recording.episodes.OUTCOMES`.
+
+    Attributes:
+        reasons: why something was left out, of what was read so far.
 
     Raises:
-        RecordingError: there is no bag.
+        RecordingError: there are no episodes of such an outcome.
     """
 
-    def __init__(self, bags: Sequence[Path], task: Task) -> None:
-        self._bags, self._task = tuple(bags), task
+    def __init__(self, bags: Sequence[Path], task: Task, wanted: str = SUCCESS) -> None:
+        self._bags, self._task, self._wanted = tuple(bags), task, check_outcomes(wanted)
+        self._recalled: tuple[int, int, int, int] | None = None  # start, then bag, episode and segment before it
+        self.reasons: list[str] = []
         self._contents = Contents(
             "bag",
             tuple(
@@ -46,37 +54,64 @@ class BagSource:
         """What the bags hold of the task."""
         return self._contents
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The bags, and which of their episodes are wanted."""
+        return (*(str(bag.resolve()) for bag in self._bags), self._wanted)
+
+    def of(self, wanted: str) -> "BagSource":
+        """Return the episodes of another outcome, one of :data:`bid_ros.recording.episodes.OUTCOMES`."""
+        return BagSource(self._bags, self._task, wanted)
+
+    def recall(self, origin: str, start: int) -> None:
+        """Take where the episode before number ``start`` was: bags and episodes before it are not read again."""
+        try:
+            bag, episode, segment = map(int, origin.split("/"))
+        except ValueError as error:
+            raise RecordingError(f"'{origin}' is no place in bags; valid is BAG/EPISODE/SEGMENT in numbers") from error
+        self._recalled = start, bag, episode, segment
+
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
         """Return the episodes from number ``start`` on. Raises RecordingError if no bag has one that can be used."""
         from bid_ros.recording.build_dataset import check_observed  # takes a second to import
 
         check_observed(self._task)  # a bag that cannot be read is left out, a task that no bag serves is an error
-        number, reasons = 0, list[str]()
-        for bag in self._bags:
-            for episode in self._of_bag(bag, reasons):
+        self.reasons.clear()
+        begin, number = (0, 0, -1), 0
+        if self._recalled is not None and self._recalled[0] == start:
+            number, *place = self._recalled
+            begin = place[0], place[1], place[2]
+        for at in range(begin[0], len(self._bags)):
+            first, after = (begin[1], begin[2]) if at == begin[0] else (0, -1)
+            for episode in self._of_bag(at, first, after):
                 if number >= start:
                     yield episode
                 number += 1
         if number == 0:
-            raise RecordingError(f"none of {len(self._bags)} bags has a usable episode ({'; '.join(reasons[:3])})")
+            what = "usable episode" if self._wanted == SUCCESS else f"usable episode of outcome {self._wanted}"
+            raise RecordingError(f"none of {len(self._bags)} bags has a {what} ({'; '.join(self.reasons[:3])})")
 
-    def _of_bag(self, bag: Path, reasons: list[str]) -> Iterator[Episode]:
-        """Yield the episodes of a bag; the rows of one are in memory."""
+    def _of_bag(self, at: int, first: int, after: int) -> Iterator[Episode]:
+        """Yield the episodes of a bag, behind segment ``after`` of its episode ``first``; one is in memory."""
         from bid_ros.recording.build_dataset import read_episodes
         from bid_ros.recording.reader import BagReader
 
+        bag = self._bags[at]
         try:
             with BagReader(bag, self._task.recorded_names) as reader:
-                for _, segments, why in read_episodes(reader, self._task):
-                    reasons += [f"{bag}: {reason}" for reason in why]
-                    for segment in segments:
-                        yield from dataset_episodes(segment)
+                found = read_episodes(reader, self._task, self._wanted, first)
+                for number, (recorded, segments, why) in enumerate(found, first):
+                    self.reasons += [f"{bag}: {reason}" for reason in why]
+                    for part, segment in enumerate(segments):
+                        if (number, part) > (first, after):
+                            (episode,) = dataset_episodes(segment, recorded.success)
+                            yield replace(episode, origin=f"{at}/{number}/{part}")
         except RecordingError as error:
-            reasons.append(str(error))
+            self.reasons.append(str(error))
 
 
-def dataset_episodes(dataset: Dataset) -> Iterator[Episode]:
-    """Return the episodes of a data set in memory; all of them succeeded."""
+def dataset_episodes(dataset: Dataset, success: bool = True) -> Iterator[Episode]:
+    """Return the episodes of a data set in memory, all of the same outcome."""
     for number, (first, end) in enumerate(zip(dataset.episode_starts, dataset.episode_ends, strict=True)):
         yield Episode(
             observations={name: np.asarray(values[first:end]) for name, values in dataset.observations.items()},
@@ -85,7 +120,7 @@ def dataset_episodes(dataset: Dataset) -> Iterator[Episode]:
             label=dataset.labels[number],
             seed=int(dataset.seeds[number]),
             truncated=bool(dataset.truncated[number]),
-            success=True,
+            success=success,
             interventions=runs_of(dataset.intervention[first:end]),
         )
 

@@ -101,6 +101,7 @@ class Episode:
         success: None: unknown.
         text: the task in words.
         interventions: (first, end) of each run of rows at which a person moved the arm, not a policy.
+        origin: where its source read it, in the words of :class:`Resumable`; empty: the source has no such words.
     """
 
     observations: Mapping[str, NDArray[Any]]
@@ -112,6 +113,7 @@ class Episode:
     success: bool | None = None
     text: str = ""
     interventions: tuple[tuple[int, int], ...] = ()
+    origin: str = ""
 
     @property
     def rows(self) -> int:
@@ -156,6 +158,25 @@ class Source(Protocol):
 
         Raises:
             RecordingError: the files are damaged.
+        """
+
+
+class Resumable(Protocol):
+    """A source that can go on behind an episode without reading what comes before it.
+
+    Attributes:
+        files: what it reads, in its order. An origin means the same as long as these are the same.
+    """
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of what it reads."""
+
+    def recall(self, origin: str, start: int) -> None:
+        """Take the origin of the episode before number ``start``: ``episodes(start)`` then begins behind it.
+
+        Raises:
+            RecordingError: it is no origin of this source.
         """
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import Column, Contents, Episode, Options, Source, Writer, about_json
+from bid_ros.formats.base import Column, Contents, Episode, Options, Resumable, Source, Writer, about_json
 from bid_ros.formats.fidelity import picture_fidelity
 from bid_ros.formats.files import remove
 from bid_ros.formats.parts import Parts
@@ -69,6 +70,8 @@ def convert(
     writer = form.writer(contents, options)
     chosen = asdict(replace(options, task=None))  # the contents name the task
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
+    if files := getattr(source, "files", ()):
+        identity["files"] = list(files)
     target.parent.mkdir(parents=True, exist_ok=True)
     parts = Parts.of(target, identity)
     resumed = len(parts.whole())
@@ -88,12 +91,14 @@ def _write_parts(
     rows = [int(read_about(folder)["rows"]) for folder in parts.whole()]
     if progress and rows:
         progress(len(rows), sum(rows))
+    if getattr(source, "files", ()) and rows and (origin := parts.origin(len(rows) - 1)):
+        cast(Resumable, source).recall(origin, len(rows))
     for episode in source.episodes(len(rows)):
         check_episode(source.contents, episode, len(rows))
         folder = parts.begin(len(rows))
         writer.write_part(episode, folder)
         write_about(episode, folder)
-        parts.finish(len(rows))
+        parts.finish(len(rows), episode.origin)
         rows.append(episode.rows)
         if progress:
             progress(len(rows), sum(rows))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Feature, Task
-from bid_ros.formats.base import Column, Contents, Episode, Source
+from bid_ros.formats.base import Column, Contents, Episode, Resumable, Source
 
 ACTION = ""  # stands for the action among the columns
 
@@ -90,6 +90,16 @@ class Mapped:
             ]
             text = episode.text or self._task.description
             yield replace(episode, observations=observations, actions=np.concatenate(parts, axis=1), text=text)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What the source reads, if it can go on behind an episode, as :class:`bid_ros.formats.base.Resumable`."""
+        return getattr(self._source, "files", ())
+
+    def recall(self, origin: str, start: int) -> None:
+        """Take where the source is to go on, as :class:`bid_ros.formats.base.Resumable`."""
+        if self.files:
+            cast(Resumable, self._source).recall(origin, start)
 
     def _check_rate(self, found: Contents) -> None:
         rate, task = found.rate_hz, self._task

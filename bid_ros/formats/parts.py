@@ -65,8 +65,18 @@ class Parts:
         folder.mkdir()
         return folder
 
-    def finish(self, number: int) -> None:
-        """Say that the episode ``number`` is whole."""
+    def origin(self, number: int) -> str:
+        """Return where the whole episode ``number`` was read; empty if its source did not say."""
+        file = self._origin(number)
+        return file.read_text() if file.exists() else ""
+
+    def _origin(self, number: int) -> Path:
+        return self.folder / f"{number:06d}.origin"
+
+    def finish(self, number: int, origin: str = "") -> None:
+        """Say that the episode ``number`` is whole, and where it was read."""
+        if origin:
+            self._origin(number).write_text(origin)
         (self.folder / f"{number:06d}.tmp").rename(self.folder / f"{number:06d}")
 
 

@@ -18,15 +18,16 @@ from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.recording.dataset import Dataset
-from bid_ros.recording.episodes import Episode, find_episodes
+from bid_ros.recording.episodes import ALL, SUCCESS, Episode, find_episodes, unwanted
 from bid_ros.recording.features import extract
 from bid_ros.recording.files import bag_files
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
 from bid_ros.recording.rows import first_row, joined
+from bid_ros.recording.topic_types import check_types
 
 LAG_NS: Final = 1_000_000_000  # a message from before END may be received this long after it
-CACHE_VERSION: Final = 2
+CACHE_VERSION: Final = 3
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def build_dataset(
     Args:
         bags: bag folders.
         task: what is observed and commanded.
-        only_success: leave out failed episodes. An episode without END is always left out.
+        only_success: leave out failed episodes. One without END, or that a person discarded or took back, is always
+            left out.
         progress: called with the report of each bag; default: log it.
         cache: folder for the finished part of each bag. An interrupted run then continues where it stopped.
 
@@ -90,19 +92,26 @@ def check_observed(task: Task) -> None:
 
 
 def read_episodes(
-    reader: BagReader, task: Task, only_success: bool = True
+    reader: BagReader, task: Task, wanted: str = SUCCESS, first: int = 0
 ) -> Iterator[tuple[Episode, list[Dataset], list[str]]]:
     """Yield the episodes of a bag with the rows that :func:`build_dataset` makes of them; those of one are in memory.
+
+    Args:
+        reader: the bag.
+        task: what is observed and commanded.
+        wanted: one of :data:`bid_ros.recording.episodes.OUTCOMES`. Of the other episodes nothing is read.
+        first: number of the first episode, in the order of the bag.
 
     Yields:
         The episode, its segments (none: it is left out), and the reasons for everything that is left out.
 
     Raises:
-        RecordingError: the bag is damaged.
+        RecordingError: the bag is damaged, or has a topic with another type.
     """
     recorded = task.with_frame_prefix(reader.frame_prefix)
-    for episode in find_episodes(reader):
-        segments, reasons = _read_episode(reader, episode, recorded, only_success)
+    check_types(reader, task, _features_by_topic(task, reader.is_older))
+    for episode in find_episodes(reader)[first:]:
+        segments, reasons = _read_episode(reader, episode, recorded, wanted)
         # The frames of the recording have a prefix; the data are those of the task itself.
         own = [replace(item, task_signature=task.signature()) for item in segments]
         yield episode, own, [f"episode {episode.index}: {reason}" for reason in reasons]
@@ -137,7 +146,7 @@ def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None
     with BagReader(bag, task.recorded_names) as reader:
         if not reader.was_complete:
             reasons.append("the recording was not closed; read up to its last whole message")
-        for _, found, why in read_episodes(reader, task, only_success):
+        for _, found, why in read_episodes(reader, task, SUCCESS if only_success else ALL):
             reasons += why
             segments += found
             episodes += 1
@@ -146,14 +155,10 @@ def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None
     return part, BagReport(str(bag), episodes, used, part.rows if part else 0, tuple(reasons))
 
 
-def _read_episode(
-    reader: BagReader, episode: Episode, task: Task, only_success: bool
-) -> tuple[list[Dataset], list[str]]:
+def _read_episode(reader: BagReader, episode: Episode, task: Task, wanted: str) -> tuple[list[Dataset], list[str]]:
     """Return the segments of an episode and the reasons for everything that is left out of them."""
-    if episode.end_ns is None:
-        return [], ["left out: it has no END"]
-    if only_success and not episode.success:
-        return [], [f"left out: {episode.outcome or 'no success'}"]
+    if why := unwanted(episode, wanted):
+        return [], [f"left out: {why}"]
     references = References(task)
     try:
         rows, reasons = _observe(reader, episode, task, references)

@@ -19,6 +19,8 @@ from bid_ros.recording.files import MCAP, ROS1, bag_files, reads_as_folder
 from bid_ros.recording.metadata import custom_data
 from bid_ros.recording.repair import copy_whole, is_complete
 
+NO_FIELDS: Final = "structure_needs_at_least_one_member"  # the field of a message without one
+EMPTY_BYTES: Final = 8  # of a serialized message without fields, with its padding
 HEADER_TYPE: Final = "std_msgs/msg/Header"
 
 
@@ -234,7 +236,10 @@ class BagReader:
 
     def decode(self, item: RawMessage) -> Any:
         """Return the message of raw bytes. Raises RecordingError if they do not fit the definition or there is none."""
-        if item.type_name not in self._reader.typestore.fielddefs:
+        known = self._reader.typestore.fielddefs.get(item.type_name)
+        # A definition without fields is that of an empty message, which is one byte after the mark of four.
+        without = known is not None and {name for name, _ in known[1]} <= {NO_FIELDS}
+        if known is None or (without and len(item.data) > EMPTY_BYTES):
             raise RecordingError(
                 f"bag {self.path} has no definition of {item.type_name}, the type of {item.topic}; "
                 "valid is a bag that holds the definitions of its types, as rosbag2 writes since ROS 2 Iron"
@@ -271,4 +276,4 @@ class BagReader:
         reason = " ".join(str(error).split()).rstrip(".")
         if self.path.suffix == ROS1:
             return RecordingError(f"bag {self.path} cannot be read ({reason}); rosbag reindex repairs a bag of ROS 1")
-        return RecordingError(f"bag {self.path} is damaged ({reason}); repair_bag keeps what can be read")
+        return RecordingError(f"bag {self.path} is damaged ({reason}); bid repair keeps what can be read")

@@ -9,10 +9,11 @@ from bid_ros.core.errors import BidError, ObservationError, RecordingError
 from bid_ros.core.observation import History, ObservationBuffer
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import DECISION, EPISODE_EVENT, feature_topic, recorded_topics
+from bid_ros.core.topics import DECISION, EPISODE_EVENT, feature_topic
 from bid_ros.recording.episodes import END, START
 from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagMessage, BagReader
+from bid_ros.recording.topic_types import check_types
 from bid_ros.replay.cue import Cue, Recorded, recorded_from
 
 PATIENCE_NS: Final = NANOSECONDS // 2  # a recorder may note a sample this long after the decision on it
@@ -40,7 +41,7 @@ def find_moments(reader: BagReader, task: Task, history: History | None = None) 
         history: observed steps that the policy wants, for a bag without recorded decisions. None: those of the task.
 
     Raises:
-        RecordingError: the bag lacks the topic of an observation; the sentence names it.
+        RecordingError: the bag lacks the topic of an observation, or has it with another type.
         TaskError: no topic delivers one of the task's observations.
     """
     recorded = task.with_frame_prefix(reader.frame_prefix)
@@ -150,8 +151,7 @@ class GridMoments:
 
 
 def _features(reader: BagReader, task: Task) -> dict[str, list[Feature]]:
-    """Return the observed features by their topics in this bag. Raises RecordingError if it lacks one."""
-    recorded_topics(task)  # refuses topics that cannot be told apart
+    """Return the observed features by topic. Raises RecordingError if the bag lacks a topic or has another type."""
     by_topic: dict[str, list[Feature]] = {}
     for feature in task.observation:
         by_topic.setdefault(feature_topic(feature, reader.is_older), []).append(feature)
@@ -162,4 +162,5 @@ def _features(reader: BagReader, task: Task) -> dict[str, list[Feature]]:
                 f"bag {reader.path} has no topic {topic}, which delivers {names} of task '{task.name}'; "
                 f"it has {', '.join(reader.topics)}; take one of these with --remap {topic}:=/RECORDED/NAME"
             )
+    check_types(reader, task, by_topic)
     return by_topic

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import cv2
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import RecordingError
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, body_topic
@@ -19,6 +17,7 @@ from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.sim.studio import CAMERA
 from bid_ros.tasks.registry import kind_of
 from bid_ros.tasks.twins import picture_model
+from bid_ros.views.scene_pose import ScenePose
 from bid_ros.views.video import write_gif, write_mp4
 
 Picture = NDArray[np.uint8]
@@ -26,42 +25,6 @@ SIZES: Final[Mapping[str, tuple[int, int]]] = {"480p": (854, 480), "720p": (1280
 FRAMES_PER_SECOND: Final = 10
 MAX_FRAMES: Final = 150  # 0.4 GB at 720p
 AWAY_Z: Final = -50.0  # m, where nobody sees a body of which the bag says nothing
-
-
-class ScenePose:
-    """The state of a scene, from what is known of its arm, its gripper and the bodies in it.
-
-    Args:
-        model: of the scene: the arm's hinges come first, the two fingers slide, bodies are free or mocap.
-
-    Attributes:
-        qpos: ``(nq,)``; mocap_pos: ``(bodies, 3)`` m; mocap_quat: ``(bodies, 4)`` wxyz.
-    """
-
-    def __init__(self, model: mujoco.MjModel) -> None:
-        self._model, data = model, mujoco.MjData(model)
-        self.qpos, self.mocap_pos, self.mocap_quat = data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy()
-        kinds = mujoco.mjtJoint
-        places = {kind: model.jnt_qposadr[model.jnt_type == kind] for kind in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)}
-        self._hinges, self._fingers = places[kinds.mjJNT_HINGE], places[kinds.mjJNT_SLIDE]
-
-    def set_arm(self, joints: Any, width: float) -> None:
-        """Put the arm at joint angles, rad, with an opening of the gripper in m; NaN: as before."""
-        if len(joints) != len(self._hinges):
-            raise RecordingError(f"the arm status has {len(joints)} joints; valid are {len(self._hinges)}")
-        self.qpos[self._hinges] = joints
-        if np.isfinite(width):
-            self.qpos[self._fingers] = width / 2
-
-    def set_body(self, name: str, position: Any, wxyz: Any) -> None:
-        """Put a body at a position ``(3,)`` m and a quaternion ``(4,)`` wxyz, base frame."""
-        body = self._model.body(name)
-        mocap = int(body.mocapid[0])
-        if mocap >= 0:
-            self.mocap_pos[mocap], self.mocap_quat[mocap] = position, wxyz
-            return
-        first = int(self._model.jnt_qposadr[body.jntadr[0]])
-        self.qpos[first : first + 7] = [*position, *wxyz]
 
 
 def write_studio(bag: Path, out: Path, task: Task, quality: str = "720p", at_s: float = 3.0) -> Path | None:

@@ -11,7 +11,9 @@ from tiny_bundle import make_tiny_bundle
 
 from bid_ros.cli import main
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import camera_topic
+from bid_ros.core.topics import ARM_STATUS, IMAGE_TYPE, TOPICS, camera_topic
+from bid_ros.recording.definitions import find_definition
+from bid_ros.recording.writer import BagWriter
 
 
 @pytest.fixture
@@ -64,6 +66,15 @@ def test_a_topic_of_another_name_is_taken_by_remap(system, make_run, tmp_path, c
     assert "has no topic camera/wrist/image, which delivers 'wrist'" in capsys.readouterr().err
     assert main([*given, "--remap", f"{camera_topic('wrist')}:=/eye"]) == 0
     assert json.loads(capsys.readouterr().out)["decisions"] == 20
+
+
+def test_a_bag_in_which_nothing_can_be_decided_is_refused(system, tmp_path, capsys):
+    with BagWriter(tmp_path / "bag") as writer:
+        for topic in (camera_topic("third_person"), camera_topic("wrist"), ARM_STATUS):
+            writer.add_topic(f"/{topic}", find_definition(TOPICS[topic].type_name if topic in TOPICS else IMAGE_TYPE))
+    given = ["replay", str(tmp_path / "bag"), "--system", str(system), "--runtime", "onnx"]
+    assert main(given) == 2
+    assert "has no moment to decide at; valid is one with decisions, or frames" in capsys.readouterr().err
 
 
 def test_nothing_moves_unless_a_person_says_yes(system, bag, capsys, monkeypatch):

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pytest
-from qos import COMMAND, IMAGE, STATE
+from qos import COMMAND, EVENT, IMAGE, STATE
 from sensor_msgs.msg import Image
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
 from bid_msgs.msg import ActionChunk, ArmStatus, Decision, SafetyState
 from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
-from bid_ros.nodes.convert import time_message
+from bid_ros.nodes.convert import header, time_message
+from bid_ros.robots.franka.model import HOME_Q
 
 START_S = 60.0
 SAMPLES = 3
@@ -24,7 +29,7 @@ GREY = 120
 class Harness:
     """Plays policy and camera, and takes what RViz would."""
 
-    def __init__(self, bench, root) -> None:
+    def __init__(self, bench, root, robot_model: bool = False) -> None:
         self.bench = bench
         self.markers: dict[str, Marker] = {}
         self.overlays: list[Image] = []
@@ -40,9 +45,8 @@ class Harness:
         node.create_subscription(Image, "/monitor/overlay", self.overlays.append, IMAGE)
         node.create_timer(0.1, self._publish)
         folder = root / "config" / "franka_place"
-        bench.start(
-            "monitor", {"task": str(folder / "task.yaml"), "cameras": str(folder / "cameras.yaml"), "twin": True}
-        )
+        files = {"task": str(folder / "task.yaml"), "cameras": str(folder / "cameras.yaml")}
+        bench.start("monitor", {**files, "twin": True, "robot_model": robot_model})
 
     def _on_markers(self, message: MarkerArray) -> None:
         self.markers |= {marker.ns: marker for marker in message.markers}
@@ -66,7 +70,7 @@ class Harness:
         )
         decision.header.stamp, decision.header.frame_id = stamp, task.base_frame
         self._decisions.publish(decision)
-        status = ArmStatus()
+        status = ArmStatus(header=header(time.time_ns(), task.base_frame), joint_positions=list(HOME_Q))
         self._moved += 1
         status.tool.position.x = 0.01 * self._moved
         self._arm.publish(status)
@@ -135,3 +139,24 @@ def test_the_overlay_draws_the_decision_on_the_camera_image(harness):
     pixels = decode_image(picture, "overlay")
     assert stamp_ns(picture) > 0
     assert (pixels != GREY).any() and (pixels == GREY).any(), "the image is empty or hidden"
+
+
+def test_the_robot_is_described_and_its_links_follow_the_arm(bench, root, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    described, transforms = [], {}
+
+    def keep(message: TFMessage) -> None:
+        transforms.update({item.child_frame_id: item for item in message.transforms})
+
+    bench.node.create_subscription(String, "/robot_description", described.append, EVENT)
+    bench.node.create_subscription(TFMessage, "/tf", keep, STATE)
+    Harness(bench, root, robot_model=True)
+    assert bench.until(lambda: described and transforms, START_S)
+    description = ET.fromstring(described[0].data)
+    links = {link.get("name") for link in description.findall("link")}
+    assert links == set(transforms), "RViz finds the place of every link"
+    assert all(Path(mesh.get("filename").removeprefix("file://")).exists() for mesh in description.iter("mesh"))
+    assert transforms["outline/base"].header.frame_id == "base"
+    elbow = transforms["outline/fr3_link4"]
+    assert elbow.header.frame_id == "outline/fr3_link3" and stamp_ns(elbow) > 0
+    assert np.hypot(elbow.transform.rotation.x, elbow.transform.rotation.w) < 1, "its joint is turned"

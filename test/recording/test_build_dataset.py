@@ -181,6 +181,12 @@ def test_camera_of_another_size_leaves_the_episode_out(make_run, task, tmp_path,
     assert report.reasons == ("episode 0: left out: image 'wrist' is 5x8; the task says 6x8",)
 
 
+def test_a_topic_of_another_type_leaves_the_bag_out(make_run, task, tmp_path):
+    bag = make_run().write(tmp_path / "bag", like={"arm/status": "geometry_msgs/msg/PoseStamped"})
+    with pytest.raises(RecordingError, match=r"arm/status has type geometry_msgs/msg/PoseStamped; valid is bid_msgs"):
+        build_dataset([bag], task)
+
+
 def test_nothing_usable_is_one_sentence_with_the_reason(make_run, task, tmp_path):
     bag = make_run(success=lambda index: False).write(tmp_path / "bag")
     with pytest.raises(RecordingError, match=r"none of 1 bags has a usable episode .*episode 0: left out: timeout"):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,6 +89,15 @@ def test_message_that_does_not_fit_its_definition_is_damage(tmp_path, kit):
         kit.add_topic(writer, ARM_STATUS)
         writer.write("/arm/status", 1, b"\x00\x01\x00\x00abc")
     with BagReader(tmp_path / "bag") as reader, pytest.raises(RecordingError, match="is damaged"):
+        list(reader.messages())
+
+
+def test_a_definition_without_fields_is_none(tmp_path, kit):
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add_topic("/arm/status", replace(kit.definition("bid_msgs/msg/ArmStatus"), text=""))
+        writer.write("/arm/status", 1, serialize_message(ArmStatus()))
+    said = "has no definition of bid_msgs/msg/ArmStatus, the type of /arm/status"
+    with BagReader(tmp_path / "bag") as reader, pytest.raises(RecordingError, match=said):
         list(reader.messages())
 
 

@@ -7,9 +7,7 @@ from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import (
     ARM_STATUS,
-    COMPRESSED_IMAGE_TYPE,
     EPISODE_EVENT,
-    IMAGE_TYPE,
     Topic,
     feature_topic,
     recorded_topics,
@@ -17,9 +15,9 @@ from bid_ros.core.topics import (
 from bid_ros.curation.fault import Fault, error, warning
 from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader
+from bid_ros.recording.topic_types import wrong_type
 
 SHOWN: Final = 3
-PACKED: Final = {IMAGE_TYPE: COMPRESSED_IMAGE_TYPE}
 
 
 def check_topics(reader: BagReader, task: Task | None) -> Iterator[Fault]:
@@ -51,8 +49,8 @@ def _needed(reader: BagReader, topic: str, about: Topic, wanted: list[Feature]) 
     kind = reader.topics.get(name)
     if kind is None:
         yield error("topics", f"the bag lacks {topic} ({about.type_name}){_hint(reader.topics, topic, about)}")
-    elif kind not in (about.type_name, PACKED.get(about.type_name)):
-        yield error("topics", f"{name} has type {kind}; valid is {about.type_name}")
+    elif why := wrong_type(reader, topic, about):
+        yield error("topics", why)
     elif not reader.counts[name]:
         yield error("topics", f"{name} has no message; valid is one or more")
     else:
