@@ -118,8 +118,8 @@ def test_a_twist_of_an_unknown_frame_is_invalid_and_too_fast_ones_are_cut():
     arm.node.take(twist([0.1, 0.0, 0.0], START, frame="world"))
     assert arm.node.refused == 1
     np.testing.assert_allclose(arm.after(0.3), PLACE, atol=1e-6)
-    early = arm.after(0.2, np.array([0.0, 0.0, 2.0]))
-    assert np.linalg.norm(arm.after(0.1, np.array([0.0, 0.0, 2.0])) - early) < 1.05 * 0.1 * LINEAR
+    early = arm.after(0.2, np.array([0.0, 0.0, 3.0]))
+    assert np.linalg.norm(arm.after(0.1, np.array([0.0, 0.0, 3.0])) - early) < 1.05 * 0.1 * LINEAR
 
 
 @pytest.mark.parametrize("direction", [1.0, -1.0])
