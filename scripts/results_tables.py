@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bid_ros.bench import plots
 from bid_ros.bench.cell import Cell
+from bid_ros.bench.published import published_vqbet
 from bid_ros.bench.summary import CellSummary, format_interval, format_optional
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -31,6 +32,9 @@ HEAD = [
     "published",
 ]
 REACTION = ["reaction s"]
+# Tables of VQ-BeT: what was published is success, not score.
+SUCCESS = ("vqbet", "vqbet_terms", "vqbet_samples", "absolute", "absolute_terms", "absolute_samples")
+SUCCESS_HEAD = [*HEAD[:4], "full score %, 95 %", "paper %", "switches/s", "ms"]
 PAIRS = ("pairs_undisturbed", "pairs_disturbed")
 
 
@@ -47,6 +51,9 @@ def table(name: str, wanted: dict[str, str]) -> str:
     cells = [item for item in load(name) if all(str(getattr(item.cell, key)) == wanted[key] for key in wanted)]
     if not cells:
         raise SystemExit(f"error: {DATA / name}.json has no cell with {wanted}")
+    if name in SUCCESS:
+        rows = [_success_row(item, name.endswith("samples")) for item in cells]
+        return "".join(f"|{'|'.join(line)}|\n" for line in [SUCCESS_HEAD, ["---"] * len(SUCCESS_HEAD), *rows])
     reacted = any(item.reaction_s is not None for item in cells)
     head = HEAD[:-2] + REACTION * reacted + HEAD[-2:]
     lines = [head, ["---"] * len(head), *(_row(item, reacted) for item in cells)]
@@ -64,9 +71,11 @@ def page(text: str) -> str:
 
 
 def pictures() -> dict[str, bytes | None]:
-    """Draw the pictures of docs/results/pusht.md, by file name."""
+    """Draw the pictures of docs/results/pusht.md and vqbet.md, by file name."""
     samples = load("samples")
-    return {
+    rates = {f"pusht_{name}.png": load(name) for name in ("vqbet", "absolute") if (DATA / f"{name}.json").is_file()}
+    drawn = {name: plots.rate_bars(cells, published_vqbet) for name, cells in rates.items()}
+    return drawn | {
         "pusht_published_tradeoff.png": plots.trade_off(load("published")),
         "pusht_jump_tradeoff.png": plots.trade_off([item for item in load("jump") if item.cell.jump]),
         "pusht_noise.png": plots.score_curve(load("noise"), "noise", "strength of the action noise"),
@@ -82,6 +91,14 @@ def _row(item: CellSummary, reacted: bool) -> list[str]:
     if reacted:
         values.append(format_optional(item.reaction_s, ".2f"))
     return [*values, format_optional(item.latency_ms, ".1f"), item.published or "-"]
+
+
+def _success_row(item: CellSummary, by_samples: bool) -> list[str]:
+    rate, low, high = (100 * value for value in item.rate)
+    paper = format_optional(published_vqbet(item.cell, by_samples), ".1f")
+    values = [item.label.removesuffix(", trim previous"), str(item.episodes), format_interval(item.score)]
+    values += [format_interval(item.against, "+"), f"{rate:.0f} ({low:.0f} to {high:.0f})", paper]
+    return [*values, format_optional(item.switches_per_s, ".2f"), format_optional(item.latency_ms, ".1f")]
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ if ! python=$(scripts/find_python.sh "$other"); then
   exit 0
 fi
 venv=$1-$other
+unset PYTHONDONTWRITEBYTECODE  # else each process compiles what it imports
 out=$(mktemp -d)
 installation=""
 trap '[ -z "$installation" ] || { pkill -TERM -P "$installation"; kill "$installation"; } || true; rm -rf "$out"' EXIT

@@ -103,7 +103,7 @@ def _rerun(reader: BagReader, file: Path, first: int, last: int, out: Path) -> N
     task = load_task(file)
     cameras = load_cameras(file.with_name("cameras.yaml"), [camera.name for camera in task.cameras], twin=True)
     with into_browsers(PORT) as (recording, address):
-        view = RerunView(recording, task, cameras, outline_of(task))
+        view = RerunView(recording, task, cameras, outline=outline_of(task))
         view.begin(first)
         for item in reader.messages(view.topics, first, last):
             view.add(item.topic, item.stamp_ns, item.message)

@@ -14,7 +14,9 @@ import array
 import asyncio
 import contextlib
 import ctypes
+import gc
 import importlib
+import inspect
 import json
 import os
 import runpy
@@ -32,14 +34,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from rclpy.type_support import check_for_type_support
+
 ROOT = Path(__file__).resolve().parent.parent
 NODES = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin")
 PRELOADED = (
     *(f"bid_ros.nodes.{name}_node" for name in NODES),
     "bid_ros.cli",
+    "bid_ros.policy.diffusion.policy",
+    "bid_ros.robots.franka.driver",
+    "bid_ros.robots.ur.driver",
     "bid_ros.robots.ur.process",
     "bid_ros.robots.ur.twin.pendant",
     "bid_ros.tasks.picking.world",
+    "bid_ros.tasks.placing.world",
     "franky_sim.mujoco_simulator",
 )
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2): orphans of a descendant become children of this process
@@ -157,11 +165,34 @@ def fork_server() -> ForkServer:
     return ForkServer()
 
 
+def preload() -> None:
+    """Do once what every forked process would do first, and would do again."""
+    for name in PRELOADED:
+        importlib.import_module(name)
+    for verb in importlib.import_module("bid_ros.cli").VERBS:
+        importlib.import_module(f"bid_ros.commands.{verb}")
+    # The support of a type of message is loaded when it is first used: a generator of code and its parsers.
+    types = [kind for name in list(sys.modules) if ".msg._" in name or ".srv._" in name for kind in types_in(name)]
+    for kind in types:
+        check_for_type_support(kind)
+    inspect.getmodule(inspect.currentframe())  # goes through all modules, and remembers
+    gc.collect()
+    gc.freeze()  # else the collection of each process would touch, and so copy, all of this memory
+
+
+def types_in(name: str) -> list[type]:
+    """Return the types of messages and services that a generated module defines."""
+    return [
+        kind
+        for kind in vars(sys.modules[name]).values()
+        if isinstance(kind, type) and kind.__module__ == name and hasattr(type(kind), "__import_type_support__")
+    ]
+
+
 def serve(connection: socket.socket) -> None:
     """Fork a process for each request, until the tests end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in PRELOADED:
-        importlib.import_module(name)
+    preload()
     while True:
         size, handed, _, _ = connection.recvmsg(4, socket.CMSG_SPACE(4 * MOST_DESCRIPTORS))
         if not size:

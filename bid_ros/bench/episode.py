@@ -103,7 +103,8 @@ class Episode:
             if distance is not None:
                 self.distances.append(distance)
                 self.switches += distance > self._switch
-        offsets = self._noise.offsets(choice.actions)
+        # The step that leads to the first executed row is the first to count, made up or not.
+        offsets = self._noise.offsets(choice.actions[max(0, draft.request.made_up - 1) :])
         self._flights.append(_Flight(record.chunk, offsets, self.steps + self.cell.delay))
         self.decisions += 1
 

@@ -42,6 +42,58 @@ def score_bars(summaries: Sequence[CellSummary]) -> bytes | None:
     return _png(figure)
 
 
+def rate_bars(summaries: Sequence[CellSummary], published: Callable[[Cell], float | None]) -> bytes | None:
+    """Score, and share of full scores below it, with intervals: a column of panels for each horizon.
+
+    In each panel there is a group of bars for each strength of the action noise.
+
+    Args:
+        summaries: of all cells.
+        published: from a cell to the per cent of full scores that others reported, drawn as a line across the bar.
+    """
+    if not summaries:
+        return None
+    horizons = sorted({item.cell.horizon for item in summaries})
+    figure = _figure(5.2 * len(horizons), 6.2)
+    for place, horizon in enumerate(horizons, 1):
+        cells = [item for item in summaries if item.cell.horizon == horizon]
+        title = f"actions executed a decision: {horizon}"
+        above = figure.add_subplot(2, len(horizons), place, ylabel="score, %", title=title)
+        _bars(above, cells, lambda item: item.score, lambda cell: None)
+        below = figure.add_subplot(2, len(horizons), len(horizons) + place, ylabel="episodes with full score, %")
+        _bars(below, cells, lambda item: item.rate, published)
+    below.hlines([], 0, 0, color="#000000", lw=2, label="published")
+    below.legend(fontsize=7)
+    return _png(figure)
+
+
+def _bars(
+    axes: Axes,
+    cells: Sequence[CellSummary],
+    value: Callable[[CellSummary], Interval],
+    published: Callable[[Cell], float | None],
+) -> None:
+    names = list(dict.fromkeys(_kind(item.cell) for item in cells))
+    noises, width = sorted({item.cell.noise for item in cells}), 0.8 / len(names)
+    for index, name in enumerate(names):
+        own = [item for item in cells if _kind(item.cell) == name]
+        x = np.array([noises.index(item.cell.noise) + (index - (len(names) - 1) / 2) * width for item in own])
+        shares = 100 * np.array([value(item) for item in own])
+        look: dict[str, Any] = {"color": COLORS[index % 8], "ecolor": "#222222", "capsize": 2, "label": name}
+        axes.bar(x, shares[:, 0], 0.92 * width, yerr=_errors(shares), **look)
+        for at, item in zip(x, own, strict=True):
+            if (known := published(item.cell)) is not None:
+                axes.hlines(known, at - width / 2, at + width / 2, color="#000000", lw=2)
+    axes.set_xticks(range(len(noises)), [f"noise {noise:g}" for noise in noises])
+    axes.set_ylim(0, 100)
+    axes.grid(axis="y", color="#dddddd")
+    axes.set_axisbelow(True)
+
+
+def _kind(cell: Cell) -> str:
+    return cell.label(["terms", "variant"]).replace("terms ", "").replace("bid, bid", "bid").replace("variant ", "")
+
+
 def score_curve(summaries: Sequence[CellSummary], name: str, label: str) -> bytes | None:
     """Score over a numeric setting: a line for all cells that differ in nothing else; None if none do.
 

@@ -83,7 +83,7 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
 
     parts, stage = [], system.stage()
     try:
-        demonstrations = LockstepDemonstrations(system.task, stage)
+        demonstrations = LockstepDemonstrations(system.task, stage, system.arm())
         for style, count in wanted.items():
             first_seed, tried, done = demonstrator.styles[style].first_seed, 0, 0
             with tqdm(total=count, desc=style, file=sys.stderr) as bar:

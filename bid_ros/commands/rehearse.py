@@ -34,12 +34,13 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.policy.bundle import bundle_sha256, load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
     from bid_ros.policy.registry import load_policy
-    from bid_ros.safety.screen import Screen
+    from bid_ros.safety.task_chunks import policy_chunks
     from bid_ros.system.description import decided
 
     chosen = decided(find_system(options.system), run_arguments(options))
     task, policy = chosen.system.task, chosen.policy
-    bundle = load_bundle(Path(policy.bundle), task)
+    policy_task, arm = chosen.system.policy_task, chosen.system.arm()
+    bundle = load_bundle(Path(policy.bundle), policy_task)
     log = RunLog(
         task=task.name,
         decoder=policy.decoder,
@@ -50,9 +51,10 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
         hardware="rehearsal",
     )
-    decoder = bundle_decoder(policy.decoder, bundle, task, policy.samples, policy.action_horizon)
-    maker = DecisionMaker(load_policy(bundle, task, options.runtime), decoder, task, screen=Screen(task).passes)
-    rehearsal = Rehearsal(task, maker, chosen.system.stage())
+    decoder = bundle_decoder(policy.decoder, bundle, policy_task, policy.samples, policy.action_horizon)
+    chunks, screen = policy_chunks(task, policy_task, arm)
+    maker = DecisionMaker(load_policy(bundle, policy_task, options.runtime), decoder, policy_task, screen=screen)
+    rehearsal = Rehearsal(task, maker, chosen.system.stage(), arm=arm, chunks=chunks, policy_task=policy_task)
     try:
         for episode in range(options.episodes):
             result = rehearsal.run(episode, options.seed + episode, chosen.moving, policy.decoder)

@@ -73,16 +73,19 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
     from bid_ros.recording.reader import BagReader
     from bid_ros.recording.remapping import read_remapped
     from bid_ros.replay.decider import CHANGEABLE, Changes
-    from bid_ros.replay.lockstep import lockstep_decider, replay
+    from bid_ros.replay.lockstep import Joints, lockstep_decider, replay
     from bid_ros.replay.parity import Parity, summary, table
+    from bid_ros.safety.task_chunks import policy_chunks
 
-    task, settings = system.task, system.settings.policy
+    task, settings = system.policy_task, system.settings.policy
+    chunks, screen = policy_chunks(system.task, task, system.arm())
+    joints = Joints(chunks) if chunks.makes_joints else None
     changes = Changes(**{name: getattr(arguments, name) for name in CHANGEABLE})
     with BagReader(arguments.bag, {**task.recorded_names, **read_remapped(arguments.remap)}) as reader:
         bundle = load_bundle(system.bundle(arguments.bundle), task)
         policy = load_policy(bundle, task, options.runtime)
         given = settings.decoder, settings.samples, settings.action_horizon, 0
-        decider, parity = lockstep_decider(task, bundle, policy, given, changes), Parity()
+        decider, parity = lockstep_decider(task, bundle, policy, given, changes, screen), Parity()
         begin_ns, end_ns = reader.span_ns
         seconds = (end_ns - begin_ns) // NANOSECONDS
         with progress("s", seconds) as second:
@@ -94,7 +97,7 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
                     shown += 1
                     second()
 
-            for replayed in replay(reader, task, decider, parity, passed):
+            for replayed in replay(reader, task, decider, parity, passed, joints):
                 if arguments.step and not _go_on(replayed):
                     parity.miss(replayed.cue.stream, "the replay was ended before the end of the bag")
                     break

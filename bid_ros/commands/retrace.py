@@ -41,20 +41,22 @@ def run(options: argparse.Namespace) -> int:
     """Ask, then start the system; return the exit status of the run."""
     from dataclasses import replace
 
+    from bid_ros.control.joint_chunks import tool_task
     from bid_ros.recording.reader import BagReader
     from bid_ros.replay.motion import read_recorded_motion
 
     check_range("", "--speed", options.speed, SLOWEST, 1.0, BidError)
     system, arguments = find_system(options.system), run_arguments(options)
+    task = tool_task(system.task)  # of a task that commands joints the tool's motion is followed, by inverse kinematics
     with BagReader(options.bag) as reader:
-        motion = read_recorded_motion(reader, system.task, options.episode)
+        motion = read_recorded_motion(reader, task, options.episode)
     where = f"robot {arguments.robot_ip}" if arguments.robot_ip else "twin"
-    print(f"arm          {system.task.robot}, {where}\n{motion.described(system.task, options.speed)}", file=sys.stderr)
+    print(f"arm          {system.task.robot}, {where}\n{motion.described(task, options.speed)}", file=sys.stderr)
     if not options.yes:
         _ask()
     # Beside the folder of the run, which is moved aside if it exists.
     file = Path(f"{arguments.out}.motion.npz").resolve()
-    motion.save(file, system.task)
+    motion.save(file, task)
     given = yaml.safe_dump({"motion": str(file), "speed": options.speed}, default_flow_style=True, width=4096)
     moving = recorded(Path(options.bag)).get("moving")
     changed = replace(

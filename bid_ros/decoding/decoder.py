@@ -36,6 +36,8 @@ class DecodeRequest:
         action_dim: D, values per action.
         delay: q, steps that will have passed when the decision arrives, as measured. None: as the decoder's settings
             say.
+        made_up: first rows of a prediction, all of the past, that the policy does not predict. They only fill its
+            shape, so no criterion compares them.
 
     Raises:
         DecodingError: a value is outside its range.
@@ -47,6 +49,7 @@ class DecodeRequest:
     horizon: int
     action_dim: int
     delay: int | None = None
+    made_up: int = 0
 
     def __post_init__(self) -> None:
         for name in ("dt_ns", "observation_steps", "action_dim"):
@@ -57,6 +60,10 @@ class DecodeRequest:
         if self.horizon < self.observation_steps:
             raise DecodingError(
                 f"horizon is {self.horizon}; valid is at least the {self.observation_steps} observation steps"
+            )
+        if not 0 <= self.made_up < self.observation_steps:
+            raise DecodingError(
+                f"made_up is {self.made_up}; valid is 0 to {self.observation_steps - 1}, the rows of the past"
             )
 
     @property

@@ -101,14 +101,16 @@ class RecedingDecoder:
         self, strong: Array, weak: Array | None, overlap: Overlap | None, request: DecodeRequest
     ) -> tuple[int, Selection | None]:
         """Return the index of the sample, and the criteria if BID compared several."""
+        first = request.made_up
+        strong, weak = strong[:, first:], None if weak is None else weak[:, first:]
         if self._judge is not None:
             return self._judge(strong, self._config), None
         if not self._selects or strong.shape[0] == 1:
             return 0, None
         previous, executed = overlap or (None, 0)
         delay = request.delay_or(self._config.delay) if self._delayed else None
-        config = self._config.bid(executed, request.observation_steps, delay, len(strong))
-        selection = select(strong, weak, previous, config)
+        config = self._config.bid(executed, request.observation_steps - first, delay, len(strong))
+        selection = select(strong, weak, None if previous is None else previous[first:], config)
         return selection.index, selection
 
     def _overlap(self, request: DecodeRequest) -> Overlap | None:

@@ -11,9 +11,9 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.homing import HomingPlan
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
-from bid_ros.core.errors import RecordingError
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import DOWN_6D, Array, matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.task import Task
@@ -22,6 +22,7 @@ from bid_ros.episodes.trial import RehearsalConfig, Trial
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.references import check_recorded
 from bid_ros.recording.rows import first_row
+from bid_ros.safety.task_chunks import TaskChunks
 from bid_ros.tasks.base import STEP_NS, Stage
 from bid_ros.tasks.registry import find_demonstrator
 
@@ -44,21 +45,18 @@ class LockstepDemonstrations:
     Args:
         task: a task with a scripted teleoperator. It observes the tool's position and rotation and the gripper's width.
         stage: of the task; the caller closes it.
+        arm: of a task that commands joints, else None.
 
     Raises:
         TaskError: the task has no scripted teleoperator.
-        RecordingError: its actions are not the tool's pose and the gripper's width.
+        RecordingError: its actions are not what is recorded.
     """
 
-    def __init__(self, task: Task, stage: Stage) -> None:
+    def __init__(self, task: Task, stage: Stage, arm: ArmModel | None = None) -> None:
         check_recorded(task)
-        if task.columns("joints") is not None:
-            raise RecordingError(
-                f"task '{task.name}' commands joints; valid for demonstrations in lockstep is the tool's pose: record "
-                "them with bid demos"
-            )
         # Rows are single: training makes the windows.
-        self._task, self._stage = replace(task, observation_steps=1), stage
+        self._task, self._stage, self._arm = replace(task, observation_steps=1), stage, arm
+        self._chunks = TaskChunks(task, arm)
         self._demonstrator = find_demonstrator(task)
         self._signature = task.signature()
 
@@ -70,12 +68,12 @@ class LockstepDemonstrations:
         """
         task, stage, start = self._task, self._stage, scene_of(self._task, seed)
         stage.begin(seed, start, 0.0)
-        trial = Trial(task, RehearsalConfig(latency_s=0.0), stage, start)
+        trial = Trial(task, RehearsalConfig(latency_s=0.0), stage, start, arm=self._arm)
         for position, opening in self._demonstrator.preparation(style, seed, stage.bodies):
             tool, quaternion = stage.measured
             turned = matrix_to_6d(matrix_from_quaternion(quaternion))
             plan = HomingPlan(tool, turned, position, DOWN_6D, opening, trial.now_ns)
-            for _ in _driven(trial, plan, plan.duration + FINGERS_S):
+            for _ in self._driven(trial, plan, plan.duration + FINGERS_S):
                 trial.advance()
         teleoperator = self._demonstrator.plan(style, seed, stage.measured[0], stage.bodies, trial.now_ns)
         outcome, rows, actions = self._play(trial, teleoperator, teleoperator.duration)
@@ -86,7 +84,7 @@ class LockstepDemonstrations:
         """Return the outcome of a demonstration, what was observed, and what was commanded then ``(T, D)``."""
         outcome, end_ns = "", trial.now_ns + round(duration_s * NANOSECONDS)
         rows, actions = list[Observation](), list[Array]()
-        for step in _driven(trial, source, duration_s):
+        for step in self._driven(trial, source, duration_s):
             if trial.now_ns >= end_ns:
                 break
             due = step * STEP_NS % self._task.dt_ns == 0
@@ -101,13 +99,23 @@ class LockstepDemonstrations:
                 outcome, end_ns = found, trial.now_ns + round(AFTER_S * NANOSECONDS)
         return outcome, rows, np.array(actions)
 
+    def _driven(self, trial: Trial, source: Source, duration_s: float) -> Iterator[int]:
+        """Yield the numbers of the steps of a motion, and send its chunks. The caller advances the trial."""
+        if trial.joints is not None:
+            self._chunks.begin(trial.joints, trial.now_ns)
+        for step in range(round(duration_s * NANOSECONDS) // STEP_NS):
+            if step * STEP_NS % CHUNK_DT_NS == 0:
+                trial.send(self._chunks.of(source.chunk_at(trial.now_ns, CHUNK_STEPS, CHUNK_DT_NS)))
+            yield step
+
     def _action(self, trial: Trial) -> Array:
         """Return what was commanded last, ``(D,)``."""
-        setpoint = trial.setpoint
-        assert setpoint is not None and trial.gripper is not None  # a chunk covers every step
+        assert trial.output is not None and trial.gripper is not None  # a chunk covers every step
+        setpoint, joints = trial.output.setpoint, trial.output.joints
         parts = {
             "position": setpoint.position,
             "rotation_6d": matrix_to_6d(matrix_from_quaternion(setpoint.quaternion)),
+            "joints": np.empty(0) if joints is None else joints.positions,
             "gripper": np.array([trial.gripper]),
         }
         return np.concatenate([parts[feature.kind] for feature in self._task.action])
@@ -124,14 +132,6 @@ class LockstepDemonstrations:
             task=self._task.name,
             task_signature=self._signature,
         )
-
-
-def _driven(trial: Trial, source: Source, duration_s: float) -> Iterator[int]:
-    """Yield the numbers of the steps of a motion, and send its chunks. The caller advances the trial."""
-    for step in range(round(duration_s * NANOSECONDS) // STEP_NS):
-        if step * STEP_NS % CHUNK_DT_NS == 0:
-            trial.send(source.chunk_at(trial.now_ns, CHUNK_STEPS, CHUNK_DT_NS))
-        yield step
 
 
 def recorded(demonstrations: LockstepDemonstrations, style: str, seed: int, folder: Path) -> Dataset | None:

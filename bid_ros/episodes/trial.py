@@ -6,9 +6,10 @@ from typing import Annotated, Final
 import numpy as np
 from pydantic import Field
 
+from bid_ros.control.arm_model import ArmModel
+from bid_ros.control.joint_servo import JointServo
 from bid_ros.control.servo import ChunkServo
-from bid_ros.control.servo_base import ServoConfig
-from bid_ros.control.setpoint import Setpoint
+from bid_ros.control.servo_base import ServoConfig, ServoOutput
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.observation import History, ObservationBuffer
 from bid_ros.core.rotation import DOWN_QUATERNION, Array, matrix_from_quaternion, matrix_to_6d
@@ -18,6 +19,7 @@ from bid_ros.tasks.base import STEP_NS, Stage
 
 BEGIN_NS: Final = NANOSECONDS
 DOWN: Final = np.array(DOWN_QUATERNION)
+DOWN_MATRIX: Final = matrix_from_quaternion(DOWN)
 Seconds = Annotated[float, Field(ge=0, le=0.5)]
 
 
@@ -45,40 +47,58 @@ class Trial:
         stage: laid out for the episode.
         start: ``(3,)`` position of the tool, m, base frame.
         history: observed steps that the policy wants. None: those of the task.
+        arm: of a task that commands joints, else None. The joints begin as near to its rest as the start lets them.
+        observed: task whose features are observed, where the policy was made for another. None: the task.
 
     Attributes:
         now_ns: time of the episode.
         buffer: what was observed.
-        setpoint: the newest set-point of the servo, None before the first step.
+        output: the newest step of the servo, None before the first.
         gripper: the newest width asked for, m; None before the first.
     """
 
     def __init__(
-        self, task: Task, config: RehearsalConfig, stage: Stage, start: Array, history: History | None = None
+        self,
+        task: Task,
+        config: RehearsalConfig,
+        stage: Stage,
+        start: Array,
+        history: History | None = None,
+        arm: ArmModel | None = None,
+        observed: Task | None = None,
     ) -> None:
         self._stage = stage
-        self._servo = ChunkServo(task, ServoConfig(lookahead_s=config.lookahead_s))
-        self._servo.start(start, DOWN, BEGIN_NS)
+        self._servo, self._joints = _started(task, arm, ServoConfig(lookahead_s=config.lookahead_s), start)
         self._latency_ns = round(config.latency_s * NANOSECONDS)
         lag = round(config.arm_lag_s * NANOSECONDS) // STEP_NS
-        self._setpoints = deque([(start, DOWN)] * (lag + 1), maxlen=lag + 1)
+        self._setpoints = deque([(start, DOWN, self._joints)] * (lag + 1), maxlen=lag + 1)
         self._pending: deque[tuple[int, ActionChunk]] = deque()
-        self.setpoint: Setpoint | None = None
+        self.output: ServoOutput | None = None
         self.gripper: float | None = None
         self.now_ns = BEGIN_NS
-        self.buffer = ObservationBuffer(task, history=history)
+        seen = observed or task
+        self.buffer = ObservationBuffer(seen, history=history)
+        self._joint_names = [item.name for item in seen.observation if item.kind == "joints"]
 
     @property
     def elapsed_s(self) -> float:
         """Time since the begin, s."""
         return (self.now_ns - BEGIN_NS) / NANOSECONDS
 
+    @property
+    def joints(self) -> Array | None:
+        """Measured joints ``(joints,)`` in rad of a task that commands these; None of any other."""
+        return self._joints
+
     def observe(self) -> None:
-        """Take the state of tool and gripper into the buffer."""
+        """Take the state of tool, gripper and commanded joints into the buffer."""
         position, quaternion = self._stage.measured
         self.buffer.add("tool_position", self.now_ns, position)
         self.buffer.add("tool_rotation", self.now_ns, matrix_to_6d(matrix_from_quaternion(quaternion)))
         self.buffer.add("gripper_width", self.now_ns, np.array([self._stage.width]))
+        if self._joints is not None:
+            for name in self._joint_names:
+                self.buffer.add(name, self.now_ns, self._joints)
 
     def look(self) -> None:
         """Take the images of now into the buffer."""
@@ -94,9 +114,25 @@ class Trial:
         while self._pending and self._pending[0][0] <= self.now_ns:
             self._servo.accept(self._pending.popleft()[1])
         output = self._servo.step(self.now_ns)
-        self.setpoint = output.setpoint
-        self._setpoints.append((output.setpoint.position, output.setpoint.quaternion))
+        self.output, place = output, output.setpoint
+        joints = None if output.joints is None else output.joints.positions
+        self._setpoints.append((place.position, place.quaternion, joints))
         if output.gripper_width is not None:
             self.gripper = output.gripper_width
         self.now_ns += STEP_NS
-        return self._stage.step(*self._setpoints[0], self.gripper)
+        position, quaternion, self._joints = self._setpoints[0]
+        return self._stage.step(position, quaternion, self.gripper)
+
+
+def _started(
+    task: Task, arm: ArmModel | None, config: ServoConfig, start: Array
+) -> tuple[ChunkServo | JointServo, Array | None]:
+    """Return the servo at rest with the tool at ``start`` ``(3,)`` m and pointing down, and the joints there."""
+    if arm is None:
+        servo = ChunkServo(task, config)
+        servo.start(start, DOWN, BEGIN_NS)
+        return servo, None
+    joints = arm.inverse(start[None], DOWN_MATRIX[None], arm.rest)[0]
+    follower = JointServo(task, arm, config)
+    follower.start(joints, BEGIN_NS)
+    return follower, joints

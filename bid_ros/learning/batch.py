@@ -12,7 +12,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.learning.augment import forget_history, jitter, offset_vectors, shift_images
 from bid_ros.learning.config import AugmentConfig
-from bid_ros.learning.goal import goal_columns, row_goals
+from bid_ros.learning.goal import goal_columns, goal_observed, row_goals
 from bid_ros.learning.ranges import NARROWEST, action_normaliser, normaliser, observation_normalisers
 from bid_ros.learning.windows import window_rows
 from bid_ros.policy.anchor import ActionReference, action_anchor, check_reference
@@ -87,9 +87,11 @@ class TrainingData:
         self._actions = self.action.normalise(actions)
         self._commanded = dataset.actions
         self._anchors = action_anchor(task, reference, dataset.observations, (dataset.rows,))  # of every row
-        goals, columns = row_goals(dataset, task), goal_columns(task)
-        if goals is not None and columns is not None:
-            goals = goals[current] - anchors[:, columns]  # of each window, relative like its actions
+        goals, columns, observed = row_goals(dataset, task), goal_columns(task), goal_observed(task)
+        if goals is not None:  # of each window, relative like its actions
+            goals = goals[current] - (anchors[:, columns] if columns is not None else 0.0)
+            if columns is None and reference == "tool":
+                goals = goals - newest[observed]
         self.goal: LinearNormaliser | None = None if goals is None else normaliser(goals, NARROWEST["position"])
         self._goals = None if goals is None or self.goal is None else self.goal.normalise(goals)
 

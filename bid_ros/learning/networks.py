@@ -8,7 +8,7 @@ from bid_ros.learning.batch import Batch
 from bid_ros.learning.config import NetworkConfig
 from bid_ros.learning.denoiser import Denoiser
 from bid_ros.learning.encoder import ObservationEncoder
-from bid_ros.learning.goal import goal_columns
+from bid_ros.learning.goal import goal_size
 
 
 class PolicyNetworks(nn.Module):  # type: ignore[misc]
@@ -25,10 +25,9 @@ class PolicyNetworks(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.encoder = ObservationEncoder(task, config)
         self.denoiser = Denoiser(task.horizon, task.action_dim, config)
-        columns = goal_columns(task)
+        outputs = goal_size(task)
         self.goal: nn.Module | None = None
-        if columns is not None:
-            outputs = columns.stop - columns.start
+        if outputs:
             self.goal = nn.Sequential(nn.Linear(self.encoder.size, 128), nn.SiLU(), nn.Linear(128, outputs))
 
     def losses(

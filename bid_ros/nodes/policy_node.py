@@ -17,7 +17,7 @@ from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import ARM_CONFIG, TWIN, TaskChunks, arm_of
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_report import PolicyReport
 from bid_ros.policy.budget import SampleBudget, fitted_budget
@@ -26,7 +26,7 @@ from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import is_compiled
-from bid_ros.safety.screen import Screen
+from bid_ros.safety.task_chunks import policy_chunks
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -84,10 +84,8 @@ class PolicyNode(BidNode):
             self.value("fallback_runtime"),
             self.get_logger().warning,
         )
-        arm = arm_of(self, self._commanded)
-        self._task_chunks = TaskChunks(self._commanded, arm if self.value("bundle_task") else None)
+        self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm_of(self, self._commanded))
         self._status: Any = None
-        screen = self._task_chunks.screen(self._task) if self.value("bundle_task") else Screen(self._task, arm).passes
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
@@ -263,7 +261,7 @@ class PolicyNode(BidNode):
             self._maker.reset()
             self._decided_episode = episode
             if self._status is not None:
-                self._task_chunks.begin(self._status, observation.stamp_ns)
+                self._task_chunks.begin(self._status.joint_positions, observation.stamp_ns)
         delay = self._maker.delay
         record = self._maker.decide(observation)
         self._lost = "" if record is not None else self._lost

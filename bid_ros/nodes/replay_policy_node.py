@@ -41,6 +41,7 @@ class ReplayPolicyNode(PolicyNode):
         super().__init__(PARAMETERS, sim_time=True)
         self._cues: deque[Recorded] = deque()
         self._closing = False
+        self._stream: int | None = None
         changed = [name for name in self.value("changed") if name]
         if unknown := set(changed) - set(CHANGEABLE):
             raise BidError(f"changed names '{min(unknown)}'; valid are {', '.join(CHANGEABLE)}")
@@ -107,6 +108,7 @@ class ReplayPolicyNode(PolicyNode):
         while (found := self._next()) is not None:
             recorded, observation = found
             begun = time.monotonic_ns()
+            self._begin_motion(recorded)
             known = recorded if recorded.setting.samples else None  # a bag of another recorder says no more
             record = self._decider.decide(
                 Cue(recorded.stamp_ns, observation, "", recorded.setting.stream, known), observation
@@ -115,6 +117,12 @@ class ReplayPolicyNode(PolicyNode):
             if record is not None:
                 self._report.publish(record, observation, begun, self._maker.delay, self._setting())
             self._answers.publish(header(recorded.stamp_ns, KEPT if record is None else ""))
+
+    def _begin_motion(self, recorded: Recorded) -> None:
+        """Begin a motion of joints with the first decision of an episode, where poses become joints."""
+        if self._status is not None and recorded.setting.stream != self._stream:
+            self._stream = recorded.setting.stream
+            self._task_chunks.begin(self._status.joint_positions, recorded.stamp_ns)
 
     def end_cues(self) -> None:
         """Let :meth:`run_cues` return."""

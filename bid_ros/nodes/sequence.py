@@ -16,8 +16,9 @@ from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE
 from bid_ros.episodes.log import EpisodeStopped
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, duration_message, header, pose_arrays
-from bid_ros.nodes.joints import TaskChunks, arm_of
+from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.safety.task_chunks import TaskChunks
 
 CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000
@@ -128,7 +129,7 @@ class SequenceNode(BidNode):
 
     def _follow(self, plan: HomingPlan, duration_s: float, until: Callable[[], bool] | None = None) -> None:
         end = time.monotonic() + duration_s
-        self._task_chunks.begin(self.status, plan.start_ns)
+        self._task_chunks.begin(self.status.joint_positions, plan.start_ns)
         while time.monotonic() < end and not (until is not None and until()):
             self.check()
             chunk = self._of_task(plan.chunk_at(self.now_ns(), CHUNK_STEPS, CHUNK_DT_NS))

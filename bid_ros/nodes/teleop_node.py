@@ -41,9 +41,10 @@ from bid_ros.core.topics import (
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import ARM_CONFIG, TWIN, TaskChunks, arm_of
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.safety.envelope import EnvelopeConfig
+from bid_ros.safety.task_chunks import TaskChunks
 from bid_ros.teleop.base import Start
 from bid_ros.teleop.command import AXES, Steering
 from bid_ros.teleop.registry import DEVICES
@@ -187,7 +188,8 @@ class TeleopNode(BidNode):
         rotation = matrix_to_6d(matrix_from_quaternion(tool[1]))
         label, seed, now_ns = self._episode.label, int(self._episode.seed), self.now_ns()
         self._device.begin(Start(label, seed, tool[0], rotation, dict(self._bodies), now_ns, width))
-        self._task_chunks.begin(self._status, now_ns)
+        if self._status is not None:
+            self._task_chunks.begin(self._status.joint_positions, now_ns)
         self._driving = True
 
     def _let_go(self) -> None:

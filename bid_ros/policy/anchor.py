@@ -1,6 +1,6 @@
 """The origin of a policy's action positions: the base frame's origin, or the newest observed position.
 
-Points of a plane, such as those of Push-T, count as positions.
+Points of a plane, such as those of Push-T, and joints count as positions.
 
 A policy may predict positions relative to the tool (Chi et al., "Universal Manipulation Interface", RSS 2024, Section
 III-B). What the cameras show relative to the tool is the same everywhere in the workspace. Sampled chunks are moved
@@ -18,14 +18,15 @@ from bid_ros.core.task import Task
 from bid_ros.policy.normalise import LinearNormaliser
 
 ActionReference = Literal["base", "tool"]
-POSITIONS: Final = ("position", "points")  # kinds of features
+POSITIONS: Final = ("position", "points", "joints")  # kinds of features
 
 
 def check_reference(task: Task, reference: ActionReference) -> None:
     """Raise BidError if ``reference`` is ``tool`` and the task observes no position that it also commands."""
     if reference == "tool" and not _observed_positions(task, reference):
         raise BidError(
-            f"action_reference is 'tool', but task '{task.name}' commands no position that it observes; valid is base"
+            f"action_reference is 'tool', but task '{task.name}' commands no position or joints that it observes; "
+            "valid is base"
         )
 
 

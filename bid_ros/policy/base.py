@@ -82,7 +82,7 @@ class Policy(Protocol):
     A policy with a true attribute ``has_gradients`` also takes an argument ``guidance``,
     :class:`bid_ros.decoding.Guidance` or None. One with a false attribute ``has_starts`` samples from noise alone. One
     with an attribute ``history``, :class:`bid_ros.core.observation.History`, wants other observed steps than the task
-    says.
+    says. One with an attribute ``made_up_rows``, a number, does not predict so many of the first rows of its chunks.
 
     Attributes:
         runtime: name of the library that runs the networks.
@@ -140,6 +140,11 @@ def policy_history(policy: Policy, task: Task) -> History:
     """Return the observed steps that a policy wants, as :meth:`Bundle.history` of its bundle."""
     found: History = getattr(policy, "history", None) or task_history(task)
     return found
+
+
+def made_up_rows(policy: Policy) -> int:
+    """Return how many of the first rows of a policy's chunks only fill the shape: rows of the past, not predicted."""
+    return int(getattr(policy, "made_up_rows", 0))
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,13 @@ def write_bundle_manifest(
         "provenance": dict(provenance),
     }
     manifest.write_text(yaml.safe_dump(content, sort_keys=False))
+    return _loaded(manifest, task)
+
+
+def _loaded(manifest: Path, task: Task) -> Bundle:
+    """Return the bundle of a manifest, which is removed if it is not valid."""
     try:
-        return load_bundle(folder, task)
+        return load_bundle(manifest.parent, task)
     except BundleError:
         manifest.unlink()
         raise

@@ -1,19 +1,23 @@
 """Replays a bag in one process: no ROS, no clock, as fast as the policy decides."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
-from bid_ros.core.errors import RecordingError
+from bid_ros.core.errors import ArmError, RecordingError
 from bid_ros.core.task import Task
+from bid_ros.core.topics import ARM_STATUS
 from bid_ros.decoding import Decoder
 from bid_ros.policy.base import Bundle, Policy
-from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder
-from bid_ros.recording.reader import BagReader
+from bid_ros.policy.decide import DecisionMaker, DecisionRecord, Screening, bundle_decoder
+from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.replay.cue import Cue
 from bid_ros.replay.decider import Changes, Decider
 from bid_ros.replay.moments import find_moments
 from bid_ros.replay.parity import WENT_ON, Parity
 from bid_ros.safety.screen import Screen
+from bid_ros.safety.task_chunks import TaskChunks
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,17 +33,56 @@ class Replayed:
     record: DecisionRecord | None
 
 
+class Joints:
+    """Follows the joints of a recording, where the policy predicts poses and the system commands joints.
+
+    What screens its samples depends on where the joints were when the motion began, and on the chunk before.
+
+    Args:
+        chunks: makes the policy's chunks into those of joints.
+    """
+
+    topics = (ARM_STATUS,)
+
+    def __init__(self, chunks: TaskChunks) -> None:
+        self._chunks = chunks
+        self._measured: Any = None
+        self._stream: int | None = None
+
+    def take(self, item: BagMessage) -> None:
+        """Take a message; any but the arm's status is ignored."""
+        if item.topic == ARM_STATUS:
+            self._measured = item.message.joint_positions
+
+    def before(self, cue: Cue) -> None:
+        """Begin a motion where the joints are, if the cue is the first of one."""
+        if cue.stream != self._stream and self._measured is not None:
+            self._stream = cue.stream
+            self._chunks.begin(self._measured, cue.stamp_ns)
+
+    def after(self, record: DecisionRecord) -> None:
+        """Make the decision into a chunk of joints, as the node that published it did."""
+        with suppress(ArmError):
+            self._chunks.of(record.chunk)
+
+
 def lockstep_decider(
-    task: Task, bundle: Bundle, policy: Policy, given: tuple[str, int, int, int], changes: Changes
+    task: Task,
+    bundle: Bundle,
+    policy: Policy,
+    given: tuple[str, int, int, int],
+    changes: Changes,
+    screen: Screening | None = None,
 ) -> Decider:
     """Return what decides in a lockstep replay.
 
     Args:
-        task: the task.
+        task: that the policy was made for.
         bundle: its policy.
         policy: draws the samples.
         given: decoder, N, action horizon and seed where the recording says none.
         changes: what differs from the recording.
+        screen: what screens its samples. None: the limits of the task.
 
     Raises:
         DecodingError: the decoder does not exist, or the policy cannot serve it.
@@ -49,7 +92,7 @@ def lockstep_decider(
         return bundle_decoder(name, bundle, task, samples, horizon)
 
     decoder = bundle_decoder(given[0], bundle, task, given[1], given[2])
-    maker = DecisionMaker(policy, decoder, task, given[3], screen=Screen(task).passes)
+    maker = DecisionMaker(policy, decoder, task, given[3], screen=screen or Screen(task).passes)
     return Decider(maker, build, given, changes)
 
 
@@ -59,6 +102,7 @@ def replay(
     decider: Decider,
     parity: Parity,
     progress: Callable[[int], None] = lambda stamp: None,
+    joints: Joints | None = None,
 ) -> Iterator[Replayed]:
     """Yield every moment of a bag with what is decided there.
 
@@ -68,20 +112,24 @@ def replay(
         decider: decides.
         parity: takes the comparison with the recording.
         progress: called with the time of receipt of each message, ns.
+        joints: where poses become joints.
 
     Raises:
         RecordingError: as :func:`find_moments`, or the bag is damaged or has no moment to decide at.
         DecodingError: as :meth:`Decider.decide`.
     """
     moments, found = find_moments(reader, task, decider.history), False
-    for item in reader.messages(moments.topics):
+    topics = moments.topics if joints is None else tuple(dict.fromkeys((*moments.topics, *joints.topics)))
+    for item in reader.messages(topics):
         progress(item.stamp_ns)
-        for cue in moments.take(item):
+        if joints is not None:
+            joints.take(item)
+        for cue in moments.take(item) if item.topic in moments.topics else ():
             found = True
-            yield _decided(cue, decider, parity)
+            yield _decided(cue, decider, parity, joints)
     for cue in moments.finish():
         found = True
-        yield _decided(cue, decider, parity)
+        yield _decided(cue, decider, parity, joints)
     if not found:
         raise RecordingError(nothing_to_decide(reader))
 
@@ -91,10 +139,12 @@ def nothing_to_decide(reader: BagReader) -> str:
     return f"bag {reader.path} has no moment to decide at; valid is one with decisions, or frames of all cameras"
 
 
-def _decided(cue: Cue, decider: Decider, parity: Parity) -> Replayed:
+def _decided(cue: Cue, decider: Decider, parity: Parity, joints: Joints | None) -> Replayed:
     if cue.observation is None:
         parity.miss(cue.stream, cue.problem)
         return Replayed(cue, None)
+    if joints is not None:
+        joints.before(cue)
     record = decider.decide(cue, cue.observation)
     if record is None:
         if cue.recorded is not None:
@@ -102,4 +152,6 @@ def _decided(cue: Cue, decider: Decider, parity: Parity) -> Replayed:
     else:
         choice = record.choice
         parity.add(cue.stream, cue.recorded, cue.observation.digest(), choice.actions, choice.index)
+        if joints is not None:
+            joints.after(record)
     return Replayed(cue, record)

@@ -129,12 +129,11 @@ def _nodes(run: Run) -> list[NodeSpec]:
     system, arguments = run.system, run.arguments
     out = Path(arguments.out).resolve()
     task = {"task": str(system.file("task.yaml"))}
-    joints = {"arm_config": str(system.file("robot.yaml")), "twin": run.twin}
-    if system.task.columns("joints") is None:
-        joints = {}  # nobody else needs to know the robot
+    joints = system.joint_parameters(run.twin)
     cameras = {**task, "cameras": str(system.file("cameras.yaml")), "twin": run.twin}
     if run.twin:
         twin_maker(system.task.robot)  # a robot without one is refused
+    over_ros = {"arm_config": str(system.file("robot.yaml"))} if ROBOTS.find(system.task.robot).over_ros else {}
     address = arguments.robot_ip or twin_address(arguments.namespace, ROBOTS.find(system.task.robot).ports)
     arm = {
         **task,
@@ -147,16 +146,16 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "company_wait_s": COMPANY_S,
     }
     device = {"device": arguments.takeover or run.acts, "device_settings": arguments.device_settings}
-    policy = {**_policy(run), **_bundle_task(run), "seed": arguments.seed}
+    policy = {**_policy(run), **(system.bundle_parameters() if run.acts == POLICY else {}), "seed": arguments.seed}
     acts = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
     nodes = [
-        *([NodeSpec("twin", "twin_node", {**task, "address": address})] if run.twin else []),
+        *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
         NodeSpec("safety", "safety_node", {**task, **joints, "required": ["camera", *run.drivers, "arm"]}),
         NodeSpec("arm", "arm_node", arm),
         *(NodeSpec(name, f"{name}_node", {**task, **joints, **acts[name]}) for name in run.drivers),
         *([NodeSpec("recorder", "recorder_node", {**task, **_recorder(run, out)})] if arguments.record else []),
-        *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
+        *([NodeSpec("monitor", "monitor_node", {**cameras, **joints})] if arguments.rviz else []),
     ]
     company = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
     return [*nodes, NodeSpec("episode", "episode_node", {**task, **joints, **_episode(run), "nodes": company})]
@@ -165,14 +164,6 @@ def _nodes(run: Run) -> list[NodeSpec]:
 def _policy(run: Run) -> dict[str, Any]:
     """Return the settings of the policy, without the task that its bundle was made for."""
     return {name: value for name, value in vars(run.policy).items() if name != "bundle_task"}
-
-
-def _bundle_task(run: Run) -> dict[str, Any]:
-    """Return the parameter that names the task of the bundle; none if it is the system's."""
-    if not run.policy.bundle_task:
-        return {}
-    _ = run.system.policy_task  # so that a mistake is found before anything is started
-    return {"bundle_task": str(run.system.file(run.policy.bundle_task).resolve())}
 
 
 def _recorder(run: Run, out: Path) -> dict[str, Any]:

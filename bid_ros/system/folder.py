@@ -8,13 +8,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import tool_task
 from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import load_settings, parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import recorded_topics
-from bid_ros.robots.registry import check_joints, load_arm_config
+from bid_ros.robots.registry import check_joints, load_arm_config, task_arm
 from bid_ros.tasks.base import Stage
 from bid_ros.tasks.registry import build_stage, kind_of
 
@@ -173,6 +174,28 @@ class System:
                 f"{', '.join(item.kind for item in wanted.action)}"
             )
         return task
+
+    def bundle_parameters(self) -> dict[str, Any]:
+        """Return the parameter that names the task of the bundle; none if it is the system's. Raises BidError."""
+        named = self.settings.policy.bundle_task
+        if not named:
+            return {}
+        _ = self.policy_task  # so that a mistake is found before anything is started
+        return {"bundle_task": str(self.file(named).resolve())}
+
+    def joint_parameters(self, twin: bool) -> dict[str, Any]:
+        """Return the parameters of nodes that know the arm's joints; none for a task that does not command them."""
+        if self.task.columns("joints") is None:
+            return {}
+        return {"arm_config": str(self.file("robot.yaml")), "twin": twin}
+
+    def arm(self) -> ArmModel | None:
+        """Return the kinematics and limits of the joints that the task commands, in the twin; None if it commands none.
+
+        Raises:
+            BidError: as :func:`bid_ros.robots.registry.task_arm`.
+        """
+        return None if self.task.columns("joints") is None else task_arm(self.task, self.file("robot.yaml"), twin=True)
 
     def stage(self) -> Stage:
         """Return what its rehearsals play on; the caller closes it. Raises as :func:`build_stage`."""

@@ -64,7 +64,11 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
     policy = _policy(system, arguments)
     nodes = {
         POLICY: NodeSpec(POLICY, "replay_policy_node", {**task, **policy, "use_sim_time": True}),
-        REPLAY: NodeSpec(REPLAY, "replay_node", {**task, "bundle": policy["bundle"], **_player(arguments, out)}),
+        REPLAY: NodeSpec(
+            REPLAY,
+            "replay_node",
+            {"task": policy.get("bundle_task", task["task"]), "bundle": policy["bundle"], **_player(arguments, out)},
+        ),
     }
     if arguments.record:
         nodes["recorder"] = NodeSpec(
@@ -72,7 +76,9 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
         )
     if arguments.rviz:
         cameras = {"cameras": str(system.file("cameras.yaml")), "twin": True, "use_sim_time": True}
-        nodes["monitor"] = NodeSpec("monitor", "monitor_node", {**task, **cameras})
+        nodes["monitor"] = NodeSpec(
+            "monitor", "monitor_node", {**task, **cameras, **system.joint_parameters(twin=True)}
+        )
     return [
         NodeSpec(
             spec.name,
@@ -94,7 +100,15 @@ def _own(system: System, node: str) -> dict[str, Any]:
 def _policy(system: System, arguments: ReplayArguments) -> dict[str, Any]:
     given = {name: getattr(arguments, name) for name in SETTINGS if getattr(arguments, name) is not None}
     settings: PolicySettings = system.settings.policy
-    return {**vars(settings), "bundle": str(system.bundle(arguments.bundle)), **given, "changed": list(given) or [""]}
+    kept = {name: value for name, value in vars(settings).items() if name != "bundle_task"}
+    return {
+        **kept,
+        **system.bundle_parameters(),
+        **system.joint_parameters(twin=True),
+        "bundle": str(system.bundle(arguments.bundle)),
+        **given,
+        "changed": list(given) or [""],
+    }
 
 
 def _player(arguments: ReplayArguments, out: Path) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tiny_scene import TASK
 
 from bid_ros.bench.cell import make_cell
 from bid_ros.bench.episode import Episode
 from bid_ros.bench.grid import Plan, Unit
 from bid_ros.bench.rollout import load_policy, run_unit
+from bid_ros.core.task import parse_task
 
 TIMES = {"encode_ms", "sample_ms", "choose_ms", "world_ms"}
 BID = {"decoder": "bid", "samples": 8, "weak": True, "variant": "corrected"}
@@ -99,6 +101,32 @@ def test_a_delayed_chunk_begins_with_the_row_for_its_instant(setup, batch):
     expected = [100 * start + 3 * row for start in (0, 4) for row in (4, 5, 6, 7)]
     assert executed[3:11] == expected
     assert executed[11] == 100 * 8 + 3 * 4
+
+
+class Ahead:
+    """Predicts nothing of the past: four of its nine rows are made up."""
+
+    runtime, has_weak, made_up_rows = "numpy", False, 4
+
+    def encode(self, observation, weak=True):
+        return None
+
+
+def test_noise_follows_the_rows_that_are_predicted(setup):
+    task = parse_task({**TASK, "observation_steps": 5, "horizon": 9})
+    cell = make_cell(task, decoder="vanilla", horizon=5, noise=1.0)
+    rows = np.random.default_rng(0).uniform(100, 400, (9, 3))
+
+    def commands(early):
+        episode = Episode(Unit(cell, 1, (0,), 5), 0, replace(setup, task=task), Ahead(), 1.0)
+        episode.accept(episode.propose(), np.concatenate([early, rows[3:]])[None], None)
+        for _ in range(5):
+            episode.act()
+        return episode.trace().commands
+
+    found = commands(rows[:3])
+    assert np.abs(found - rows[4:]).min() > 0
+    np.testing.assert_array_equal(commands(rows[:3] + 50), found)
 
 
 def test_a_jump_displaces_the_block_once_by_its_length(setup, batch):

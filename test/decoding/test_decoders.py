@@ -237,6 +237,37 @@ def test_bid_is_select_with_its_settings_and_the_time_that_passed(settings, weak
     np.testing.assert_array_equal(choice.selection.total, wanted.total)
 
 
+@pytest.mark.parametrize("variant", ["paper", "reference_v1", "reference_v2", "corrected"])
+@pytest.mark.parametrize("steps", [1, H - TO])
+def test_rows_that_are_made_up_are_not_compared(variant, steps):
+    def second(fill: float, made_up: int):
+        decoder = build_decoder("bid", DecoderConfig(samples=8, variant=variant))
+        requests = [DecodeRequest(START + step * DT, DT, TO, H, D, made_up=made_up) for step in (0, steps)]
+        for seed, request in enumerate(requests):
+            strong, weak = samples(seed), samples(seed + 1000)
+            strong[:, : TO - 1] *= fill
+            weak[:, : TO - 1] *= fill
+            choice = decoder.choose(request, strong, weak)
+        return strong, choice
+
+    strong, wanted = second(1.0, TO - 1)
+    _, found = second(50.0, TO - 1)
+    assert found.index == wanted.index
+    np.testing.assert_array_equal(found.selection.total, wanted.selection.total)
+    np.testing.assert_array_equal(wanted.actions, strong[wanted.index])  # all rows are decided, as ever
+    _, compared = second(50.0, 0)
+    assert not np.allclose(compared.selection.forward, wanted.selection.forward, equal_nan=True)
+
+
+def test_nothing_is_compared_where_no_predicted_row_overlaps():
+    decoder = build_decoder("bid", DecoderConfig(samples=8, variant="paper", action_horizon="all"))
+    for seed, step in ((1, 0), (2, H - TO + 1)):
+        request = DecodeRequest(START + step * DT, DT, TO, H, D, made_up=TO - 1)
+        choice = decoder.choose(request, samples(seed), samples(seed + 1000))
+    assert choice.executed == H - TO + 1
+    np.testing.assert_array_equal(choice.selection.backward, np.zeros(8))
+
+
 def test_bid_with_one_sample_is_vanilla():
     bid, vanilla = (build_decoder(name, DecoderConfig(samples=1)) for name in ("bid", "vanilla"))
     for step in range(3):
@@ -343,7 +374,12 @@ def test_settings_out_of_range_are_refused(settings, message):
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [((0, 2, 16, 3), "dt_ns is 0"), ((DT, 0, 16, 3), "observation_steps is 0"), ((DT, 2, 1, 3), "horizon is 1")],
+    [
+        ((0, 2, 16, 3), "dt_ns is 0"),
+        ((DT, 0, 16, 3), "observation_steps is 0"),
+        ((DT, 2, 1, 3), "horizon is 1"),
+        ((DT, 2, 16, 3, None, 2), "made_up is 2; valid is 0 to 1"),
+    ],
 )
 def test_impossible_requests_are_refused(values, message):
     with pytest.raises(DecodingError, match=message):

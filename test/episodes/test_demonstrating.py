@@ -7,10 +7,11 @@ import pytest
 
 from bid_ros.cli import main
 from bid_ros.core.errors import BidError, RecordingError
-from bid_ros.core.task import load_task
+from bid_ros.core.task import Feature, load_task
 from bid_ros.episodes.demonstrating import LockstepDemonstrations
 from bid_ros.recording.dataset import Dataset
 from bid_ros.robots.gripper import GripperThresholds
+from bid_ros.system.folder import find_system
 from bid_ros.tasks.placing.cup_path import episode_scene
 from bid_ros.tasks.registry import build_stage
 
@@ -79,10 +80,23 @@ def test_the_verb_writes_a_data_set_and_keeps_what_it_has(tmp_path, capsys):
     assert "no demonstration is asked for" in capsys.readouterr().err
 
 
+def test_a_demonstration_in_joints_places_the_object(root):
+    system = find_system(root / "config" / "joints" / "franka_place")
+    stage, arm = system.stage(), system.arm()
+    try:
+        found = LockstepDemonstrations(system.task, stage, arm).record("clean", 100_000)
+    finally:
+        stage.close()
+    found.validate(system.task)
+    joints, tool = found.observations["joint_positions"], found.observations["tool_position"]
+    np.testing.assert_allclose(arm.forward(joints)[0], tool, atol=1e-6)  # the measured joints are those of the tool
+    cup = episode_scene(100_000, 0.0).cup_start
+    assert np.linalg.norm(arm.forward(found.actions[-1, :7])[0][:2] - cup) < 0.005
+    assert 0 < np.abs(found.actions[:, :7] - joints).max() < 0.1  # they lag behind the commanded ones
+
+
 def test_a_task_whose_actions_are_not_recorded_is_refused(root):
     task = load_task(root / "config" / "franka_place" / "task.yaml")
-    joints = replace(task.action[0], kind="joints")
-    with pytest.raises(
-        RecordingError, match="commands joints; valid for demonstrations in lockstep is the tool's pose"
-    ):
-        LockstepDemonstrations(replace(task, action=(joints, *task.action[1:])), None)
+    points = Feature("touched", "points", (2,))
+    with pytest.raises(RecordingError, match="'touched' of kind 'points' is not recorded"):
+        LockstepDemonstrations(replace(task, action=(points, *task.action)), None)

@@ -1,6 +1,7 @@
 """Rehearsals of a teleoperator that knows where the cup is: the rules, without a trained policy."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from bid_ros.episodes.log import scene_of
 from bid_ros.episodes.rehearsal import Rehearsal, RehearsalConfig
 from bid_ros.policy.decide import DecisionRecord
 from bid_ros.robots.gripper import GripperThresholds
+from bid_ros.safety.task_chunks import TaskChunks
+from bid_ros.system.folder import find_system
 from bid_ros.tasks.picking.string_path import picking_layout
 from bid_ros.tasks.placing.cup_path import episode_scene
 from bid_ros.tasks.registry import build_stage, find_demonstrator
@@ -95,6 +98,20 @@ def test_who_goes_beside_the_cup_does_not_pick_it(picking, rehearse):
 
 def test_a_cup_that_is_pulled_away_is_not_picked_by_who_is_blind(picking, rehearse):
     assert not rehearse(Operator(picking), speed=0.03).success
+
+
+def test_poses_become_joints_where_the_task_commands_these(root):
+    system = find_system(root / "config" / "joints" / "franka_place")
+    arm, operator = system.arm(), Operator(system.policy_task)
+    chunks = TaskChunks(system.task, arm)
+    slow = replace(system.task, limits=replace(system.task.limits, max_joint_speed=0.1))
+    outcomes = []
+    for task in (system.task, slow):
+        made = Rehearsal(task, operator, system.stage(), arm=arm, chunks=chunks, policy_task=system.policy_task)
+        outcomes.append(made.run(0, SEED, 0.0).outcome)
+        made.close()
+    assert outcomes[0] == "success"
+    assert outcomes[1].startswith("stopped: joint") and outcomes[1].endswith("the limit is 0.100 rad/s")
 
 
 def test_one_rehearsal_does_not_change_the_next(picking):

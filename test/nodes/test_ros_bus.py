@@ -77,9 +77,11 @@ def test_a_deeper_topic_keeps_what_came_in_order(buses):
     ours, theirs = buses
     deep = Channel("said", "std_msgs/msg/String", depth=3)
     connected(ours, theirs, deep)
+    ours.listen(Channel("said", TEXT.type_name, depth=5))
     for word in "abcde":
         ours.publish("said", {"data": word})
-    time.sleep(0.2)  # what was published must have come, to see that the oldest have gone
+    # What was published must have come, to see that the oldest have gone: a second listener, with room for all, tells.
+    until(lambda: (newest := ours.latest("said")) and newest.message.data == "e")
     assert [heard.message.data for heard in theirs.news("said")] == ["c", "d", "e"]
 
 

@@ -100,6 +100,31 @@ class MultiImageFields:
     crop_shape: Size | dict[str, Size] | None
 
 
+@settings
+class TimmFields:
+    """``obs_encoder`` of a policy of UMI."""
+
+    model_name: str
+    pretrained: bool
+    frozen: bool
+    global_pool: Literal[""]
+    transforms: Any
+    use_group_norm: bool = False
+    share_rgb_model: bool = False
+    imagenet_norm: bool = False
+    feature_aggregation: str | None = "spatial_embedding"
+    downsample_ratio: Literal[16, 32] = 32
+    position_encording: str = "learnable"  # spelled so in the checkpoints
+
+
+@settings
+class UmiFields:
+    """Of a policy of UMI, beside those of the U-Net."""
+
+    num_inference_steps: Count | None = None
+    obs_as_global_cond: Literal[True] = True
+
+
 def sampling(content: Any, steps: int | None, options: ImportOptions, where: str) -> DiffusionConfig:
     """Return how the policy is sampled.
 

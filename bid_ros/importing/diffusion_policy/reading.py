@@ -17,18 +17,18 @@ from bid_ros.importing.diffusion_policy.fields import (
     target_of,
     without_target,
 )
-from bid_ros.importing.diffusion_policy.normalisers import PREFIX, action_spread, normaliser
-from bid_ros.importing.diffusion_policy.renaming import UNET, renamed
+from bid_ros.importing.diffusion_policy.normalisers import action_spread, normaliser
+from bid_ros.importing.diffusion_policy.parts import check_all_read, fill_denoiser, read_action_dim
+from bid_ros.importing.diffusion_policy.umi import KIND as UMI
+from bid_ros.importing.diffusion_policy.umi import read_umi
 from bid_ros.importing.networks.transformer import ChunkTransformer
 from bid_ros.importing.networks.unet import ConditionalUnet, check_sizes
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions
-from bid_ros.importing.tensors import fill, without_prefix
 
-MODEL: Final = "model."
 LOWDIM: Final = ("DiffusionUnetLowdimPolicy", "DiffusionTransformerLowdimPolicy")
 HYBRID: Final = ("DiffusionUnetHybridImagePolicy", "DiffusionTransformerHybridImagePolicy")
 MULTI: Final = ("DiffusionUnetImagePolicy",)
-KINDS: Final = (*LOWDIM, *HYBRID, *MULTI)
+KINDS: Final = (*LOWDIM, *HYBRID, *MULTI, UMI)
 # Arguments that are read on their own, or of training alone.
 OTHERS: Final = (
     *("shape_meta", "noise_scheduler", "obs_encoder", "model", "obs_dim", "action_dim"),
@@ -52,6 +52,8 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
     kind = target_of(policy, where)
     if kind not in KINDS:
         raise BidError(f"{where}._target_ is a {kind}; valid are {', '.join(KINDS)}")
+    if kind == UMI:
+        return read_umi(checkpoint, options)
     transformer = "Transformer" in kind
     given = without_target(policy)
     network_kind: Any = TransformerFields if transformer else UnetFields
@@ -66,11 +68,12 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
         kinds = [PolicyFields, network_kind, *([ImageFields] if kind in HYBRID else [])]
         fields, network, *image = parse_parts(kinds, given, where, OTHERS)
         observing = _observing(given, image, checkpoint, where)
-        action_dim = _action_dim(given["shape_meta"], where)
+        action_dim = read_action_dim(given["shape_meta"], where)
     _check_conditioned(fields, where, "obs_as_cond" if transformer else "obs_as_global_cond", kind in LOWDIM)
     rows = fields.n_action_steps if fields.pred_action_steps_only else fields.horizon
     denoiser = _denoiser(network, observing, fields, action_dim, where)
-    _fill(checkpoint, observing, denoiser, transformer)
+    fill_denoiser(checkpoint, denoiser, transformer)
+    check_all_read(checkpoint, observing)
     tensors, file = checkpoint.tensors, str(checkpoint.path)
     action = normaliser(tensors, "action", action_dim, file)
     vectors = [item for item in observing.features if not item.is_image]
@@ -136,16 +139,6 @@ def _denoiser(network: Any, observing: Observing, fields: PolicyFields, action_d
     )
 
 
-def _fill(checkpoint: Checkpoint, observing: Observing, denoiser: nn.Module, transformer: bool) -> None:
-    file, tensors = str(checkpoint.path), checkpoint.tensors
-    weights = without_prefix(dict(tensors), MODEL)
-    fill(denoiser, renamed(weights, () if transformer else UNET), file, MODEL)
-    read = (MODEL, PREFIX, *observing.prefixes)
-    for name, value in tensors.items():
-        if not name.startswith(read) and value.numel() > 0:
-            raise BidError(f"{file} has the tensor '{name}', which the configuration has no place for")
-
-
 def _check_conditioned(fields: PolicyFields, where: str, name: str, must: bool) -> None:
     """Raise BidError if the network does not take the observation as a condition; ``must``: the field must say so."""
     said = getattr(fields, name)
@@ -165,11 +158,3 @@ def _number(content: dict[str, Any], name: str, where: str) -> int:
     if type(found) is not int or found < 1:
         raise BidError(f"{where}.{name} is {found!r}; valid is a whole number from 1 on")
     return found
-
-
-def _action_dim(shape_meta: Any, where: str) -> int:
-    action = shape_meta.get("action") if isinstance(shape_meta, dict) else None
-    shape = action.get("shape") if isinstance(action, dict) else None
-    if not isinstance(shape, list) or len(shape) != 1 or type(shape[0]) is not int or shape[0] < 1:
-        raise BidError(f"{where}.shape_meta.action.shape is {shape!r}; valid is [D]")
-    return int(shape[0])

@@ -17,6 +17,7 @@ class Preparation(nn.Module):  # type: ignore[misc]
         scale, offset: of each colour: ``value / 255 * scale + offset``.
         resize: height and width to resize to, linearly and smoothed as torchvision does; None: as it is.
         crop: height and width of the middle part that is kept; None: all.
+        crop_first: whether the part is cut out before the resize; else after it.
 
     Raises:
         BidError: the part to keep is larger than the image.
@@ -29,21 +30,26 @@ class Preparation(nn.Module):  # type: ignore[misc]
         offset: Sequence[float],
         resize: tuple[int, int] | None = None,
         crop: tuple[int, int] | None = None,
+        crop_first: bool = False,
     ) -> None:
         super().__init__()
         self.register_buffer("scale", torch.tensor(scale, dtype=torch.float32).reshape(3, 1, 1))
         self.register_buffer("offset", torch.tensor(offset, dtype=torch.float32).reshape(3, 1, 1))
-        height, width = size
-        self.resizes = resize is not None and resize != size
-        if resize is not None:
-            self.register_buffer("rows", _resampling(height, resize[0]))
-            self.register_buffer("columns", _resampling(width, resize[1]).T.contiguous())
-            height, width = resize
-        self.size = crop or (height, width)
-        if self.size[0] > height or self.size[1] > width:
-            raise BidError(f"images are cropped to {self.size}; valid is up to their size ({height}, {width})")
+        before = size if crop_first or resize is None else resize
+        kept = crop or before
+        if kept[0] > before[0] or kept[1] > before[1]:
+            raise BidError(f"images are cropped to {kept}; valid is up to their size {before}")
         # Half a pixel is rounded to the even one, as torchvision does.
-        self.top, self.left = round((height - self.size[0]) / 2), round((width - self.size[1]) / 2)
+        corner = round((before[0] - kept[0]) / 2), round((before[1] - kept[1]) / 2)
+        self.resizes = resize is not None and resize != (kept if crop_first else size)
+        if self.resizes and resize is not None:
+            cut = (corner, kept) if crop_first else ((0, 0), size)
+            rows, columns = (_resampling(cut[1][axis], resize[axis], size[axis], cut[0][axis]) for axis in (0, 1))
+            self.register_buffer("rows", rows)
+            self.register_buffer("columns", columns.T.contiguous())
+        within = self.resizes and crop_first  # then the resize cuts too
+        self.top, self.left = (0, 0) if within else corner
+        self.size = resize if within and resize is not None else kept
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         """Return the network's input."""
@@ -127,14 +133,14 @@ class CameraEncoder(nn.Module):  # type: ignore[misc]
         return self.network(self.preparation(image))
 
 
-def _resampling(before: int, after: int) -> torch.Tensor:
-    """Return the matrix ``(after, before)`` of a linear, smoothed resize along one axis.
+def _resampling(kept: int, after: int, whole: int, first: int) -> torch.Tensor:
+    """Return the matrix ``(after, whole)`` of a linear, smoothed resize of ``kept`` px from ``first`` on, on one axis.
 
     Resizing is linear and separable, so two matrix products replace it. Their ONNX form has no version-dependent
     details.
     """
-    columns = torch.eye(before, dtype=torch.float64)[None, None]
+    columns = torch.eye(kept, dtype=torch.float64)[None, None]
     resized = nn.functional.interpolate(
-        columns, size=(after, before), mode="bilinear", align_corners=False, antialias=True
+        columns, size=(after, kept), mode="bilinear", align_corners=False, antialias=True
     )
-    return resized[0, 0].float()
+    return nn.functional.pad(resized[0, 0].float(), (first, whole - kept - first))

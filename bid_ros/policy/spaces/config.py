@@ -26,7 +26,7 @@ Form = Literal[
     "fraction",
     "open_close",
 ]
-Reference = Literal["absolute", "observed", "previous", "velocity"]
+Reference = Literal["absolute", "observed", "previous", "velocity", "start"]
 Axes = Literal["base", "tool"]
 
 ROTATIONS: Final = {
@@ -68,7 +68,8 @@ class Part:
         reference: where an action counts from. ``absolute``: from nothing. ``observed``: from the newest observed
             value. ``previous``: from the row before; rows up to the current one count from what is observed at them.
             ``velocity``: the same, per second. An observed part may be ``observed``: then all its rows count from the
-            newest one.
+            newest one. An observed rotation may be ``start``: then they count from that of the tool where an episode
+            begins, which points straight down.
         axes: of the relative position or rotation: those of the ``base`` frame, or those of the ``tool`` at the value
             it counts from.
         observed: name of the observed feature that it counts from. Empty: that of the same name.

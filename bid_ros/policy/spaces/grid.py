@@ -63,6 +63,7 @@ class Rows:
     Attributes:
         starts: whether each row of the network is one of the task's, so that a task's chunk is one of the network's.
         guides: the same of those rows of the network alone that lie within the time of the task's rows.
+        at: ``(H,)``, where each of the task's rows lies among the network's; below 0: before the first of them.
 
     Raises:
         BundleError: the network's rows end before the task's.
@@ -78,6 +79,7 @@ class Rows:
                 f"space: the network's rows reach {reach:g} s ahead; valid is the {needed:g} s that the {task.horizon} "
                 f"rows of task '{task.name}' need, or more"
             )
+        self.at: Array = np.asarray(wanted, dtype=np.float64)
         self._lower, self._share = _split(np.clip(wanted, 0.0, grid.horizon - 1.0))
         self._between = np.flatnonzero(self._share)
         self._rotations, self._switched = tuple(rotations), tuple(switched)

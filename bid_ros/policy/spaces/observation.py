@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError
 from bid_ros.core.observation import Observation
-from bid_ros.core.rotation import Array
+from bid_ros.core.rotation import DOWN_6D, Array
 from bid_ros.core.task import Feature, Task
 from bid_ros.policy.spaces import reference
 from bid_ros.policy.spaces.config import STEPWISE, ObservedFeature, Part, Space
@@ -102,17 +102,12 @@ def _part(part: Part, feature: Feature, task: Task, where: str) -> Steps:
     """Return what makes the columns ``(steps, S)`` of a part."""
     if part.reference in STEPWISE or part.observed:
         said = f"observed '{part.observed}'" if part.observed else f"reference '{part.reference}'"
-        raise BundleError(f"{where}: '{part.feature}' has {said}; valid are references absolute and observed alone")
-    relative, tool = part.reference == "observed", part.axes == "tool"
+        raise BundleError(f"{where}: '{part.feature}' has {said}; valid are references absolute, observed and start")
+    relative, tool = part.reference != "absolute", part.axes == "tool"
     if feature.kind == ROTATION:
-        form = rotation_form(chosen_form(part, feature), part.order, part.degrees, part.positive)
-
-        def turns(observation: Observation) -> Array:
-            matrix = from_6d(observation.values[feature.name])
-            return form.columns(reference.between(matrix, matrix[-1], tool) if relative else matrix)
-
-        plain = chosen_form(part, feature) == ROTATION and not relative
-        return (lambda observation: observation.values[feature.name]) if plain else turns
+        return _turns(part, feature)
+    if part.reference == "start":
+        raise BundleError(f"{where}: '{part.feature}' has reference 'start'; valid with it is a rotation")
     values = value_form(part, feature, task.limits)
     axes = _axes(part, task, where) if tool else ""
 
@@ -125,6 +120,23 @@ def _part(part: Part, feature: Feature, task: Task, where: str) -> Steps:
         return values.network(seen)
 
     return numbers
+
+
+def _turns(part: Part, feature: Feature) -> Steps:
+    """Return what makes the columns of a rotation."""
+    kind, tool = chosen_form(part, feature), part.axes == "tool"
+    form = rotation_form(kind, part.order, part.degrees, part.positive)
+    if part.reference == "absolute" and kind == ROTATION:
+        return lambda observation: observation.values[feature.name]
+    start = from_6d(np.array(DOWN_6D))
+
+    def turns(observation: Observation) -> Array:
+        matrix = from_6d(observation.values[feature.name])
+        if part.reference == "absolute":
+            return form.columns(matrix)
+        return form.columns(reference.between(matrix, matrix[-1] if part.reference == "observed" else start, tool))
+
+    return turns
 
 
 def _axes(part: Part, task: Task, where: str) -> str:

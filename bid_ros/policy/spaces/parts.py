@@ -150,6 +150,8 @@ def observed_feature(task: Task, feature: Feature, name: str, why: str) -> Featu
 def _origin(place: Place, task: Task) -> str:
     """Return the name of what a part counts from; empty for nothing."""
     part, feature = place.part, place.feature
+    if part.reference == "start":
+        raise BundleError(f"'{part.feature}' of the action has reference 'start'; valid for an action are the others")
     if part.reference == "absolute":
         return ""
     return observed_feature(task, feature, part.observed or feature.name, f"reference '{part.reference}'").name

@@ -12,10 +12,10 @@ from bid_ros.core.observation import History, Observation
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.decoding import Decoder, Guidance, StartMode
-from bid_ros.policy.base import Policy
+from bid_ros.policy.base import Policy, made_up_rows
 from bid_ros.policy.spaces.action import ActionConversion
 from bid_ros.policy.spaces.config import Space
-from bid_ros.policy.spaces.grid import Rows, grid_of
+from bid_ros.policy.spaces.grid import NEAR, Rows, grid_of
 from bid_ros.policy.spaces.observation import ObservationConversion
 from bid_ros.policy.spaces.parts import ROTATION, Anchor
 
@@ -50,6 +50,7 @@ class SpacedPolicy:
             policy can.
         has_gradients: whether samples may be drawn towards a chunk. They may where the exact way back goes row by row,
             and the policy can.
+        made_up_rows: first rows of a chunk that lie before all that the policy predicts.
 
     Raises:
         BundleError: the space does not fit the task.
@@ -62,6 +63,8 @@ class SpacedPolicy:
         self._action = ActionConversion(space, task, grid)
         self._rows = rows_of(space, task)
         self.history = History(grid.steps, grid.dt_ns)
+        early = int((self._rows.at < made_up_rows(policy) - NEAR).sum())
+        self.made_up_rows = min(early, task.observation_steps - 1)
         able = getattr(policy, "has_starts", True)
         self.has_starts = able and self._action.linear and self._rows.starts
         self.has_gradients = getattr(policy, "has_gradients", False) and self._action.row_wise and self._rows.guides
@@ -97,21 +100,30 @@ class SpacedPolicy:
             DecodingError: as there, or the space has no exact way back for a start or a target.
         """
         given: dict[str, Any] = {}
-        if start_mode != "noise":
-            if not self.has_starts:
-                raise DecodingError(f"start mode is '{start_mode}'; valid is noise: {NO_WAY_BACK}")
-            start = None if start is None else self._back(start, encoded.anchor)
-        else:
-            start = None
+        start = self.start(encoded, start, start_mode)
         if guidance is not None:
             if not self.has_gradients:
                 raise DecodingError(f"guided samples were asked for; valid are unguided ones: {NO_WAY_BACK}")
             weights = self._rows.weights(guidance.weights)
             given["guidance"] = replace(guidance, target=self._back(guidance.target, encoded.anchor), weights=weights)
         drawn = self._policy.sample(encoded.network, strong, weak, rng, start, start_mode, **given)
-        first, second = (None if chunks is None else self._there(chunks, encoded.anchor) for chunks in drawn)
-        assert first is not None  # of the strong policy there always are
-        return first, second
+        return self.place(encoded, *drawn)
+
+    def start(self, encoded: SpacedEncoding, start: Array | None, start_mode: StartMode) -> Array | None:
+        """Return a start in the network's terms; None for one from noise.
+
+        Raises:
+            DecodingError: sampling cannot start from a chunk.
+        """
+        if start_mode == "noise":
+            return None
+        if not self.has_starts:
+            raise DecodingError(f"start mode is '{start_mode}'; valid is noise: {NO_WAY_BACK}")
+        return None if start is None else self._back(start, encoded.anchor)
+
+    def place(self, encoded: SpacedEncoding, strong: Array, weak: Array | None) -> tuple[Array, Array | None]:
+        """Return samples of the network, strong and weak, in the task's terms."""
+        return self._there(strong, encoded.anchor), None if weak is None else self._there(weak, encoded.anchor)
 
     def warm_up(self, samples: int) -> None:
         """Run every network once, for one sample and for ``samples``."""

@@ -65,6 +65,7 @@ class VqBetPolicy:
     Attributes:
         runtime: name of the library that runs the networks.
         has_starts: False. Sampling cannot start from a trajectory, nor be guided.
+        made_up_rows: the rows of the past. None of them is predicted.
 
     Raises:
         BundleError: a graph cannot be loaded, or its inputs or output do not fit the task.
@@ -76,6 +77,7 @@ class VqBetPolicy:
     def __init__(self, bundle: Bundle, task: Task, runtime: str | Runtime = "auto", threads: int = 1) -> None:
         chosen = build_runtime(runtime, threads) if isinstance(runtime, str) else runtime
         self.runtime, self._task, self._bundle = chosen.name, task, bundle
+        self.made_up_rows = task.observation_steps - 1
         self._strong = _Networks(bundle.strong, task, chosen, bundle.settings.codes)
         self._weak = None if bundle.weak is None else _Networks(bundle.weak, task, chosen, bundle.settings.codes)
 
@@ -148,7 +150,7 @@ class VqBetPolicy:
     ) -> Array:
         codes = draw_codes(forecast, self._bundle.settings.temperature, rng.random((count, 2)))
         ahead = chunks_of(codes, networks.table, forecast)
-        past = self._task.observation_steps - 1
+        past = self.made_up_rows
         actions = self._bundle.action.rows(past).denormalise(ahead) + encoded.anchor
         placed: Array = np.clip(actions, encoded.low, encoded.high)
         step = placed[:, 1:2] - placed[:, :1] if placed.shape[1] > 1 else np.zeros_like(placed)

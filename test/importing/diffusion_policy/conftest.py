@@ -143,6 +143,7 @@ def layout() -> SimpleNamespace:
     """The helpers of this file: test modules cannot import it."""
     return SimpleNamespace(
         write=write,
+        omegaconf=omegaconf,
         published=published,
         normaliser=normaliser,
         unet=unet,

@@ -67,6 +67,14 @@ def test_the_network_meets_its_own_terms_alone():
     assert network.given["warm"] == 7
 
 
+def test_rows_before_the_network_s_first_are_made_up():
+    assert spaced()[0].made_up_rows == 0
+    assert spaced(replace(LINEAR, past_rows=0, horizon=16))[0].made_up_rows == PLACE.observation_steps - 1
+    network = Network(LINEAR)
+    network.made_up_rows = 1
+    assert SpacedPolicy(network, LINEAR, PLACE).made_up_rows == 1
+
+
 def test_chunks_come_in_the_task_s_terms():
     policy, _ = spaced()
     seen = random_observation(np.random.default_rng(0))

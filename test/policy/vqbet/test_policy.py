@@ -8,7 +8,7 @@ from tiny_vqbet import CODES, make_tiny_vqbet
 from bid_ros.core.errors import BundleError, DecodingError, ObservationError
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import parse_task
-from bid_ros.decoding import DecoderConfig, build_decoder
+from bid_ros.decoding import BidConfig, DecoderConfig, build_decoder, select
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.registry import load_policy, start_policy
 
@@ -99,6 +99,20 @@ def test_other_decoders_decide(bundle, observation, name):
     assert first is not None
     assert second is not None
     assert second.chunk.actions.shape == (3, 4)
+
+
+def test_the_past_counts_for_nothing_in_a_decision(policy, bundle, observation):
+    decoder = build_decoder("bid", DecoderConfig(samples=8, variant="paper"))
+    maker = DecisionMaker(policy, decoder, TASK)
+    before = maker.decide(observation)
+    found = maker.decide(Observation(observation.stamp_ns + TASK.dt_ns, observation.values))
+    assert before is not None
+    assert found is not None
+    config = BidConfig(variant="paper", executed=1)
+    previous = before.choice.actions[1 + AHEAD :]
+    wanted = select(found.strong[:, AHEAD:], found.weak[:, AHEAD:], previous, config)
+    np.testing.assert_array_equal(found.choice.selection.total, wanted.total)
+    assert found.choice.index == wanted.index
 
 
 def test_a_graph_of_another_size_is_refused(tmp_path):
