@@ -3,6 +3,11 @@
 The network is that of LeRobot's type ``diffusion`` in its published size (one camera, 263 million weights in its
 U-Net), with random weights: the time does not depend on them. It is imported, written as a bundle and sampled.
 
+Each row is the median over the rounds, and each round visits all N. Before each decision a product of two matrices of
+1024x1024 is timed: the reference. CPU time is what the process used, all threads together; on a computer with other
+work the time on the clock is longer. "calls" is what a network call takes, in products, by CPU time: hardly any load
+changes that number.
+
 Usage: imported_latency.py [--widths 512,1024,2048] [--steps 10] [--samples 1,2,4,8,16,32] [--rounds 5] [--threads 1]
 """
 
@@ -10,8 +15,10 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from os import getloadavg
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,6 +36,7 @@ from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.registry import load_policy
 
 IMAGE, STATE, ACTION, CROP = (96, 96), 7, 7, (84, 84)
+PRODUCT = 1024
 TASK = {
     "name": "full_size",
     "robot": "franka",
@@ -69,22 +77,30 @@ def full_size(task: Task, widths: tuple[int, ...], steps: int) -> ImportedPolicy
     )
 
 
-def row(policy: Policy, task: Task, samples: int, rounds: int) -> tuple[float, float]:
-    """Return medians of encoding and sampling, ms."""
-    policy.warm_up(samples)
-    times = []
-    for index in range(rounds):
-        rng = np.random.default_rng(index)
-        values = dict(blank_observation(task).values)
-        values["observation.image"] = rng.integers(0, 256, (task.observation_steps, *IMAGE, 3), np.uint8)
-        observation = Observation(0, values)  # of frames that are new, so that each is encoded
-        begin = perf_counter()
-        encoded = policy.encode(observation)
-        middle = perf_counter()
-        policy.sample(encoded, samples, 0, rng)
-        times.append((middle - begin, perf_counter() - middle))
-    encode, sample = 1e3 * np.median(times, axis=0)
-    return float(encode), float(sample)
+class Times(NamedTuple):
+    """What one decision took, s: CPU time of encoding and sampling, time on the clock, CPU time of the reference."""
+
+    encode: float
+    sample: float
+    clock: float
+    product: float
+
+
+def decided(policy: Policy, task: Task, samples: int, index: int) -> Times:
+    """Time the samples of one decision, after the reference."""
+    rng = np.random.default_rng(index)
+    values = dict(blank_observation(task).values)
+    values["observation.image"] = rng.integers(0, 256, (task.observation_steps, *IMAGE, 3), np.uint8)
+    observation = Observation(0, values)  # of frames that are new, so that each is encoded
+    matrix = torch.from_numpy(rng.standard_normal((PRODUCT, PRODUCT), dtype=np.float32))
+    start, clock = process_time(), perf_counter()
+    torch.mm(matrix, matrix)
+    middle = process_time()
+    clock = perf_counter()
+    encoded = policy.encode(observation)
+    after = process_time()
+    policy.sample(encoded, samples, 0, rng)
+    return Times(after - middle, process_time() - after, perf_counter() - clock, middle - start)
 
 
 def main() -> None:
@@ -95,6 +111,7 @@ def main() -> None:
     for name, number in (("steps", 10), ("rounds", 5), ("threads", 1)):
         parser.add_argument(f"--{name}", type=int, default=number)
     options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     task = parse_task(TASK)
     made = full_size(task, tuple(map(int, options.widths.split(","))), options.steps)
     weights = sum(value.numel() for value in made.denoiser.parameters())
@@ -103,11 +120,22 @@ def main() -> None:
         del made
         policy = load_policy(bundle, task, "onnx", options.threads)
         print(f"{weights / 1e6:.0f} million weights, {options.steps} steps, {options.threads} thread(s), onnxruntime\n")
-        print("| N | encode ms | sample ms | a network call ms | a sample ms |\n|---|---|---|---|---|")
-        for samples in map(int, options.samples.split(",")):
-            encode, sample = row(policy, task, samples, options.rounds)
-            each = (sample / options.steps, sample / samples)
-            print(f"| {samples} | {encode:.1f} | {sample:.0f} | {each[0]:.0f} | {each[1]:.0f} |", flush=True)
+        found: dict[int, list[Times]] = {int(count): [] for count in options.samples.split(",")}
+        policy.warm_up(max(found))
+        loads = [getloadavg()[0]]
+        for index in range(options.rounds):
+            for samples, times in found.items():
+                times.append(decided(policy, task, samples, index))
+            loads.append(getloadavg()[0])
+        print("| N | encode, CPU ms | sample, CPU ms | a network call, CPU ms | calls | on the clock, ms |")
+        print("|---|---|---|---|---|---|")
+        for samples, times in found.items():
+            encode, sample, clock, _ = 1e3 * np.median(times, axis=0)
+            calls = np.median([item.sample / options.steps / item.product for item in times])
+            each = sample / options.steps
+            print(f"| {samples} | {encode:.1f} | {sample:.0f} | {each:.0f} | {calls:.1f} | {clock:.0f} |")
+    product = 1e3 * np.median([item.product for times in found.values() for item in times])
+    print(f"\nreference {product:.1f} ms; load {min(loads):.1f} to {max(loads):.1f}")
 
 
 if __name__ == "__main__":

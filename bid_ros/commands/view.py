@@ -92,14 +92,16 @@ def _bag(options: argparse.Namespace, recording: Any) -> None:
     from bid_ros.curation.catalog import chosen, one_bag, split_name
     from bid_ros.recording.reader import BagReader
     from bid_ros.recording.remapping import read_remapped
+    from bid_ros.views.places import tool_places
     from bid_ros.views.rerun_view import RerunView
 
     path, number = split_name(options.source)
     bag = one_bag(path)
     file = Path(task_file_of_bags(options.task, [bag]))
     task = load_task(file)
-    cameras = _cameras(file.with_name("cameras.yaml"), task, recorded(bag).get("hardware", "twin") == "twin")
-    view = RerunView(recording, task, cameras)
+    twin = recorded(bag).get("hardware", "twin") == "twin"
+    cameras = _cameras(file.with_name("cameras.yaml"), task, twin)
+    view = RerunView(recording, task, cameras, tool_places(task, file.with_name("robot.yaml"), twin))
     with BagReader(bag, read_remapped(options.remap)) as reader:
         first, last = reader.span_ns
         if number is not None:
@@ -118,11 +120,13 @@ def _live(options: argparse.Namespace, recording: Any) -> None:
 
     from bid_ros.core.topics import recorded_topics
     from bid_ros.nodes.following import follow
+    from bid_ros.views.places import tool_places
     from bid_ros.views.rerun_view import RerunView
 
     system: System = find_system(options.source)
     task, namespace = system.task, check_namespace(options.namespace)
-    view = RerunView(recording, task, _cameras(system.file("cameras.yaml"), task, not options.robot))
+    places = tool_places(task, system.file("robot.yaml"), not options.robot)
+    view = RerunView(recording, task, _cameras(system.file("cameras.yaml"), task, not options.robot), places)
     known = recorded_topics(task)
     view.begin(time.time_ns())
     print("watching; Ctrl-C ends it", file=sys.stderr, flush=True)

@@ -19,6 +19,7 @@ from bid_ros.policy.runtimes.registry import build_runtime
 TOLERANCE: Final = 1e-4  # of a network's output; relative where it is larger than 1
 MOST_STEPS_OF_ONE_GRAPH: Final = 8  # more take long to compile
 POINTS: Final = "points"
+LARGEST: Final = 2_000_000_000  # bytes of a file of ONNX
 Feeds = Mapping[str, NDArray[Any]]
 
 
@@ -69,12 +70,18 @@ def write_graphs(policy: ImportedPolicy, folder: Path, strength: str) -> tuple[d
         strength: ``strong`` or ``weak``.
 
     Raises:
-        BundleError: a graph differs from PyTorch, or a feature has a name that the graphs use.
+        BundleError: a graph differs from PyTorch or is too large, or a feature has a name that the graphs use.
     """
     cases = (policy.cases or _cases)(policy)
     roles, differences = {}, {}
     runtime = build_runtime("onnx")
     for role, (network, feeds, output, axes) in cases.items():
+        size = sum(value.numel() * value.element_size() for value in network.state_dict().values())
+        if size > LARGEST:
+            raise BundleError(
+                f"{strength} policy: {role} has weights of {size / 1e9:.1f} GB; valid is up to {LARGEST / 1e9:.0f} GB, "
+                "which a file of ONNX holds"
+            )
         roles[role] = f"{strength}_{role}.onnx"
         example = tuple(torch.from_numpy(value) for value in feeds.values())
         export_graph(

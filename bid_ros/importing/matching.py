@@ -12,6 +12,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Feature, Task
 from bid_ros.importing.policy import ImportedPolicy, NetworkFeature
 from bid_ros.policy.spaces.config import ObservedFeature, Part, Space
+from bid_ros.policy.spaces.policy import rows_of
 from bid_ros.policy.spaces.view import network_task
 
 ACTION = "action"
@@ -48,12 +49,16 @@ def space_for(policy: ImportedPolicy, task: Task, given: Space | None = None) ->
 
 def _check(policy: ImportedPolicy, space: Space, task: Task) -> None:
     """Raise BidError if the network's view by the space is not what the policy has."""
+    rows_of(space, task)  # raises if they end before the task's
     view = network_task(space, task)
     found = {item.name: item.shape for item in view.observation}
     wanted = {item.name: item.shape for item in policy.features}
     if found != wanted:
         described = ", ".join(f"{name} {shape}" for name, shape in found.items())
-        raise BidError(f"the space describes the inputs {described}; {policy.source} has {_listed(policy.features)}")
+        raise BidError(
+            f"the space describes the inputs {described}; {policy.source} has {_listed(policy.features)}: valid are "
+            "these"
+        )
     if view.action_dim != policy.action_dim:
         raise BidError(
             f"the space describes an action of {view.action_dim} columns; {policy.source} has {policy.action_dim}"
@@ -96,8 +101,9 @@ def _parts(
     fitting = all(len(columns) == feature.size for feature, columns in found)
     if covered != list(range(size)) or not fitting:
         raise BidError(
-            f"{policy.source} has '{name}' of {size} columns; the task ({_words(features, keys)}) describes {covered} "
-            f"of them; valid is each of 0 to {size - 1} once, in the task's section data or with --space"
+            f"{policy.source} has '{name}' of {size} columns; the task ({_words(features, keys)}) describes "
+            f"{covered or 'none'} of them; valid is each of 0 to {size - 1} once, in the task's section data or with "
+            "--space"
         )
     return tuple(Part(feature=feature.name, at=columns) for feature, columns in found)
 

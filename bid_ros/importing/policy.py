@@ -1,7 +1,7 @@
 """What an importer hands over: a policy in its network's own terms."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -102,14 +102,24 @@ class ImportOptions:
     clip: str = ""
 
 
+def _told(value: Any) -> dict[str, Any]:
+    """Return the parts of a value that may differ, by name; the name of a value without parts is empty."""
+    if isinstance(value, tuple):
+        return {"": ", ".join(f"{item.name} {item.shape}" for item in value)}
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else {"": value}
+
+
 def check_same(strong: ImportedPolicy, weak: ImportedPolicy) -> None:
     """Raise BidError unless two policies differ in their weights alone, as two checkpoints of one training do."""
     for name in ("kind", "features", "observation_steps", "horizon", "action_dim", "past_rows", "settings"):
-        one, other = getattr(strong, name), getattr(weak, name)
-        if one != other:
-            raise BidError(
-                f"{weak.source} is no earlier checkpoint of {strong.source}: its {name} is {other}; valid is {one}"
-            )
+        wanted, found = (_told(getattr(policy, name)) for policy in (strong, weak))
+        for part in sorted(wanted.keys() | found.keys()):
+            if wanted.get(part) != found.get(part):
+                what = f"{name.replace('_', ' ')} {part}".strip()
+                raise BidError(
+                    f"{weak.source} is no earlier checkpoint of {strong.source}: its {what} is {found.get(part)}; "
+                    f"valid is {wanted.get(part)}"
+                )
     pairs = [("action", strong.action, weak.action)]
     pairs += [(name, strong.observation[name], weak.observation[name]) for name in strong.observation]
     for name, one, other in pairs:

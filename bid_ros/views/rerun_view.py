@@ -14,6 +14,7 @@ from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, ROSOUT, SAFETY_STATE, camera_topic
 from bid_ros.views.frames import DecisionPainter, decision_text
+from bid_ros.views.places import ToolPlaces
 from bid_ros.views.scene import Box, Lines, Part, Scene
 from bid_ros.views.words import EVENTS, MODES, SAFETY, state, word
 
@@ -44,20 +45,27 @@ class RerunView:
         recording: where to.
         task: of the system.
         cameras: its cameras; the decision is drawn over the first calibrated one. Empty: images stay as they are.
+        places: where chunks put the tool. None: where the task commands its position.
 
     Attributes:
         topics: what it shows, by their names in bid_ros.
     """
 
-    def __init__(self, recording: "rr.RecordingStream", task: Task, cameras: Mapping[str, CameraConfig]) -> None:
+    def __init__(
+        self,
+        recording: "rr.RecordingStream",
+        task: Task,
+        cameras: Mapping[str, CameraConfig],
+        places: ToolPlaces | None = None,
+    ) -> None:
         self._log, self._set_time = recording.log, recording.set_time
-        self._scene = Scene(task)
+        self._scene = Scene(task, places)
         self._decision: Any = None
         self._safety = self._mode = ""
         self._until: dict[str, int] = {}
         names = [camera.name for camera in task.cameras]
         drawn = next((name for name in names if name in cameras and cameras[name].position is not None), None)
-        self._painter = None if drawn is None else DecisionPainter(cameras[drawn], task)
+        self._painter = None if drawn is None else DecisionPainter(cameras[drawn], task, places)
         self._others: Mapping[str, Callable[[Any], None]] = {
             DECISION: self._on_decision,
             SAFETY_STATE: self._on_safety,

@@ -78,7 +78,7 @@ def test_two_checkpoints_become_a_bundle_with_a_weak_policy(kit, tmp_path, task,
     [
         (["--sampling-steps", "0"], "--sampling-steps is 0; valid is 1 or more"),
         (["--sampling-steps", "101"], "sampling_steps is 101; valid is up to train_steps 100"),
-        (["--weak", "nowhere"], "nowhere/config.json does not exist; valid"),
+        (["--weak", "nowhere"], "nowhere is no folder; valid is one on this computer"),
         (["--sampler", "euler"], "sampler is 'euler'; valid"),
     ],
 )
@@ -97,3 +97,11 @@ def test_nothing_but_a_bundle_is_replaced(kit, tmp_path, task, capsys):
     (tmp_path / "full" / "notes.txt").write_text("mine")
     assert main(["import", "lerobot", str(folder), "--task", str(task), "--out", str(tmp_path / "full")]) == 2
     assert "exists and is not a bundle" in capsys.readouterr().err
+
+
+def test_a_graph_that_onnx_cannot_hold_is_refused(kit, tmp_path, task, capsys, monkeypatch):
+    monkeypatch.setattr("bid_ros.importing.graphs.LARGEST", 1000)
+    folder, out = kit.write_lerobot(tmp_path / "policy"), tmp_path / "bundle"
+    assert main(["import", "lerobot", str(folder), "--task", str(task), "--out", str(out)]) == 2
+    assert "strong policy: denoiser has weights of 0.0 GB; valid is up to 0 GB" in capsys.readouterr().err
+    assert not out.exists()

@@ -77,7 +77,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
 
 def _read_pickle(file: Path) -> dict[str, Any]:
     if not file.is_file():
-        raise BidError(f"{file} does not exist; valid is a checkpoint file")
+        what = "is a folder" if file.is_dir() else "does not exist"
+        raise BidError(f"{file} {what}; valid is a checkpoint file, such as latest.ckpt")
     try:
         done = subprocess.run(
             [sys.executable, "-I", str(READER), str(file.resolve())],

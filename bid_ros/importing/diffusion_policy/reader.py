@@ -171,7 +171,7 @@ def main() -> int:
     except Refused as problem:
         text = json.dumps({"refused": str(problem)})
     except zipfile.BadZipFile:
-        text = json.dumps({"damaged": "it is no zip file, as torch from 1.6 on writes"})
+        text = json.dumps({"damaged": "it is no whole zip file, as torch from 1.6 on writes"})
     except Exception as problem:  # a damaged pickle may raise anything
         text = json.dumps({"damaged": f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}"})
     sys.stdout.write(text)

@@ -19,6 +19,7 @@ from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
 OBSERVATION, NOISE = "observation_encoder.", "noise_predictor."
 TEXT: Final = f"{OBSERVATION}text_encoder."
+EULER: Final = "euler"
 TIMES: Final = 1000  # at least so many steps stand for the time 0 to 1 of a flow
 Tensors = dict[str, torch.Tensor]
 
@@ -75,13 +76,13 @@ def convert(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
 def _settings(fields: TransformerFields, options: ImportOptions, folder: PolicyFolder) -> DiffusionConfig:
     if fields.objective == "diffusion":
         return noise_settings(fields, options)
-    if fields.integration_method != "euler":
+    if options.sampler not in ("", EULER):
+        raise BidError(f"sampler is '{options.sampler}'; valid for a policy that follows a flow is {EULER}")
+    if fields.integration_method != EULER and not options.sampler:
         raise BidError(
-            f"{folder.path / CONFIG}: integration_method is '{fields.integration_method}'; valid is euler, which four "
-            "times the integration steps make as exact"
+            f"{folder.path / CONFIG}: integration_method is '{fields.integration_method}'; flows are followed here by "
+            f"Euler's method: say --sampler {EULER}, and --sampling-steps, for each step of the other makes four calls"
         )
-    if options.sampler:
-        raise BidError(f"sampler is '{options.sampler}'; a policy that follows a flow has no other, so leave it out")
     steps = options.sampling_steps or fields.num_integration_steps
     times = steps * -(-TIMES // steps)
     return DiffusionConfig(

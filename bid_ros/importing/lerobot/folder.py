@@ -47,7 +47,7 @@ class PolicyFolder:
         action_dim: D.
         statistics: of each normalised feature, by name.
         modes: how each type is normalised.
-        processed: whether the folder has files of processors.
+        states: files of the statistics, by file of a processor; empty where they are among the weights.
     """
 
     path: Path
@@ -58,7 +58,7 @@ class PolicyFolder:
     action_dim: int
     statistics: Mapping[str, Statistics]
     modes: Mapping[str, str]
-    processed: bool
+    states: Mapping[str, str]
 
     @property
     def cameras(self) -> tuple[NetworkFeature, ...]:
@@ -68,6 +68,14 @@ class PolicyFolder:
     def vector(self, name: str) -> NetworkFeature | None:
         """Return the state or environment state. None: the policy has none."""
         return next((item for item in self.inputs if item.name == name), None)
+
+    def said(self, name: str) -> str:
+        """Return the file that should hold a feature's statistics, and the feature, for errors."""
+        if self.states:
+            place = str(self.path / self.states[list(PROCESSORS)[name == ACTION]])
+        else:
+            place = f"{self.path / WEIGHTS} (for there is no {next(iter(PROCESSORS))})"
+        return f"{place}: '{name}'"
 
     def mode(self, name: str) -> str:
         """Return how a feature is normalised. A type that is not named is not normalised."""
@@ -81,6 +89,8 @@ def read_folder(path: str | Path) -> PolicyFolder:
         BidError: a file is missing or damaged, or of a form that no known version wrote.
     """
     folder = Path(path)
+    if not folder.is_dir():
+        raise BidError(f"{folder} is no folder; valid is one on this computer that LeRobot saved a policy to")
     if not (folder / CONFIG).is_file() and (folder / "pretrained_model" / CONFIG).is_file():
         folder = folder / "pretrained_model"
     config = read_json(folder / CONFIG)
@@ -95,8 +105,9 @@ def read_folder(path: str | Path) -> PolicyFolder:
     modes: Mapping[str, str] = _mapping(
         folder / CONFIG, "normalization_mapping", config.get("normalization_mapping", {})
     )
+    states: Mapping[str, str] = {}
     if processed:
-        statistics, modes = _processor_statistics(folder, modes)
+        statistics, modes, states = _processor_statistics(folder, modes)
     else:
         statistics = _buffer_statistics(tensors, names)
     return PolicyFolder(
@@ -108,7 +119,7 @@ def read_folder(path: str | Path) -> PolicyFolder:
         action_dim=int(shape[0]),
         statistics=statistics,
         modes=modes,
-        processed=processed,
+        states=states,
     )
 
 
@@ -154,9 +165,12 @@ def _is_shape(shape: Any, length: int) -> bool:
     return isinstance(shape, list) and len(shape) == length and all(type(n) is int and n > 0 for n in shape)
 
 
-def _processor_statistics(folder: Path, modes: Mapping[str, str]) -> tuple[dict[str, Statistics], Mapping[str, str]]:
-    """Return statistics and modes of the steps that normalise; those of actions are of the step after the network."""
+def _processor_statistics(
+    folder: Path, modes: Mapping[str, str]
+) -> tuple[dict[str, Statistics], Mapping[str, str], dict[str, str]]:
+    """Return statistics, modes and files of the steps that normalise; of actions those behind the network."""
     found: dict[str, Statistics] = {}
+    states: dict[str, str] = {}
     for name, wanted in PROCESSORS.items():
         path = folder / name
         steps = read_json(path).get("steps")
@@ -170,8 +184,9 @@ def _processor_statistics(folder: Path, modes: Mapping[str, str]) -> tuple[dict[
         state = step.get("state_file")
         if not isinstance(state, str) or Path(state).name != state:
             raise BidError(f"{path}: {wanted} has the state_file {state!r}; valid is the name of a file beside it")
+        states[name] = state
         found |= _grouped(read_safetensors(folder / state))
-    return found, modes
+    return found, modes, states
 
 
 def _only_step(path: Path, steps: list[dict[str, Any]], wanted: str) -> dict[str, Any]:

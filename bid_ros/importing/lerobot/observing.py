@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.lerobot.folder import ACTION, STATE, PolicyFolder
+from bid_ros.importing.lerobot.folder import ACTION, CONFIG, STATE, PolicyFolder
 from bid_ros.importing.networks.images import Preparation
 from bid_ros.importing.policy import NetworkFeature
 from bid_ros.importing.statistics import bounds, colour_scale, constant_columns, normaliser, spread
@@ -24,7 +24,7 @@ def normalisers(folder: PolicyFolder, features: tuple[NetworkFeature, ...]) -> d
     """Return the normaliser of each vector feature. Raises BidError as :func:`bounds`."""
     return {
         item.name: normaliser(
-            folder.mode(item.name), folder.statistics.get(item.name), item.shape[0], f"{folder.path}: '{item.name}'"
+            folder.mode(item.name), folder.statistics.get(item.name), item.shape[0], folder.said(item.name)
         )
         for item in features
         if not item.is_image
@@ -34,7 +34,7 @@ def normalisers(folder: PolicyFolder, features: tuple[NetworkFeature, ...]) -> d
 def action_statistics(folder: PolicyFolder) -> tuple[LinearNormaliser, NDArray[np.float64]]:
     """Return normaliser and spread of the actions. Raises BidError as :func:`bounds`."""
     mode, own = folder.mode(ACTION), folder.statistics.get(ACTION)
-    low, high = bounds(mode, own, folder.action_dim, f"{folder.path}: 'action'")
+    low, high = bounds(mode, own, folder.action_dim, folder.said(ACTION))
     return LinearNormaliser(low, high), spread(mode, own, low, high)
 
 
@@ -46,8 +46,8 @@ def preparation(
     Raises:
         BidError: the statistics cannot be used, or the crop is larger than the image.
     """
-    what = f"{folder.path}: '{camera.name}'"
-    scale, offset = colour_scale(folder.mode(camera.name), folder.statistics.get(camera.name), what)
+    what = f"{folder.path / CONFIG}: '{camera.name}'"
+    scale, offset = colour_scale(folder.mode(camera.name), folder.statistics.get(camera.name), folder.said(camera.name))
     try:
         return Preparation((camera.shape[0], camera.shape[1]), scale.tolist(), offset.tolist(), resize, crop)
     except BidError as error:

@@ -24,7 +24,9 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
         BidError: no importer knows the type; or see the type's module.
     """
     folder = read_folder(path)
-    kind = folder.config.get("type")
+    if "type" not in folder.config:
+        raise BidError(f"{folder.path / CONFIG} has no field 'type'; valid is one of {', '.join(CONVERTERS)}")
+    kind = folder.config["type"]
     if kind not in CONVERTERS:
         raise BidError(f"{folder.path / CONFIG}: type is {kind!r}; valid are {', '.join(CONVERTERS)}")
     convert: Converter = import_module(f"bid_ros.importing.lerobot.{CONVERTERS[kind]}").convert

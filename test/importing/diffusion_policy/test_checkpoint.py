@@ -93,8 +93,8 @@ def test_what_would_take_the_memory_ends_at_a_limit(tmp_path, body, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no zip file"),
-        (pickle.dumps({"cfg": 1}), "is no zip file"),
+        (b"", "is no whole zip file"),
+        (pickle.dumps({"cfg": 1}), "is no whole zip file"),
         (b"PK\x05\x06" + bytes(18), "0 files data.pkl in place of one"),
     ],
 )

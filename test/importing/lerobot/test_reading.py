@@ -1,6 +1,7 @@
 """Folders of LeRobot: both layouts of files, and what is wrong with bad ones."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,6 +69,22 @@ def test_sampling_may_differ_from_the_checkpoint(kit, tmp_path):
     assert (settings.sampler, settings.sampling_steps) == ("ddpm", 20)
     with pytest.raises(BidError, match=r"sampler is 'rk4'; valid .* are ddim and ddpm"):
         read(folder, sampler="rk4")
+
+
+def test_a_flow_is_followed_by_euler_alone(kit):
+    from types import SimpleNamespace
+
+    from bid_ros.importing.lerobot.dit import _settings
+    from bid_ros.importing.lerobot.fields import TransformerFields
+
+    folder = SimpleNamespace(path=Path("policy"))
+    fields = TransformerFields(objective="flow_matching", integration_method="rk4", num_integration_steps=8)
+    with pytest.raises(BidError, match=r"policy/config.json: integration_method is 'rk4'; .* say --sampler euler"):
+        _settings(fields, ImportOptions(), folder)
+    with pytest.raises(BidError, match=r"sampler is 'ddim'; valid for a policy that follows a flow is euler"):
+        _settings(fields, ImportOptions(sampler="ddim"), folder)
+    settings = _settings(fields, ImportOptions(sampler="euler", sampling_steps=32), folder)
+    assert (settings.sampler, settings.sampling_steps) == ("flow", 32)
 
 
 def test_a_constant_action_column_stays_where_it_was(kit, tmp_path):
@@ -176,11 +193,33 @@ def test_damaged_files_are_named(kit, tmp_path, name, content):
     assert "\n" not in str(error.value)
 
 
+def test_a_folder_that_is_not_here_is_named(kit, tmp_path):
+    with pytest.raises(BidError, match=r"^lerobot/diffusion_pusht is no folder; valid is one on this computer"):
+        read("lerobot/diffusion_pusht")
+    folder = kit.write_lerobot(tmp_path / "policy")
+    content = json.loads((folder / "config.json").read_text())
+    content.pop("type")
+    (folder / "config.json").write_text(json.dumps(content))
+    with pytest.raises(BidError, match=r"config.json has no field 'type'; valid is one of diffusion"):
+        read(folder)
+
+
+def test_a_missing_statistic_is_missed_in_its_file(kit, tmp_path):
+    state = "policy_preprocessor_step_0_normalizer_processor.safetensors: 'observation.state' lacks its statistic 'min'"
+    with pytest.raises(BidError, match=state):
+        read(kit.write_lerobot(tmp_path / "new", statistics=drop("observation.state.min")))
+    weights = r"model.safetensors \(for there is no policy_preprocessor.json\): 'action' lacks its statistic 'min'"
+    with pytest.raises(BidError, match=weights):
+        read(kit.write_lerobot(tmp_path / "old", "buffers", statistics=lambda numbers: {}))
+
+
 def test_a_weak_policy_is_of_the_same_training(kit, tmp_path):
     strong = read(kit.write_lerobot(tmp_path / "strong"))
     check_same(strong, read(kit.write_lerobot(tmp_path / "weak", seed=1)))
     other = read(kit.write_lerobot(tmp_path / "steps", config={"num_inference_steps": 5}))
-    with pytest.raises(BidError, match=r"steps is no earlier checkpoint of .*strong: its settings is"):
+    with pytest.raises(
+        BidError, match=r"steps is no earlier checkpoint of .*strong: its settings sampling_steps is 5; valid is 4"
+    ):
         check_same(strong, other)
     other = read(kit.write_lerobot(tmp_path / "data", statistics=put("action.max", [3.0, 1.0])))
     with pytest.raises(BidError, match=r"data is no earlier checkpoint of .*strong: the statistics of 'action' differ"):

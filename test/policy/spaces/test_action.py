@@ -279,6 +279,8 @@ def test_what_is_counted_from_must_be_observed():
         conversion(Part(feature="tool_position", reference="observed"), ROTATION, GRIPPER, task=blind)
     with pytest.raises(BundleError, match="held of 'tool_rotation' needs the observed rotation_6d 'tool_rotation'"):
         conversion(POSITION, GRIPPER, held=("tool_rotation",), task=blind)
+    with pytest.raises(BundleError, match="'tool_rotation' of the action has reference 'start'; valid"):
+        conversion(POSITION, Part(feature="tool_rotation", reference="start"), GRIPPER)
 
 
 def _matrices(values):

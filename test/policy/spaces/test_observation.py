@@ -53,6 +53,15 @@ def test_six_numbers_pass_as_they_are():
     np.testing.assert_array_equal(found, values["tool_rotation"])
 
 
+@pytest.mark.parametrize("axes", ["base", "tool"])
+def test_a_rotation_counts_from_the_start_of_an_episode(axes):
+    found, values = state(Part(feature="tool_rotation", form="matrix", reference="start", axes=axes))
+    down = Rotation.from_euler("x", 180, degrees=True)  # where the arm is homed
+    turns = Rotation.from_matrix(_matrices(values["tool_rotation"]))
+    expected = down.inv() * turns if axes == "tool" else turns * down.inv()
+    np.testing.assert_allclose(found.reshape(-1, 3, 3), expected.as_matrix(), atol=1e-12)
+
+
 def test_steps_relative_to_the_newest_are_transforms():
     near = {"reference": "observed", "axes": "tool"}
     found, values = state(
@@ -91,7 +100,7 @@ def test_cameras_have_the_network_s_names_order_and_size():
         ({"columns": (Part(ignored=2),)}, "a part is ignored; valid are a feature or constant numbers"),
         (
             {"columns": (Part(feature="tool_position", reference="previous"),)},
-            "'tool_position' has reference 'previous'; valid are references absolute and observed alone",
+            "'tool_position' has reference 'previous'; valid are references absolute, observed and start",
         ),
         (
             {"columns": (Part(feature="tool_position", reference="observed", observed="tool_position"),)},
