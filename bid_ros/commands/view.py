@@ -12,6 +12,7 @@ from bid_ros.commands.arguments import SYSTEM_HELP
 from bid_ros.commands.robot import NAMESPACE
 from bid_ros.commands.tasks import recorded, task_file_of_bags
 from bid_ros.core.errors import BidError, CameraError
+from bid_ros.core.extras import extra
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import check_namespace
 from bid_ros.system.folder import FILE, System, find_system, shipped_systems
@@ -101,7 +102,8 @@ def _bag(options: argparse.Namespace, recording: Any) -> None:
     task = load_task(file)
     twin = recorded(bag).get("hardware", "twin") == "twin"
     cameras = _cameras(file.with_name("cameras.yaml"), task, twin)
-    view = RerunView(recording, task, cameras, tool_places(task, file.with_name("robot.yaml"), twin))
+    places = tool_places(task, file.with_name("robot.yaml"), twin)
+    view = RerunView(recording, task, cameras, places, _outline(task))
     with BagReader(bag, read_remapped(options.remap)) as reader:
         first, last = reader.span_ns
         if number is not None:
@@ -125,8 +127,9 @@ def _live(options: argparse.Namespace, recording: Any) -> None:
 
     system: System = find_system(options.source)
     task, namespace = system.task, check_namespace(options.namespace)
+    cameras = _cameras(system.file("cameras.yaml"), task, not options.robot)
     places = tool_places(task, system.file("robot.yaml"), not options.robot)
-    view = RerunView(recording, task, _cameras(system.file("cameras.yaml"), task, not options.robot), places)
+    view = RerunView(recording, task, cameras, places, _outline(task))
     known = recorded_topics(task)
     view.begin(time.time_ns())
     print("watching; Ctrl-C ends it", file=sys.stderr, flush=True)
@@ -154,3 +157,14 @@ def _cameras(file: Path, task: Any, twin: bool) -> Mapping[str, Any]:
     from bid_ros.cameras.config import load_cameras
 
     return load_cameras(file, [camera.name for camera in task.cameras], twin) if file.is_file() else {}
+
+
+def _outline(task: Any) -> Any:
+    """Return the outline of a task's robot; None, and a line, where the twin's packages or its outline are missing."""
+    try:
+        with extra("twin", "the outline of the robot"):
+            from bid_ros.views.outline import outline_of
+        return outline_of(task)
+    except BidError as error:
+        print(f"without the robot: {error}", file=sys.stderr)
+        return None

@@ -60,11 +60,10 @@ class Screen:
         """Return which of the motions of the tool's axes ``(N, n, 3, 3)`` keep the limits of turning and tilt."""
         rates = turns(turned) / self._step_s
         changes = np.diff(rates, axis=1) / self._step_s
-        kept = (turned[..., 2, 2] <= -self._upright).all(axis=1)
+        kept: NDArray[np.bool_] = np.asarray((turned[..., 2, 2] <= -self._upright).all(axis=1))
         for vectors, most in ((rates, self._turning[0]), (changes, self._turning[1])):
             kept &= (np.einsum("nij,nij->ni", vectors, vectors) <= most**2).all(axis=1)
-        upright: NDArray[np.bool_] = kept
-        return upright
+        return kept
 
 
 class JointScreen:

@@ -8,6 +8,7 @@ import yaml
 from tiny_bundle import make_tiny_bundle, write_manifest
 
 from bid_ros.core.errors import BundleError, DecodingError
+from bid_ros.core.task import load_task
 from bid_ros.decoding import feature_weights
 from bid_ros.policy.bundle import Manifest, bundle_sha256, load_bundle
 from bid_ros.policy.decide import bundle_decoder

@@ -108,7 +108,8 @@ class Link:
         except InvalidStatus as error:
             problem = f"{server} refuses the connection: {self._refusal(error.response)}"
         except WebSocketException as error:
-            problem = f"{server} is no websocket server: {_line(str(error))}"
+            hint = "" if self._tls else "; the address of an encrypted one begins with wss://"
+            problem = f"{server} is no websocket server: {_line(str(error))}{hint}"
         except ssl.SSLCertVerificationError as error:
             problem = f"{server} has no certificate that this computer trusts: {_line(error.verify_message)}"
         except ssl.SSLError as error:
