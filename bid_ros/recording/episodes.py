@@ -48,7 +48,8 @@ def unwanted(episode: Episode, wanted: str) -> str:
 
     Args:
         episode: of a recording.
-        wanted: one of :data:`bid_ros.recording.outcomes.OUTCOMES`. What a person discarded or took back is in none of them.
+        wanted: one of :data:`bid_ros.recording.outcomes.OUTCOMES`. What a person discarded or took back is in none of
+            them.
     """
     if episode.end_ns is None:
         return "it has no END"
