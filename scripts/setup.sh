@@ -28,6 +28,15 @@ if [ -n "$missing" ] && command -v apt-get >/dev/null; then
   fi
 fi
 
+# The tests of web pages need a browser, and are left out without one. Ubuntu has it as a snap only.
+case " $* " in *" develop "*)
+  if [ "$(id -u)" = 0 ] && [ -z "$(which chromium chromium-browser google-chrome 2>/dev/null)" ]; then
+    echo "installing the Debian package chromium, for the tests of web pages"
+    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null 2>&1 \
+      || echo "chromium cannot be installed: the tests of web pages are left out"
+  fi
+;; esac
+
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 venv=$(cd "$venv" && pwd)
 export PYTHON=$venv/bin/python
