@@ -34,7 +34,8 @@ class Screen:
         self._step_s = task.dt_ns / NANOSECONDS
         self._low, self._high = np.array(limits.workspace_min), np.array(limits.workspace_max)
         self._most = limits.max_speed, limits.max_acceleration, limits.max_jerk
-        self._turning, self._upright = (limits.max_turn_rate, limits.max_turn_acceleration), math.cos(limits.max_tilt)
+        self._turning = limits.max_turn_rate, limits.max_turn_acceleration
+        self._upright = math.cos(min(limits.max_tilt, math.pi))
 
     def passes(self, samples: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Return for each of the samples ``(N, H, D)`` whether it keeps the limits, ``(N,)``."""
@@ -60,7 +61,7 @@ class Screen:
         """Return which of the motions of the tool's axes ``(N, n, 3, 3)`` keep the limits of turning and tilt."""
         rates = turns(turned) / self._step_s
         changes = np.diff(rates, axis=1) / self._step_s
-        kept = [(turned[..., 2, 2] <= -self._upright).all(axis=1)]
+        kept = [(np.clip(turned[..., 2, 2], -1.0, 1.0) <= -self._upright).all(axis=1)]
         for vectors, most in ((rates, self._turning[0]), (changes, self._turning[1])):
             kept.append((np.einsum("nij,nij->ni", vectors, vectors) <= most**2).all(axis=1))
         slow: NDArray[np.bool_] = np.all(kept, axis=0)

@@ -243,3 +243,15 @@ def test_samples_that_turn_the_tool_too_fast_are_screened_out(robot):
     assert Screen(turning.task, turning.model).passes(samples).tolist() == [True, False]
     free = replace(turning.task, limits=replace(turning.task.limits, max_turn_acceleration=100.0))
     assert Screen(free, turning.model).passes(samples).tolist() == [True, True]
+
+
+def test_a_tilt_limit_of_half_a_turn_and_beyond_lets_every_pose_pass(robot):
+    bench = Bench(robot)
+    rows = np.concatenate([np.tile(bench.home, (1, ROWS, 1)), np.full((1, ROWS, 1), 0.04)], axis=2)
+    level = bench.home.copy()
+    level[-2] += 1.5  # the last but one tilts the tool
+    tilted = np.concatenate([np.tile(level, (1, ROWS, 1)), rows[..., -1:]], axis=2)
+    wide = {"workspace_min": (-3.0,) * 3, "workspace_max": (3.0,) * 3}
+    for most, passes in ((0.6, False), (np.pi, True), (5.0, True)):
+        task = replace(bench.task, limits=replace(bench.task.limits, max_tilt=most, **wide))
+        assert Screen(task, bench.model).passes(np.concatenate([rows, tilted])).tolist() == [True, passes]
