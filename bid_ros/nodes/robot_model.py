@@ -10,7 +10,7 @@ from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.errors import ArmError, BidError
+from bid_ros.core.errors import ArmError, BidError, RecordingError
 from bid_ros.core.extras import extra
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
@@ -36,18 +36,24 @@ class RobotModel:
     def __init__(self, node: BidNode, task: Task, outline: "Outline") -> None:
         from bid_ros.views.outline import write_urdf
 
-        self._outline, self._base, self._prefix = outline, task.base_frame, node.frame_prefix + FRAMES
+        self._node, self._outline, self._base = node, outline, task.base_frame
+        self._prefix = node.frame_prefix + FRAMES
         self._transforms, self._told_ns = node.advertise(TF), 0
         description = node.advertise(ROBOT_DESCRIPTION, Topic("std_msgs/msg/String", TF_STATIC_QOS))
         description.publish(String(data=write_urdf(outline, _folder(task, self._prefix), self._prefix)))
 
     def add(self, status: ArmStatus) -> None:
-        """Publish where the links are, 20 times a second at most; nothing if the status says no joints."""
+        """Publish where the links are, 20 times a second at most; nothing if the status says no joints, or others."""
         at_ns = stamp_ns(status)
-        if at_ns - self._told_ns < PERIOD_NS or not len(status.joint_positions):
+        # A clock that was set back must not stop it.
+        if 0 <= at_ns - self._told_ns < PERIOD_NS or not len(status.joint_positions):
             return
         self._told_ns = at_ns
-        poses = self._outline.poses(status.joint_positions, status.gripper_width)
+        try:
+            poses = self._outline.poses(status.joint_positions, status.gripper_width)
+        except RecordingError as error:
+            self._node.get_logger().warning(f"the robot model stands still: {error}", throttle_duration_sec=10.0)
+            return
         self._transforms.publish(TFMessage(transforms=[self._transform(pose, status) for pose in poses]))
 
     def _transform(self, pose: "LinkPose", status: ArmStatus) -> TransformStamped:
@@ -69,7 +75,7 @@ def robot_model(node: BidNode, task: Task) -> RobotModel | None:
         with extra("twin", "the outline of the robot", ArmError):
             from bid_ros.views.outline import outline_of
         return RobotModel(node, task, outline_of(task))
-    except (BidError, OSError) as error:
+    except (BidError, OSError, RuntimeError) as error:  # the last: a user without a home folder
         node.get_logger().info(f"no robot model: {error}")
         return None
 

@@ -219,7 +219,7 @@ def write_urdf(outline: Outline, folder: Path, prefix: str) -> str:
         write_stl(shell, file)
         visual = ET.SubElement(links[shell.link], "visual")
         geometry = ET.SubElement(visual, "geometry")
-        ET.SubElement(geometry, "mesh", filename=f"file://{file.resolve()}")
+        ET.SubElement(geometry, "mesh", filename=file.resolve().as_uri())
         material = ET.SubElement(visual, "material", name=f"{shell.link}_{number}")
         ET.SubElement(material, "color", rgba=" ".join(f"{value:g}" for value in shell.colour))
     for parent, child in outline.tree():

@@ -37,7 +37,7 @@ class Harness:
         node = bench.node
         self._decisions = node.create_publisher(Decision, "/policy/decision", STATE)
         self._images = node.create_publisher(Image, "/camera/third_person/image", IMAGE)
-        self._arm = node.create_publisher(ArmStatus, "/arm/status", STATE)
+        self.arm = node.create_publisher(ArmStatus, "/arm/status", STATE)
         self._chunks = node.create_publisher(ActionChunk, "/safety/chunk", COMMAND)
         self.safety = node.create_publisher(SafetyState, "/safety/state", STATE)
         self._moved = 0
@@ -73,7 +73,7 @@ class Harness:
         status = ArmStatus(header=header(time.time_ns(), task.base_frame), joint_positions=list(HOME_Q))
         self._moved += 1
         status.tool.position.x = 0.01 * self._moved
-        self._arm.publish(status)
+        self.arm.publish(status)
         actions = chunks[0].astype(float)
         self._chunks.publish(
             ActionChunk(source="teleop", steps=len(actions), dims=task.action_dim, actions=actions.ravel().tolist())
@@ -150,7 +150,7 @@ def test_the_robot_is_described_and_its_links_follow_the_arm(bench, root, tmp_pa
 
     bench.node.create_subscription(String, "/robot_description", described.append, EVENT)
     bench.node.create_subscription(TFMessage, "/tf", keep, STATE)
-    Harness(bench, root, robot_model=True)
+    harness = Harness(bench, root, robot_model=True)
     assert bench.until(lambda: described and transforms, START_S)
     description = ET.fromstring(described[0].data)
     links = {link.get("name") for link in description.findall("link")}
@@ -160,3 +160,8 @@ def test_the_robot_is_described_and_its_links_follow_the_arm(bench, root, tmp_pa
     elbow = transforms["outline/fr3_link4"]
     assert elbow.header.frame_id == "outline/fr3_link3" and stamp_ns(elbow) > 0
     assert np.hypot(elbow.transform.rotation.x, elbow.transform.rotation.w) < 1, "its joint is turned"
+    now_ns, hour_ns = time.time_ns(), 3600 * 10**9
+    for hours, joints in ((1, HOME_Q[:6]), (2, HOME_Q)):  # first what is no posture of this robot
+        harness.arm.publish(ArmStatus(header=header(now_ns + hours * hour_ns, "base"), joint_positions=list(joints)))
+    assert bench.until(lambda: stamp_ns(transforms["outline/base"]) == now_ns + 2 * hour_ns, 10)
+    assert bench.until(lambda: stamp_ns(transforms["outline/base"]) < now_ns + hour_ns, 10), "the clock was set back"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
@@ -75,6 +77,13 @@ def test_the_description_names_files_and_a_tree_of_all_links(robot, tmp_path):
     assert sorted(children) == sorted(links[1:])
     files = [mesh.get("filename").removeprefix("file://") for mesh in description.iter("mesh")]
     assert len(files) == len(set(files)) == len(list(tmp_path.glob("*.stl"))) == len(list(outline.shells()))
+
+
+def test_a_folder_with_a_space_is_named_as_its_address(robot, tmp_path):
+    _, outline = robot
+    description = ET.fromstring(write_urdf(outline, tmp_path / "a home", ""))
+    name = next(description.iter("mesh")).get("filename")
+    assert "/a%20home/" in name and Path(unquote(urlsplit(name).path)).is_file(), "RViz's downloader refuses a space"
 
 
 def test_a_file_holds_each_face_with_its_normal(robot, tmp_path):
