@@ -70,6 +70,7 @@ def _system(options: argparse.Namespace) -> System:
 def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.Namespace) -> dict[str, Any]:
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.policy.registry import load_policy
+    from bid_ros.recording.provenance import in_twin
     from bid_ros.recording.reader import BagReader
     from bid_ros.recording.remapping import read_remapped
     from bid_ros.replay.decider import CHANGEABLE, Changes
@@ -78,10 +79,10 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
     from bid_ros.safety.task_chunks import policy_chunks
 
     task, settings = system.policy_task, system.settings.policy
-    chunks, screen = policy_chunks(system.task, task, system.arm())
-    joints = Joints(chunks) if chunks.makes_joints else None
     changes = Changes(**{name: getattr(arguments, name) for name in CHANGEABLE})
     with BagReader(arguments.bag, {**task.recorded_names, **read_remapped(arguments.remap)}) as reader:
+        chunks, screen = policy_chunks(system.task, task, system.arm(in_twin(reader.custom)))
+        joints = Joints(chunks) if chunks.makes_joints else None
         bundle = load_bundle(system.bundle(arguments.bundle), task)
         policy = load_policy(bundle, task, options.runtime)
         given = settings.decoder, settings.samples, settings.action_horizon, 0
@@ -135,7 +136,7 @@ def _through_nodes(system: System, arguments: ReplayArguments) -> dict[str, Any]
     prepare(specs, out)
     commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
     if arguments.rviz:
-        if rviz := rviz_command(system, RunArguments(namespace=arguments.namespace)):
+        if rviz := rviz_command(system, RunArguments(namespace=arguments.namespace), specs[0]):
             commands["rviz"] = f"exec {shlex.join(rviz)}"
         else:
             print(NO_RVIZ, file=sys.stderr)

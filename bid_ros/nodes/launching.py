@@ -109,7 +109,7 @@ def replay_actions(context: LaunchContext) -> list[object]:
     variables = environment(twin=True)
     nodes = _nodes(specs, variables, REPLAY)
     if arguments.rviz:
-        nodes.append(_rviz(system, arguments.namespace, variables))
+        nodes.append(_rviz(system, arguments.namespace, variables, specs[0]))
     return _watched(nodes, REPLAY)
 
 
@@ -134,9 +134,9 @@ def _texts(context: LaunchContext, of: type[Any], names: Collection[str] | None 
     return {name: LaunchConfiguration(name).perform(context) for name in names}
 
 
-def _rviz(system: System, namespace: str, variables: Mapping[str, str]) -> object:
+def _rviz(system: System, namespace: str, variables: Mapping[str, str], replay: NodeSpec | None = None) -> object:
     """Return the action that starts RViz, or that says that it is not installed."""
-    command = rviz_command(system, RunArguments(namespace=namespace))
+    command = rviz_command(system, RunArguments(namespace=namespace), replay)
     if not command:
         return LogInfo(msg=NO_RVIZ)
     return ExecuteProcess(cmd=command, name="rviz", additional_env=variables)

@@ -30,6 +30,15 @@ def provenance(task_file: str | Path, setup: Mapping[str, Any]) -> dict[str, str
     return {**texts, SOFTWARE: json.dumps(_software()), HARDWARE: json.dumps({**_hardware(), **setup})}
 
 
+def in_twin(custom: Mapping[str, str]) -> bool:
+    """Return whether a bag is of a twin, from its custom data; True where they do not say."""
+    try:
+        setup = json.loads(custom.get(HARDWARE, "{}"))
+    except ValueError:
+        return True
+    return not isinstance(setup, dict) or bool(setup.get("twin", True))
+
+
 def _software() -> dict[str, str]:
     """Return versions by name; what is not installed is left out."""
     found = {"bid_ros": _version("bid_ros") or "not installed", "commit": _commit()}

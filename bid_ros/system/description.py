@@ -246,18 +246,30 @@ def _given_parameters(arguments: RunArguments, specs: Sequence[NodeSpec]) -> dic
     return found
 
 
-def rviz_arguments(system: System, arguments: RunArguments) -> list[str]:
-    """Return the arguments of RViz: the system's layout, in its namespace and frames."""
+def rviz_arguments(system: System, arguments: RunArguments, replay: NodeSpec | None = None) -> list[str]:
+    """Return the arguments of RViz: the system's layout, in its namespace and frames.
+
+    Args:
+        system: whose layout.
+        arguments: with the namespace.
+        replay: a node of a replay, which has the recorded frames and topics of its own. None: the system is live.
+    """
     layout, namespace = ["-d", str(system.file("view.rviz"))], check_namespace(arguments.namespace)
     if not namespace:
         return layout
-    return [*layout, "-f", f"{namespace[1:]}/{system.task.base_frame}", "--ros-args", "-r", f"__ns:={namespace}"]
+    prefix = f"{namespace[1:]}/" if replay is None else replay.parameters["frame_prefix"]
+    words = [*layout, "-f", f"{prefix}{system.task.base_frame}", "--ros-args", "-r", f"__ns:={namespace}"]
+    remapped = {} if replay is None else replay.remapped
+    return [*words, *(word for name, other in remapped.items() for word in ("-r", f"{name}:={other}"))]
 
 
-def rviz_command(system: System, arguments: RunArguments) -> list[str]:
-    """Return the command of RViz, which ends with whoever starts it; empty if RViz is not installed."""
+def rviz_command(system: System, arguments: RunArguments, replay: NodeSpec | None = None) -> list[str]:
+    """Return the command of RViz, which ends with whoever starts it; empty if RViz is not installed.
+
+    The arguments are those of :func:`rviz_arguments`.
+    """
     rviz = shutil.which("rviz2")
-    return ["setpriv", "--pdeathsig", "TERM", rviz, *rviz_arguments(system, arguments)] if rviz else []
+    return ["setpriv", "--pdeathsig", "TERM", rviz, *rviz_arguments(system, arguments, replay)] if rviz else []
 
 
 def command_line(spec: NodeSpec, parameter_folder: Path) -> str:

@@ -189,13 +189,16 @@ class System:
             return {}
         return {"arm_config": str(self.file("robot.yaml")), "twin": twin}
 
-    def arm(self) -> ArmModel | None:
-        """Return the kinematics and limits of the joints that the task commands, in the twin; None if it commands none.
+    def arm(self, twin: bool = True) -> ArmModel | None:
+        """Return the kinematics and limits of the joints that the task commands; None if it commands none.
+
+        Args:
+            twin: those of the twin, not of the robot.
 
         Raises:
             BidError: as :func:`bid_ros.robots.registry.task_arm`.
         """
-        return None if self.task.columns("joints") is None else task_arm(self.task, self.file("robot.yaml"), twin=True)
+        return None if self.task.columns("joints") is None else task_arm(self.task, self.file("robot.yaml"), twin)
 
     def stage(self) -> Stage:
         """Return what its rehearsals play on; the caller closes it. Raises as :func:`build_stage`."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.topics import CLOCK, check_namespace
+from bid_ros.core.topics import CLOCK, TF, TF_STATIC, check_namespace
 from bid_ros.system.description import NodeSpec
 from bid_ros.system.folder import POLICY, PolicySettings, System
 from bid_ros.system.run import LOG_LEVELS, argument, check_arguments
@@ -14,6 +14,8 @@ REPLAY: Final = "replay"
 SETTINGS: Final = ("decoder", "samples", "action_horizon", "seed")
 LIVE_ONLY: Final = ("budget_ms",)
 """Parameters of the live policy node alone."""
+APART: Final = {f"/{CLOCK}": CLOCK, TF: TF.strip("/"), TF_STATIC: TF_STATIC.strip("/")}
+"""Names that live systems share, and those that a replay has in its namespace."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,17 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
         BidError: a file of the system is not valid, there is no policy bundle, or the bag cannot be read.
     """
     # rosbags takes a tenth of a second to import.
+    from bid_ros.recording.provenance import in_twin
     from bid_ros.recording.reader import BagReader
     from bid_ros.recording.remapping import origin_of, read_remapped
 
     remapped = read_remapped(arguments.remap)
     with BagReader(arguments.bag, remapped) as reader:
-        whose = origin_of(reader)
+        whose, twin = origin_of(reader), in_twin(reader.custom)
     namespace = check_namespace(arguments.namespace)
     out = Path(arguments.out).resolve()
     task = {"task": str(system.file("task.yaml"))}
-    policy = _policy(system, arguments)
+    policy = _policy(system, arguments, twin)
     nodes = {
         POLICY: NodeSpec(POLICY, "replay_policy_node", {**task, **policy, "use_sim_time": True}),
         REPLAY: NodeSpec(
@@ -75,10 +78,8 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
             "recorder", "recorder_node", {**task, "bag": str(out / "bag"), "use_sim_time": True}
         )
     if arguments.rviz:
-        cameras = {"cameras": str(system.file("cameras.yaml")), "twin": True, "use_sim_time": True}
-        nodes["monitor"] = NodeSpec(
-            "monitor", "monitor_node", {**task, **cameras, **system.joint_parameters(twin=True)}
-        )
+        cameras = {"cameras": str(system.file("cameras.yaml")), "twin": twin, "use_sim_time": True}
+        nodes["monitor"] = NodeSpec("monitor", "monitor_node", {**task, **cameras, **system.joint_parameters(twin)})
     return [
         NodeSpec(
             spec.name,
@@ -86,7 +87,7 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
             {**_own(system, spec.name), **spec.parameters, **whose},
             namespace,
             arguments.log_level,
-            {f"/{CLOCK}": CLOCK},
+            APART,
         )
         for spec in nodes.values()
     ]
@@ -97,14 +98,14 @@ def _own(system: System, node: str) -> dict[str, Any]:
     return {name: value for name, value in system.parameters.get(node, {}).items() if name not in LIVE_ONLY}
 
 
-def _policy(system: System, arguments: ReplayArguments) -> dict[str, Any]:
+def _policy(system: System, arguments: ReplayArguments, twin: bool) -> dict[str, Any]:
     given = {name: getattr(arguments, name) for name in SETTINGS if getattr(arguments, name) is not None}
     settings: PolicySettings = system.settings.policy
     kept = {name: value for name, value in vars(settings).items() if name != "bundle_task"}
     return {
         **kept,
         **system.bundle_parameters(),
-        **system.joint_parameters(twin=True),
+        **system.joint_parameters(twin),
         "bundle": str(system.bundle(arguments.bundle)),
         **given,
         "changed": list(given) or [""],

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 
-from bid_ros.recording.provenance import provenance
+import pytest
+
+from bid_ros.recording.provenance import in_twin, provenance
 
 
 def test_the_files_of_the_system_are_there_as_they_are_with_software_and_hardware(root):
@@ -24,3 +26,16 @@ def test_the_files_of_the_system_are_there_as_they_are_with_software_and_hardwar
 def test_a_task_file_alone_is_enough(tmp_path):
     (tmp_path / "pusht.yaml").write_text("name: pusht\n")
     assert provenance(tmp_path / "pusht.yaml", {})["pusht.yaml"] == "name: pusht\n"
+
+
+@pytest.mark.parametrize(
+    ("custom", "twin"),
+    [({}, True), ({"hardware": '{"twin": false}'}, False), ({"hardware": '{"twin": true}'}, True)],
+)
+def test_a_bag_says_whether_it_is_of_a_twin(custom, twin):
+    assert in_twin(custom) is twin
+
+
+@pytest.mark.parametrize("text", ["a Franka", "[]", "null"])
+def test_what_another_program_wrote_says_nothing_of_a_twin(text):
+    assert in_twin({"hardware": text})

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 
 import pytest
 from recording.conftest import kit, make_run  # noqa: F401
 
 from bid_ros.core.errors import BidError
-from bid_ros.system.description import command_line
+from bid_ros.system.description import command_line, rviz_arguments
 from bid_ros.system.folder import find_system
 from bid_ros.system.replaying import ReplayArguments, describe_replay
-from bid_ros.system.run import parse_arguments
+from bid_ros.system.run import RunArguments, parse_arguments
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_the_nodes_take_messages_of_the_recorded_robot_in_a_namespace_of_their_o
     for spec in specs.values():
         assert spec.namespace == "/replay" and spec.parameters["frame_prefix"] == "left/"
         words = shlex.split(command_line(spec, tmp_path))
-        assert "__ns:=/replay" in words and "/clock:=clock" in words
+        assert "__ns:=/replay" in words and {"/clock:=clock", "/tf:=tf", "/tf_static:=tf_static"} < set(words)
     assert specs["policy"].parameters["use_sim_time"] and "budget_ms" not in specs["policy"].parameters
     assert specs["replay"].parameters["bag"] == bag
 
@@ -47,6 +48,20 @@ def test_only_what_is_given_replaces_what_was_recorded(described):
 def test_recorder_and_monitor_come_if_asked_for(described):
     specs = described(record=True, rviz=True)
     assert {"recorder", "monitor"} < set(specs) and specs["recorder"].parameters["use_sim_time"]
+
+
+def test_rviz_shows_the_frames_and_the_topics_of_the_replay(described):
+    words = rviz_arguments(find_system("franka_place"), RunArguments(namespace="/replay"), described()["policy"])
+    assert words[words.index("-f") + 1] == "left/base", "the recorded prefix, not that of the namespace"
+    assert {"__ns:=/replay", "/tf:=tf", "/tf_static:=tf_static"} < set(words)
+
+
+@pytest.mark.parametrize("twin", [True, False])
+def test_cameras_and_joints_are_those_of_what_was_recorded(make_run, root, tmp_path, twin):  # noqa: F811
+    path = make_run().write(tmp_path / "bag", "", {"hardware": json.dumps({"twin": twin})})
+    system = find_system(root / "config" / "joints" / "franka_place")
+    specs = {spec.name: spec for spec in describe_replay(system, ReplayArguments(bag=str(path), rviz=True))}
+    assert specs["monitor"].parameters["twin"] is twin and specs["policy"].parameters["twin"] is twin
 
 
 @pytest.mark.parametrize(
