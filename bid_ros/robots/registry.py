@@ -17,6 +17,7 @@ from bid_ros.robots.descriptor import RobotDescriptor, TwinMaker
 ROBOTS: Final[Registry[RobotDescriptor]] = Registry(
     "robot", "bid_ros.robots", lambda: collect(__package__, "ROBOT"), ArmError
 )
+ANY_ADDRESS: Final = "any address"  # of a robot of which only kinematics and limits are asked
 
 
 def build_arm(name: str, config: Any, bus: Bus | None = None) -> Arm:
@@ -85,14 +86,13 @@ def task_arm(task: Task, config: str | Path = "", twin: bool = False) -> ArmMode
     robot = ROBOTS.find(task.robot)
     if robot.arm_model is None:
         raise ArmError(f"robot '{robot.name}' says nothing of its joints; valid is a task that commands a position")
-    # Only the driver needs the address.
-    given = load_arm_config(config, "nowhere", twin, task.robot) if config else _defaults(robot)
+    given = load_arm_config(config, ANY_ADDRESS, twin, task.robot) if config else _defaults(robot)
     return robot.arm_model(given)
 
 
 def _defaults(robot: RobotDescriptor) -> Any:
     """Return the robot's configuration without a file; ArmError if it has none."""
-    return parse_settings(robot.config, {"address": "nowhere"}, f"robot '{robot.name}' without its robot.yaml")
+    return parse_settings(robot.config, {"address": ANY_ADDRESS}, f"robot '{robot.name}' without its robot.yaml")
 
 
 def load_arm_config(path: str | Path, address: str, twin: bool, name: str) -> Any:

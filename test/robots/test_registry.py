@@ -1,12 +1,14 @@
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from joint_task import joint_task
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Arm, Dynamics
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.registry import build_arm, load_arm_config
+from bid_ros.robots.registry import build_arm, load_arm_config, task_arm
 from bid_ros.robots.robotiq.driver import RobotiqConfig
 from bid_ros.robots.ur.config import UrConfig
 
@@ -127,3 +129,11 @@ def test_an_arm_whose_library_is_missing_names_the_package(monkeypatch):
         build_arm("ur", UrConfig("127.0.0.1"))
     with pytest.raises(ArmError, match="robot 'franka' needs the Python package franky-control"):
         build_arm("franka", FrankaConfig("127.0.0.1"))
+
+
+def test_kinematics_that_need_no_address_name_none(tmp_path):
+    file = tmp_path / "robot.yaml"
+    given = (CONFIG / "new" / "ros" / "robot.yaml").read_text()
+    file.write_text(given.replace("urdf: robot_description ", "urdf: missing.urdf "))
+    with pytest.raises(ArmError, match=r"robot at any address: URDF missing\.urdf does not exist"):
+        task_arm(replace(joint_task("ur"), robot="ros"), file)
