@@ -39,7 +39,7 @@ class RerunRobot:
         Raises:
             RecordingError: they are more or fewer than the robot has.
         """
-        if stamp_ns - self._told_ns < EVERY_NS:
+        if 0 <= stamp_ns - self._told_ns < EVERY_NS:  # a clock that was set back must not stop it
             return
         self._told_ns = stamp_ns
         for pose in self._outline.poses(joints, width):
