@@ -7,6 +7,7 @@ import pytest
 from franka_urdf import FRANKA_HOME, franka_urdf
 
 from bid_ros.core.errors import ArmError
+from bid_ros.robots.registry import load_arm_config
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.joint_model import SHARE, arm_model, margin
 from bid_ros.robots.ros.kinematics import kinematics_of
@@ -65,6 +66,13 @@ def test_where_a_joint_of_a_chunk_comes_to_rest_is_nowhere_refused_by_the_driver
             rest = braking(JointTarget(0, joints, speeds), ahead_s, driver.stopping_s(speeds))
             assert not driver.outside(rest), (ahead_s, acceleration, speed)
         assert margin(given, math.pi) < 0.02 + ahead_s * SHARE * math.pi
+
+
+@pytest.mark.parametrize(("example", "speed", "inside"), [("ur5e", math.pi, 0.02), ("so101", 2.0, 0.2)])
+def test_the_guide_says_how_far_inside_the_limits_of_an_example_chunks_end(root, example, speed, inside):
+    config = load_arm_config(root / f"config/new/ros/examples/{example}.yaml", "arm", False, "ros")
+    assert margin(config, speed) == pytest.approx(inside, abs=0.006)
+    assert f"{inside:g} rad" in (root / "docs/how-to/ros-arm.md").read_text()
 
 
 @pytest.mark.parametrize(
