@@ -106,11 +106,11 @@ def _checked(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _task_and_bundle(options: argparse.Namespace) -> tuple[Task, Path]:
-    """Return task and bundle of a system, or those of a task that has none, such as Push-T."""
+    """Return the task of a policy and its bundle: of a system, or of a task that has none, such as Push-T."""
     named = Path(options.system)
     if options.system in shipped_systems() or named.is_dir():
         system = find_system(options.system)
-        return system.task, Path(system.bundle(options.bundle))
+        return system.policy_task, Path(system.bundle(options.bundle))
     try:
         task = load_task(task_path(options.system))
     except BidError as error:

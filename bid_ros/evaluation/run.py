@@ -14,7 +14,7 @@ from bid_ros.evaluation.evaluate import EpisodeMeasures, Setup, episode_key
 from bid_ros.evaluation.trace import Trace
 from bid_ros.formats.base import Episode, Source
 
-VERSION = 2  # of the measures: parts of another are not used
+VERSION = 3  # of the measures and of how decoders choose: parts of another are not used
 
 
 @dataclass(frozen=True, eq=False)

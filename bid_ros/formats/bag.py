@@ -1,6 +1,7 @@
 """Recorded bags as a data set: the rows that live observation makes of their messages."""
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from bid_ros.core.task import Task
 from bid_ros.formats.bag_writer import BagsWriter, losses
 from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, runs_of
 from bid_ros.recording.dataset import Dataset
+from bid_ros.recording.files import bag_files
 from bid_ros.recording.outcomes import SUCCESS, check_outcomes
 
 
@@ -56,8 +58,8 @@ class BagSource:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The bags, and which of their episodes are wanted."""
-        return (*(str(bag.resolve()) for bag in self._bags), self._wanted)
+        """The bags as they are now, and which of their episodes are wanted."""
+        return (*(_state(bag) for bag in self._bags), self._wanted)
 
     def of(self, wanted: str) -> "BagSource":
         """Return the episodes of another outcome, one of :data:`bid_ros.recording.outcomes.OUTCOMES`."""
@@ -108,6 +110,14 @@ class BagSource:
                             yield replace(episode, origin=f"{at}/{number}/{part}")
         except RecordingError as error:
             self.reasons.append(str(error))
+
+
+def _state(bag: Path) -> str:
+    """Return a bag's path, and of its files what changes with them, as when an episode is taken back or cut out."""
+    about = [str(bag.resolve())]
+    with suppress(RecordingError):  # one without files is left out with a reason when it is read
+        about += [f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in bag_files(bag)]
+    return ", ".join(about)
 
 
 def dataset_episodes(dataset: Dataset, success: bool = True) -> Iterator[Episode]:

@@ -170,7 +170,7 @@ class Resumable(Protocol):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths of what it reads."""
+        """What it reads, and its state: a line for each."""
 
     def recall(self, origin: str, start: int) -> None:
         """Take the origin of the episode before number ``start``: ``episodes(start)`` then begins behind it.

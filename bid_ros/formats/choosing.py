@@ -30,7 +30,8 @@ class _Chosen:
 
     def __init__(self, source: Source, wanted: str) -> None:
         self._source, self._success = source, wanted == SUCCESS
-        self._contents = replace(source.contents, lengths=None)
+        left = f"episodes that {'failed' if self._success else 'succeeded'} are left out"
+        self._contents = replace(source.contents, lengths=None, left=(*source.contents.left, left))
 
     @property
     def contents(self) -> Contents:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import weakref
 
 import pytest
@@ -125,6 +126,26 @@ def test_parts_of_other_bags_are_not_mixed_in(runs, make_run, task, tmp_path):
     make_run().write(runs / "before" / "bag")
     with pytest.raises(RecordingError, match="has the parts of another conversion"):
         convert(open_source(runs, task), tmp_path / "set.zarr", "zarr", origin="runs")
+
+
+def test_parts_of_what_the_bags_no_longer_hold_are_not_mixed_in(runs, make_run, task, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        convert(Killed(open_source(runs, task), 1), tmp_path / "set.zarr", "zarr", origin="runs")
+    shutil.rmtree(runs / "first" / "bag")
+    make_run(2, success=lambda index: index == 1).write(runs / "first" / "bag")
+    with pytest.raises(RecordingError, match="has the parts of another conversion"):
+        convert(open_source(runs, task), tmp_path / "set.zarr", "zarr", origin="runs")
+
+
+def test_parts_of_another_outcome_are_not_mixed_in(make_run, task, tmp_path):
+    make_run(3, success=lambda index: index != 2).write(tmp_path / "run" / "bag")
+    convert(chosen(open_source(tmp_path / "run", task), ALL), tmp_path / "all.zarr", "zarr")
+    good, bad = (chosen(open_source(tmp_path / "all.zarr"), wanted) for wanted in (SUCCESS, FAILURE))
+    good.files, good.recall = (), None
+    with pytest.raises(KeyboardInterrupt):
+        convert(Killed(good, 1), tmp_path / "set.zarr", "zarr", origin="all")
+    with pytest.raises(RecordingError, match="has the parts of another conversion"):
+        convert(bad, tmp_path / "set.zarr", "zarr", origin="all")
 
 
 def test_the_rows_of_one_episode_are_in_memory(make_run, task, tmp_path):

@@ -140,7 +140,10 @@ def _network(
         raise BidError(f"{where}: feature_aggregation is 'all_tokens'; valid with {fields.model_name} is any other")
     sizes = sizes_of(weights)
     if sizes is None or sizes.size % HEAD:
-        raise BidError(f"{where} lacks the tensors of '{prefix}' that {fields.model_name} has, such as patch_embed")
+        raise BidError(
+            f"{where} lacks the tensors of '{prefix}' that {fields.model_name} has, such as patch_embed, or has larger "
+            "ones; valid are the sizes from tiny to large"
+        )
     wanted = 1 + (size[0] // sizes.patch) * (size[1] // sizes.patch)
     if sizes.tokens != wanted:
         raise BidError(

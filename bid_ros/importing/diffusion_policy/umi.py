@@ -17,6 +17,10 @@ from bid_ros.importing.networks.unet import ConditionalUnet, check_sizes
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions
 
 KIND: Final = "DiffusionUnetTimmPolicy"
+AXES: Final = (
+    "poses are along the axes of UMI's tool: x to the right of the camera's image, y down, z ahead; the fingers open "
+    "along x. The task's tool_frame must have the same axes, or the policy moves the wrong way"
+)
 # Arguments that are read on their own, of training alone, or of a call that is never made here.
 OTHERS: Final = (
     *("shape_meta", "noise_scheduler", "obs_encoder", "input_pertub", "train_diffusion_n_samples"),
@@ -39,8 +43,8 @@ def read_umi(checkpoint: Checkpoint, options: ImportOptions) -> ImportedPolicy:
         item.name: _count(meta["obs"][item.name], "horizon", f"{where}: shape_meta.obs.{item.name}")
         for item in features
     }
-    steps = _same_pace(meta, windows, where)
     action_dim = read_action_dim(meta, where)
+    steps = _same_pace(meta, windows, where)
     horizon = _count(meta["action"], "horizon", f"{where}: shape_meta.action")
     check_sizes(horizon, network.down_dims, network.kernel_size, network.n_groups, where)
     observing = timm_images(features, windows, given.get("obs_encoder"), tensors, file)
@@ -108,7 +112,10 @@ def _poses(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _notes(poses: Mapping[str, str], steps: float) -> tuple[str, ...]:
-    found = [f"rows are {steps:g} rows of the data set apart: say with rate_hz of --space how many a second that is"]
+    found = [
+        f"rows are {steps:g} rows of the data set apart: say with rate_hz of --space how many a second that is",
+        AXES,
+    ]
     other = [f"{name} '{value}'" for name, value in poses.items() if value != "relative"]
     if other:
         found.append(f"the training has {', '.join(other)}; config/spaces/umi.yaml describes 'relative' poses")

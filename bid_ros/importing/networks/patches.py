@@ -13,6 +13,7 @@ from torch import nn
 from bid_ros.importing.networks.attention import attend, join_heads, split_heads
 
 HEAD = 64  # numbers of a head, in all of the sizes from tiny to large
+WIDEST, DEEPEST = 1024, 24  # numbers of a token, and layers, of the size large
 
 
 @dataclass(frozen=True)
@@ -122,22 +123,19 @@ class PatchTransformer(nn.Module):  # type: ignore[misc]
 
 
 def sizes_of(weights: Mapping[str, torch.Tensor]) -> PatchSizes | None:
-    """Return the sizes that the weights of such a network have. None: they are those of another one."""
+    """Return the sizes that the weights of such a network have. None: they are those of another or a larger one.
+
+    Sizes are taken from tensors that are there, so that a small file never asks for a large network.
+    """
     names = ("patch_embed.proj.weight", "pos_embed", "blocks.0.mlp.fc1.weight")
     found = [weights.get(name) for name in names]
     patches, places, first = found
-    if (
-        patches is None
-        or places is None
-        or first is None
-        or [item.ndim for item in (patches, places, first)]
-        != [
-            4,
-            3,
-            2,
-        ]
-    ):
+    if patches is None or places is None or first is None:
+        return None
+    if [item.ndim for item in (patches, places, first)] != [4, 3, 2]:
         return None
     hidden, size = first.shape
-    layers = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("blocks."))
-    return PatchSizes(size, hidden, layers, patches.shape[2], places.shape[1])
+    patch, layers = patches.shape[2], len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
+    if patches.shape != (size, 3, patch, patch) or patch < 1 or size > WIDEST or layers > DEEPEST:
+        return None
+    return PatchSizes(size, hidden, layers, patch, places.shape[1])

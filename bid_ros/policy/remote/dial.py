@@ -62,7 +62,7 @@ class Dialler:
         self._known: list[Any] = []
 
     def connected(self, end: float) -> socket.socket:
-        """Return a connection.
+        """Return a connection. Each address gets an equal share of the time that is left.
 
         Raises:
             TimeoutError: there was none in time.
@@ -70,13 +70,14 @@ class Dialler:
         """
         self._known = self._known or self._found(end)
         problem: OSError = TimeoutError()
-        for family, kind, protocol, _, address in self._known:
+        for number, (family, kind, protocol, _, address) in enumerate(self._known):
             plain = socket.socket(family, kind, protocol)
             try:
-                plain.settimeout(seconds_left(end))
+                plain.settimeout(seconds_left(end) / (len(self._known) - number))
                 plain.connect(address)
                 plain.settimeout(None)
                 plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._known = self._known[number:]  # those before it give no answer
                 return plain
             except OSError as error:
                 plain.close()

@@ -119,6 +119,10 @@ class Link:
         except RemoteError:
             self.close()
             raise
+        except ValueError as error:
+            if not isinstance(error.__context__, InvalidStatus):
+                raise
+            problem = f"{server} refuses the connection: {_redirection(error.__context__.response)}"
         self.close()
         raise RemoteError(problem)
 
@@ -200,6 +204,12 @@ def _line(text: str) -> str:
     """Return the last line of a text, which names the error in a traceback, shortened."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     return lines[-1][:LONGEST_TEXT] if lines else "nothing"
+
+
+def _redirection(response: Any) -> str:
+    """Return where an HTTP answer sends the client. It is not followed: the key is for this server alone."""
+    place = _line(response.headers.get("Location", ""))
+    return f"HTTP {response.status_code} to {place}; valid is the address of the policy server itself"
 
 
 def _reason(error: Any) -> str:

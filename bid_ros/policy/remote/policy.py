@@ -1,5 +1,6 @@
 """A policy that samples elsewhere. A decision is one question; what it got before is never used again."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -219,4 +220,4 @@ def _first(answer: Mapping[str, Any], rows: int, size: int) -> Array:
 def _inference_ms(answer: Mapping[str, Any]) -> float:
     timing = answer.get("server_timing")
     took = timing.get("infer_ms") if isinstance(timing, dict) else None
-    return float(took) if isinstance(took, int | float) else 0.0
+    return float(took) if isinstance(took, int | float) and math.isfinite(took) else 0.0

@@ -21,7 +21,7 @@ from bid_ros.core.task import load_task
 from bid_ros.importing.diffusion_policy.reading import read_policy
 from bid_ros.importing.diffusion_policy.timm_encoder import timm_images
 from bid_ros.importing.networks.images import Preparation
-from bid_ros.importing.networks.patches import PatchSizes, PatchTransformer
+from bid_ros.importing.networks.patches import PatchSizes, PatchTransformer, sizes_of
 from bid_ros.importing.networks.unet import ConditionalUnet
 from bid_ros.importing.policy import ImportOptions, NetworkFeature
 from bid_ros.policy.bundle import load_bundle
@@ -38,6 +38,7 @@ VECTORS = {
     "robot0_gripper_width": 1,
     "robot0_eef_rot_axis_angle_wrt_start": 6,
 }
+ACTION = {"shape": [10], "horizon": 16, "down_sample_steps": 3}
 TRANSFORMS = [
     {"type": "RandomCrop", "ratio": 0.95},
     {"_target_": "torchvision.transforms.ColorJitter", "brightness": 0.3},
@@ -112,6 +113,7 @@ def test_a_policy_of_umi_drives_a_task(layout, tmp_path, capsys):
     options = ["--task", str(task_file), "--space", str(SPACE), "--out", str(out)]
     assert main(["import", "diffusion_policy", str(checkpoint), *options]) == 0
     notes = capsys.readouterr().err
+    assert "note: poses are along the axes of UMI's tool: x to the right of the camera's image" in notes
     assert "note: the published policy crops images" in notes and "rows are 3 rows of the data set apart" in notes
     task = load_task(task_file)
     bundle = load_bundle(out, task)
@@ -155,6 +157,24 @@ def test_other_encoders_are_refused(layout, tmp_path, changes, message):
     assert "\n" not in str(error.value)
 
 
+def test_a_small_file_asks_for_no_large_network():
+    weights = PatchTransformer(SIZES, clip=True).state_dict()
+    assert sizes_of(weights) == SIZES
+    far = weights | {"blocks.1000000000.norm1.weight": torch.zeros(64), "blocks.x": torch.zeros(1)}
+    assert sizes_of(far).layers == 3
+    assert sizes_of(weights | {f"blocks.{layer}.x": torch.zeros(1) for layer in range(25)}) is None
+    wide = {"patch_embed.proj.weight": torch.zeros(2048, 3, 1, 1), "blocks.0.mlp.fc1.weight": torch.zeros(1, 2048)}
+    assert sizes_of(weights | wide) is None
+    for shape in ((64, 3, 0, 0), (1, 1, 4096, 1)):
+        assert sizes_of(weights | {"patch_embed.proj.weight": torch.zeros(shape)}) is None
+
+
+@pytest.mark.parametrize("action", [None, [10], {"horizon": 16}])
+def test_a_file_without_an_action_is_refused(layout, tmp_path, action):
+    with pytest.raises(BidError, match=r"shape_meta\.action\.shape is None; valid is \[D\]"):
+        read(write(layout, tmp_path / "umi.ckpt", action=action))
+
+
 def test_steps_of_different_lengths_are_refused(layout, tmp_path):
     path = write(layout, tmp_path / "umi.ckpt", pace=1)
     with pytest.raises(BidError, match=r"down_sample_steps of robot0_eef_pos is 1; valid is that of the action, 3"):
@@ -185,7 +205,7 @@ def encoder_config(**changes):
     }
 
 
-def write(layout, path, image_steps=2, pace=3, **changes):
+def write(layout, path, image_steps=2, pace=3, action=ACTION, **changes):
     """Write a checkpoint with one camera, random weights and the configuration that UMI publishes."""
     torch.manual_seed(0)
     images, condition = PatchTransformer(SIZES, clip=True), image_steps * 64 + 2 * sum(VECTORS.values())
@@ -207,7 +227,7 @@ def write(layout, path, image_steps=2, pace=3, **changes):
     }
     policy = {
         "_target_": "diffusion_policy.policy.diffusion_unet_timm_policy.DiffusionUnetTimmPolicy",
-        "shape_meta": {"obs": observed, "action": {"shape": [10], "horizon": 16, "down_sample_steps": 3}},
+        "shape_meta": {"obs": observed, "action": action},
         "noise_scheduler": {
             **layout.SCHEDULER,
             "_target_": "diffusers.DDIMScheduler",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import threading
@@ -127,6 +128,22 @@ def test_a_server_takes_so_many_clients_and_says_so_to_the_next(policy, bundle, 
                 break
             except RemoteError:
                 assert time.monotonic() < end
+
+
+@pytest.mark.parametrize("place", ["ws://127.0.0.1:9/", "ws://[/"])
+def test_an_answer_that_points_elsewhere_is_not_followed(place):
+    """As a proxy gives it. The key is for this server alone, and a policy node must get its own kind of error."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer():
+            with listening.accept()[0] as plain:
+                plain.recv(65536)
+                plain.sendall(f"HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n".encode())
+
+        threading.Thread(target=answer, daemon=True).start()
+        link = Link(f"127.0.0.1:{listening.getsockname()[1]}", 1000, lambda said: None, key="k")
+        with pytest.raises(RemoteError, match=f"HTTP 302 to {re.escape(place)}; valid is the address of the policy"):
+            link.connect(LIMIT_S)
 
 
 class Slow:

@@ -250,6 +250,18 @@ def test_a_server_of_openpi_is_asked_once_a_sample(task, tmp_path, observe):
     assert remote.made_up_rows == past
 
 
+@pytest.mark.parametrize("took", [float("nan"), float("inf")])
+def test_a_time_that_is_no_number_is_not_told(task, tmp_path, observe, took):
+    """The vitals go out as JSON, which has no such number."""
+    answer = pack({"actions": chunk(task.horizon, task.action_dim), "server_timing": {"infer_ms": took}})
+    with talking(pack({})) as address:
+        remote_bundle(tmp_path / "pi", task, address)
+    with talking(pack({}), answer) as address:
+        remote = plain(tmp_path / "pi0", task, address)
+        remote.sample(remote.encode(observe()), 1, 0, np.random.default_rng(0))
+    assert remote.vitals["server_ms"] == 0.0 and remote.vitals["network_ms"] > 0.0
+
+
 def test_what_only_bid_serve_can_do_is_refused_before_anything_moves(task, tmp_path, observe):
     with talking(pack({})) as address:
         remote = plain(tmp_path / "pi", task, address)

@@ -1,0 +1,21 @@
+"""bid evaluate: which policy is evaluated, and as what."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from bid_ros.commands.evaluate import _task_and_bundle
+from bid_ros.policy.bundle import load_bundle
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+
+
+@pytest.mark.parametrize("system", ["ur5_pick", "joints/ur5_pick"])
+def test_a_system_s_policy_is_evaluated_on_the_task_that_it_was_made_for(system):
+    """Where a system commands joints, its policy may predict poses of the tool."""
+    task, folder = _task_and_bundle(argparse.Namespace(system=str(CONFIG / system), bundle=""))
+    assert task.name == "ur5_pick"
+    assert load_bundle(folder, task).path == folder

@@ -1,0 +1,29 @@
+"""Reaching a server whose name stands for several addresses."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import ExitStack
+
+from bid_ros.policy.remote.dial import Dialler
+
+LIMIT_S = 0.6
+
+
+def test_an_address_that_gives_no_answer_leaves_time_for_the_next(monkeypatch):
+    """As where a name has an address of a network that is not connected."""
+    with ExitStack() as stack:
+        silent, good = (stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=n)) for n in (0, 8))
+        for _ in range(4):  # they fill its queue; what comes then is not answered
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(silent.getsockname())
+        known = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", item.getsockname()) for item in (silent, good)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: known)
+        dialler = Dialler("ws://robot:1")
+        for _ in range(2):
+            begin = time.monotonic()
+            with dialler.connected(begin + LIMIT_S) as plain:
+                assert plain.getpeername() == good.getsockname()
+        assert time.monotonic() - begin < LIMIT_S / 2, "it is asked first from then on"
