@@ -2,7 +2,7 @@
 
 Usage:
   lerobot_franka.py write OUT     write OUT/strong and OUT/weak as LeRobot does, and OUT/space.yaml
-  lerobot_franka.py train         make the weights anew, in three minutes of one core
+  lerobot_franka.py train         make the weights anew, on one core
 
 It observes one camera, the tool's position and the gripper. Its U-Net is small. Its ResNet-18 is computed in full, but
 most of its channels are 0: the first 16, 16, 32 and 64 of the four levels were trained. So the weights that are kept in
@@ -11,8 +11,7 @@ test/importing/lerobot/franka_place.npz are small, and the file that is written 
 Training: the bundle acts in 120 rehearsed episodes, half of them with one sample, half with bid+lead; up to 4 of its
 samples are kept of each observation. The first layer of the ResNet has fixed filters for blue against red, the first
 level passes on what it gets, the rest learns where the cup is. Then the U-Net learns the bundle's samples from the
-features. The weights that are kept saw more: all rows of `bid demos franka_place --lockstep` where the encoder learned,
-and the first 1200 of them, with the bundle's samples, where the U-Net did. So `train` makes others, of the same kind.
+features.
 """
 
 from __future__ import annotations
