@@ -9,21 +9,23 @@ skip='^ros-(jazzy-)?ament-(cmake-)?(uncrustify|cppcheck|cpplint|flake8|pep257)(-
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Torch is kept out of what is resolved: pip installs it, as train.in says.
+# Torch is kept out of what is resolved: pip installs it, as train.in says. So are openpi's packages, see develop.in.
 resolve() { ../scripts/uv.sh pip compile --quiet --universal --no-header --no-annotate "$@"; }
 # Only Python's version is left to ask for at the time of installation.
 lines() { grep -vE "$skip|sys_platform == 'win32'" | sed -E "/python_full_version < '3\.1[23]'/!s/ ; .*//"; }
 
 grep -v '^torch==' train.in >"$work/train.in"
-[ "${1:-}" = --upgrade ] || sort -u {run,train,bench,data,view,develop}.lock | grep -vE '^(#|torch)' >"$work/all"
+grep -v '^openpi-' develop.in >"$work/develop.in"
+[ "${1:-}" = --upgrade ] || sort -u {run,train,bench,data,view,develop}.lock | grep -vE '^(#|torch|openpi-)' >"$work/all"
 touch "$work/all"
-resolve --python-version 3.11 run.in "$work/train.in" bench.in data.in view.in develop.in -o "$work/all" >/dev/null
+resolve --python-version 3.11 run.in "$work/train.in" bench.in data.in view.in "$work/develop.in" -o "$work/all" >/dev/null
 for purpose in run train bench data view develop; do
   input=$purpose.in
-  [ $purpose = train ] && input=$work/train.in
+  [ -f "$work/$input" ] && input=$work/$input
   { echo "# Made by scripts/lock.sh from $purpose.in."; resolve --python-version 3.11 -c "$work/all" "$input" | lines; } >"$work/$purpose.lock"
 done
 grep '^torch==' train.in >>"$work/train.lock"
+grep '^openpi-' develop.in >>"$work/develop.lock"
 {
   echo "# Made by scripts/lock.sh from ros.in, beside noble.txt."
   grep -vE "^($(grep -oE '^[a-z-]+' noble.txt | paste -sd'|'))==" "$work/all" >"$work/others"

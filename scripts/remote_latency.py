@@ -155,9 +155,19 @@ def served(bundle: Path, samples: int) -> Iterator[int]:
 def pointer(folder: Path, task: Task, port: int) -> Path:
     """Write the bundle that points to a port."""
     address = f"ws://{HERE}:{port}"
-    said = own_words(ask_metadata(address, START_S))
-    write_remote_bundle(folder, task, RemoteConfig(address, TIMEOUT_MS), said)
+    settings = RemoteConfig(address, TIMEOUT_MS)
+    write_remote_bundle(folder, task, settings, own_words(ask_metadata(settings, START_S)))
     return folder
+
+
+def overlapping(seen: list[Observation]) -> list[Observation]:
+    """Return observations that begin with the rows that the one before ended with, as those of a run do."""
+    found = seen[:1]
+    for each in seen[1:]:
+        before = found[-1].values
+        rows = {name: np.concatenate([before[name][1:], value[-1:]]) for name, value in each.values.items()}
+        found.append(Observation(each.stamp_ns, rows))
+    return found
 
 
 class Decided:
@@ -173,7 +183,8 @@ class Decided:
     def __init__(self, name: str, bundle: Path, task: Task, samples: int) -> None:
         found = load_bundle(bundle, task)
         policy = load_policy(found, task)
-        self._name, self._task, self._seen = name, task, list(random_observations(found, task, 50))
+        self._name, self._task, self._seen = name, task, overlapping(random_observations(found, task, 50))
+        self._policy, self._sizes_kb = policy, list[float]()
         self._maker = DecisionMaker(policy, bundle_decoder("bid+delay", found, task, samples, 1), task)
         self._times_ms: list[float] = []
         self._told: list[int] = []
@@ -208,6 +219,7 @@ class Decided:
             return False
         took = time.monotonic_ns() - begin
         meter.took(took)
+        self._sizes_kb.append(getattr(self._policy, "vitals", {}).get("question_kb", 0.0))
         self._maker.delay = meter.steps
         self._times_ms.append(took / 1e6)
         return True
@@ -220,7 +232,8 @@ class Decided:
         shares = np.bincount(self._told) / len(self._told)
         told = ", ".join(f"{number}: {100 * share:.0f} %" for number, share in enumerate(shares) if share)
         rate = f"{len(times) / self._seconds:.2f}"
-        return f"| {self._name} | {rate} | {p50:.1f} | {p99:.1f} | {max(times):.1f} | {gone} | {told} |"
+        size = f"{np.median(self._sizes_kb):.1f}"
+        return f"| {self._name} | {size} | {rate} | {p50:.1f} | {p99:.1f} | {max(times):.1f} | {gone} | {told} |"
 
 
 def decisions(bundle: str = "models/franka_place", seconds: str = "60", samples: str = "16") -> None:
@@ -242,8 +255,8 @@ def decisions(bundle: str = "models/franka_place", seconds: str = "60", samples:
         for _ in range(round(float(seconds) / TURN_S)):
             for each in all_of:
                 each.decide(TURN_S)
-        print("| policy | decisions a second | p50 ms | p99 ms | max ms | missed | delay told to the decoder, steps |")
-        print("|---|---|---|---|---|---|---|")
+        print("| policy | kB a question | decisions a second | p50 ms | p99 ms | max ms | missed | delay told, steps |")
+        print("|---|---|---|---|---|---|---|---|")
         for each in all_of:
             print(each.row(), flush=True)
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The whole suite in lanes, three side by side. Tests of running arms, nodes and systems go by the clock: they wait most
-# of the time, and their lanes go two at a time. Beside them go lanes that compute, at a lower priority, so that they do
-# not look like a slow robot. Where the user may raise priorities (root), all lanes go before other work on the computer,
-# as the nodes themselves do. With SERIAL=1 one lane runs after the other: nothing disturbs a measurement.
+# The whole suite in lanes, three side by side on two cores. Tests of running arms, nodes and systems go by the clock:
+# they wait most of the time, and their lanes go two at a time. Beside them goes one that computes, at a lower priority,
+# so that it does not look like a slow robot. Where the user may raise priorities (root), all lanes go before other work
+# on the computer, as the nodes themselves do. With SERIAL=1 one lane runs after the other: nothing disturbs a
+# measurement.
 # Usage: test.sh VENV
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -31,8 +32,9 @@ files[nodes]="test/nodes test/system $(ignored "$everything_timed")"
 files[computing]=$(ignored test/robots test/nodes test/system "${files[bench]} $everything_timed")
 timed=" nodes arms runs systems "
 queue=(nodes arms runs systems other-python computing bench lint)
-at_once=3
-timed_at_once=2
+cores=$(nproc)
+timed_at_once=$((cores < 4 ? 2 : cores / 2))
+at_once=$((timed_at_once + 1))
 [ -z "${SERIAL:-}" ] || at_once=1
 
 # The command of a lane, by its name.

@@ -4,7 +4,7 @@ The encoders are kept as they are, so each image is encoded once and a step cost
 the denoiser, are trained from scratch. ``bid export`` makes the run a bundle::
 
     bid demos config/joints/franka_place --lockstep data/joints.npz
-    scripts/train_joints.py config/joints/franka_place data/joints.npz --out data/joints_run
+    python scripts/train_joints.py config/joints/franka_place data/joints.npz --out data/joints_run
     bid export data/joints_run --out models/franka_place_joints
 """
 

@@ -35,6 +35,7 @@ from bid_ros.core.task import load_task  # noqa: E402
 from bid_ros.core.topics import recorded_topics  # noqa: E402
 from bid_ros.curation.catalog import chosen  # noqa: E402
 from bid_ros.recording.reader import BagReader  # noqa: E402
+from bid_ros.views.outline import outline_of  # noqa: E402
 from bid_ros.views.rerun_sink import into_browsers  # noqa: E402
 from bid_ros.views.rerun_view import RerunView  # noqa: E402
 from bid_ros.views.top_screen import TopScreen  # noqa: E402
@@ -102,7 +103,7 @@ def _rerun(reader: BagReader, file: Path, first: int, last: int, out: Path) -> N
     task = load_task(file)
     cameras = load_cameras(file.with_name("cameras.yaml"), [camera.name for camera in task.cameras], twin=True)
     with into_browsers(PORT) as (recording, address):
-        view = RerunView(recording, task, cameras)
+        view = RerunView(recording, task, cameras, outline=outline_of(task))
         view.begin(first)
         for item in reader.messages(view.topics, first, last):
             view.add(item.topic, item.stamp_ns, item.message)

@@ -15,9 +15,12 @@ from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ros.config import RosConfig, RosGripperConfig
 from bid_ros.robots.ros.twin.controllers import ForwardController, TrajectoryController
 from bid_ros.robots.ros.twin.description import NAMES
+from bid_ros.robots.ros.twin.impedance import ImpedanceController
 from bid_ros.robots.ros.twin.manager import JOINT_STATES
+from bid_ros.robots.ros.twin.servo import TwistServo
 
 TRAJECTORIES, POSITIONS = TrajectoryController.name, ForwardController.name
+POSES = ImpedanceController.name
 
 GRIPPER = RosGripperConfig(
     name="gripper_controller/gripper_cmd",
@@ -76,6 +79,17 @@ def forward_arm(address: str, **parts: Any) -> Arm:
     """Return the same, driven with positions."""
     topic = f"{POSITIONS}/commands"
     return ros_arm(address, command="forward_position", command_topic=topic, controller=POSITIONS, **parts)
+
+
+def pose_arm(address: str, **parts: Any) -> Arm:
+    """Return the same, driven with poses of its tool."""
+    return ros_arm(address, command="pose", command_topic=ImpedanceController.topic, controller=POSES, **parts)
+
+
+def twist_arm(address: str, **parts: Any) -> Arm:
+    """Return the same, driven with twists of its tool."""
+    given = {"command": "twist", "command_topic": TwistServo.topic, **parts}
+    return ros_arm(address, **given)
 
 
 @contextmanager

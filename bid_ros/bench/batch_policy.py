@@ -15,6 +15,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,8 @@ from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.runtimes.base import Graph
 from bid_ros.policy.runtimes.registry import build_runtime
+from bid_ros.policy.spaces.policy import SpacedPolicy
+from bid_ros.policy.spaces.view import network_task
 
 Array = NDArray[np.float64]
 FEW_ROWS: Final = 16
@@ -44,7 +47,8 @@ TOLERANCE: Final = 1e-3  # of the check at load time; runtimes differ by roundin
 class BatchPolicy:
     """A policy that samples for many environments at once. Each gets the same result as from :class:`Policy`.
 
-    Only a diffusion policy shares its network calls. Others sample for one environment after the other.
+    Only a diffusion policy shares its network calls. Others sample for one environment after the other. Where the
+    bundle has a space, networks meet each environment's own terms: starts and chunks are converted one by one.
 
     Args:
         bundle: a checked bundle.
@@ -62,8 +66,10 @@ class BatchPolicy:
         self._sampler: Sampler | None = None
         self._strong: _RowDenoiser | None = None
         self._weak: _RowDenoiser | None = None
-        if bundle.space is not None or bundle.family != DIFFUSION:
-            return  # another family samples in its own way, and a space converts each observation and chunk
+        if bundle.family != DIFFUSION:
+            return  # another family samples in its own way
+        if bundle.space is not None:
+            self._task = task = network_task(bundle.space, task)
         self._sampler = Sampler(bundle.settings)
         self._strong = _RowDenoiser(bundle.strong["denoiser"], task, runtime, threads)
         if bundle.weak is not None:
@@ -91,15 +97,27 @@ class BatchPolicy:
             else:
                 groups.setdefault((draft.strong, draft.weak, draft.start_mode), []).append(index)
         for (strong, weak, _), members in groups.items():
-            chosen = [drafts[index] for index in members]
+            chosen = [self._in_network_terms(drafts[index]) for index in members]
             assert self._strong is not None, "else no draft is in a group"
             first = self._denoise(self._strong, [draft.encoded.strong for draft in chosen], chosen, strong)
             second: Sequence[Array | None] = [None] * len(members)
             if weak and self._weak is not None:
                 conditions = [draft.encoded.weak for draft in chosen if draft.encoded.weak is not None]
                 second = self._denoise(self._weak, conditions, chosen, weak)
-            results.update(zip(members, zip(first, second, strict=True), strict=True))
+            for index, ours, others in zip(members, first, second, strict=True):
+                results[index] = self._in_task_terms(drafts[index], ours, others)
         return [results[index] for index in range(len(drafts))]
+
+    def _in_network_terms(self, draft: Draft) -> Draft:
+        if not isinstance(self.unbatched, SpacedPolicy):
+            return draft
+        start = self.unbatched.start(draft.encoded, draft.start, draft.start_mode)
+        return replace(draft, encoded=draft.encoded.network, start=start)
+
+    def _in_task_terms(self, draft: Draft, strong: Array, weak: Array | None) -> tuple[Array, Array | None]:
+        if not isinstance(self.unbatched, SpacedPolicy):
+            return strong, weak
+        return self.unbatched.place(draft.encoded, strong, weak)
 
     def _denoise(
         self, denoiser: _RowDenoiser, conditions: Sequence[NDArray[np.float32]], drafts: Sequence[Draft], count: int

@@ -43,37 +43,51 @@ def score_bars(summaries: Sequence[CellSummary]) -> bytes | None:
 
 
 def rate_bars(summaries: Sequence[CellSummary], published: Callable[[Cell], float | None]) -> bytes | None:
-    """Share of full scores with its interval: a panel for each horizon, a group for each strength of the action noise.
+    """Score, and share of full scores below it, with intervals: a column of panels for each horizon.
+
+    In each panel there is a group of bars for each strength of the action noise.
 
     Args:
         summaries: of all cells.
-        published: from a cell to the per cent that others reported, drawn as a line across the bar.
+        published: from a cell to the per cent of full scores that others reported, drawn as a line across the bar.
     """
     if not summaries:
         return None
     horizons = sorted({item.cell.horizon for item in summaries})
-    names = list(dict.fromkeys(_kind(item.cell) for item in summaries))
-    figure, width = _figure(5.2 * len(horizons), 3.8), 0.8 / len(names)
+    figure = _figure(5.2 * len(horizons), 6.2)
     for place, horizon in enumerate(horizons, 1):
-        axes = figure.add_subplot(1, len(horizons), place, ylabel="episodes with full score, %")
         cells = [item for item in summaries if item.cell.horizon == horizon]
-        noises = sorted({item.cell.noise for item in cells})
-        for index, name in enumerate(names):
-            own = [item for item in cells if _kind(item.cell) == name]
-            x = np.array([noises.index(item.cell.noise) + (index - (len(names) - 1) / 2) * width for item in own])
-            rates = 100 * np.array([item.rate for item in own]).reshape(-1, 3)
-            look: dict[str, Any] = {"color": COLORS[index % 8], "ecolor": "#222222", "capsize": 2, "label": name}
-            axes.bar(x, rates[:, 0], 0.92 * width, yerr=_errors(rates), **look)
-            for at, item in zip(x, own, strict=True):
-                if (known := published(item.cell)) is not None:
-                    axes.hlines(known, at - width / 2, at + width / 2, color="#000000", lw=2)
-        axes.set_xticks(range(len(noises)), [f"noise {noise:g}" for noise in noises])
-        axes.set(ylim=(0, 100), title=f"{horizon} of a chunk executed")
-        axes.grid(axis="y", color="#dddddd")
-        axes.set_axisbelow(True)
-    axes.hlines([], 0, 0, color="#000000", lw=2, label="published")
-    axes.legend(fontsize=7)
+        title = f"actions executed a decision: {horizon}"
+        above = figure.add_subplot(2, len(horizons), place, ylabel="score, %", title=title)
+        _bars(above, cells, lambda item: item.score, lambda cell: None)
+        below = figure.add_subplot(2, len(horizons), len(horizons) + place, ylabel="episodes with full score, %")
+        _bars(below, cells, lambda item: item.rate, published)
+    below.hlines([], 0, 0, color="#000000", lw=2, label="published")
+    below.legend(fontsize=7)
     return _png(figure)
+
+
+def _bars(
+    axes: Axes,
+    cells: Sequence[CellSummary],
+    value: Callable[[CellSummary], Interval],
+    published: Callable[[Cell], float | None],
+) -> None:
+    names = list(dict.fromkeys(_kind(item.cell) for item in cells))
+    noises, width = sorted({item.cell.noise for item in cells}), 0.8 / len(names)
+    for index, name in enumerate(names):
+        own = [item for item in cells if _kind(item.cell) == name]
+        x = np.array([noises.index(item.cell.noise) + (index - (len(names) - 1) / 2) * width for item in own])
+        shares = 100 * np.array([value(item) for item in own])
+        look: dict[str, Any] = {"color": COLORS[index % 8], "ecolor": "#222222", "capsize": 2, "label": name}
+        axes.bar(x, shares[:, 0], 0.92 * width, yerr=_errors(shares), **look)
+        for at, item in zip(x, own, strict=True):
+            if (known := published(item.cell)) is not None:
+                axes.hlines(known, at - width / 2, at + width / 2, color="#000000", lw=2)
+    axes.set_xticks(range(len(noises)), [f"noise {noise:g}" for noise in noises])
+    axes.set_ylim(0, 100)
+    axes.grid(axis="y", color="#dddddd")
+    axes.set_axisbelow(True)
 
 
 def _kind(cell: Cell) -> str:

@@ -14,7 +14,7 @@ from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
-from bid_ros.recording.episodes import OUTCOMES, SUCCESS
+from bid_ros.recording.outcomes import OUTCOMES, SUCCESS
 from bid_ros.system.folder import find_system, shipped_systems
 
 if TYPE_CHECKING:

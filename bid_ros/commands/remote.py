@@ -2,13 +2,18 @@
 
 import argparse
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from bid_ros.commands.serve import LOOPBACK
 from bid_ros.commands.tasks import task_of
 from bid_ros.core.errors import BidError
 from bid_ros.policy.remote.config import TIMEOUT_MS, RemoteConfig
-from bid_ros.policy.remote.link import parse_address
+from bid_ros.policy.remote.dial import parse_address
+from bid_ros.policy.remote.key import VARIABLE, read_key
 from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
 
 CONNECT_S: Final = 5.0
@@ -39,6 +44,10 @@ def add_parser(verbs: Any) -> None:
         help="for a server of openpi: what it calls a feature, such as wrist=observation/wrist_image; several times",
     )
     parser.add_argument("--prompt", default="", help="for a server of openpi: the instruction")
+    key = f"file with the key that the server asks for (default: the variable {VARIABLE}); the bundle names the file"
+    parser.add_argument("--api-key-file", default="", metavar="FILE", help=key)
+    certificate = "of wss://: trust the server with this certificate alone (default: what this computer trusts)"
+    parser.add_argument("--certificate", default="", metavar="FILE", help=certificate)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(run=run)
 
@@ -46,7 +55,11 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask, write, and say what was written."""
     address = parse_address(options.address)
-    said = own_words(ask_metadata(address, CONNECT_S))
+    key_file, certificate = _path(options.api_key_file), _path(options.certificate)
+    if options.certificate and not address.startswith("wss:"):
+        raise BidError(f"--certificate is given, but {address} is not encrypted; valid is an address wss://HOST:PORT")
+    plain = RemoteConfig(address, options.timeout_ms, api_key_file=key_file, certificate=certificate)
+    said = own_words(ask_metadata(plain, CONNECT_S))
     if said and (options.key or options.prompt):
         raise BidError(f"{address} is a server of bid serve, which knows its features; leave --key and --prompt out")
     if not said and not options.task:
@@ -54,8 +67,10 @@ def run(options: argparse.Namespace) -> int:
     task = task_of(options.task, str(said.get("task", "")), address)
     names = [item.name for item in task.observation]
     keys = dict(_pair(text, names) for text in options.key)
-    settings = RemoteConfig(address, options.timeout_ms, keys=keys, prompt=options.prompt)
+    settings = replace(plain, keys=keys, prompt=options.prompt)
     bundle = write_remote_bundle(Path(options.folder), task, settings, said)
+    if read_key(settings.api_key_file) and in_clear(address):
+        print(f"the key goes to {address} unencrypted; wss:// or a tunnel hides it", file=sys.stderr)
     served = f"{said['name']}@{str(said['sha256'])[:12]}" if said else "a server of openpi"
     report = {"bundle": str(bundle.path), "serves": served, "task": task.name, "weak": bundle.weak is not None}
     if options.json:
@@ -64,6 +79,16 @@ def run(options: argparse.Namespace) -> int:
         samples = "strong and weak samples" if report["weak"] else "strong samples"
         print(f"{bundle.path} points to {served} at {address}: {samples}, task {task.name}")
     return 0
+
+
+def in_clear(address: str) -> bool:
+    """Return whether what is sent to an address can be read on a network."""
+    return address.startswith("ws:") and urlsplit(address).hostname not in LOOPBACK
+
+
+def _path(text: str) -> str:
+    """Return a path that means the same wherever it is read."""
+    return str(Path(text).expanduser().resolve()) if text else ""
 
 
 def _pair(text: str, names: list[str]) -> tuple[str, str]:

@@ -3,8 +3,10 @@
 import argparse
 import json
 import signal
+import ssl
 import sys
 import threading
+from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.commands.tasks import task_of
@@ -14,9 +16,11 @@ from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.registry import start_policy
+from bid_ros.policy.remote.key import VARIABLE, read_key
 from bid_ros.policy.remote.server import PolicyServer
 from bid_ros.policy.remote.service import MOST, PolicyService
 from bid_ros.system.priority import raise_priority
+from bid_ros.teleop.certificate import SELF, own_certificate
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 PORT: Final = 8000  # as openpi's
@@ -29,14 +33,19 @@ def add_parser(verbs: Any) -> None:
         "serve",
         help="sample a bundle for other computers, over openpi's websocket protocol",
         description="Serve the policy of a bundle until Ctrl-C. `bid remote` writes a bundle that points to this "
-        "server; clients of openpi get one chunk an answer. Needs no ROS. There is no password: whoever reaches the "
-        "port may ask.",
+        "server; clients of openpi get one chunk an answer. Needs no ROS. Without a key, whoever reaches the port may "
+        "ask.",
     )
     parser.add_argument("bundle", help="folder of a policy bundle")
     parser.add_argument("--task", default="", help="name or path of the task file (default: what the bundle is of)")
     shown = "address to serve on; 0.0.0.0: every network (default 127.0.0.1, this computer alone)"
     parser.add_argument("--host", default=LOOPBACK[0], help=shown)
     parser.add_argument("--port", type=int, default=PORT, help=f"0: any free one (default {PORT})")
+    key = f"file with a key that clients have to send (default: the variable {VARIABLE}; without both, none)"
+    parser.add_argument("--api-key-file", default="", metavar="FILE", help=key)
+    certificate = "encrypt (wss://) with a certificate in PEM form; self: make one of this computer's own"
+    parser.add_argument("--certificate", default="", metavar="FILE", help=certificate)
+    parser.add_argument("--certificate-key", default="", metavar="FILE", help="its key, if it is in a file of its own")
     parser.add_argument("--runtime", default="auto", help="network runtime (default auto)")
     parser.add_argument("--threads", type=int, default=1, help="inference threads (default 1)")
     parser.add_argument("--engines", default="", help="folder of compiled engines (default ~/.cache/bid_ros/engines)")
@@ -51,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
     check_range("", "port", options.port, 0, 65535, BidError)
     check_range("", "samples", options.samples, 1, MOST, BidError)
     check_range("", "seed", options.seed, 0, 2**31 - 1, BidError)
+    key, tls = read_key(options.api_key_file), encryption(options.certificate, options.certificate_key)
     task = task_of(options.task, bundled_task(options.bundle), options.bundle)
     bundle = load_bundle(options.bundle, task)
     policy = start_policy(bundle, task, options.samples, options.runtime, options.threads, options.engines)
@@ -58,9 +68,11 @@ def run(options: argparse.Namespace) -> int:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    server = PolicyServer(PolicyService(policy, bundle, task), options.host, options.port, options.seed, say=_say)
+    service = PolicyService(policy, bundle, task)
+    server = PolicyServer(service, options.host, options.port, options.seed, _say, key, tls)
     try:
         _say(described(bundle, task, policy.runtime, policy.has_weak, server))
+        _say(access(options, bool(key)))
         ended.wait()
     finally:
         server.close()
@@ -75,18 +87,52 @@ def described(bundle: Bundle, task: Task, runtime: str, weak: bool, server: Poli
     policies = "strong and weak policy" if weak else "strong policy"
     lines = [
         f"serving {bundle.label} of task {task.name} ({policies}, runtime {runtime})",
-        f"  at ws://{server.host}:{server.port}; it ends with Ctrl-C",
+        f"  at {server.address}; it ends with Ctrl-C",
         f"  observations: {seen}",
         f"  chunks: {task.horizon} rows of {task.action_dim} values, {task.rate_hz:g} Hz",
     ]
-    if server.host not in LOOPBACK:
-        lines.append("  whoever reaches this port may ask: there is no password and no encryption")
     return "\n".join(lines)
+
+
+def access(options: argparse.Namespace, keyed: bool) -> str:
+    """Return who may ask, in one line."""
+    if options.host in LOOPBACK:
+        reach = "  this computer alone reaches it"
+    else:
+        reach = f"  {'encrypted' if options.certificate else 'not encrypted'}"
+    return f"{reach}; {'clients have to send the key' if keyed else 'no key is asked for: whoever reaches it may ask'}"
+
+
+def encryption(certificate: str, key: str) -> ssl.SSLContext | None:
+    """Return the settings of TLS for a certificate and its key; None without a certificate.
+
+    Raises:
+        BidError: a file cannot be read, or holds no certificate and its key.
+    """
+    if not certificate:
+        if key:
+            raise BidError("--certificate-key is given without --certificate")
+        return None
+    if certificate == SELF:
+        certificate, key = own_certificate()
+        _say(f"  its certificate, for `bid remote --certificate`: {certificate}")
+    for file in filter(None, (certificate, key)):
+        if not Path(file).is_file():
+            raise BidError(f"there is no file {file}; valid is one in PEM form")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key or None)
+    except (ssl.SSLError, OSError) as error:
+        files = f"{certificate} and {key} hold" if key else f"{certificate} holds"
+        raise BidError(f"{files} no certificate with its key ({error.strerror or error}); valid is PEM form") from error
+    return context
 
 
 def summary(report: dict[str, Any]) -> str:
     """Return the report as one line."""
     text = f"{report['answered']} questions answered, {report['refused']} refused"
+    if report["dropped"]:
+        text += f", {report['dropped']} came too late for their clients"
     if "answer_ms_p50" not in report:
         return text
     return f"{text}; an answer took p50 {report['answer_ms_p50']} ms, p99 {report['answer_ms_p99']} ms"

@@ -12,6 +12,7 @@ from bid_ros.commands.arguments import SYSTEM_HELP
 from bid_ros.commands.robot import NAMESPACE
 from bid_ros.commands.tasks import recorded, task_file_of_bags
 from bid_ros.core.errors import BidError, CameraError
+from bid_ros.core.extras import extra
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import check_namespace
 from bid_ros.system.folder import FILE, System, find_system, shipped_systems
@@ -92,14 +93,17 @@ def _bag(options: argparse.Namespace, recording: Any) -> None:
     from bid_ros.curation.catalog import chosen, one_bag, split_name
     from bid_ros.recording.reader import BagReader
     from bid_ros.recording.remapping import read_remapped
+    from bid_ros.views.places import tool_places
     from bid_ros.views.rerun_view import RerunView
 
     path, number = split_name(options.source)
     bag = one_bag(path)
     file = Path(task_file_of_bags(options.task, [bag]))
     task = load_task(file)
-    cameras = _cameras(file.with_name("cameras.yaml"), task, recorded(bag).get("hardware", "twin") == "twin")
-    view = RerunView(recording, task, cameras)
+    twin = recorded(bag).get("hardware", "twin") == "twin"
+    cameras = _cameras(file.with_name("cameras.yaml"), task, twin)
+    places = tool_places(task, file.with_name("robot.yaml"), twin)
+    view = RerunView(recording, task, cameras, places, _outline(task))
     with BagReader(bag, read_remapped(options.remap)) as reader:
         first, last = reader.span_ns
         if number is not None:
@@ -118,11 +122,14 @@ def _live(options: argparse.Namespace, recording: Any) -> None:
 
     from bid_ros.core.topics import recorded_topics
     from bid_ros.nodes.following import follow
+    from bid_ros.views.places import tool_places
     from bid_ros.views.rerun_view import RerunView
 
     system: System = find_system(options.source)
     task, namespace = system.task, check_namespace(options.namespace)
-    view = RerunView(recording, task, _cameras(system.file("cameras.yaml"), task, not options.robot))
+    cameras = _cameras(system.file("cameras.yaml"), task, not options.robot)
+    places = tool_places(task, system.file("robot.yaml"), not options.robot)
+    view = RerunView(recording, task, cameras, places, _outline(task))
     known = recorded_topics(task)
     view.begin(time.time_ns())
     print("watching; Ctrl-C ends it", file=sys.stderr, flush=True)
@@ -150,3 +157,14 @@ def _cameras(file: Path, task: Any, twin: bool) -> Mapping[str, Any]:
     from bid_ros.cameras.config import load_cameras
 
     return load_cameras(file, [camera.name for camera in task.cameras], twin) if file.is_file() else {}
+
+
+def _outline(task: Any) -> Any:
+    """Return the outline of a task's robot; None, and a line, where the twin's packages or its outline are missing."""
+    try:
+        with extra("twin", "the outline of the robot"):
+            from bid_ros.views.outline import outline_of
+        return outline_of(task)
+    except BidError as error:
+        print(f"without the robot: {error}", file=sys.stderr)
+        return None

@@ -22,7 +22,8 @@ def keystone(samples: Array, config: DecoderConfig) -> int:
     """Return the medoid of the larger of two clusters of ``samples`` ``(N, H, D)``; of all, if they are one cluster.
 
     The medoid has the smallest sum of distances to the others. A distance is Euclidean over all values of a chunk,
-    weighted by the settings' ``weights``. Clusters are those of k-means, which starts from the first two samples.
+    weighted by the settings' ``weights``. Clusters are those of k-means, which starts from the first
+    sample and the next one that differs from it.
     """
     from scipy.cluster.vq import kmeans2
     from scipy.spatial.distance import pdist, squareform
@@ -34,9 +35,10 @@ def keystone(samples: Array, config: DecoderConfig) -> int:
     pairs = pdist(points)
     distances, everywhere = squareform(pairs), np.arange(len(points))
     centre = _medoid(distances, everywhere)
-    if np.linalg.norm(points.mean(axis=0) - points[centre]) <= UNIMODAL * np.median(pairs):
+    others = np.flatnonzero(distances[0])  # a policy of codes draws the same chunk again and again
+    if not len(others) or np.linalg.norm(points.mean(axis=0) - points[centre]) <= UNIMODAL * np.median(pairs):
         return centre
-    _, owner = kmeans2(points, points[:CLUSTERS].copy(), iter=ITERATIONS, minit="matrix", missing="warn")
+    _, owner = kmeans2(points, points[[0, others[0]]], iter=ITERATIONS, minit="matrix", missing="warn")
     return _medoid(distances, np.flatnonzero(owner == np.bincount(owner).argmax()))
 
 

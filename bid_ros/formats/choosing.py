@@ -6,7 +6,7 @@ from dataclasses import replace
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.bag import BagSource
 from bid_ros.formats.base import Contents, Episode, Source
-from bid_ros.recording.episodes import ALL, SUCCESS, check_outcomes
+from bid_ros.recording.outcomes import ALL, SUCCESS, check_outcomes
 
 
 def chosen(source: Source, wanted: str) -> Source:

@@ -23,17 +23,20 @@ from bid_ros.core.topics import (
     camera_topic,
 )
 from bid_ros.nodes.base import BidNode
+from bid_ros.nodes.joints import ARM_CONFIG, arm_of
 from bid_ros.nodes.markers import to_marker
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.robot_model import robot_model
 from bid_ros.views.frames import DecisionPainter, decision_text
+from bid_ros.views.places import ToolPlaces
 from bid_ros.views.scene import Part, Scene
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("cameras", "", "path of the camera file, whose first calibrated camera is drawn over"),
     Parameter("robot_model", True, "publish the robot's outline; false where robot_state_publisher does"),
-    Parameter("twin", False, "the system runs in its twin: the cameras' sections `twin` hold"),
+    Parameter("twin", False, "the system runs in its twin: the sections `twin` of cameras and arm_config hold"),
+    ARM_CONFIG,
 )
 TRAIL_S, STANDING_S = 0.25, 1.0  # between two messages with the trail, or with what changes seldom
 
@@ -48,7 +51,8 @@ class MonitorNode(BidNode):
         cameras = load_cameras(Path(self.value("cameras")), names, self.value("twin"))
         self._markers = self.advertise(MARKERS, Topic("visualization_msgs/msg/MarkerArray"))
         self._overlays = self.advertise(OVERLAY, IMAGES)
-        self._scene = Scene(self._task)
+        places = ToolPlaces(self._task, arm_of(self, self._task))
+        self._scene = Scene(self._task, places)
         self._decision: Any = None
         self._stop = ""
         self._moved = False
@@ -62,7 +66,7 @@ class MonitorNode(BidNode):
         if drawn is None:
             self.get_logger().warning(f"no camera of {self.value('cameras')} is calibrated, so no overlay is drawn")
         else:
-            painter = DecisionPainter(drawn, self._task)
+            painter = DecisionPainter(drawn, self._task, places)
             self.subscribe(camera_topic(drawn.name), partial(self._on_image, painter), IMAGES)
         self.create_timer(TRAIL_S, self._publish_trail)
         self.create_timer(STANDING_S, lambda: self._publish(self._scene.standing()))

@@ -16,7 +16,6 @@ from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ROBOT_DESCRIPTION, TF, TF_STATIC_QOS, Topic
 from bid_ros.nodes.base import BidNode
-from bid_ros.robots.registry import ROBOTS
 
 if TYPE_CHECKING:
     from bid_ros.views.outline import LinkPose, Outline
@@ -67,12 +66,9 @@ def robot_model(node: BidNode, task: Task) -> RobotModel | None:
     A robot that is driven through ROS has a description of its own, which its driver publishes.
     """
     try:
-        if ROBOTS.find(task.robot).over_ros:
-            raise ArmError(f"robot '{task.robot}' is described by its own driver")
         with extra("twin", "the outline of the robot", ArmError):
-            from bid_ros.tasks.twins import picture_model
-            from bid_ros.views.outline import Outline
-        return RobotModel(node, task, Outline(picture_model(task)))
+            from bid_ros.views.outline import outline_of
+        return RobotModel(node, task, outline_of(task))
     except (BidError, OSError) as error:
         node.get_logger().info(f"no robot model: {error}")
         return None

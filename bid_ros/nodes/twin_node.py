@@ -19,6 +19,7 @@ from bid_ros.tasks.twins import build_twin
 PARAMETERS = (
     Parameter("task", "", "path of the task file, which names robot and kind of task"),
     Parameter("address", "127.0.0.1", "loopback address the twin serves"),
+    Parameter("arm_config", "", "path of the robot's configuration file, for a robot that is driven through ROS"),
     Parameter("scene_rate_hz", 10, "scene states a second, which is the rate of the twin's cameras", 1, 60),
 )
 
@@ -35,7 +36,7 @@ class TwinNode(BidNode):
         task = self.load_task()
         self._frame = task.base_frame
         bus = NodeBus(f"{self.get_name()}_robot", self.get_namespace())
-        self._twin = build_twin(task, self.value("address"), bus)
+        self._twin = build_twin(task, self.value("address"), bus, self.value("arm_config"))
         period_ns, failed = round(1e9 / self.value("scene_rate_hz")), partial(self.thread_ended, "the scene thread")
         self._thread = PeriodicThread("scene", period_ns, self._publish, on_error=failed)
         self._scenes = self.advertise(TWIN_SCENE, SCENES)

@@ -24,6 +24,7 @@ from bid_ros.decoding import (
     build_decoder,
     feature_weights,
 )
+from bid_ros.decoding.lead import LeadDecoder
 from bid_ros.policy.base import Bundle, Policy, made_up_rows, policy_history
 from bid_ros.policy.registry import FAMILIES
 
@@ -258,8 +259,8 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
         action_horizon: actions executed before the next decision; 1 is closed loop.
 
     Raises:
-        DecodingError: there is no such decoder, a value is outside its range, or the decoder starts or guides a
-            denoising that the bundle's family does not have.
+        DecodingError: there is no such decoder, a value is outside its range, the decoder starts or guides a denoising
+            that the bundle's family does not have, or it leads a position and the task commands joints.
     """
     rows = task.horizon - task.observation_steps + 1
     if not 1 <= action_horizon <= rows:
@@ -276,6 +277,11 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
         lead=_lead(task),
     )
     decoder = build_decoder(name, config)
+    if isinstance(decoder, LeadDecoder) and task.columns("joints") is not None:
+        raise DecodingError(
+            f"decoder '{name}' moves a commanded position on, but task '{task.name}' commands joints; "
+            "valid is one without lead, such as bid"
+        )
     _check_denoising(decoder, FAMILIES.find(bundle.family).denoises, f"the family {bundle.family}")
     return decoder
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from bid_ros.core.errors import RecordingError
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import EPISODE_EVENT
+from bid_ros.recording.outcomes import ALL, SUCCESS
 from bid_ros.recording.reader import BagMessage, BagReader
 
 # Constants of bid_msgs/EpisodeEvent. A test compares them with the installed message.
@@ -16,9 +16,6 @@ END: Final = 2
 UNDO: Final = 3
 DISCARDED: Final = "discarded"
 UNDONE: Final = "undone"
-
-SUCCESS, FAILURE, ALL = "success", "failure", "all"
-OUTCOMES: Final = (SUCCESS, FAILURE, ALL)
 
 
 @dataclass(frozen=True)
@@ -46,19 +43,13 @@ class Episode:
     outcome: str
 
 
-def check_outcomes(wanted: str) -> str:
-    """Return which episodes are wanted, one of ``OUTCOMES``. Raises RecordingError for another word."""
-    if wanted not in OUTCOMES:
-        raise RecordingError(f"episodes of outcome '{wanted}' do not exist; valid are {', '.join(OUTCOMES)}")
-    return wanted
-
-
 def unwanted(episode: Episode, wanted: str) -> str:
     """Return why an episode is left out, in a few words; empty if it is not.
 
     Args:
         episode: of a recording.
-        wanted: one of ``OUTCOMES``. What a person discarded or took back is in none of them.
+        wanted: one of :data:`bid_ros.recording.outcomes.OUTCOMES`. What a person discarded or took back is in none of
+            them.
     """
     if episode.end_ns is None:
         return "it has no END"

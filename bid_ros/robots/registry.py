@@ -8,7 +8,7 @@ from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.extras import extra
 from bid_ros.core.registry import Registry, collect
-from bid_ros.core.settings import parse_with_twin, read_yaml
+from bid_ros.core.settings import parse_settings, parse_with_twin, read_yaml
 from bid_ros.core.task import Task
 from bid_ros.robots.base import Arm
 from bid_ros.robots.bus import Bus
@@ -86,8 +86,13 @@ def task_arm(task: Task, config: str | Path = "", twin: bool = False) -> ArmMode
     if robot.arm_model is None:
         raise ArmError(f"robot '{robot.name}' says nothing of its joints; valid is a task that commands a position")
     # Only the driver needs the address.
-    given = load_arm_config(config, "nowhere", twin, task.robot) if config else robot.config("nowhere")
+    given = load_arm_config(config, "nowhere", twin, task.robot) if config else _defaults(robot)
     return robot.arm_model(given)
+
+
+def _defaults(robot: RobotDescriptor) -> Any:
+    """Return the robot's configuration without a file; ArmError if it has none."""
+    return parse_settings(robot.config, {"address": "nowhere"}, f"robot '{robot.name}' without its robot.yaml")
 
 
 def load_arm_config(path: str | Path, address: str, twin: bool, name: str) -> Any:

@@ -167,7 +167,7 @@ class Envelope:
 
     def _turning(self, matrices: Array, dt_s: float) -> Iterator[Verdict]:
         limits = self._limits
-        rates = _turns(matrices) / dt_s
+        rates = turns(matrices) / dt_s
         yield from _at_most("turn_rate", "turn rate", _largest(rates), limits.max_turn_rate, "rad/s")
         change, most = _largest((rates[1:] - rates[:-1]) / dt_s), limits.max_turn_acceleration
         yield from _at_most("turn_acceleration", "turn acceleration", change, most, "rad/s^2")
@@ -250,15 +250,15 @@ def _rotation_error(six: Array) -> float:
     return float(max(np.abs(lengths - 1.0).max(), np.abs(product).max()))
 
 
-def _turns(matrices: Array) -> Array:
-    """Rotation vectors (n - 1, 3) in rad, base frame, from each matrix (n, 3, 3) to the next; length 0 to pi."""
-    relative = matrices[1:] @ matrices[:-1].transpose(0, 2, 1)
-    sine = 0.5 * (relative[:, [2, 0, 1], [1, 2, 0]] - relative[:, [1, 2, 0], [2, 0, 1]])
-    length = np.sqrt(np.einsum("ij,ij->i", sine, sine))
-    cosine = 0.5 * (np.trace(relative, axis1=1, axis2=2) - 1.0)
+def turns(matrices: Array) -> Array:
+    """Return rotation vectors (..., n - 1, 3) in rad, base frame, from each matrix (..., n, 3, 3) to the next."""
+    relative = matrices[..., 1:, :, :] @ np.swapaxes(matrices[..., :-1, :, :], -1, -2)
+    sine = 0.5 * (relative[..., [2, 0, 1], [1, 2, 0]] - relative[..., [1, 2, 0], [2, 0, 1]])
+    length = np.sqrt(np.einsum("...j,...j->...", sine, sine))
+    cosine = 0.5 * (np.trace(relative, axis1=-2, axis2=-1) - 1.0)
     angle = np.arctan2(length, cosine)
     # A half turn has no unique axis. Any axis keeps the angle, and the limit is about the angle.
     scale = np.where(length > 1e-9, angle / np.maximum(length, 1e-9), 1.0)
-    turns: Array = sine * scale[:, None]
-    turns[(length <= 1e-9) & (cosine < 0), 0] = np.pi
-    return turns
+    found: Array = sine * scale[..., None]
+    found[(length <= 1e-9) & (cosine < 0), 0] = np.pi
+    return found

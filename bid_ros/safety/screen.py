@@ -1,5 +1,7 @@
 """Screens samples of a policy: those whose motion the safety node would refuse are not worth choosing."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import JointChunks
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.task import Task
+from bid_ros.safety.envelope import turns
 from bid_ros.safety.joints import JointEnvelope
 
 
@@ -15,7 +18,8 @@ class Screen:
 
     A refused chunk stops the arm. A policy that samples many chunks nearly always has others. Of a chunk all rows from
     the current step on count, as in :class:`bid_ros.safety.envelope.Envelope`. Rotation and gripper do not. Of a task
-    that commands joints the limits of these count too, and the tool is where forward kinematics put it.
+    that commands joints the limits of these count too, and those of the tool's turning: its pose is what forward
+    kinematics say.
 
     Args:
         task: its limits, and the columns of its position or joints.
@@ -30,6 +34,7 @@ class Screen:
         self._step_s = task.dt_ns / NANOSECONDS
         self._low, self._high = np.array(limits.workspace_min), np.array(limits.workspace_max)
         self._most = limits.max_speed, limits.max_acceleration, limits.max_jerk
+        self._turning, self._upright = (limits.max_turn_rate, limits.max_turn_acceleration), math.cos(limits.max_tilt)
 
     def passes(self, samples: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Return for each of the samples ``(N, H, D)`` whether it keeps the limits, ``(N,)``."""
@@ -37,8 +42,8 @@ class Screen:
         rows = np.asarray(samples[:, self._first :], dtype=np.float64)
         if self._arm is not None and self._joints is not None and self._joint_columns is not None:
             joints = rows[..., self._joint_columns]
-            kept = [self._joints.keeps(joints, self._step_s)]
-            difference = self._arm.forward(joints)[0]
+            difference, turned = self._arm.forward(joints)
+            kept = [self._joints.keeps(joints, self._step_s), self._turns_slowly(turned)]
         elif self._columns is not None:
             difference = rows[..., self._columns]
         else:
@@ -50,6 +55,16 @@ class Screen:
             kept.append((np.einsum("nij,nij->ni", difference, difference) <= most**2).all(axis=1))
         passed: NDArray[np.bool_] = np.all(kept, axis=0)
         return passed
+
+    def _turns_slowly(self, turned: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which of the motions of the tool's axes ``(N, n, 3, 3)`` keep the limits of turning and tilt."""
+        rates = turns(turned) / self._step_s
+        changes = np.diff(rates, axis=1) / self._step_s
+        kept = [(turned[..., 2, 2] <= -self._upright).all(axis=1)]
+        for vectors, most in ((rates, self._turning[0]), (changes, self._turning[1])):
+            kept.append((np.einsum("nij,nij->ni", vectors, vectors) <= most**2).all(axis=1))
+        slow: NDArray[np.bool_] = np.all(kept, axis=0)
+        return slow
 
 
 class JointScreen:

@@ -133,6 +133,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
     cameras = {**task, "cameras": str(system.file("cameras.yaml")), "twin": run.twin}
     if run.twin:
         twin_maker(system.task.robot)  # a robot without one is refused
+    over_ros = {"arm_config": str(system.file("robot.yaml"))} if ROBOTS.find(system.task.robot).over_ros else {}
     address = arguments.robot_ip or twin_address(arguments.namespace, ROBOTS.find(system.task.robot).ports)
     arm = {
         **task,
@@ -148,13 +149,13 @@ def _nodes(run: Run) -> list[NodeSpec]:
     policy = {**_policy(run), **(system.bundle_parameters() if run.acts == POLICY else {}), "seed": arguments.seed}
     acts = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
     nodes = [
-        *([NodeSpec("twin", "twin_node", {**task, "address": address})] if run.twin else []),
+        *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
         NodeSpec("safety", "safety_node", {**task, **joints, "required": ["camera", *run.drivers, "arm"]}),
         NodeSpec("arm", "arm_node", arm),
         *(NodeSpec(name, f"{name}_node", {**task, **joints, **acts[name]}) for name in run.drivers),
         *([NodeSpec("recorder", "recorder_node", {**task, **_recorder(run, out)})] if arguments.record else []),
-        *([NodeSpec("monitor", "monitor_node", cameras)] if arguments.rviz else []),
+        *([NodeSpec("monitor", "monitor_node", {**cameras, **joints})] if arguments.rviz else []),
     ]
     company = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
     return [*nodes, NodeSpec("episode", "episode_node", {**task, **joints, **_episode(run), "nodes": company})]

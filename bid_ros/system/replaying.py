@@ -76,7 +76,9 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
         )
     if arguments.rviz:
         cameras = {"cameras": str(system.file("cameras.yaml")), "twin": True, "use_sim_time": True}
-        nodes["monitor"] = NodeSpec("monitor", "monitor_node", {**task, **cameras})
+        nodes["monitor"] = NodeSpec(
+            "monitor", "monitor_node", {**task, **cameras, **system.joint_parameters(twin=True)}
+        )
     return [
         NodeSpec(
             spec.name,

@@ -1,32 +1,35 @@
 """The twin of a task's robot, in the scene of the task."""
 
+from pathlib import Path
 from typing import Any
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
 from bid_ros.robots.bus import Bus
-from bid_ros.robots.registry import ROBOTS, bus_of, twin_maker
+from bid_ros.robots.registry import ROBOTS, bus_of, load_arm_config, twin_maker
 from bid_ros.sim.twin import Twin
 from bid_ros.tasks.registry import kind_of
 
 
-def build_twin(task: Task, address: str, bus: Bus | None = None) -> Twin:
+def build_twin(task: Task, address: str, bus: Bus | None = None, config: str | Path = "") -> Twin:
     """Return the twin of a task, not started, that will serve ``address``.
 
     Args:
         task: names robot and kind of task.
         address: to serve.
         bus: topics and actions, for the twin of a robot that is driven through ROS.
+        config: path of the configuration file of such a robot. Empty: its twin's own.
 
     Raises:
         TaskError: there is no such kind of task.
         ArmError: there is no such robot, it has no twin, the twin's packages are not installed, the address is not
             one that the twin can serve, or it needs a bus.
     """
-    maker, buses = twin_maker(task.robot), bus_of(ROBOTS.find(task.robot), bus)
+    maker, over_ros = twin_maker(task.robot), bus_of(ROBOTS.find(task.robot), bus)
+    files = (load_arm_config(config, address, True, task.robot),) if over_ros and config else ()
     with extra("twin", "the twin", ArmError):
-        return maker.build(kind_of(task).scene(task), address, *buses)
+        return maker.build(kind_of(task).scene(task), address, *over_ros, *files)
 
 
 def scene_model(task: Task) -> Any:

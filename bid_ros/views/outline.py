@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array
+from bid_ros.core.task import Task
+from bid_ros.robots.registry import ROBOTS
+from bid_ros.tasks.twins import picture_model
 from bid_ros.views.scene_pose import ScenePose
 
 COLLISION_GROUP: Final = 3  # geoms that only collide, by the convention of MuJoCo's models
@@ -156,6 +159,17 @@ class Outline:
         first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
         start, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
         return model.mesh_vert[first : first + count].copy(), model.mesh_face[start : start + faces].copy()
+
+
+def outline_of(task: Task) -> Outline:
+    """Return the outline of a task's robot.
+
+    Raises:
+        ArmError: its driver, not its twin, knows how it looks; or as :func:`bid_ros.tasks.twins.picture_model`.
+    """
+    if ROBOTS.find(task.robot).over_ros:
+        raise ArmError(f"how robot '{task.robot}' looks is said by its own robot_description")
+    return Outline(picture_model(task))
 
 
 def hull(points: Array) -> tuple[Array, NDArray[np.int32]]:

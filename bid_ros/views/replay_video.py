@@ -15,6 +15,7 @@ from bid_ros.core.topics import DECISION, EPISODE_EVENT, camera_topic
 from bid_ros.recording.episodes import END, START
 from bid_ros.recording.reader import BagReader
 from bid_ros.views.frames import DecisionPainter, decision_text
+from bid_ros.views.places import ToolPlaces, tool_places
 from bid_ros.views.video import compose, write_gif, write_mp4
 
 Picture = NDArray[np.uint8]
@@ -32,7 +33,7 @@ def write_run_video(bag: Path, out: Path, task: Task, cameras: Path, twin: bool)
         bag: the recording.
         out: file to write.
         task: task of the run.
-        cameras: camera file of the run.
+        cameras: camera file of the run, beside its ``robot.yaml``.
         twin: whether the run was in the twin.
 
     Raises:
@@ -40,7 +41,8 @@ def write_run_video(bag: Path, out: Path, task: Task, cameras: Path, twin: bool)
         CameraError: no camera in the camera file has a pose.
     """
     with BagReader(bag) as reader:
-        pictures = list(_pictures(reader, task, load_cameras(cameras, [camera.name for camera in task.cameras], twin)))
+        found = load_cameras(cameras, [camera.name for camera in task.cameras], twin)
+        pictures = list(_pictures(reader, task, found, tool_places(task, cameras.with_name("robot.yaml"), twin)))
     if not pictures:
         return None
     stride = max(1, -(-len(pictures) // MAX_FRAMES))
@@ -49,12 +51,14 @@ def write_run_video(bag: Path, out: Path, task: Task, cameras: Path, twin: bool)
     return out
 
 
-def _pictures(reader: BagReader, task: Task, cameras: Mapping[str, CameraConfig]) -> Iterator[Picture]:
+def _pictures(
+    reader: BagReader, task: Task, cameras: Mapping[str, CameraConfig], places: ToolPlaces
+) -> Iterator[Picture]:
     names = list(cameras)
     drawn = next((name for name in names if cameras[name].position is not None), None)
     if drawn is None:
         raise CameraError("the camera file gives no camera's pose; valid is position and quaternion of at least one")
-    painter = DecisionPainter(cameras[drawn], task)
+    painter = DecisionPainter(cameras[drawn], task, places)
     side = next((name for name in names if name != drawn), None)
     topics = [camera_topic(name) for name in names] + [DECISION, EPISODE_EVENT]
     decided, decision = bool(reader.counts.get(reader.recorded_name(DECISION))), None

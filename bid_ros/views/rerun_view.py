@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -11,11 +11,16 @@ from bid_ros.cameras.config import CameraConfig
 from bid_ros.cameras.image import decode_image
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.extras import extra
+from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, ROSOUT, SAFETY_STATE, camera_topic
 from bid_ros.views.frames import DecisionPainter, decision_text
+from bid_ros.views.places import ToolPlaces
 from bid_ros.views.scene import Box, Lines, Part, Scene
 from bid_ros.views.words import EVENTS, MODES, SAFETY, state, word
+
+if TYPE_CHECKING:
+    from bid_ros.views.outline import Outline
 
 with extra("view", "bid view"):
     import rerun as rr
@@ -44,20 +49,29 @@ class RerunView:
         recording: where to.
         task: of the system.
         cameras: its cameras; the decision is drawn over the first calibrated one. Empty: images stay as they are.
+        places: where chunks put the tool. None: where the task commands its position.
+        outline: of its robot; None: the robot is not drawn.
 
     Attributes:
         topics: what it shows, by their names in bid_ros.
     """
 
-    def __init__(self, recording: "rr.RecordingStream", task: Task, cameras: Mapping[str, CameraConfig]) -> None:
+    def __init__(
+        self,
+        recording: "rr.RecordingStream",
+        task: Task,
+        cameras: Mapping[str, CameraConfig],
+        places: ToolPlaces | None = None,
+        outline: "Outline | None" = None,
+    ) -> None:
         self._log, self._set_time = recording.log, recording.set_time
-        self._scene = Scene(task)
+        self._scene = Scene(task, places)
         self._decision: Any = None
         self._safety = self._mode = ""
         self._until: dict[str, int] = {}
         names = [camera.name for camera in task.cameras]
         drawn = next((name for name in names if name in cameras and cameras[name].position is not None), None)
-        self._painter = None if drawn is None else DecisionPainter(cameras[drawn], task)
+        self._painter = None if drawn is None else DecisionPainter(cameras[drawn], task, places)
         self._others: Mapping[str, Callable[[Any], None]] = {
             DECISION: self._on_decision,
             SAFETY_STATE: self._on_safety,
@@ -71,6 +85,11 @@ class RerunView:
         for group, parts in SCALARS.items():
             for part, color in zip(parts, SERIES, strict=False):
                 self._log(f"{group}/{part}", rr.SeriesLines(names=part, colors=color), static=True)
+        self._robot = None
+        if outline is not None:
+            from bid_ros.views.rerun_robot import RerunRobot  # with MuJoCo, which not every computer has
+
+            self._robot = RerunRobot(self._log, outline, SPACE)
         recording.send_blueprint(blueprint(task, drawn))
 
     def add(self, topic: str, stamp_ns: int, message: Any) -> None:
@@ -139,6 +158,8 @@ class RerunView:
             self._say()
 
     def _on_arm(self, message: Any) -> None:
+        if self._robot is not None and len(message.joint_positions):
+            self._robot.move(stamp_ns(message), message.joint_positions, message.gripper_width)
         said = state(word(MODES, message.mode), message.reason)
         if said != self._mode:
             self._mode = said

@@ -29,6 +29,7 @@ from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_CHUN
 from bid_ros.recording.episodes import PREPARE, START
 from bid_ros.views import overlay
 from bid_ros.views.frames import positions_of
+from bid_ros.views.places import ToolPlaces
 from bid_ros.views.words import SAFETY, state, word
 
 Array = NDArray[np.float64]
@@ -106,14 +107,14 @@ def loss_colors(total: ArrayLike, count: int) -> NDArray[np.uint8]:
     return np.concatenate([colors.round(), np.full((count, 1), 220)], axis=1).astype(np.uint8)
 
 
-def decision_lines(decision: Any, columns: slice) -> list[Lines]:
+def decision_lines(decision: Any, places: ToolPlaces) -> list[Lines]:
     """Return the parts of a Decision message. Each is there, also without lines, so that it replaces the one before.
 
     Args:
         decision: the message.
-        columns: those of the position in an action.
+        places: where chunks put the tool; it knows the message's.
     """
-    groups = positions_of(decision, columns)
+    groups = positions_of(decision, places)
     strong, count = groups["strong"], int(decision.samples)
     kept = np.asarray(decision.kept, dtype=bool) if len(decision.kept) else np.ones(count, dtype=bool)
     total = np.asarray(decision.total, np.float64)
@@ -137,10 +138,11 @@ class Scene:
 
     Args:
         task: layout of an action, and the workspace.
+        places: where chunks put the tool. None: where the task commands its position.
     """
 
-    def __init__(self, task: Task) -> None:
-        self._columns = task.columns("position")
+    def __init__(self, task: Task, places: ToolPlaces | None = None) -> None:
+        self._places = places or ToolPlaces(task)
         limits = task.limits
         self._low, self._high = limits.workspace_min, limits.workspace_max
         self._trail = np.empty((TRAIL_POINTS, 3))
@@ -178,7 +180,7 @@ class Scene:
         return _plain("trail", lines, (*TRAIL, 255), 0.003, None)
 
     def _on_decision(self, message: Any) -> list[Part]:
-        return [] if self._columns is None else [*decision_lines(message, self._columns)]
+        return [*decision_lines(message, self._places)] if self._places.knows(message.dims) else []
 
     def _on_arm(self, message: Any) -> list[Part]:
         if not hasattr(message, "tool"):  # a bag of an earlier version
@@ -206,10 +208,10 @@ class Scene:
 
     def _on_chunk(self, message: Any) -> list[Part]:
         """A policy's chunk is the decision already."""
-        if self._columns is None or message.source == "policy" or message.steps < 2:
+        if not self._places.knows(message.dims) or message.source == "policy" or message.steps < 2:
             return []
         actions = np.asarray(message.actions, np.float64).reshape(1, message.steps, message.dims)
-        return [_plain("forwarded", actions[:, :, self._columns], (*FORWARDED, 255), 0.003)]
+        return [_plain("forwarded", self._places.of(actions), (*FORWARDED, 255), 0.003)]
 
     def _on_event(self, message: Any) -> list[Part]:
         if message.kind not in (PREPARE, START):

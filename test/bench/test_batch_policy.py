@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import yaml
 from installed import TORCH
-from tiny_bundle import denoiser_model, make_tiny_bundle
-from tiny_scene import replace_denoiser, tiny_setup, tiny_task
+from tiny_bundle import denoiser_model, write_manifest
+from tiny_scene import replace_denoiser, tiny_setup
 from tiny_vqbet import make_tiny_vqbet
 
 from bid_ros.bench.batch_policy import BatchPolicy
@@ -43,18 +45,27 @@ def test_samples_are_those_of_the_unbatched_policy(setup, runtime, mode):
     assert np.ptp([strong[0, -1, 0] for strong, _ in together]) > 10, "every environment must have its own condition"
 
 
-def test_a_policy_with_a_space_samples_for_each_alone(tmp_path):
-    task = tiny_task()
-    bundle = load_bundle(make_tiny_bundle(tmp_path / "deep", task, steps=3), task)
-    batch = BatchPolicy(bundle, task, "onnx")
-    history = {name: np.repeat(value[-1:], 3, axis=0) for name, value in observation(1).values.items()}
-    encoded = batch.unbatched.encode(replace(observation(1), values=history))
-    asked = [Draft(REQUEST, encoded, 4, 4, np.random.default_rng(seed)) for seed in (1, 2)]
-    for seed, (strong, weak) in zip((1, 2), batch.sample(asked), strict=True):
-        alone = batch.unbatched.sample(encoded, 4, 4, np.random.default_rng(seed))
-        np.testing.assert_array_equal(strong, alone[0])
-        np.testing.assert_array_equal(weak, alone[1])
-    assert not batch.batched
+def spaced(setup, folder):
+    """The bundle of a set-up, with actions that count from the newest observation."""
+    shutil.copytree(setup.bundle, folder)
+    content = yaml.safe_load((folder / "bundle.yaml").read_text())
+    action = [{"feature": item.name, "reference": "observed", "observed": "block"} for item in setup.task.action]
+    space = {"past_rows": setup.task.observation_steps - 1, "action": action}
+    write_manifest(folder, {**content, "format": 2, "space": space})
+    return load_bundle(folder, setup.task)
+
+
+@pytest.mark.parametrize("mode", ["noise", "renoise"])
+def test_a_policy_with_a_space_shares_its_calls_too(setup, tmp_path, mode):
+    """Each environment's chunks count from its own observation."""
+    batch = BatchPolicy(spaced(setup, tmp_path / "spaced"), setup.task, "onnx")
+    assert batch.batched
+    together = batch.sample(drafts(batch, 20, mode=mode))
+    for draft, (strong, weak) in zip(drafts(batch, 20, mode=mode), together, strict=True):
+        alone = batch.unbatched.sample(draft.encoded, 5, 5, draft.rng, draft.start, draft.start_mode)
+        np.testing.assert_allclose(strong, alone[0], atol=1e-3)
+        np.testing.assert_allclose(weak, alone[1], atol=1e-3)
+    assert np.ptp([strong[0, -1, 0] for strong, _ in together]) > 10
 
 
 def test_samples_do_not_depend_on_who_shares_the_call(batch):

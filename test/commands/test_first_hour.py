@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked_bid import bid
 from gamepad_person import sitting
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorial" / "first-hour.md"
@@ -23,6 +22,7 @@ SHORTER = {
     "--steps 300": "--steps 10",
     "--timeout 8": "--timeout 2",
 }
+LIMIT_S = 180.0  # of one command
 DRIVEN = ("teleop", "record")
 # Ten steps of training make a policy that may move too fast. Then safety ends the run, and says so with status 3.
 STATUSES = {"up": (0, 3)}
@@ -40,7 +40,8 @@ def shortened(command: str) -> list[str]:
 
 
 @pytest.mark.timeout(400)
-def test_every_command_of_the_first_hour_works(ros_domain, tmp_path, patient):
+def test_every_command_of_the_first_hour_works(ros_domain, tmp_path, patient, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     printed: dict[str, str] = {}
     assert len(commands()) == 12
     for command in commands():
@@ -49,9 +50,9 @@ def test_every_command_of_the_first_hour_works(ros_domain, tmp_path, patient):
             words += ["--parameters", patient]
         if words[0] in DRIVEN:
             with sitting(starts=words[0] == "record"):
-                done = run(words, tmp_path)
+                done = bid(*words, limit_s=LIMIT_S)
         else:
-            done = run(words, tmp_path)
+            done = bid(*words, limit_s=LIMIT_S)
         assert done.returncode in STATUSES.get(words[0], (0,)), (
             f"{command}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
         )
@@ -63,12 +64,6 @@ def test_every_command_of_the_first_hour_works(ros_domain, tmp_path, patient):
         assert len(data["episode_ends"]) == 1 and data["episode_ends"][0] > 30
     assert json.loads((hour / "run" / "run.json").read_text())["decisions"] > 0
     assert (hour / "evaluation" / "evaluation.html").stat().st_size > 10_000
-
-
-def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "bid_ros.cli", *words], cwd=folder, capture_output=True, text=True, timeout=180
-    )
 
 
 def test_the_test_shortens_what_is_on_the_page():

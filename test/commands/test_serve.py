@@ -17,7 +17,7 @@ import msgpack
 import numpy as np
 import pytest
 from forked_bid import bid, start_bid
-from policy.remote.served import talking
+from policy.remote.served import serving, talking
 from tiny_bundle import make_tiny_bundle
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
@@ -75,7 +75,7 @@ def test_a_bundle_that_points_to_a_server_decides_like_the_one_there(served, tas
     assert report["answered"] == 1 and report["refused"] == 0 and report["answer_ms_p50"] > 0
     for words in ("serving tiny@", "strong and weak policy, runtime onnx", "16 rows of 10 values", "client 0 came"):
         assert words in said, said
-    assert "no password" not in said
+    assert "this computer alone reaches it; no key is asked for: whoever reaches it may ask" in said
 
 
 def test_a_client_of_openpi_gets_one_chunk(served, task):
@@ -149,6 +149,42 @@ def test_a_server_of_another_task_is_refused(served, tmp_path):
     _, port, _ = served
     status, said = run("remote", f"127.0.0.1:{port}", tmp_path / "remote", "--task", "ur5_pick")
     assert status == 2 and "serves task 'franka_place'; task 'ur5_pick' is another one" in said
+
+
+def test_a_key_is_never_on_the_command_line(task, tmp_path, monkeypatch):
+    """The bundle names the file. Whoever has neither is refused in one sentence."""
+    policy = load_policy(bundle := load_bundle(make_tiny_bundle(tmp_path / "tiny", task), task), task, "onnx")
+    key = tmp_path / "key"
+    key.write_text("word-1\n")
+    monkeypatch.delenv("BID_API_KEY", raising=False)
+    with serving(policy, bundle, task, key="word-1") as server:
+        address = f"127.0.0.1:{server.port}"
+        status, said = run("remote", address, tmp_path / "none")
+        assert status == 2 and said.endswith(
+            "it asks for a key; valid is a file with the server's key, or the variable BID_API_KEY\n"
+        )
+        status, said = run("remote", address, tmp_path / "keyed", "--api-key-file", key)
+        assert status == 0 and not said
+    assert load_bundle(tmp_path / "keyed", task).settings.api_key_file == str(key)
+    assert "word-1" not in (tmp_path / "keyed" / "bundle.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("serve", "nowhere", "--api-key-file", "absent"), "the file of the key, absent, cannot be read: No such file"),
+        (("serve", "nowhere", "--certificate", "absent"), "there is no file absent; valid is one in PEM form"),
+        (("serve", "nowhere", "--certificate", __file__), "test_serve.py holds no certificate with its key"),
+        (("serve", "nowhere", "--certificate-key", "absent"), "--certificate-key is given without --certificate"),
+        (
+            ("remote", "gpu:1", "new", "--certificate", "absent"),
+            "ws://gpu:1 is not encrypted; valid is",
+        ),
+    ],
+)
+def test_a_file_of_keys_or_certificates_that_is_none_is_one_sentence(arguments, words):
+    status, said = run(*arguments)
+    assert status == 2 and words in said and said.count("\n") == 1
 
 
 @pytest.mark.parametrize("address", ["", "ftp://host", "host:many"])

@@ -38,6 +38,15 @@ def test_the_weights_decide_what_is_far():
     assert keystone(samples, DecoderConfig(weights=(0.0, 1.0, 1.0))) == 11
 
 
+def test_samples_that_are_drawn_twice_do_not_hide_the_clusters():
+    """A policy of codes draws the same chunk again: here the four of the smaller cluster, among them the first two."""
+    places = np.array([0.0, 0.0, 0.0, 0.0, 18.0, 19.0, 20.0, 21.0, 22.0])
+    samples = np.zeros((len(places), H, D))
+    samples[..., 0] = places[:, None]
+    assert keystone(samples, DecoderConfig()) == 6, "the medoid of the larger cluster, not of all"
+    assert keystone(np.full((5, H, D), 0.1), DecoderConfig()) == 0
+
+
 def test_the_decoder_draws_strong_samples_only_and_forgets():
     decoder = build_decoder("keystone", DecoderConfig(samples=9))
     request = DecodeRequest(0, 100_000_000, 2, H, D)

@@ -112,7 +112,7 @@ def test_the_command_writes_a_table_json_a_picture_and_a_page(bundle, data, tmp_
     mean, low, high = found["decoders"]["bid"]["measures"]["error"]
     assert low <= mean <= high
     assert len(json.loads((out / "evaluation.json").read_text())["by_episode"]) == 2
-    assert (out / "evaluation.md").read_text().startswith("2 episodes, 18 decisions of each decoder")
+    assert (out / "evaluation.md").read_text().startswith("2 episodes (2 unknown), 18 decisions of each decoder")
     assert (out / "evaluation.png").stat().st_size > 5000
     assert "2 episodes x 2 decoders" in said.err
     assert "decisions/s" in said.err

@@ -48,7 +48,7 @@ def test_steps_and_rows_may_differ_from_those_of_the_task(kit, policy):
         (
             {"observation": [JOINTS]},
             None,
-            r"'observation.state' of 3 columns; the task \(joints: joints\) describes \[\]",
+            r"'observation.state' of 3 columns; the task \(joints: joints\) describes none of them",
         ),
         ({"observation": [{**STATE, "shape": [2]}]}, None, r"describes \[0, 1\] of them; valid is each of 0 to 2 once"),
         ({"action": [JOINTS]}, None, r"has 'action' of 2 columns; .* describes \[0, 1, 2\]"),

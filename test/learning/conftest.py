@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import torch
 import yaml
 
 from bid_ros.core.task import Task, parse_task
-from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig
+from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, export, train
+from bid_ros.policy.bundle import Bundle
 from bid_ros.recording.dataset import Dataset
 
 SIDE = 24
@@ -22,13 +24,19 @@ MakeTask = Callable[..., Task]
 MakeDataset = Callable[..., Dataset]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
+@contextmanager
+def single() -> Iterator[None]:
     """One thread: the same sums in the same order, whatever the machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    with single():
+        yield
 
 
 def task_content(images: bool = True, steps: int = 2, horizon: int = 8) -> dict[str, Any]:
@@ -55,7 +63,7 @@ def task_file(tmp_path) -> Path:
     return file
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_task() -> MakeTask:
     def make(images: bool = True, steps: int = 2, horizon: int = 8) -> Task:
         return parse_task(task_content(images, steps, horizon))
@@ -63,7 +71,7 @@ def make_task() -> MakeTask:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_dataset() -> MakeDataset:
     def make(task: Task, episodes: int = 6, rows: int = ROWS, seed: int = 0) -> Dataset:
         rng = np.random.default_rng(seed)
@@ -106,7 +114,7 @@ def dataset(task: Task, make_dataset: MakeDataset) -> Dataset:
     return make_dataset(task)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_config() -> Callable[..., TrainConfig]:
     network = NetworkConfig(widths=(16, 32), kernel=3, condition=32, step_embedding=16, keypoints=8, image_width=8)
 
@@ -125,3 +133,24 @@ def make_config() -> Callable[..., TrainConfig]:
         return TrainConfig(**(values | changes))
 
     return make
+
+
+@pytest.fixture(scope="session")
+def trained(
+    make_task: MakeTask,
+    make_dataset: MakeDataset,
+    make_config: Callable[..., TrainConfig],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """The folder of a short run for ``task`` on ``dataset``; not to be changed."""
+    task, folder = make_task(), tmp_path_factory.mktemp("trained") / "run"
+    with single():
+        train(make_config(), make_dataset(task), folder, task, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def exported(trained: Path, make_task: MakeTask) -> Bundle:
+    """The bundle of that run; not to be changed."""
+    with single():
+        return export(trained, trained.parent / "bundle", make_task())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from bid_ros.learning.graphs import round_weights
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder
 from bid_ros.learning.weights import read_policy
+from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.spaces.config import Space
@@ -24,17 +26,28 @@ QUICK = DistillConfig(steps=4, batch=16, levels=4)
 
 
 @pytest.fixture
-def teacher(task, dataset, make_config, tmp_path):
-    train(make_config(), dataset, tmp_path / "training", task, progress=False)
-    return export(tmp_path / "training", tmp_path / "teacher", task)
+def teacher(exported):
+    return exported
+
+
+@pytest.fixture(scope="module")
+def distilled(exported, make_task, make_dataset, tmp_path_factory):
+    """The folder of a quick distillation: its run, and its student; not to be changed."""
+    task, folder = make_task(), tmp_path_factory.mktemp("distilled")
+    run(exported, make_dataset(task), folder, task)
+    return folder
+
+
+@pytest.fixture
+def student(distilled, task):
+    return load_bundle(distilled / "student", task)
 
 
 def run(teacher, dataset, tmp_path, task, config=QUICK):
     return distill(teacher, dataset, tmp_path / "run", tmp_path / "student", task, config, progress=False)
 
 
-def test_a_student_is_a_bundle_that_samples_in_two_calls(teacher, dataset, tmp_path, task):
-    student = run(teacher, dataset, tmp_path, task)
+def test_a_student_is_a_bundle_that_samples_in_two_calls(teacher, student, dataset, task):
     assert (student.settings.sampler, student.settings.sampling_steps) == ("consistency", 2)
     assert student.provenance["distillation"]["bundle_sha256"] == teacher.sha256
     assert student.provenance["training"] == teacher.provenance["training"]
@@ -51,8 +64,7 @@ def test_a_student_is_a_bundle_that_samples_in_two_calls(teacher, dataset, tmp_p
 
 
 @pytest.mark.parametrize("runtime", ["onnx", "openvino"])
-def test_one_graph_samples_what_its_steps_would(teacher, dataset, tmp_path, task, runtime):
-    student = run(teacher, dataset, tmp_path, task)
+def test_one_graph_samples_what_its_steps_would(student, dataset, task, runtime):
     observation = Observation(0, {name: items[5:7] for name, items in dataset.observations.items()})
     start = dataset.actions[5 : 5 + task.horizon]
 
@@ -74,8 +86,7 @@ def test_one_graph_samples_what_its_steps_would(teacher, dataset, tmp_path, task
     assert policy.sample(policy.encode(observation), 3, 2, np.random.default_rng(0))[1] is not None
 
 
-def test_a_sampler_of_other_noise_is_refused(teacher, dataset, tmp_path, task):
-    student = run(teacher, dataset, tmp_path, task)
+def test_a_sampler_of_other_noise_is_refused(student, task):
     other = replace(student, settings=replace(student.settings, sampling_steps=3))
     with pytest.raises(BundleError, match=r"strong_sampler.onnx: input 'noise' is float32 \(2, .*; valid is .*\(3, "):
         DiffusionPolicy(other, task, "onnx")
@@ -94,8 +105,8 @@ def test_a_teacher_of_few_steps_has_one_graph_too(dataset, make_config, tmp_path
         DiffusionPolicy(changed, task, "onnx")
 
 
-def test_nothing_is_compiled_after_the_warm_up(teacher, dataset, tmp_path, task, monkeypatch):
-    policy = DiffusionPolicy(run(teacher, dataset, tmp_path, task), task, "openvino")
+def test_nothing_is_compiled_after_the_warm_up(student, dataset, task, monkeypatch):
+    policy = DiffusionPolicy(student, task, "openvino")
     policy.warm_up(3)
 
     def refuse(*_: object) -> None:
@@ -110,9 +121,9 @@ def test_nothing_is_compiled_after_the_warm_up(teacher, dataset, tmp_path, task,
 
 
 @pytest.mark.parametrize("strength", ["strong", "weak"])
-def test_weights_are_read_back_as_they_were_written(teacher, make_config, tmp_path, task, strength):
+def test_weights_are_read_back_as_they_were_written(teacher, trained, make_config, task, strength):
     networks, read = (PolicyNetworks(task, make_config().network) for _ in range(2))
-    networks.load_state_dict(RunFolder(tmp_path / "training").load(strength)["weights"])
+    networks.load_state_dict(RunFolder(trained).load(strength)["weights"])
     round_weights(networks)
     files = getattr(teacher, strength)
     read_policy(files, read)
@@ -122,18 +133,19 @@ def test_weights_are_read_back_as_they_were_written(teacher, make_config, tmp_pa
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_one_encoder_serves_both_policies_if_they_share_it(teacher, dataset, tmp_path, task, shared):
-    student = run(teacher, dataset, tmp_path, task, replace(QUICK, share_encoder=shared))
+def test_one_encoder_serves_both_policies_if_they_share_it(teacher, student, dataset, tmp_path, task, shared):
+    assert QUICK.share_encoder
+    if not shared:
+        student = run(teacher, dataset, tmp_path, task, replace(QUICK, share_encoder=False))
     assert (student.weak["encoder"] == student.strong["encoder"]) == shared
-    assert (tmp_path / "student" / "weak_encoder.onnx").exists() != shared
+    assert (student.path / "weak_encoder.onnx").exists() != shared
     policy = DiffusionPolicy(student, task, "onnx")
     encoded = policy.encode(Observation(0, {name: items[5:7] for name, items in dataset.observations.items()}))
     assert (encoded.weak is encoded.strong) == shared
 
 
-def test_a_stopped_distillation_goes_on(teacher, dataset, tmp_path, task, monkeypatch):
+def test_a_stopped_distillation_goes_on(teacher, student, dataset, tmp_path, task, monkeypatch):
     monkeypatch.setattr("bid_ros.learning.distillation.CHECKPOINT_EVERY", 2)
-    whole = run(teacher, dataset, tmp_path / "whole", task)
     steps, advance = [], Distiller.advance
 
     def stop_in_the_third(self: Distiller) -> float:
@@ -149,12 +161,12 @@ def test_a_stopped_distillation_goes_on(teacher, dataset, tmp_path, task, monkey
     resumed = run(teacher, dataset, tmp_path / "stopped", task)
     assert steps == [0, 1, 2, 3, 2, 3, 0, 1, 2, 3]
     for strength in ("strong", "weak"):
-        one, other = getattr(resumed, strength), getattr(whole, strength)
+        one, other = getattr(resumed, strength), getattr(student, strength)
         assert one["denoiser"].read_bytes() == other["denoiser"].read_bytes()
 
 
-def test_what_cannot_teach_is_refused(teacher, dataset, tmp_path, task):
-    student = run(teacher, dataset, tmp_path, task)
+def test_what_cannot_teach_is_refused(teacher, student, distilled, dataset, tmp_path, task):
+    copytree(distilled, tmp_path, dirs_exist_ok=True)
     with pytest.raises(BundleError, match="is not a diffusion policy that is sampled by ddim"):
         run(student, dataset, tmp_path / "again", task)
     with pytest.raises(BundleError, match="is the bundle to distil; valid is another folder"):

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from shutil import copytree
 
 import numpy as np
 import onnx
@@ -18,18 +19,17 @@ from bid_ros.policy.diffusion.sampler import Sampler
 from bid_ros.policy.runtimes.registry import build_runtime
 
 
-@pytest.fixture
-def run(task, dataset, make_config, tmp_path):
-    train(make_config(), dataset, tmp_path / "run", task, progress=False)
-    return tmp_path / "run"
+@pytest.fixture(scope="module", params=["tool", "base"])
+def exact(make_task, make_dataset, make_config, tmp_path_factory, request):
+    """What actions refer to, a run, and its bundle in full precision."""
+    task, folder = make_task(), tmp_path_factory.mktemp(request.param)
+    train(make_config(action_reference=request.param), make_dataset(task), folder / "run", task, progress=False)
+    return request.param, folder / "run", export(folder / "run", folder / "bundle", task, half=False)
 
 
-@pytest.mark.parametrize("reference", ["tool", "base"])
 @pytest.mark.parametrize("runtime", ["onnx", "openvino"])
-def test_a_bundle_decides_as_pytorch_does(task, dataset, make_config, tmp_path, runtime, reference) -> None:
-    run = tmp_path / "run"
-    train(make_config(action_reference=reference), dataset, run, task, progress=False)
-    bundle = export(run, tmp_path / "bundle", task, half=False)
+def test_a_bundle_decides_as_pytorch_does(task, dataset, exact, runtime) -> None:
+    reference, run, bundle = exact
     values = {name: items[5:7] for name, items in dataset.observations.items()}
     policy = DiffusionPolicy(bundle, task, runtime)
     encoded = policy.encode(Observation(0, values))
@@ -53,8 +53,8 @@ def test_a_bundle_decides_as_pytorch_does(task, dataset, make_config, tmp_path, 
     np.testing.assert_allclose(ours, np.clip(theirs, encoded.low, encoded.high), atol=1e-5)
 
 
-def test_half_weights_are_small_and_close(task, dataset, run, tmp_path) -> None:
-    full, half = (export(run, tmp_path / name, task, half=name == "half") for name in ("full", "half"))
+def test_half_weights_are_small_and_close(task, dataset, trained, exported, tmp_path) -> None:
+    full, half = export(trained, tmp_path / "full", task, half=False), exported
     sizes = [bundle.strong["denoiser"].stat().st_size for bundle in (full, half)]
     assert sizes[1] < 0.75 * sizes[0]
     values = {name: items[5:7] for name, items in dataset.observations.items()}
@@ -67,8 +67,8 @@ def test_half_weights_are_small_and_close(task, dataset, run, tmp_path) -> None:
     assert onnx.TensorProto.FLOAT16 in types
 
 
-def test_provenance_names_data_steps_and_seeds(task, dataset, run, tmp_path) -> None:
-    bundle = export(run, tmp_path / "bundle", task, name="dot policy")
+def test_provenance_names_data_steps_and_seeds(task, dataset, trained, tmp_path) -> None:
+    bundle = export(trained, tmp_path / "bundle", task, name="dot policy")
     assert bundle.name == "dot policy"
     provenance = bundle.provenance
     assert provenance["data_sha256"] == dataset.sha256
@@ -77,22 +77,21 @@ def test_provenance_names_data_steps_and_seeds(task, dataset, run, tmp_path) -> 
     np.testing.assert_allclose(bundle.action_spread, dataset.actions.std(axis=0))
 
 
-def test_a_bundle_without_weak_policy(task, run, tmp_path) -> None:
-    assert export(run, tmp_path / "bundle", task, weak=False).weak is None
+def test_a_bundle_without_weak_policy(task, trained, tmp_path) -> None:
+    assert export(trained, tmp_path / "bundle", task, weak=False).weak is None
     assert len(list((tmp_path / "bundle").iterdir())) == 5
 
 
-def test_sampling_steps_are_chosen_at_export(task, run, tmp_path) -> None:
-    before = export(run, tmp_path / "as_trained", task)
-    bundle = export(run, tmp_path / "bundle", task, sampling_steps=3)
-    assert bundle.settings == replace(before.settings, sampling_steps=3) != before.settings
+def test_sampling_steps_are_chosen_at_export(task, trained, exported, tmp_path) -> None:
+    bundle = export(trained, tmp_path / "bundle", task, sampling_steps=3)
+    assert bundle.settings == replace(exported.settings, sampling_steps=3) != exported.settings
     with pytest.raises(BundleError, match="sampling_steps is 0; valid is a whole number, 1 or more"):
-        export(run, tmp_path / "none", task, sampling_steps=0)
+        export(trained, tmp_path / "none", task, sampling_steps=0)
     assert not (tmp_path / "none").exists()
 
 
-def test_a_bundle_written_anew_has_the_same_weights(task, dataset, run, tmp_path) -> None:
-    before = export(run, tmp_path / "before", task)
+def test_a_bundle_written_anew_has_the_same_weights(task, exported, tmp_path) -> None:
+    before = exported
     after = export_again(before, tmp_path / "after", task, sampling_steps=3)
     assert (before.settings.sampling_steps, after.settings.sampling_steps) == (8, 3)
     assert (after.name, after.provenance["commit"]) == ("after", before.provenance["commit"])
@@ -105,31 +104,30 @@ def test_a_bundle_written_anew_has_the_same_weights(task, dataset, run, tmp_path
         export_again(replace(before, provenance={}), tmp_path / "none", task)
 
 
-def test_a_bundle_written_anew_weighs_actions_as_before(task, run, tmp_path) -> None:
-    before = replace(export(run, tmp_path / "before", task), action_weights={"gripper_width": 0.5})
+def test_a_bundle_written_anew_weighs_actions_as_before(task, exported, tmp_path) -> None:
+    before = replace(exported, action_weights={"gripper_width": 0.5})
     assert export_again(before, tmp_path / "after", task).action_weights == {"gripper_width": 0.5}
 
 
-def test_a_student_is_not_exported_with_steps_that_it_was_not_trained_for(task, run, tmp_path) -> None:
-    bundle = export(run, tmp_path / "bundle", task)
-    provenance = {**bundle.provenance, "distillation": {"config": {"levels": 8}}}
-    student = replace(bundle, settings=replace(bundle.settings, sampler="consistency"), provenance=provenance)
+def test_a_student_is_not_exported_with_steps_that_it_was_not_trained_for(task, exported, tmp_path) -> None:
+    provenance = {**exported.provenance, "distillation": {"config": {"levels": 8}}}
+    student = replace(exported, settings=replace(exported.settings, sampler="consistency"), provenance=provenance)
     with pytest.raises(BundleError, match="sampling_steps is 3; valid with the 8 levels of this student: 1, 2, 4, 8"):
         export_again(student, tmp_path / "student", task, sampling_steps=3)
 
 
-def test_a_graph_that_differs_is_not_written(task, run, tmp_path) -> None:
-    export(run, tmp_path / "bundle", task)
+def test_a_graph_that_differs_is_not_written(task, trained, exported, tmp_path) -> None:
+    copytree(exported.path, tmp_path / "bundle")
     before = (tmp_path / "bundle" / "bundle.yaml").read_bytes()
     with pytest.raises(BundleError, match=r"strong policy: \w+ differs from PyTorch by .*; valid is up to 1e-12"):
-        export(run, tmp_path / "bundle", task, tolerance=1e-12)
+        export(trained, tmp_path / "bundle", task, tolerance=1e-12)
     assert (tmp_path / "bundle" / "bundle.yaml").read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bundle", "run"]
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
 
 
 @pytest.mark.parametrize("part", ["frames", "encoder", "denoiser"])
-def test_a_changed_weight_is_noticed(task, run, tmp_path, part) -> None:
-    config = RunFolder(run).config()
+def test_a_changed_weight_is_noticed(task, trained, tmp_path, part) -> None:
+    config = RunFolder(trained).config()
     networks = PolicyNetworks(task, config.network).eval()
     files = {role: tmp_path / f"{role}.onnx" for role in ("frames", "encoder", "denoiser")}
     write_encoding(networks.encoder, task, files)
@@ -148,7 +146,8 @@ def test_a_changed_weight_is_noticed(task, run, tmp_path, part) -> None:
     assert difference()["chunk"] > 1e-4
 
 
-def test_a_run_that_is_missing_incomplete_or_of_another_task(task, make_task, run, tmp_path) -> None:
+def test_a_run_that_is_missing_incomplete_or_of_another_task(task, make_task, trained, tmp_path) -> None:
+    run = copytree(trained, tmp_path / "run")
     with pytest.raises(BidError, match=r"not the folder of a training run"):
         export(tmp_path / "nothing", tmp_path / "bundle", task)
     with pytest.raises(BidError, match="trained for another version of task"):
@@ -159,9 +158,9 @@ def test_a_run_that_is_missing_incomplete_or_of_another_task(task, make_task, ru
     assert not (tmp_path / "bundle").exists()
 
 
-def test_a_folder_that_is_no_bundle_is_not_replaced(task, run, tmp_path) -> None:
+def test_a_folder_that_is_no_bundle_is_not_replaced(task, trained, tmp_path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(BundleError, match="exists and is not a bundle"):
-        export(run, tmp_path / "mine", task)
+        export(trained, tmp_path / "mine", task)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from bid_ros.core.task import Task
-from bid_ros.learning.goal import goal_columns, row_goals
+from bid_ros.learning.goal import goal_columns, goal_size, row_goals
 from bid_ros.recording.dataset import Dataset
 
 
@@ -57,6 +57,17 @@ def test_a_demonstration_that_never_switches_ends_at_its_last_position(task: Tas
     goals = row_goals(with_widths(dataset, 12, (12, 0.02)), task)
     assert goals is not None
     assert set(goals[12:24, 0]) == {0.11}
+
+
+def test_the_goal_of_joints_is_where_the_tool_is_seen_then(task: Task, dataset: Dataset) -> None:
+    joints = replace(task, action=(replace(task.action[0], kind="joints"), *task.action[1:]))
+    assert goal_columns(joints) is None and goal_size(joints) == 3
+    name = next(item.name for item in joints.vectors if item.kind == "position")
+    goals, rows = row_goals(dataset, joints), dataset.observations[name]
+    assert goals is not None
+    assert all(any(np.array_equal(goal, row) for row in rows) for goal in goals[:5])
+    blind = replace(joints, observation=tuple(item for item in joints.observation if item.kind != "position"))
+    assert goal_size(blind) == 0
 
 
 def test_a_task_without_images_has_no_goal(make_task, make_dataset) -> None:

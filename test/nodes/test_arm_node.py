@@ -33,6 +33,7 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.robotiq.driver import RobotiqConfig
 from bid_ros.robots.ur.config import UrConfig
+from bid_ros.safety.task_chunks import TaskChunks
 from bid_ros.system.folder import find_system
 
 START_S = 60.0  # twin and arm node start beside whatever else this computer does
@@ -40,6 +41,7 @@ STATE_PERIOD_S = 0.02
 # How late a state can be told: one period of the status, and one of a computer that runs other tests.
 MARGIN_S = 0.1
 SPEED = 0.03  # m/s of the chunks that are streamed
+LENGTH = 0.2  # m, after which they rest: the arm reaches no further
 
 
 def arm_parameters(root, address: str, name: str = "franka_place", **changes):
@@ -60,8 +62,10 @@ class Harness:
 
     def __init__(self, bench, root, name: str = "franka_place", **changes):
         self.bench = bench
-        task = str(find_system(name).file("task.yaml"))
+        system = find_system(name)
+        task = str(system.file("task.yaml"))
         self.task = load_task(task)
+        self.of_task = TaskChunks(self.task, system.arm())  # chunks below are of the tool
         self.alive = {"policy", "safety"}
         self.foreign: set[str] = set()
         self.statuses: list[ArmStatus] = []
@@ -102,14 +106,16 @@ class Harness:
         now = time.time_ns()
         if self.start is None:
             self.start, self.started_ns = self.tool, now
+            self.of_task.begin(self.statuses[-1].joint_positions, now)
         position, quaternion = self.start
         steps = steps or self.steps
         times = now + self.task.dt_ns * np.arange(steps)
         rows = np.tile([*position, *matrix_to_6d(matrix_from_quaternion(quaternion)), 0.08], (steps, 1))
-        rows[:, 0] += SPEED * (times - self.started_ns) / NANOSECONDS
+        rows[:, 0] += np.minimum(SPEED * (times - self.started_ns) / NANOSECONDS, LENGTH)
         chunk = ActionChunk(now, self.task.dt_ns, rows, source="policy", sequence=len(self.sent))
         self.sent.append(chunk)
-        self._chunks.publish(chunk_to_message(chunk, self.task, "other" if "chunks" in self.foreign else ""))
+        made = self.of_task.of(chunk)
+        self._chunks.publish(chunk_to_message(made, self.task, "other" if "chunks" in self.foreign else ""))
 
     def mode(self) -> int:
         return self.statuses[-1].mode if self.statuses else -1
@@ -230,6 +236,51 @@ def test_a_required_node_that_was_never_heard_is_not_trusted_once_work_begins(be
     begun = harness.first(harness.sent[0].stamp_ns, lambda status: status.mode == ArmStatus.TRACKING)
     ended = harness.first(stamp_ns(begun), stopping)
     assert age_s(ended, stamp_ns(begun)) <= 0.3 + MARGIN_S
+
+
+def test_chunks_of_joints_end_stop_and_latch_like_those_of_the_tool(bench, root):
+    harness = up(bench, root, str(root / "config" / "joints" / "franka_place"))
+
+    def again():
+        harness.streaming, harness.start = False, None
+        assert bench.until(lambda: harness.reset().success, 20.0)
+        assert harness.until_mode(ArmStatus.HOLDING)
+        harness.track(steps=15)
+
+    # They cease.
+    harness.track()
+    assert harness.bench.until(lambda: harness.tool[0][0] - harness.start[0][0] > 0.02, 20.0), harness.statuses[-1]
+    harness.streaming = False
+    chunk = harness.sent[-1]
+    assert harness.until_mode(ArmStatus.HOLDING)
+    assert age_s(harness.first(chunk.stamp_ns, stopping), chunk.end_ns) <= 0.2 + STATE_PERIOD_S
+    assert speed(harness.statuses[-1]) == 0.0
+    # A required node falls silent while a chunk covers now.
+    for silent in ("policy", "safety"):
+        again()
+        harness.alive.remove(silent)
+        since = time.time_ns()
+        assert harness.until_mode(ArmStatus.STOPPED)
+        begun = harness.first(since, stopping)
+        assert 0.15 < age_s(begun, since) <= 0.3 + MARGIN_S
+        assert any(chunk.covers(stamp_ns(begun)) for chunk in harness.sent)
+        assert silent in harness.statuses[-1].reason
+        refused = harness.reset()
+        assert not refused.success and silent in refused.message
+        harness.alive.add(silent)
+    # The safety node stops.
+    again()
+    harness.states.publish(SafetyState(state=SafetyState.STOPPED, reason="the cup is on fire"))
+    assert harness.until_mode(ArmStatus.STOPPED)
+    assert "the cup is on fire" in harness.statuses[-1].reason
+    # The robot falls silent: a fault, until a person recovers it.
+    again()
+    twin = bench.processes["twin"]
+    twin.send_signal(signal.SIGSTOP)
+    assert harness.until_mode(ArmStatus.FAULT)
+    twin.send_signal(signal.SIGCONT)
+    assert "silent" in harness.statuses[-1].reason
+    again()
 
 
 def test_without_a_live_grant_the_arm_stops_though_safety_lets_chunks_pass(harness):

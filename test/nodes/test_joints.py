@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 
 import numpy as np
 import pytest
+import yaml
 from forked_bid import bid
 from qos import COMMAND, STATE
 
@@ -85,8 +87,24 @@ def test_the_safety_node_lets_joints_pass_and_says_which_joint_does_not(bench, f
     assert (state.measured, state.limit) == (pytest.approx(2.5), 2.0)
 
 
-def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_path, ros_domain, patient, root):
+def over_ros(source, folder):
+    """Copy a system in joints of a UR, and give it to a robot with a ROS driver."""
+    shutil.copytree(source, folder)
+    for file in ("robot.yaml", "nodes.yaml"):
+        shutil.copy(source.parents[1] / "new" / "ros" / file, folder / file)
+    task = (folder / "task.yaml").read_text().replace("robot: ur\n", "robot: ros\n")
+    (folder / "task.yaml").write_text(task)
+    system = yaml.safe_load((folder / "system.yaml").read_text())
+    system["policy"]["bundle_task"] = str(source.parents[1] / "ur5_pick" / "task.yaml")
+    (folder / "system.yaml").write_text(yaml.safe_dump(system))
+    return folder
+
+
+@pytest.mark.parametrize("robot", ["ur", "ros"])
+def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_path, ros_domain, patient, root, robot):
     folder, out = root / "config" / "joints" / "ur5_pick", tmp_path / "out"
+    if robot == "ros":
+        folder = over_ros(folder, tmp_path / "over_ros")
     command = f"up {folder} --acts scripted --styles clean --episodes 1 --moving 0 --seed 3 --json --out {out}"
     for _ in range(3):  # a busy computer may hold up the twin for so long that it counts as lost
         done = bid(*command.split(), "--parameters", patient, limit_s=120)

@@ -32,6 +32,12 @@ def test_points_are_positions_too(root):
     np.testing.assert_array_equal(action_anchor(task, "tool", newest), [100, 200])
 
 
+def test_joints_are_positions_too(root):
+    task = load_task(root / "config" / "joints" / "franka_place" / "task.yaml")
+    newest = NEWEST | {"joint_positions": np.arange(7.0)}
+    np.testing.assert_array_equal(action_anchor(task, "tool", newest), [0, 1, 2, 3, 4, 5, 6, 0])
+
+
 def test_a_task_without_a_position_to_count_from_is_refused(root):
     task = load_task(root / "config" / "pusht.yaml")
     task = replace(task, observation=task.observation[:1])

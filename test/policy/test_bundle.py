@@ -7,7 +7,8 @@ import pytest
 import yaml
 from tiny_bundle import make_tiny_bundle, write_manifest
 
-from bid_ros.core.errors import BundleError
+from bid_ros.core.errors import BundleError, DecodingError
+from bid_ros.core.task import load_task
 from bid_ros.decoding import feature_weights
 from bid_ros.policy.bundle import Manifest, bundle_sha256, load_bundle
 from bid_ros.policy.decide import bundle_decoder
@@ -215,6 +216,14 @@ def test_a_space_may_want_more_steps(copy, task):
     with pytest.raises(BundleError, match=r"input 'tool_position' is .*; valid is .* .5, 3."):
         load_policy(load_bundle(copy, task), task, "onnx")  # the graphs still want two steps
     assert load_bundle(copy, task).history(task) == (5, 100_000_000)
+
+
+def test_no_decoder_leads_joints(root, tmp_path):
+    task = load_task(root / "config" / "joints" / "franka_place" / "task.yaml")
+    bundle = load_bundle(make_tiny_bundle(tmp_path / "joints", task), task)
+    assert bundle_decoder("bid", bundle, task, 8, 1).name == "bid"
+    with pytest.raises(DecodingError, match=r"'bid.lead' moves a commanded position on, but .* commands joints"):
+        bundle_decoder("bid+lead", bundle, task, 8, 1)
 
 
 def test_weights_of_features_are_read(copy, task):

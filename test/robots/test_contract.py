@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ros_domain import own_domain
-from ros_robot import POSITIONS, TRAJECTORIES, forward_arm, mute_ros, ros_arm
+from ros_robot import POSES, POSITIONS, TRAJECTORIES, forward_arm, mute_ros, pose_arm, ros_arm, twist_arm
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
@@ -78,14 +78,16 @@ CASES = {
     "ur cb3": Case(partial(ur, model="ur5"), ("ur_server.py", "cb3"), (29999, 30004)),
     "ros trajectories": Case(ros_arm, ("ros_server.py", str(own_domain()), TRAJECTORIES), (), mute_ros),
     "ros positions": Case(forward_arm, ("ros_server.py", str(own_domain()), POSITIONS), (), mute_ros),
+    "ros poses": Case(pose_arm, ("ros_server.py", str(own_domain()), POSES), (), mute_ros),
+    "ros twists": Case(twist_arm, ("ros_server.py", str(own_domain()), TRAJECTORIES), (), mute_ros),
 }
 every_arm = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 
 
 def joint_arm(arm):
-    """Return the arm; a test of joints is left out for a driver that follows the tool alone, as that of ROS does."""
-    if arm.info.name == "ros":
-        pytest.skip("this driver takes no set-points of joints")
+    """Return the arm; a test of joints is left out for one whose controller takes the tool's pose or twist alone."""
+    if not getattr(vars(arm)["_config"], "by_joints", True):
+        pytest.skip("its controller takes no joints")
     return arm
 
 
@@ -234,7 +236,7 @@ def joint_speed(arm):
 
 
 def test_it_is_an_arm_and_its_state_is_finite(arm):
-    assert isinstance(arm, Arm) and isinstance(arm, JointArm) == (arm.info.name != "ros")
+    assert isinstance(arm, Arm) and isinstance(arm, JointArm)
     state, info = arm.state(), arm.info
     assert len(info.joint_names) == len(state.joint_positions) == len(state.joint_velocities)
     for values in (state.joint_positions, state.joint_velocities, state.tool_position):
@@ -363,7 +365,7 @@ def test_a_stop_in_motion_comes_to_rest_and_can_be_repeated(arm, space):
 
 
 def test_homing_waits_and_leaves_control(arm):
-    arm.start()
+    joint_arm(arm).start()
     start = arm.state().joint_positions
     goal = start + 0.1 * np.isin(np.arange(len(start)), (1, 3))
     arm.move_to_joints(goal, Dynamics(0.5, 0.3, 0.3))
@@ -374,7 +376,7 @@ def test_homing_waits_and_leaves_control(arm):
 
 
 def test_a_stop_ends_homing_early(arm):
-    start = arm.state().joint_positions
+    start = joint_arm(arm).state().joint_positions
     goal = start + 0.5 * (np.arange(len(start)) == 0)
     outcome = []
 
@@ -436,8 +438,7 @@ def test_an_arm_that_is_not_connected_says_so(case):
     arm = case.build("127.77.250.1")
     arm.stop()
     arm.close()
-    of_joints = [arm.start_joints] if isinstance(arm, JointArm) else []
-    for call in (arm.state, arm.start, *of_joints, lambda: arm.command_gripper(0.05)):
+    for call in (arm.state, arm.start, arm.start_joints, lambda: arm.command_gripper(0.05)):
         with pytest.raises(ArmError, match="connect"):
             call()
 

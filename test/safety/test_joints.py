@@ -234,3 +234,12 @@ def test_samples_of_poses_are_screened_by_the_joints_that_they_need(robot):
     assert JointScreen(tool, chunks, joints).passes(samples).tolist() == [True, bool(fastest <= 0.6), False]
     slow = JointEnvelope(bench.model.limits, replace(bench.task.limits, max_joint_speed=0.9 * fastest))
     assert JointScreen(tool, chunks, slow).passes(samples).tolist() == [True, False, False]
+
+
+def test_samples_that_turn_the_tool_too_fast_are_screened_out(robot):
+    turning = Bench(robot, max_turn_acceleration=0.5)
+    samples = np.concatenate([np.tile(turning.home, (2, ROWS, 1)), np.full((2, ROWS, 1), 0.04)], axis=2)
+    samples[1, :, len(turning.home) - 1] += 0.01 * (np.arange(ROWS) % 2)  # the last joint turns the tool on the spot
+    assert Screen(turning.task, turning.model).passes(samples).tolist() == [True, False]
+    free = replace(turning.task, limits=replace(turning.task.limits, max_turn_acceleration=100.0))
+    assert Screen(free, turning.model).passes(samples).tolist() == [True, True]

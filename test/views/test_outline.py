@@ -12,15 +12,14 @@ from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.robots.franka.model import HOME_Q as FRANKA_Q
 from bid_ros.robots.ur.twin.model import HOME_Q as UR_Q
 from bid_ros.system.folder import find_system
-from bid_ros.tasks.twins import picture_model
-from bid_ros.views.outline import Outline, hull, round_body, write_stl, write_urdf
+from bid_ros.views.outline import hull, outline_of, round_body, write_stl, write_urdf
 
 HOMES = {"franka_place": (FRANKA_Q, "hand", (0.45, 0.0, 0.4234)), "ur5_pick": (UR_Q, "tool0", (0.48, -0.05, 0.45))}
 
 
 @pytest.fixture(scope="module", params=HOMES)
 def robot(request):
-    return request.param, Outline(picture_model(find_system(request.param).task))
+    return request.param, outline_of(find_system(request.param).task)
 
 
 def placed(outline, joints, width=0.04):

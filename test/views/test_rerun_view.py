@@ -15,6 +15,9 @@ from bid_ros.cameras.image import encode_image
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_STATE, camera_topic
+from bid_ros.robots.franka.model import HOME_Q
+from bid_ros.views.outline import outline_of, round_body
+from bid_ros.views.rerun_robot import RerunRobot, normals
 from bid_ros.views.rerun_sink import into_browsers, into_file, into_window
 from bid_ros.views.rerun_view import RerunView, loss_summary
 
@@ -151,3 +154,25 @@ def test_a_port_in_use_is_said():
         port = taken.getsockname()[1]
         with pytest.raises(BidError, match=f"port {port} is in use"), into_browsers(port):
             pass
+
+
+def test_the_robot_stands_where_the_arm_s_joints_put_it(task, tmp_path):
+    outline = outline_of(task)
+    with into_file(tmp_path / "robot.rrd") as recording:
+        robot = RerunRobot(recording.log, outline, "space")
+        for number in range(4):
+            recording.set_time("time", timestamp=np.datetime64(BEGIN + number * 20 * MS, "ns"))
+            robot.move(BEGIN + number * 20 * MS, HOME_Q, 0.04)
+    found = written(tmp_path / "robot.rrd")
+    (hand,) = [path for path in found if path.endswith("/hand")]
+    assert hand.startswith("/space/robot/base/fr3_link0/fr3_link1/"), "each link is in the frame of the one before it"
+    assert len([row for row in found[hand] if row.get("time")]) == 2, "20 times a second"
+    meshes = [path for path in found if "/surface_" in path]
+    assert len(meshes) == len(list(outline.shells())) > 10
+
+
+def test_normals_point_out_of_a_surface():
+    vertices, faces = round_body(0.1, 0.2, True)
+    outwards = normals(vertices, faces)
+    assert (np.einsum("ij,ij->i", outwards, vertices) > 0).all()
+    np.testing.assert_allclose(np.linalg.norm(outwards, axis=1), 1.0)

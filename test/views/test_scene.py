@@ -9,7 +9,9 @@ import pytest
 
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_CHUNK, SAFETY_STATE, TOPICS
+from bid_ros.system.folder import find_system
 from bid_ros.views.overlay import KEPT
+from bid_ros.views.places import ToolPlaces
 from bid_ros.views.scene import SHORT_S, TRAIL_POINTS, WORST, Box, Lines, Scene, Words, loss_colors
 
 
@@ -41,6 +43,39 @@ def decision(task, total, kept):
         total=np.array(total),
         kept=kept,
     )
+
+
+@pytest.fixture
+def in_joints(root):
+    """Return a system that commands joints, and the scene of it."""
+    system = find_system(root / "config" / "joints" / "franka_place")
+    return system, Scene(system.task, ToolPlaces(system.task, system.arm()))
+
+
+def test_joints_are_drawn_where_they_put_the_tool(in_joints):
+    system, scene = in_joints
+    joints = np.tile(np.array([0.0, -0.28, 0.0, -2.4, 0.0, 2.117, 0.785, 0.04]), (system.task.horizon, 1))
+    joints[:, 0] += np.linspace(0.0, 0.5, len(joints))  # the first joint turns the tool about the base
+    message = decision(system.task, [], [True])
+    message.strong, message.selected = joints.ravel(), joints.ravel()
+    parts = {part.name: part.lines for part in scene.add(DECISION, message)}
+    x, y = parts["selected"][0, :, :2].T
+    np.testing.assert_allclose(np.hypot(x, y), np.hypot(x, y)[0], atol=1e-6)
+    np.testing.assert_allclose(np.arctan2(y, x)[-1], 0.5, atol=1e-3)
+    np.testing.assert_allclose(parts["candidates"][0], parts["selected"][0], atol=1e-6)
+    chunk = SimpleNamespace(source="teleop", steps=len(joints), dims=8, actions=joints.ravel())
+    np.testing.assert_allclose(scene.add(SAFETY_CHUNK, chunk)[0].lines[0, -1], parts["selected"][0, -1], atol=1e-6)
+
+
+def test_poses_of_a_policy_are_drawn_where_its_system_commands_joints(in_joints):
+    system, scene = in_joints
+    parts = scene.add(DECISION, decision(system.policy_task, [], [True, True]))
+    assert parts[0].lines[:, 0, 0].tolist() == [0.0, 1.0]
+
+
+def test_joints_of_an_unknown_arm_are_not_drawn(in_joints):
+    system, _ = in_joints
+    assert Scene(system.task).add(DECISION, decision(system.task, [], [True])) == []
 
 
 def arm(x: float):

@@ -24,6 +24,10 @@ class RemoteConfig:
         keys: for such a server, what it calls each feature that it gets; empty: all features, by their own names.
         prompt: for such a server, the instruction; empty: none.
         starts: whether sampling there may start from a chunk, as ``bid serve`` told. Elsewhere it never may.
+        api_key_file: path of a file with the key that the server asks for; empty: the variable BID_API_KEY, and no key
+            without that. The key itself is never in a bundle.
+        certificate: of ``wss://``, path of a file with the certificate that the server's must be, or be signed by;
+            empty: one that this computer trusts.
     """
 
     address: Annotated[str, Field(pattern=r"^wss?://[^\s/]+$")]
@@ -32,3 +36,5 @@ class RemoteConfig:
     keys: dict[str, str] = Field(default_factory=dict)
     prompt: str = ""
     starts: bool = True
+    api_key_file: str = ""
+    certificate: str = ""

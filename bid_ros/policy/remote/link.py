@@ -2,34 +2,23 @@
 
 import logging
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from bid_ros.core.errors import BundleError, RemoteError
+from bid_ros.core.errors import RemoteError
 from bid_ros.core.extras import extra
+from bid_ros.policy.remote.dial import Dialler, parse_address, seconds_left, trusting
+from bid_ros.policy.remote.key import HEADER, VARIABLE, authorization
 from bid_ros.policy.remote.wire import unpack
 
-PORTS: Final = {"ws": 80, "wss": 443}
 LONGEST_TEXT: Final = 200  # characters of what a server says that are shown
 CLOSE_S: Final = 0.1  # for a goodbye
+PING_S: Final = 20.0  # a router forgets a connection that is silent
 TOO_BIG: Final = 1009  # status with which an end of a websocket refuses a message (RFC 6455, 7.4.1)
-
-
-def parse_address(text: str) -> str:
-    """Return an address as ``ws://HOST:PORT``; ``HOST:PORT`` will do. Raises BundleError for another text."""
-    address = text if "://" in text else f"ws://{text}"
-    try:
-        url = urlsplit(address)
-        good = url.scheme in PORTS and bool(url.hostname) and not url.path.strip("/") and (url.port is None or url.port)
-    except ValueError:
-        good = False
-    if not good:
-        raise BundleError(f"address is '{text}'; valid is HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
-    return address.rstrip("/")
 
 
 class Link:
@@ -40,11 +29,30 @@ class Link:
         largest: bytes of the largest message that is taken.
         greet: gets what a server says of itself, each time that it is connected to. It raises RemoteError if the
             server is not the right one.
+        key: that the server asks for; empty: none.
+        certificate: see :func:`bid_ros.policy.remote.dial.trusting`.
+
+    Attributes:
+        asked_bytes: of the last questions.
+
+    Raises:
+        RemoteError: the certificate is none.
     """
 
-    def __init__(self, address: str, largest: int, greet: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(
+        self,
+        address: str,
+        largest: int,
+        greet: Callable[[Mapping[str, Any]], None],
+        key: str = "",
+        certificate: str = "",
+    ) -> None:
         self._address, self._largest, self._greet = parse_address(address), largest, greet
+        self._key = key
+        self._tls = trusting(certificate) if self._address.startswith("wss:") else None
+        self._dialler = Dialler(self._address)
         self._socket: Any = None
+        self.asked_bytes = 0
         self._quiet = logging.getLogger("bid_ros.remote")
         self._quiet.setLevel(logging.CRITICAL)  # a broken connection is said in one sentence, not in a traceback
 
@@ -52,18 +60,20 @@ class Link:
         """Connect, if there is no connection. Raises RemoteError as :meth:`ask`."""
         self._guarded(self._connected, limit_s)
 
-    def ask(self, questions: Sequence[bytes], limit_s: float) -> list[dict[str, Any]]:
+    def ask(self, questions: Callable[[], Sequence[bytes]], limit_s: float) -> list[dict[str, Any]]:
         """Send questions and return their answers, in order.
 
+        A connection that ended since the last questions, because the server was started again, say, is replaced once.
+
         Args:
-            questions: packed maps.
+            questions: returns packed maps. It is called when there is a connection, after ``greet``.
             limit_s: time for everything, connecting included, s.
 
         Raises:
             RemoteError: the server cannot be reached, is not the right one, or did not give a map for each question in
                 time. The connection is closed then.
         """
-        answers: list[dict[str, Any]] = self._guarded(lambda end: self._asked(questions, end), limit_s)
+        answers: list[dict[str, Any]] = self._guarded(lambda end: self._asked_twice(questions, end), limit_s)
         return answers
 
     def close(self) -> None:
@@ -81,7 +91,7 @@ class Link:
     def _guarded(self, work: Callable[[float], Any], limit_s: float) -> Any:
         """Do something until an end in s of the steady clock. Turn what goes wrong into one sentence."""
         with extra("remote", "a policy elsewhere"):
-            from websockets.exceptions import ConnectionClosed, WebSocketException
+            from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
         server, end = f"policy server {self._address}", time.monotonic() + limit_s
         late = f"{server} did not answer within {1000 * limit_s:.0f} ms"
         try:
@@ -95,8 +105,15 @@ class Link:
                 problem = late
             else:
                 problem = f"{server} ended the connection{_reason(error)}"
+        except InvalidStatus as error:
+            problem = f"{server} refuses the connection: {self._refusal(error.response)}"
         except WebSocketException as error:
-            problem = f"{server} is no websocket server: {_line(str(error))}"
+            hint = "" if self._tls else "; the address of an encrypted one begins with wss://"
+            problem = f"{server} is no websocket server: {_line(str(error))}{hint}"
+        except ssl.SSLCertVerificationError as error:
+            problem = f"{server} has no certificate that this computer trusts: {_line(error.verify_message)}"
+        except ssl.SSLError as error:
+            problem = f"{server} speaks no TLS: {_line(str(error))}; an address without encryption begins with ws://"
         except OSError as error:
             problem = f"{server} cannot be reached: {_line(error.strerror or str(error))}"
         except RemoteError:
@@ -105,26 +122,34 @@ class Link:
         self.close()
         raise RemoteError(problem)
 
+    def _refusal(self, response: Any) -> str:
+        """Return the reason for which a server did not open a websocket."""
+        if response.status_code == 401:
+            valid = f"valid is a file with the server's key, or the variable {VARIABLE}"
+            return f"the key is not its own; {valid}" if self._key else f"it asks for a key; {valid}"
+        body = response.body.decode("utf-8", "replace") if response.body else ""
+        return f"HTTP {response.status_code}" + (f": {_line(body)}" if body.strip() else "")
+
     def _connected(self, end: float) -> Any:
         """Return the websocket."""
         if self._socket is not None:
             return self._socket
         from websockets.sync.client import connect
 
-        url = urlsplit(self._address)
-        left = _left(end)
-        plain = socket.create_connection((url.hostname, url.port or PORTS[url.scheme]), timeout=left)
+        plain = self._dialler.connected(end)
         try:
-            plain.settimeout(None)
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket = connect(
                 self._address,
                 sock=plain,
+                ssl=self._tls,
                 proxy=None,
                 compression=None,
+                additional_headers={HEADER: authorization(self._key)} if self._key else None,
                 max_size=self._largest,
-                open_timeout=_left(end),
+                open_timeout=seconds_left(end),
                 close_timeout=CLOSE_S,
+                ping_interval=PING_S,
+                ping_timeout=None,  # a server that compiles a network answers no ping; questions have time limits
                 logger=self._quiet,
             )
         except BaseException:
@@ -133,34 +158,42 @@ class Link:
         self._greet(self._answer(self._socket, end))
         return self._socket
 
-    def _asked(self, questions: Sequence[bytes], end: float) -> list[dict[str, Any]]:
+    def _asked_twice(self, questions: Callable[[], Sequence[bytes]], end: float) -> list[dict[str, Any]]:
+        from websockets.exceptions import ConnectionClosed
+
+        old = self._socket is not None
+        try:
+            return self._asked(questions, end)
+        except ConnectionClosed as error:
+            ended_here = error.sent is not None and not error.rcvd_then_sent  # what came was no valid message
+            if not old or ended_here or time.monotonic() >= end:
+                raise
+        self.close()
+        return self._asked(questions, end)
+
+    def _asked(self, questions: Callable[[], Sequence[bytes]], end: float) -> list[dict[str, Any]]:
         connection = self._connected(end)
         with suppress(TimeoutError):
             connection.recv(timeout=0)
             raise self.refuse("a message before it was asked")
-        left = _left(end)
+        messages = questions()
+        self.asked_bytes = sum(map(len, messages))
+        left = seconds_left(end)
         # A full buffer of a dead connection would hold up the sender for minutes.
         limit = struct.pack("ll", int(left), int(left % 1 * 1e6) + 1)
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        for question in questions:
-            connection.send(question)
-        return [self._answer(connection, end) for _ in questions]
+        for message in messages:
+            connection.send(message)
+        return [self._answer(connection, end) for _ in messages]
 
     def _answer(self, connection: Any, end: float) -> dict[str, Any]:
-        message = connection.recv(timeout=_left(end))
+        message = connection.recv(timeout=seconds_left(end))
         if isinstance(message, str):
             raise self.refuse(f"no answer but a text: {_line(message)}")
         try:
             return unpack(message)
         except RemoteError as error:
             raise self.refuse(str(error)) from error
-
-
-def _left(end: float) -> float:
-    left = end - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
 
 
 def _line(text: str) -> str:

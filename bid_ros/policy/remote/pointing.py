@@ -1,6 +1,7 @@
 """Writes a small bundle that points to a policy server."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,18 @@ from bid_ros.policy.base import Bundle
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.remote.config import REMOTE, RemoteConfig
+from bid_ros.policy.remote.key import read_key
 from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.policy import LARGEST
 from bid_ros.policy.remote.ranges import Ranges, task_ranges
 from bid_ros.policy.remote.wire import EXTENSION
 
 
-def ask_metadata(address: str, limit_s: float) -> dict[str, Any]:
+def ask_metadata(settings: RemoteConfig, limit_s: float) -> dict[str, Any]:
     """Return what a server says of itself. Raises RemoteError if it does not within ``limit_s``, s."""
     heard: dict[str, Any] = {}
-    link = Link(address, LARGEST, heard.update)
+    key = read_key(settings.api_key_file)
+    link = Link(settings.address, LARGEST, heard.update, key, settings.certificate)
     try:
         link.connect(limit_s)
     finally:
@@ -66,7 +69,7 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
         raise RemoteError(f"policy server {settings.address} describes its bundle badly: {error!r}") from error
     folder.mkdir(parents=True, exist_ok=True)
     starts = said.get("has_starts") is not False
-    config = RemoteConfig(settings.address, settings.timeout_ms, serves, settings.keys, settings.prompt, starts)
+    config = replace(settings, serves=serves, starts=starts)
     return write_bundle_manifest(
         folder,
         task,

@@ -1,7 +1,7 @@
 """A policy that samples elsewhere. A decision is one question; what it got before is never used again."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,8 @@ from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.remote.config import REMOTE, RemoteConfig
+from bid_ros.policy.remote.frames import SentFrames
+from bid_ros.policy.remote.key import read_key
 from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_words, pack, take_words
 
@@ -32,10 +34,10 @@ class Asked:
 class RemotePolicy:
     """Samples on a server of ``bid serve``, or on one that only speaks openpi's protocol. One thread only.
 
-    ``bid serve`` gets the state of the generator, and returns its state after sampling. So the same generator gives the
-    same chunks, bit for bit, as the bundle there would give here. A server of openpi has randomness of its own, and
-    gives one chunk an answer: N samples are N questions, sent together. Its chunks begin at the newest observation.
-    The rows before that, which only decoders see, repeat its first row.
+    ``bid serve`` gets each image once. It gets the state of the generator, and returns its state after sampling. So the
+    same generator gives the same chunks, bit for bit, as the bundle there would give here. A server of openpi has
+    randomness of its own, and gives one chunk an answer: N samples are N questions, sent together. Its chunks begin at
+    the newest observation. The rows before that, which only decoders see, repeat its first row.
 
     Args:
         bundle: of the family ``remote``.
@@ -54,8 +56,10 @@ class RemotePolicy:
         self._config: RemoteConfig = bundle.settings
         self._task, self._weak = task, bundle.weak is not None
         self._limit_s, self._number = self._config.timeout_ms / 1000, 0
+        self._sent, self._sparing = SentFrames([item.name for item in task.cameras]), False
+        key = read_key(self._config.api_key_file)
         self.made_up_rows = task.observation_steps - 1  # until bid serve says it
-        self._link = Link(self._config.address, LARGEST, self._greet)
+        self._link = Link(self._config.address, LARGEST, self._greet, key, self._config.certificate)
         self._link.connect(CONNECT_S)
         self.vitals: dict[str, object] = {}
 
@@ -113,10 +117,10 @@ class RemotePolicy:
     def warm_up(self, samples: int) -> None:
         """Let the server warm up for a number of samples, and ask it once. Raises RemoteError as :meth:`sample`."""
         if self._config.serves:
-            self._link.ask([pack({EXTENSION: {"warm_up": samples}})], START_S)
+            self._link.ask(lambda: [pack({EXTENSION: {"warm_up": samples}})], START_S)
         else:
             question = self._question(Asked(blank_observation(self._task).values))
-            self._link.ask([pack(question)], START_S)
+            self._link.ask(lambda: [pack(question)], START_S)
 
     def _sampled(
         self,
@@ -130,13 +134,15 @@ class RemotePolicy:
         self._number += 1
         wanted = {"n": strong, "weak": weak, "seed": generator_words(rng), "number": self._number}
         wanted |= {} if start is None else {"start": np.asarray(start, dtype=np.float64)}
-        content = {**encoded.values, EXTENSION: {**wanted, "start_mode": start_mode}}
-        (answer,) = self._ask([pack(content)])
+        answer = self._answer(encoded, {**wanted, "start_mode": start_mode})
         layout = self._task.horizon, self._task.action_dim
         try:
             said = answer.get(EXTENSION)
             if not isinstance(said, dict) or said.get("number") != self._number:
                 raise RemoteError("an answer to another question")
+            if "missing" in said:
+                raise RemoteError("word that it lacks images, which were all sent")
+            self._sent.arrived()
             chunks = checked(said, "strong", (strong, *layout))
             others = checked(said, "weak", (weak, *layout)) if weak else None
             take_words(rng, said.get("seed"))
@@ -144,11 +150,28 @@ class RemotePolicy:
             raise self._link.refuse(str(error)) from error
         return chunks, others
 
+    def _answer(self, encoded: Asked, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask without the images that the server has; if it has lost them, with all."""
+
+        def question() -> list[bytes]:
+            if not self._sparing:
+                return [pack({**encoded.values, EXTENSION: wanted})]
+            content, kept = self._sent.spared(encoded.values)
+            return [pack({**content, EXTENSION: {**wanted, "kept": kept}})]
+
+        begin = time.monotonic()
+        (answer,) = self._ask(question, self._limit_s)
+        said = answer.get(EXTENSION)
+        if isinstance(said, dict) and "missing" in said:
+            self._sent.forget()
+            (answer,) = self._ask(question, self._limit_s + begin - time.monotonic())
+        return answer
+
     def _chunks(self, encoded: Asked, count: int) -> Array:
         """Return ``(count, H, D)`` of a server that gives one chunk ``(rows, D)`` an answer."""
         past = self._task.observation_steps - 1
         rows = self._task.horizon - past
-        answers = self._ask([pack(self._question(encoded))] * count)
+        answers = self._ask(lambda: [pack(self._question(encoded))] * count, self._limit_s)
         try:
             chunks = [_first(answer, rows, self._task.action_dim) for answer in answers]
         except RemoteError as error:
@@ -161,16 +184,19 @@ class RemotePolicy:
         content: dict[str, Any] = {key: encoded.values[name][-1] for name, key in keys.items()}
         return content | ({"prompt": self._config.prompt} if self._config.prompt else {})
 
-    def _ask(self, questions: list[bytes]) -> list[dict[str, Any]]:
+    def _ask(self, questions: Callable[[], list[bytes]], limit_s: float) -> list[dict[str, Any]]:
         begin = time.monotonic()
-        answers = self._link.ask(questions, self._limit_s)
+        answers = self._link.ask(questions, limit_s)
         took_ms = 1000 * (time.monotonic() - begin)
         inside = sum(_inference_ms(answer) for answer in answers)
-        self.vitals = {"server_ms": round(inside, 1), "network_ms": round(max(0.0, took_ms - inside), 1)}
+        times = {"server_ms": round(inside, 1), "network_ms": round(max(0.0, took_ms - inside), 1)}
+        self.vitals = {**times, "question_kb": round(self._link.asked_bytes / 1000, 1)}
         return answers
 
     def _greet(self, metadata: Mapping[str, Any]) -> None:
         said = metadata.get(EXTENSION)
+        self._sent.forget()  # another connection
+        self._sparing = isinstance(said, dict) and said.get("keeps_frames") is True
         found = said.get("sha256") if isinstance(said, dict) else None
         if self._config.serves and found != self._config.serves:
             what = f"that it serves bundle {str(found)[:12]}" if found else "no word of a bundle"

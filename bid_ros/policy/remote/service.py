@@ -12,12 +12,13 @@ from bid_ros.core.observation import Observation, task_history
 from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Bundle, Policy, made_up_rows, policy_history
+from bid_ros.policy.remote.frames import KeptFrames
 from bid_ros.policy.remote.ranges import task_ranges
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_of, generator_words
 
 VERSION: Final = 1
 MOST: Final = 256  # samples, strong or weak
-OWN: Final = ("n", "weak", "seed", "start", "start_mode", "number", "warm_up")  # keys of the extension
+OWN: Final = ("n", "weak", "seed", "start", "start_mode", "number", "kept", "warm_up")  # keys of the extension
 
 
 class PolicyService:
@@ -68,6 +69,7 @@ class PolicyService:
             "action_dim": task.action_dim,
             "has_weak": self._policy.has_weak,
             "has_starts": bool(getattr(self._policy, "has_starts", True)),
+            "keeps_frames": True,
             "made_up_rows": made_up_rows(self._policy),
             "runtime": self._policy.runtime,
             "observation": {name: item.to_dict() for name, item in observation.items()},
@@ -77,19 +79,24 @@ class PolicyService:
         }
         return {EXTENSION: said}
 
-    def answer(self, content: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    def answer(
+        self, content: Mapping[str, Any], rng: np.random.Generator, frames: KeptFrames | None = None
+    ) -> dict[str, Any]:
         """Answer one question.
 
         Args:
             content: each feature by its name, ``(To, *shape)``, or ``(*shape)`` for a client that has no history: the
                 value is repeated then, as at the start of an episode. Under ``bid`` an own client says ``n`` and
                 ``weak``, numbers of samples, ``seed``, see :func:`generator_of`, and may say ``start`` and
-                ``start_mode``; or only ``warm_up``, a number of samples.
+                ``start_mode``, and ``kept``, see :mod:`bid_ros.policy.remote.frames`; or only ``warm_up``, a number of
+                samples.
             rng: source of the noise if no seed is given.
+            frames: images of the client's last question. None: it has sent none.
 
         Returns:
             ``actions``, the first strong sample from the present row on, ``(H - To + 1, D)``; and for an own client
-            under ``bid`` all samples, the number of the question and the generator's state after sampling.
+            under ``bid`` all samples, the number of the question and the generator's state after sampling; or that
+            images are ``missing``, if a question names images that are not known.
 
         Raises:
             BidError: something of it is not valid.
@@ -101,6 +108,12 @@ class PolicyService:
         if "warm_up" in wanted:
             self._policy.warm_up(_count(wanted, "warm_up", 1))
             return {EXTENSION: {}}
+        if "kept" in wanted:
+            task = self._task
+            images = (frames or KeptFrames()).whole(content, wanted["kept"], task.cameras, task.observation_steps)
+            if images is None:
+                return {EXTENSION: {"missing": True, "number": wanted.get("number")}}
+            content = {**content, **images}
         strong, weak = _count(wanted, "n", 1), _count(wanted, "weak", 0)
         source = generator_of(wanted["seed"]) if "seed" in wanted else rng
         encoded = self._policy.encode(self._observation(content), weak=weak > 0)

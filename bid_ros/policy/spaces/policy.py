@@ -100,21 +100,30 @@ class SpacedPolicy:
             DecodingError: as there, or the space has no exact way back for a start or a target.
         """
         given: dict[str, Any] = {}
-        if start_mode != "noise":
-            if not self.has_starts:
-                raise DecodingError(f"start mode is '{start_mode}'; valid is noise: {NO_WAY_BACK}")
-            start = None if start is None else self._back(start, encoded.anchor)
-        else:
-            start = None
+        start = self.start(encoded, start, start_mode)
         if guidance is not None:
             if not self.has_gradients:
                 raise DecodingError(f"guided samples were asked for; valid are unguided ones: {NO_WAY_BACK}")
             weights = self._rows.weights(guidance.weights)
             given["guidance"] = replace(guidance, target=self._back(guidance.target, encoded.anchor), weights=weights)
         drawn = self._policy.sample(encoded.network, strong, weak, rng, start, start_mode, **given)
-        first, second = (None if chunks is None else self._there(chunks, encoded.anchor) for chunks in drawn)
-        assert first is not None  # of the strong policy there always are
-        return first, second
+        return self.place(encoded, *drawn)
+
+    def start(self, encoded: SpacedEncoding, start: Array | None, start_mode: StartMode) -> Array | None:
+        """Return a start in the network's terms; None for one from noise.
+
+        Raises:
+            DecodingError: sampling cannot start from a chunk.
+        """
+        if start_mode == "noise":
+            return None
+        if not self.has_starts:
+            raise DecodingError(f"start mode is '{start_mode}'; valid is noise: {NO_WAY_BACK}")
+        return None if start is None else self._back(start, encoded.anchor)
+
+    def place(self, encoded: SpacedEncoding, strong: Array, weak: Array | None) -> tuple[Array, Array | None]:
+        """Return samples of the network, strong and weak, in the task's terms."""
+        return self._there(strong, encoded.anchor), None if weak is None else self._there(weak, encoded.anchor)
 
     def warm_up(self, samples: int) -> None:
         """Run every network once, for one sample and for ``samples``."""

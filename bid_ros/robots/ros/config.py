@@ -141,3 +141,8 @@ class RosConfig:
     def by_joints(self) -> bool:
         """Whether the arm is driven with joint positions, which need inverse kinematics."""
         return self.command in JOINT_COMMANDS
+
+    @property
+    def reach_s(self) -> float:
+        """S for which joints go on after a set-point before they brake by themselves."""
+        return 0.0 if self.command == "forward_position" else self.ahead_s

@@ -3,20 +3,28 @@
 import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from bid_ros.control.setpoint import Setpoint
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.gripper import GripperThread, request_width
-from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
 from bid_ros.robots.ros.course import ARRIVED_RAD, Course, settled, stream_course
-from bid_ros.robots.ros.follower import Follower, JointFollower, check_setpoint, joint_follower
+from bid_ros.robots.ros.follower import (
+    Follower,
+    JointFollower,
+    check_joint_setpoint,
+    check_setpoint,
+    joint_follower,
+)
 from bid_ros.robots.ros.gripper import RosGripper
+from bid_ros.robots.ros.lag import LagWatch
 from bid_ros.robots.ros.limits import JointLimits
 from bid_ros.robots.ros.link import Reading, RosLink, ToolReader
 from bid_ros.robots.ros.tool_stream import tool_follower
@@ -27,7 +35,7 @@ REST_S: Final = 1.0  # s beyond a stop's own time after which an arm that still 
 
 
 class RosArm:
-    """A robot with a ROS 2 driver, as an :class:`bid_ros.robots.base.Arm`.
+    """A robot with a ROS 2 driver, as an :class:`bid_ros.robots.base.JointArm`.
 
     It has no thread but that of its gripper: the state is taken, and judged, where it is asked for. So a robot that
     falls silent is noticed by the next :meth:`state` or :meth:`command`.
@@ -46,7 +54,8 @@ class RosArm:
         self._hand: GripperThread | None = None
         self._kept: ArmState | None = None  # the newest state, for while the robot is connected anew
         self._following = self._moving = self._interrupted = False
-        self._behind_since = math.inf
+        self._lag = LagWatch(config)
+        self._of_joints = False  # what it follows, while it does
         self._fault = ""
         # `_watch` guards state, fault and commands, and is held for less than a ms. `_lifecycle` orders the blocking
         # calls; a stop need not wait for them.
@@ -91,16 +100,20 @@ class RosArm:
             return known
 
     def start(self) -> None:
-        """Follow set-points from the present pose on.
+        """Follow set-points of the tool from the present pose on.
 
         Raises:
-            ArmError: not connected, a fault is pending, or a joint is outside its limits.
+            ArmError: not connected, a fault is pending, a joint is outside its limits, or the joints are followed.
         """
-        with self._lifecycle, self._watch:
-            reading, follower = self._ready()
-            if not self._following:
-                follower.begin(reading.joints)
-                self._following = True
+        self._follow(joints=False)
+
+    def start_joints(self) -> None:
+        """Follow set-points of the joints from the present posture on.
+
+        Raises:
+            ArmError: as :meth:`start`, or the arm is not driven with joint positions.
+        """
+        self._follow(joints=True)
 
     def command(self, setpoint: Setpoint) -> None:
         """Pass the newest set-point on. Returns at once.
@@ -111,16 +124,23 @@ class RosArm:
             ArmError: not in control, a fault is pending, a value is not finite, or the pose cannot be reached.
         """
         with self._watch:
-            self._look()
-            follower = self._follower
-            if self._fault or not self._following or follower is None:
-                raise ArmError(self._fault or f"robot at {self._config.address} is not in control; start first")
+            follower = self._in_control(joints=False)
             check_setpoint(setpoint)
-            try:
-                follower.command(setpoint)
-            except ArmError as error:
-                self._lose(str(error))
-                raise
+            self._pass_on(lambda: follower.command(setpoint))
+
+    def command_joints(self, setpoint: JointSetpoint) -> None:
+        """Pass the newest set-point of the joints on. Returns at once.
+
+        One outside the limits, or after which the arm could not come to rest inside them, stops it and is a fault.
+
+        Raises:
+            ArmError: not in control of the joints, a fault is pending, it does not fit the joints, or is refused.
+        """
+        with self._watch:
+            follower = self._in_control(joints=True)
+            check_joint_setpoint(setpoint, len(self._config.joint_names))
+            if isinstance(follower, JointFollower):
+                self._pass_on(lambda: follower.command_joints(setpoint))
 
     def command_gripper(self, width: float) -> None:
         """Command the gripper to open or close. Returns at once.
@@ -161,7 +181,8 @@ class RosArm:
                 self._fault = str(error)
                 raise
             with self._watch:
-                self._fault, self._behind_since = "", math.inf
+                self._fault = ""
+                self._lag.forget()
 
     def move_to_joints(self, positions: Array, dynamics: Dynamics | None = None) -> None:
         """Move to joint positions ``(n,)`` in rad and wait. Leaves control before and after.
@@ -182,8 +203,7 @@ class RosArm:
             with self._watch:
                 reading, follower = self._ready()
             if not isinstance(follower, JointFollower) or self._limits is None:
-                what = f"robot at {self._config.address} is driven with a {self._config.command}"
-                raise ArmError(f"{what}; valid for a joint motion is command: joint_trajectory or forward_position")
+                raise self._not_by_joints("a joint motion")
             outside = self._limits.outside(target)
             if outside:
                 raise ArmError(outside)
@@ -202,6 +222,39 @@ class RosArm:
             self._disconnect()
             with self._watch:
                 self._kept, self._fault = None, ""
+
+    def _follow(self, joints: bool) -> None:
+        with self._lifecycle, self._watch:
+            reading, follower = self._ready()
+            if joints and not isinstance(follower, JointFollower):
+                raise self._not_by_joints("set-points of the joints")
+            if not self._following:
+                follower.begin(reading.joints)
+                self._following, self._of_joints = True, joints
+            elif self._of_joints is not joints:
+                what = "joints" if self._of_joints else "tool"
+                raise ArmError(f"robot at {self._config.address} follows set-points of the {what}; stop it first")
+
+    def _in_control(self, joints: bool) -> Follower:
+        """Return what follows set-points of this kind; ArmError if nothing does. Called under ``_watch``."""
+        self._look()
+        follower = self._follower
+        if self._fault or not self._following or follower is None or self._of_joints is not joints:
+            first = "start_joints" if joints else "start"
+            raise ArmError(self._fault or f"robot at {self._config.address} is not in control; {first} first")
+        return follower
+
+    def _pass_on(self, command: Callable[[], None]) -> None:
+        """Pass a set-point on; one that is refused stops the arm. Called under ``_watch``."""
+        try:
+            command()
+        except ArmError as error:
+            self._lose(str(error))
+            raise
+
+    def _not_by_joints(self, purpose: str) -> ArmError:
+        what = f"robot at {self._config.address} is driven with a {self._config.command}"
+        return ArmError(f"{what}; valid for {purpose} is command: {' or '.join(JOINT_COMMANDS)}")
 
     def _open(self) -> None:
         config, chain = self._config, self._link.open()
@@ -241,7 +294,8 @@ class RosArm:
         if self._tool is None:
             return None
         reading = self._link.read()
-        problem = self._link.problem(reading) or self._behind(reading)
+        driven = self._follower if self._following or self._moving else None
+        problem = self._link.problem(reading) or self._lag.problem(driven, reading.joints)
         if problem:
             self._lose(problem)
         return reading
@@ -265,17 +319,6 @@ class RosArm:
         elif self._kept is not None:
             self._kept = replace(self._kept, gripper_busy=False, in_control=False, fault=self._fault)
         return self._kept
-
-    def _behind(self, reading: Reading) -> str:
-        """Return one sentence if the arm has not followed for too long; otherwise an empty text."""
-        driven = self._following or self._moving
-        lag, number = self._follower.lag(reading.joints) if self._follower and driven else (0.0, 0)
-        now = time.monotonic()
-        self._behind_since = min(self._behind_since, now) if lag > self._config.max_lag else math.inf
-        if now - self._behind_since < self._config.lag_timeout_s:
-            return ""
-        what = f"joint '{self._config.joint_names[number]}' of the robot at {self._config.address} is {lag:.2f} rad"
-        return f"{what} from where it was sent: look whether its controller is active and what holds the arm"
 
     def _lose(self, reason: str) -> None:
         """Latch a fault and begin a stop."""

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from bid_ros.control.setpoint import Setpoint
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.bus import Bus
@@ -91,12 +91,23 @@ class JointFollower:
         if reached.off_m > PLACE_TOLERANCE_M or reached.off_rad > self._rotation_tolerance:
             self._demand(self._unreachable(setpoint, reached.off_m, reached.off_rad))
         twist = np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity])
-        speeds = self._kinematics.speeds(reached.joints, twist)
-        self._demand(self._limits.too_fast(speeds) or self._pace.take(reached.joints - near, now_s))
-        stop_s = self._limits.stopping_s(speeds)
-        rest = braking(JointTarget(0, reached.joints, speeds), self._ahead_s, stop_s)
-        self._demand(self._limits.outside(reached.joints) or self._limits.outside(rest))
-        self.follow(reached.joints, speeds)
+        self._go(reached.joints, self._kinematics.speeds(reached.joints, twist), now_s)
+
+    def command_joints(self, setpoint: JointSetpoint) -> None:
+        """Follow a set-point of the joints, ``(n,)`` and finite.
+
+        Raises:
+            ArmError: it is outside the limits, too fast, or the arm could not stop inside its limits.
+        """
+        self._go(setpoint.positions.copy(), setpoint.velocities.copy(), time.monotonic())
+
+    def _go(self, joints: Array, speeds: Array, now_s: float) -> None:
+        """Stream a joint target, ``(n,)`` rad and rad/s, at a steady time in s, if it keeps the limits."""
+        assert self.target is not None, "begin comes first"
+        self._demand(self._limits.too_fast(speeds) or self._pace.take(joints - self.target.joints, now_s))
+        rest = braking(JointTarget(0, joints, speeds), self._ahead_s, self._limits.stopping_s(speeds))
+        self._demand(self._limits.outside(joints) or self._limits.outside(rest))
+        self.follow(joints, speeds)
 
     def brake(self) -> float:
         """Bring the joints to rest and follow nothing any more. Return the s that takes. Does not wait."""
@@ -150,3 +161,10 @@ def check_setpoint(setpoint: Setpoint) -> None:
     length = float(np.linalg.norm(setpoint.quaternion))
     if not 0.99 < length < 1.01:
         raise ArmError(f"a set-point's quaternion has the length {length:.3f}; valid is 1")
+
+
+def check_joint_setpoint(setpoint: JointSetpoint, joints: int) -> None:
+    """Raise ArmError if a set-point of the joints has another shape than so many, or a value that is not finite."""
+    for values in (setpoint.positions, setpoint.velocities):
+        if values.shape != (joints,) or not np.isfinite(values).all():
+            raise ArmError(f"a set-point of the joints is {values.tolist()}; valid are {joints} finite numbers")

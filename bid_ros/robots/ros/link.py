@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from bid_ros.robots.ros.activity import Activity
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.joints import JointReader, arrays
 from bid_ros.robots.ros.kinematics import kinematics_of
-from bid_ros.robots.ros.urdf import Chain, read_chain
+from bid_ros.robots.ros.urdf import Chain, is_file, read_chain, read_chain_file
 
 POLL_S: Final = 0.01
 ADVICE: Final = "check the address, the namespace, ROS_DOMAIN_ID and that the robot's ROS driver runs"
@@ -61,7 +60,7 @@ class RosLink:
         """
         self.joints.begin()
         self._activity.begin()
-        if not self._urdf_file:
+        if not is_file(self._config.urdf):
             self._bus.listen(Channel(self._config.urdf, "std_msgs/msg/String", latched=True))
         self.wait()
         return self._chain()
@@ -103,21 +102,14 @@ class RosLink:
         if missing:
             silent = f"no answer from the robot at {config.address} within {config.connect_timeout_s:g} s"
             return f"{silent}: check why its ROS driver publishes nothing on {topic}"
-        if not self._urdf_file and self._bus.latest(config.urdf) is None:
+        if not is_file(config.urdf) and self._bus.latest(config.urdf) is None:
             return f"robot at {config.address}: no URDF came on {self._bus.full_name(config.urdf)}: {ADVICE}"
         return self.problem(self.read())
 
-    @property
-    def _urdf_file(self) -> str:
-        return self._config.urdf if self._config.urdf.endswith(".urdf") else ""
-
     def _chain(self) -> Chain:
         config = self._config
-        if self._urdf_file:
-            path = Path(self._urdf_file)
-            if not path.is_file():
-                raise ArmError(f"robot at {config.address}: URDF {path} does not exist; valid is a file or a topic")
-            return read_chain(path.read_text(), config.base_link, config.tool_link, f"URDF {path}")
+        if is_file(config.urdf):
+            return read_chain_file(config.urdf, config.base_link, config.tool_link, config.address)
         heard = self._bus.latest(config.urdf)
         where = f"the URDF on {self._bus.full_name(config.urdf)}"
         if heard is None:

@@ -26,11 +26,15 @@ class ToolFollower:
         frame: that the values count in.
         measured: returns position ``(3,)`` m and rotation ``(3, 3)`` of the tool.
         pose_gain: 1/s, how fast a twist makes up for a wrong pose. None: poses are published.
+        tool: position ``(3,)`` m and rotation ``(3, 3)`` of the tool in the link that the controller moves. What is
+            published is of that link.
     """
 
-    def __init__(self, bus: Bus, topic: str, frame: str, measured: Callable[[], Pose], pose_gain: float | None) -> None:
+    def __init__(
+        self, bus: Bus, topic: str, frame: str, measured: Callable[[], Pose], pose_gain: float | None, tool: Pose
+    ) -> None:
         self._bus, self._topic, self._frame = bus, topic, frame
-        self._measured, self._pose_gain = measured, pose_gain
+        self._measured, self._pose_gain, self._tool = measured, pose_gain, tool
         self._sent: Pose | None = None  # position and quaternion of the newest pose
 
     def begin(self, joints: Array) -> None:
@@ -55,7 +59,9 @@ class ToolFollower:
         position, rotation = self._measured()
         turn = vector_from_matrix(matrix_from_quaternion(setpoint.quaternion) @ rotation.T)
         linear = setpoint.linear_velocity + self._pose_gain * (setpoint.position - position)
-        self._publish_twist(linear, setpoint.angular_velocity + self._pose_gain * turn)
+        angular = setpoint.angular_velocity + self._pose_gain * turn
+        from_tool = -(rotation @ self._tool[1].T @ self._tool[0])
+        self._publish_twist(linear + np.cross(angular, from_tool), angular)
 
     def brake(self) -> float:
         """Ask for the newest pose again, or for standing still. Return 0: how long that takes is the controller's.
@@ -82,7 +88,12 @@ class ToolFollower:
 
     def _publish_pose(self, position: Array, quaternion: Array) -> None:
         self._sent = position.copy(), quaternion.copy()
-        pose = {"position": _named("xyz", position), "orientation": _named("xyzw", quaternion)}
+        offset, turn = self._tool
+        rotation = matrix_from_quaternion(quaternion) @ turn.T
+        pose = {
+            "position": _named("xyz", position - rotation @ offset),
+            "orientation": _named("xyzw", quaternion_from_matrix(rotation)),
+        }
         self._bus.publish(self._topic, {"header": self._header(), "pose": pose})
 
     def _publish_twist(self, linear: Array, angular: Array) -> None:
@@ -93,7 +104,9 @@ class ToolFollower:
 def tool_follower(config: RosConfig, bus: Bus, measured: Callable[[], Pose]) -> ToolFollower:
     """Return what drives a robot's tool, ready to publish. Raises ArmError for an unknown message type."""
     gain = config.pose_gain if config.command == "twist" else None
-    follower = ToolFollower(bus, config.command_topic, config.command_frame or config.base_link, measured, gain)
+    tool = np.array(config.tool_offset), matrix_from_quaternion(config.tool_quaternion)
+    frame = config.command_frame or config.base_link
+    follower = ToolFollower(bus, config.command_topic, frame, measured, gain, tool)
     follower.offer()
     return follower
 

@@ -6,12 +6,30 @@ Source: ROS, "URDF XML specification" (wiki.ros.org/urdf/XML): elements ``joint`
 import math
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from bid_ros.core.errors import ArmError
+from bid_ros.core.rotation import Array
 
 TURNS: Final = ("revolute", "continuous")
 FREE: Final = 1e4  # rad: limit of a joint that turns on and on, for a library that wants one
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A frame in the one before it, at 0 rad of all joints.
+
+    Attributes:
+        position, rotation: ``(3,)`` m and ``(3, 3)``.
+        axis: ``(3,)`` of length 1, about which the joint turns, in its own frame.
+    """
+
+    position: Array
+    rotation: Array
+    axis: Array
 
 
 @dataclass(frozen=True)
@@ -23,6 +41,8 @@ class Chain:
         lower, upper: limits, rad; infinite for a joint that turns on and on.
         speed: largest speed, rad/s; NaN where the URDF names none.
         urdf: URDF of the chain alone, every joint revolute, ending in the tool link.
+        placed: each joint's frame in that of the joint before.
+        end: the tool link in the last joint's frame.
     """
 
     joint_names: tuple[str, ...]
@@ -30,6 +50,27 @@ class Chain:
     upper: tuple[float, ...]
     speed: tuple[float, ...]
     urdf: str
+    placed: tuple[Placed, ...]
+    end: Placed
+
+
+def is_file(urdf: str) -> bool:
+    """Return whether a setting names the file of a URDF, not its topic."""
+    return urdf.endswith(".urdf")
+
+
+def read_chain_file(name: str, base_link: str, tool_link: str, address: str) -> Chain:
+    """Return the chain of a file. Raises ArmError as :func:`read_chain`, or if it does not exist.
+
+    Args:
+        name: path of the file.
+        base_link, tool_link: as for :func:`read_chain`.
+        address: of the robot, for an error.
+    """
+    path = Path(name)
+    if not path.is_file():
+        raise ArmError(f"robot at {address}: URDF {path} does not exist; valid is a file or a topic")
+    return read_chain(path.read_text(), base_link, tool_link, f"URDF {path}")
 
 
 def read_chain(text: str, base_link: str, tool_link: str, where: str) -> Chain:
@@ -64,7 +105,59 @@ def read_chain(text: str, base_link: str, tool_link: str, where: str) -> Chain:
         tuple(high for _, high, _ in limits),
         tuple(speed for _, _, speed in limits),
         _written(joints, base_link),
+        *_placed(joints, where),
     )
+
+
+def _placed(joints: list[ET.Element], where: str) -> tuple[tuple[Placed, ...], Placed]:
+    """Return the frames of the joints that turn, and that of the last link."""
+    found: list[Placed] = []
+    position, rotation, none = np.zeros(3), np.eye(3), np.zeros(3)
+    for joint in joints:
+        place, turn = _origin(joint, where)
+        position, rotation = position + rotation @ place, rotation @ turn
+        if joint.get("type") in TURNS:
+            found.append(Placed(position, rotation, _axis(joint, where)))
+            position, rotation = np.zeros(3), np.eye(3)
+    return tuple(found), Placed(position, rotation, none)
+
+
+def _origin(joint: ET.Element, where: str) -> tuple[Array, Array]:
+    """Return position and rotation of a joint's frame in the link above it."""
+    found = joint.find("origin")
+    values = {} if found is None else found.attrib
+    name = f"origin of joint '{joint.get('name')}' of {where}"
+    roll, pitch, yaw = _three(values.get("rpy", "0 0 0"), name)
+    return _three(values.get("xyz", "0 0 0"), name), _about(2, yaw) @ _about(1, pitch) @ _about(0, roll)
+
+
+def _axis(joint: ET.Element, where: str) -> Array:
+    found, name = joint.find("axis"), f"axis of joint '{joint.get('name')}' of {where}"
+    axis = _three("1 0 0" if found is None else found.get("xyz", "1 0 0"), name)
+    length = float(np.linalg.norm(axis))
+    if length < 1e-6:
+        raise ArmError(f"{name} is 0 0 0; valid is a direction")
+    return axis / length
+
+
+def _three(text: str, what: str) -> Array:
+    try:
+        values = np.array([float(word) for word in text.split()])
+    except ValueError as error:
+        raise ArmError(f"{what} is '{text}'; valid are three numbers") from error
+    if values.shape != (3,) or not np.isfinite(values).all():
+        raise ArmError(f"{what} is '{text}'; valid are three numbers")
+    return values
+
+
+def _about(axis: int, angle: float) -> Array:
+    """Return the rotation ``(3, 3)`` about x, y or z."""
+    c, s = math.cos(angle), math.sin(angle)
+    one, other = (axis + 1) % 3, (axis + 2) % 3
+    matrix = np.eye(3)
+    matrix[one, one] = matrix[other, other] = c
+    matrix[other, one], matrix[one, other] = s, -s
+    return matrix
 
 
 def _path(root: ET.Element, base_link: str, tool_link: str, where: str) -> list[ET.Element]:

@@ -24,9 +24,9 @@ from bid_ros.policy.remote.service import PolicyService
 
 
 @contextmanager
-def serving(policy: Policy, bundle: Bundle, task: Task, port: int = 0, seed: int = 0) -> Iterator[PolicyServer]:
+def serving(policy: Policy, bundle: Bundle, task: Task, port: int = 0, **settings: Any) -> Iterator[PolicyServer]:
     """A real server on loopback."""
-    server = PolicyServer(PolicyService(policy, bundle, task), "127.0.0.1", port, seed)
+    server = PolicyServer(PolicyService(policy, bundle, task), "127.0.0.1", port, **settings)
     try:
         yield server
     finally:
@@ -88,5 +88,5 @@ def deaf() -> Iterator[str]:
 
 def remote_bundle(folder: Path, task: Task, address: str, **settings: Any) -> Bundle:
     """Write the bundle that points to a server, as ``bid remote`` does."""
-    said = own_words(ask_metadata(address, 5.0))
-    return write_remote_bundle(folder, task, RemoteConfig(address, **settings), said)
+    config = RemoteConfig(address, **settings)
+    return write_remote_bundle(folder, task, config, own_words(ask_metadata(config, 5.0)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 
 import numpy as np
@@ -13,7 +15,8 @@ from bid_ros.core.observation import Observation
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.registry import load_policy
-from bid_ros.policy.remote.link import Link, parse_address
+from bid_ros.policy.remote.dial import parse_address
+from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.wire import pack
 
 N = 4
@@ -94,7 +97,7 @@ def test_what_a_decision_took_on_the_network_is_told(remote, observe):
 def test_any_client_may_ask_for_samples_of_a_seed(policy, server, observe):
     seen = observe()
     link = Link(f"127.0.0.1:{server.port}", 1_000_000, lambda said: None)
-    (answer,) = link.ask([pack({**seen.values, "bid": {"n": 3, "weak": 2, "seed": 7}})], 5.0)
+    (answer,) = link.ask(lambda: [pack({**seen.values, "bid": {"n": 3, "weak": 2, "seed": 7}})], 5.0)
     strong, weak = policy.sample(policy.encode(seen), 3, 2, np.random.default_rng(7))
     np.testing.assert_array_equal(answer["bid"]["strong"], strong)
     np.testing.assert_array_equal(answer["bid"]["weak"], weak)
@@ -118,7 +121,7 @@ def test_any_client_may_ask_for_samples_of_a_seed(policy, server, observe):
 def test_a_question_that_is_not_valid_is_answered_with_one_sentence(server, observe, wanted, words):
     link = Link(f"127.0.0.1:{server.port}", 1_000_000, lambda said: None)
     with pytest.raises(RemoteError) as caught:
-        link.ask([pack({**observe().values, "bid": wanted})], 5.0)
+        link.ask(lambda: [pack({**observe().values, "bid": wanted})], 5.0)
     assert words in str(caught.value) and server.refused == 1
 
 
@@ -164,6 +167,61 @@ def test_a_server_with_another_bundle_is_refused(remote, policy, bundle, task, o
         remote.sample(remote.encode(observe()), 1, 0, rng)
     with serving(policy, bundle, task, server.port):  # and when the right one comes back, it goes on
         assert len(remote.sample(remote.encode(observe()), 1, 0, rng)[0]) == 1
+
+
+def test_a_server_that_was_started_again_costs_no_decision(remote, policy, bundle, task, observe, server):
+    server.close()
+    rng = np.random.default_rng(0)
+    with serving(policy, bundle, task, server.port) as again:
+        assert len(remote.sample(remote.encode(observe()), 1, 0, rng)[0]) == 1
+        assert again.answered == 1
+
+
+def test_two_clients_at_once_each_get_what_they_asked_for(policy, bundle, task, remote, observe, tmp_path):
+    other = load_policy(remote_bundle(tmp_path / "other", task, remote._config.address, timeout_ms=9000.0), task)
+    found: dict[int, list[np.ndarray]] = {}
+
+    def ask(each, grey):
+        rng = np.random.default_rng(grey)
+        found[grey] = [each.sample(each.encode(observe(grey=grey + step)), 2, 2, rng)[0] for step in range(8)]
+
+    threads = [threading.Thread(target=ask, args=pair) for pair in ((remote, 10), (other, 200))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for grey, chunks in found.items():
+        rng = np.random.default_rng(grey)
+        for step, chunk in enumerate(chunks):
+            expected = policy.sample(policy.encode(observe(grey=grey + step)), 2, 2, rng)[0]
+            np.testing.assert_array_equal(chunk, expected)
+
+
+def test_a_name_server_that_does_not_answer_does_not_hold_up_the_asker(monkeypatch):
+    asked = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: asked.wait(20.0) and [])
+    begin = time.monotonic()
+    with pytest.raises(RemoteError, match="policy server ws://gpu:8000 did not answer within 200 ms"):
+        Link("gpu:8000", 1000, lambda said: None).connect(0.2)
+    assert time.monotonic() - begin < 3.0
+    asked.set()
+
+
+def test_a_name_that_nobody_knows_is_one_sentence():
+    with pytest.raises(RemoteError, match=r"policy server ws://no\.such\.invalid:1 cannot be reached: "):
+        Link("no.such.invalid:1", 1000, lambda said: None).connect(20.0)
+    with pytest.raises(RemoteError, match=r"cannot be reached: 'x*\.invalid' is no name of a computer"):
+        Link(f"ws://{'x' * 70}.invalid:1", 1000, lambda said: None).connect(20.0)
+
+
+def test_a_server_that_takes_the_call_and_says_nothing_is_given_up():
+    """The kernel takes connections of a program that hangs."""
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        link = Link(f"127.0.0.1:{hanging.getsockname()[1]}", 1000, lambda said: None)
+        begin = time.monotonic()
+        with pytest.raises(RemoteError, match="did not answer within 200 ms"):
+            link.connect(0.2)
+        assert time.monotonic() - begin < 3.0
 
 
 def chunk(rows, size):
@@ -233,10 +291,9 @@ def test_a_bad_answer_is_one_sentence_and_no_decision(task, tmp_path, observe, k
     says, words = BAD[kind]
     if kind == "nan":
         says = says(task)
-    with talking(pack({})) as address:
-        pointer = remote_bundle(tmp_path / "pi", task, address, timeout_ms=300.0)
+    limit_ms = 300.0 if kind == "silence" else 5000.0
     with talking(pack({}), says) as address:
-        pointer = remote_bundle(tmp_path / "again", task, address, timeout_ms=300.0)
+        pointer = remote_bundle(tmp_path / "pi", task, address, timeout_ms=limit_ms)
         maker = DecisionMaker(load_policy(pointer, task), bundle_decoder("vanilla", pointer, task, 1, 1), task)
         with pytest.raises(RemoteError, match=words) as caught:
             maker.decide(observe())
@@ -293,7 +350,7 @@ def test_a_server_that_reads_nothing_does_not_hold_up_the_sender():
         link.connect(5.0)
         begin = time.monotonic()
         with pytest.raises(RemoteError, match="did not answer within 300 ms"):
-            link.ask([bytes(16 * 1024 * 1024)], 0.3)
+            link.ask(lambda: [bytes(16 * 1024 * 1024)], 0.3)
         assert time.monotonic() - begin < 3.0
 
 

@@ -8,7 +8,7 @@ from memory_bus import MemoryBus, joint_state, message
 from ros_domain import own_domain
 from ros_robot import POSITIONS, TRAJECTORIES, forward_arm, ros_arm
 
-from bid_ros.control.setpoint import Setpoint
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.bus import Heard
@@ -176,6 +176,18 @@ def test_a_set_point_whose_stop_passes_a_joint_limit_is_refused(server, arm):
         narrow.close()
 
 
+@pytest.mark.parametrize(
+    ("way", "speed", "said"),
+    [(0.01, 4.0, r"a set-point needs 4\.00 rad/s of joint 'elbow_joint'"), (0.5, 0.0, "a set-point needs .* rad/s")],
+)
+def test_a_set_point_of_joints_that_cannot_be_followed_stops_the_arm(arm, way, speed, said):
+    arm.start_joints()
+    joints, elbow = arm.state().joint_positions, np.arange(6) == 2
+    with pytest.raises(ArmError, match=said):
+        arm.command_joints(JointSetpoint(joints + way * elbow, speed * elbow))
+    assert not arm.state().in_control and arm.state().fault
+
+
 def test_a_gripper_that_is_not_there_does_not_hinder_the_arm(server, arm):
     bare = ros_arm(server.address, gripper=None)
     bare.connect()
@@ -195,6 +207,10 @@ def test_a_cartesian_controller_is_not_driven_to_joints(server, arm, command):
         other.start()
         state = other.state()
         other.command(Setpoint(state.tool_position, state.tool_quaternion, ZERO, ZERO))
+        with pytest.raises(
+            ArmError, match=f"is driven with a {command}; valid for set-points of the joints is command"
+        ):
+            other.start_joints()
         with pytest.raises(ArmError, match=f"is driven with a {command}; valid for a joint motion is command: joint_"):
             other.move_to_joints(state.joint_positions)
     finally:

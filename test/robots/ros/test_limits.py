@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,9 +7,11 @@ import pytest
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.urdf import Chain
+from bid_ros.robots.ros.urdf import Chain, Placed
 
-CHAIN = Chain(("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), "")
+CHAIN = Chain(
+    ("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), "", (), Placed(np.zeros(3), np.eye(3), np.zeros(3))
+)
 
 
 def limits(chain=CHAIN, **parts):
@@ -46,12 +49,12 @@ def test_a_limit_that_nobody_knows_is_one_sentence(field):
     values = {"lower": CHAIN.lower, "upper": CHAIN.upper, "speed": CHAIN.speed, field: (0.0, math.nan)}
     name = {"lower": "joint_min", "upper": "joint_max", "speed": "joint_speed"}[field]
     with pytest.raises(ArmError, match=f"the URDF has no limit for {name} of joint 'b'; valid is {name} in robot.yaml"):
-        limits(Chain(("a", "b"), values["lower"], values["upper"], values["speed"], ""))
+        limits(replace(CHAIN, **values))
 
 
 def test_joints_in_another_order_than_the_urdf_are_refused():
     with pytest.raises(ArmError, match=r"joint_names are a, b; valid is the order of the URDF .*: b, a"):
-        limits(Chain(("b", "a"), CHAIN.lower, CHAIN.upper, CHAIN.speed, ""))
+        limits(replace(CHAIN, joint_names=("b", "a")))
 
 
 @pytest.mark.parametrize(

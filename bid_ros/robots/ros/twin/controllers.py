@@ -77,7 +77,11 @@ class TrajectoryController:
             self.refused += 1
             LOG.warning("%s refuses a trajectory: %s", self.name, why)
             return
-        self._new = knots(message, self._names, now_ns)
+        self.follow(knots(message, self._names, now_ns))
+
+    def follow(self, path: Sequence[Knot]) -> None:
+        """Follow points from the next cycle on, instead of those that are followed."""
+        self._new = list(path)
 
     def update(self, now_ns: int, joints: Array) -> Array | None:
         """Return the joints ``(n,)`` rad of the trajectory; hold the measured ones if they are out of tolerance."""

@@ -13,8 +13,8 @@ from bid_ros.robots.ur.kinematics import UR5E, Kinematics
 NAMES: Final = tuple(f"{name}_joint" for name in JOINT_NAMES)
 BASE, TOOL = "base_link", "tool0"
 _LINKS: Final = ("shoulder_link", "upper_arm_link", "forearm_link", "wrist_1_link", "wrist_2_link", "wrist_3_link")
-_SPEED: Final = math.pi  # rad/s
-_RANGE: Final = 2 * math.pi  # rad either way
+SPEED: Final = math.pi  # rad/s
+RANGE: Final = 2 * math.pi  # rad either way
 
 
 def arm_urdf(kinematics: Kinematics = UR5E) -> str:
@@ -27,7 +27,7 @@ def arm_urdf(kinematics: Kinematics = UR5E) -> str:
     for name, link, (a, d, alpha) in zip(NAMES, _LINKS, kinematics.table, strict=True):
         joint = _joint(robot, name, "revolute", parent, link, (length, height, turn))
         ET.SubElement(joint, "axis", xyz="0 0 1")
-        limits = {"lower": str(-_RANGE), "upper": str(_RANGE), "velocity": str(_SPEED), "effort": "150"}
+        limits = {"lower": str(-RANGE), "upper": str(RANGE), "velocity": str(SPEED), "effort": "150"}
         ET.SubElement(joint, "limit", limits)
         parent, (length, height, turn) = link, (a, d, alpha)
     _joint(robot, "flange", "fixed", parent, TOOL, (length, height, turn))

@@ -9,13 +9,19 @@ from typing import Final
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.bus import Bus, Channel, Values, stamp
+from bid_ros.robots.ros.serial import serial_chain
 from bid_ros.robots.ros.twin.controllers import ForwardController, JointController, TrajectoryController
+from bid_ros.robots.ros.twin.description import BASE, RANGE, SPEED, TOOL
 from bid_ros.robots.ros.twin.gripper import GripperController
 from bid_ros.robots.ros.twin.hardware import Fingers, Plant, PositionServo
+from bid_ros.robots.ros.twin.impedance import ImpedanceController
+from bid_ros.robots.ros.twin.servo import PERIOD_S, TwistServo
+from bid_ros.robots.ros.urdf import read_chain
 
 CYCLE_S: Final = 0.002
 STATES_EVERY: Final = 4  # cycles between two joint states
 LOOK_EVERY: Final = 2  # cycles between two looks at the topics
+SERVO_EVERY: Final = round(PERIOD_S / CYCLE_S)  # cycles between two steps of the node that takes twists
 ACTIVE, INACTIVE = (3, "active"), (2, "inactive")  # states of lifecycle_msgs/State
 JOINT_STATES: Final = Channel("joint_states", "sensor_msgs/msg/JointState")
 DESCRIPTION: Final = Channel("robot_description", "std_msgs/msg/String", latched=True)
@@ -53,7 +59,11 @@ class RobotUnderControl:
         self._bus, self._names, self._urdf = bus, tuple(names), urdf
         self.servo = PositionServo(plant)
         self._gripper = GripperController(bus, fingers)
-        made: tuple[JointController, ...] = (TrajectoryController(names, tolerance), ForwardController(names))
+        chain = serial_chain(read_chain(urdf, BASE, TOOL, "the twin's URDF"))
+        self._trajectories = TrajectoryController(names, tolerance)
+        self._twists = TwistServo(chain, BASE, RANGE, SPEED)
+        impedance = ImpedanceController(chain, lambda: bus.partners(ImpedanceController.topic), CYCLE_S)
+        made: tuple[JointController, ...] = (self._trajectories, ForwardController(names), impedance)
         self.controllers = {controller.name: controller for controller in made}
         self._active: JointController | None = None
         self._cycles = 0
@@ -63,6 +73,7 @@ class RobotUnderControl:
         """Open the topics and activate a controller. Raises ArmError for a message type that is not there."""
         for controller in self.controllers.values():
             self._bus.listen(Channel(controller.topic, controller.type_name))
+        self._bus.listen(Channel(TwistServo.topic, TwistServo.type_name))
         for channel in (JOINT_STATES, DESCRIPTION, ACTIVITY):
             self._bus.offer(channel)
         self._gripper.start()
@@ -87,6 +98,10 @@ class RobotUnderControl:
         now_ns = time.time_ns()
         if self._cycles % LOOK_EVERY == 0:
             self._take(now_ns)
+        if self._cycles % SERVO_EVERY == 0 and self._active is self._trajectories:
+            path = self._twists.update(now_ns, self.servo.joints)
+            if path:
+                self._trajectories.follow(path)
         if self._active is not None:
             command = self._active.update(now_ns, self.servo.joints)
             if command is not None:
@@ -98,6 +113,8 @@ class RobotUnderControl:
 
     def _take(self, now_ns: int) -> None:
         self._gripper.look()
+        for heard in self._bus.news(TwistServo.topic):
+            self._twists.take(heard.message)
         for controller in self.controllers.values():
             for heard in self._bus.news(controller.topic):
                 if controller is self._active:

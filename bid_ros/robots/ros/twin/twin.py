@@ -7,6 +7,8 @@ import mujoco
 
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.robotiq.model import FingerDrive
+from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.twin.controllers import TrajectoryController
 from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
 from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
@@ -24,6 +26,7 @@ class RosTwin(SceneTwin):
         scene: what stands around the robot.
         address: names it; its topics are in the namespace of the bus.
         bus: its topics.
+        config: of the robot; its controller is the one that is active. None: that of trajectories.
         initial_q: ``(6,)`` joint angles at the start, rad.
 
     Attributes:
@@ -32,19 +35,27 @@ class RosTwin(SceneTwin):
         robot: the robot, to switch its controllers, in the loop's thread.
     """
 
-    def __init__(self, scene: TwinScene, address: str, bus: Bus, initial_q: Sequence[float] = HOME_Q) -> None:
+    def __init__(
+        self,
+        scene: TwinScene,
+        address: str,
+        bus: Bus,
+        config: RosConfig | None = None,
+        initial_q: Sequence[float] = HOME_Q,
+    ) -> None:
         self._model = scene_model(scene)
         self._data = mujoco.MjData(self._model)
         self._fingers = FingerDrive(self._model, self._data)
         self._bus, self.hostname = bus, address
+        self._controller = TrajectoryController.name if config is None else config.controller
         plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
         self.robot = RobotUnderControl(bus, NAMES, arm_urdf(), plant, self._fingers)
         super().__init__(scene, StepLoop("the twin", round(CYCLE_S * 1e9), self.robot.cycle, CATCH_UP_NS))
         self._world = scene.world(self._model, self._data)
 
     def start(self) -> None:
-        """Open the topics and run the physics. Raises ArmError if a message type is not there."""
-        self.robot.start()
+        """Open the topics and run the physics. Raises ArmError if a message type or the controller is not there."""
+        self.robot.start(self._controller or TrajectoryController.name)
         self._loop.start()
 
     def stop(self) -> None:

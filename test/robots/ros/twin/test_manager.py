@@ -8,7 +8,7 @@ from memory_bus import MemoryBus, stamped
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ros.twin.controllers import ForwardController, TrajectoryController
-from bid_ros.robots.ros.twin.description import NAMES
+from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
 from bid_ros.robots.ur.twin.model import HOME_Q
 from bid_ros.robots.ur.twin.plant import KinematicPlant
@@ -43,7 +43,7 @@ def bus():
 
 @pytest.fixture
 def robot(bus, fingers):
-    made = RobotUnderControl(bus, NAMES, "<robot/>", KinematicPlant(HOME_Q), fingers)
+    made = RobotUnderControl(bus, NAMES, arm_urdf(), KinematicPlant(HOME_Q), fingers)
     made.start()
     return made
 
@@ -59,7 +59,7 @@ def labels(bus):
 
 def test_it_tells_urdf_joints_and_who_is_active(bus, robot):
     cycles(robot, 8)
-    assert bus.sent["robot_description"] == [{"data": "<robot/>"}]
+    assert bus.sent["robot_description"] == [{"data": arm_urdf()}]
     state = bus.sent["joint_states"][-1]
     assert state["name"][:-1] == sorted(NAMES) != list(NAMES)
     assert dict(zip(state["name"], state["position"], strict=True))["elbow_joint"] == pytest.approx(HOME_Q[2])
