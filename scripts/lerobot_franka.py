@@ -41,6 +41,7 @@ CHANNELS: Final = (16, 16, 32, 64)
 WIDTHS, EMBEDDING, ROWS, STEPS = (32, 64), 32, 16, 2
 EPISODES: Final = ((410_000, 60), (411_000, 60))  # first seed and number
 ENCODER_STEPS, DENOISER_STEPS, WEAK_STEPS, BATCH = 1300, 4000, 400, 64
+LEAST_RANGE: Final = 0.005  # m
 STATE, IMAGE = "observation.state", f"observation.images.{CAMERA}"
 MODES: Final = {"VISUAL": "MEAN_STD", "STATE": "MIN_MAX", "ACTION": "MIN_MAX"}
 CONFIG: Final[dict[str, Any]] = {
@@ -160,7 +161,7 @@ def _filters() -> torch.Tensor:
 def rehearsed() -> dict[str, Array]:
     """Return observations, the cup's place and the bundle's samples of every decision, and where episodes begin."""
     from bid_ros.core.observation import Observation
-    from bid_ros.decoding.decoder import DecisionRecord
+    from bid_ros.policy.decide import DecisionRecord
     from bid_ros.episodes.rehearsal import Rehearsal
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
@@ -267,6 +268,8 @@ def train() -> None:
     normal = []
     for name, values in ((STATE, state), ("action", action)):
         low, high = values.reshape(-1, 4).min(axis=0), values.reshape(-1, 4).max(axis=0)
+        still = high - low < LEAST_RANGE  # a gripper that holds; a measured one moves a little
+        low, high = np.where(still, low - LEAST_RANGE, low), np.where(still, high + LEAST_RANGE, high)
         kept |= {f"{name}.min": torch.tensor(low), f"{name}.max": torch.tensor(high)}
         normal.append(torch.tensor(2 * (values - low) / (high - low) - 1).float())
     condition = torch.cat([normal[0], features], dim=-1).flatten(1)
