@@ -8,7 +8,7 @@ It observes one camera, the tool's position and the gripper. Its U-Net is small.
 most of its channels are 0: the first 16, 16, 32 and 64 of the four levels were trained. So the weights that are kept in
 test/importing/lerobot/franka_place.npz are small, and the file that is written has all 11 million.
 
-Training: the bundle acts in 120 rehearsed episodes, half of them with one sample, half with bid+lead; up to 4 of its
+Training: the bundle acts in 220 rehearsed episodes, half of them with one sample, half with bid+lead; up to 4 of its
 samples are kept of each observation. The first layer of the ResNet has fixed filters for blue against red, the first
 level passes on what it gets, the rest learns where the cup is. Then the U-Net learns the bundle's samples from the
 features.
@@ -39,8 +39,8 @@ WEIGHTS: Final = ROOT / "test" / "importing" / "lerobot" / "franka_place.npz"
 CAMERA, SIZE, POINTS = "third_person", (96, 96), 16
 CHANNELS: Final = (16, 16, 32, 64)
 WIDTHS, EMBEDDING, ROWS, STEPS = (32, 64), 32, 16, 2
-EPISODES: Final = ((410_000, 60), (411_000, 60))  # first seed and number
-ENCODER_STEPS, DENOISER_STEPS, WEAK_STEPS, BATCH = 1300, 4000, 400, 64
+EPISODES: Final = ((410_000, 110), (411_000, 110))  # first seed and number
+ENCODER_STEPS, DENOISER_STEPS, WEAK_STEPS, BATCH = 2000, 10_000, 1000, 64
 LEAST_RANGE: Final = 0.005  # m
 STATE, IMAGE = "observation.state", f"observation.images.{CAMERA}"
 MODES: Final = {"VISUAL": "MEAN_STD", "STATE": "MIN_MAX", "ACTION": "MIN_MAX"}
