@@ -161,10 +161,9 @@ def _filters() -> torch.Tensor:
 def rehearsed() -> dict[str, Array]:
     """Return observations, the cup's place and the bundle's samples of every decision, and where episodes begin."""
     from bid_ros.core.observation import Observation
-    from bid_ros.policy.decide import DecisionRecord
     from bid_ros.episodes.rehearsal import Rehearsal
     from bid_ros.policy.bundle import load_bundle
-    from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+    from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder
     from bid_ros.policy.registry import load_policy
     from bid_ros.system.folder import find_system
 
