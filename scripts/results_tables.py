@@ -107,7 +107,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only compare the tables")
     check = parser.parse_args().check
     different = False
-    results = [DOCS / "results" / name for name in ("pusht.md", "vqbet.md")]
+    results = [DOCS / "results" / name for name in ("pusht.md", "vqbet.md", "flow.md")]
     for path in (*results, *sorted((DOCS / "reference" / "decoders").glob("*.md"))):
         before = path.read_text()
         after = page(before)

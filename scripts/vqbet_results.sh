@@ -27,8 +27,9 @@ train() {
 
 train_flow() {
   data pusht
-  "$bid" train "$out/pusht.npz" --family flow --task pusht --out "$out/flow" --batch 256 --widths 32 64 128 \
-    --condition 256 --action-reference base --state-noise 0.03 --history-dropout 0.5
+  "$bid" train "$out/pusht.npz" --family flow --task pusht --out "$out/flow" \
+    --steps "${FLOW_STEPS:-3000}" --batch 128 --widths 32 64 128 --condition 256 \
+    --action-reference base --state-noise 0.03 --history-dropout 0.5
   [ -d "$out/flow_bundle" ] || "$bid" export "$out/flow" --task pusht --out "$out/flow_bundle"
 }
 
