@@ -59,8 +59,7 @@ def write_bundle_manifest(
         action_weights: factor of each action feature in the distances of decoders, by name. None: 1.
 
     Raises:
-        BundleError: a file or all together are too large, or the bundle is not valid. No ``bundle.yaml`` is left
-            behind.
+        BundleError: files are too large, or the bundle is not valid. No ``bundle.yaml`` is left then.
     """
     manifest = Path(folder) / MANIFEST
     manifest.unlink(missing_ok=True)
