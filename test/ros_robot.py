@@ -67,7 +67,8 @@ def ros_arm(address: str, **parts: Any) -> Arm:
     """Return the driver of the robot at an address, not connected."""
     given = {
         "joint_names": NAMES,
-        "connect_timeout_s": 1.0 if address.startswith(NOWHERE) else 4.0,
+        # On a busy computer nodes find each other late.
+        "connect_timeout_s": 1.0 if address.startswith(NOWHERE) else 12.0,
         "gripper": GRIPPER,
         "dynamics": Dynamics(0.5, 0.3, 1.0),
         **parts,
