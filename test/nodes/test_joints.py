@@ -121,7 +121,9 @@ def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_pat
 
 
 @pytest.mark.timeout(300)
-def test_a_policy_that_predicts_joints_places_the_object_in_the_twin(tmp_path, ros_domain, patient, folder, task, model):
+def test_a_policy_that_predicts_joints_places_the_object_in_the_twin(
+    tmp_path, ros_domain, patient, folder, task, model
+):
     """It places in 19 of 20 episodes: none of two has a chance of 1 in 400 where nothing is broken."""
     out = tmp_path / "out"
     command = f"up {folder} --episodes 2 --moving 0 --decoder bid --samples 8 --seed 3 --json --out {out}"
