@@ -124,13 +124,16 @@ def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_pat
 def test_a_policy_that_predicts_joints_places_the_object_in_the_twin(
     tmp_path, ros_domain, patient, folder, task, model
 ):
-    """It places in 19 of 20 episodes: none of two has a chance of 1 in 400 where nothing is broken."""
-    out = tmp_path / "out"
-    command = f"up {folder} --episodes 2 --moving 0 --decoder bid --samples 8 --seed 3 --json --out {out}"
-    done = bid(*command.split(), "--parameters", patient, limit_s=200)
-    assert done.returncode in (0, 3), done.stderr
-    run = json.loads((out / "run.json").read_text())
-    assert run["successes"] >= 1, run["results"]
+    """It placed in 38 of 40 episodes of other seeds, so three in a row fail once in thousands of runs."""
+    for seed in (3, 4, 5):
+        out = tmp_path / f"out{seed}"
+        command = f"up {folder} --episodes 1 --moving 0 --decoder bid --samples 8 --seed {seed} --json --out {out}"
+        done = bid(*command.split(), "--parameters", patient, limit_s=100)
+        assert done.returncode in (0, 3), done.stderr
+        run = json.loads((out / "run.json").read_text())
+        if run["successes"]:
+            break
+    assert run["successes"] == 1, run["results"]
     with BagReader(out / "bag") as reader:
         assert reader.was_complete
         sent = [item.message for item in reader.messages(["/arm/joint_reference"])]
