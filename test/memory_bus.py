@@ -4,6 +4,9 @@ import time
 from collections import deque
 from types import SimpleNamespace
 
+import numpy as np
+
+from bid_ros.core.rotation import quaternion_from_matrix
 from bid_ros.robots.bus import Heard
 
 
@@ -89,3 +92,16 @@ def joint_state(stamp_s, positions, velocities=None):
     """Plain values of a JointState; positions and velocities by name."""
     values = {"header": stamped(stamp_s), "name": list(positions), "position": list(positions.values())}
     return {**values, "velocity": list((velocities or {}).values())}
+
+
+def transform(parent, child, position=(0.0, 0.0, 0.0), rotation=None, stamp_s=None):
+    """Plain values of a TransformStamped, of now unless a stamp is given: the child in the parent, m and a matrix."""
+    turn = quaternion_from_matrix(np.eye(3) if rotation is None else rotation)
+    return {
+        "header": {**stamped(time.time() if stamp_s is None else stamp_s), "frame_id": parent},
+        "child_frame_id": child,
+        "transform": {
+            "translation": dict(zip("xyz", position, strict=True)),
+            "rotation": dict(zip("xyzw", turn.tolist(), strict=True)),
+        },
+    }

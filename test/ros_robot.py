@@ -93,6 +93,11 @@ def twist_arm(address: str, **parts: Any) -> Arm:
     return ros_arm(address, **given)
 
 
+def transform_arm(address: str, **parts: Any) -> Arm:
+    """Return the arm of trajectories again, whose transforms say where its tool is."""
+    return ros_arm(address, **{"tool_pose": "tf", "tf": "tf", "tf_static": "tf_static", **parts})
+
+
 @contextmanager
 def mute_ros(address: str, ports: Sequence[int]) -> Iterator[None]:
     """A robot whose joint states have a publisher that never publishes."""

@@ -61,6 +61,10 @@ class RosConfig:
         tool_offset, tool_quaternion: pose of the tool frame in ``tool_link``, m and xyzw.
         urdf: topic of the URDF, or path of a file that ends in ``.urdf``.
         joint_states: topic of the measured joints.
+        tool_pose: what says where the tool is: ``urdf`` (forward kinematics of the measured joints) or ``tf`` (the
+            robot's own transforms, for one whose kinematics are calibrated or not in a URDF).
+        tf_base, tf_tool: frames of the transforms that are ``base_link`` and ``tool_link``; empty: the same names.
+        tf, tf_static: topics of the transforms.
         command: what the arm is driven with: ``joint_trajectory`` (JointTrajectory), ``forward_position``
             (Float64MultiArray of joint positions), ``pose`` (PoseStamped) or ``twist`` (TwistStamped).
         command_topic: topic of the commands.
@@ -84,7 +88,7 @@ class RosConfig:
         gripper: its settings. None: no gripper.
         gripper_thresholds: widths that mean open and closed.
         connect_timeout_s: s to wait until the robot's topics are there.
-        state_timeout_s: s without a new joint state at which the arm counts as lost.
+        state_timeout_s: s without a new joint state, or transform of the tool, at which the arm counts as lost.
 
     Raises:
         ArmError: a value is out of its range.
@@ -99,6 +103,11 @@ class RosConfig:
     tool_quaternion: Quaternion = (0.0, 0.0, 0.0, 1.0)
     urdf: str = "robot_description"
     joint_states: str = "joint_states"
+    tool_pose: Literal["urdf", "tf"] = "urdf"
+    tf_base: str = ""
+    tf_tool: str = ""
+    tf: str = "/tf"
+    tf_static: str = "/tf_static"
     command: Literal["joint_trajectory", "forward_position", "pose", "twist"] = "joint_trajectory"
     command_topic: str = "joint_trajectory_controller/joint_trajectory"
     command_frame: str = ""
@@ -141,6 +150,16 @@ class RosConfig:
     def by_joints(self) -> bool:
         """Whether the arm is driven with joint positions, which need inverse kinematics."""
         return self.command in JOINT_COMMANDS
+
+    @property
+    def needs_urdf(self) -> bool:
+        """Whether it cannot be driven without a URDF."""
+        return self.by_joints or self.tool_pose == "urdf"
+
+    @property
+    def tool_frames(self) -> tuple[str, str]:
+        """Names of base and tool link among the transforms."""
+        return self.tf_base or self.base_link, self.tf_tool or self.tool_link
 
     @property
     def reach_s(self) -> float:

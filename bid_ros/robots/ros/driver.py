@@ -13,21 +13,16 @@ from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.bus import Bus
-from bid_ros.robots.gripper import GripperThread, request_width
-from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
+from bid_ros.robots.gripper import request_width
+from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.course import ARRIVED_RAD, Course, settled, stream_course
-from bid_ros.robots.ros.follower import (
-    Follower,
-    JointFollower,
-    check_joint_setpoint,
-    check_setpoint,
-    joint_follower,
-)
-from bid_ros.robots.ros.gripper import RosGripper
+from bid_ros.robots.ros.follower import Follower, JointFollower, check_joint_setpoint, check_setpoint
+from bid_ros.robots.ros.joints import Reading
 from bid_ros.robots.ros.lag import LagWatch
 from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.link import Reading, RosLink, ToolReader
-from bid_ros.robots.ros.tool_stream import tool_follower
+from bid_ros.robots.ros.link import RosLink
+from bid_ros.robots.ros.motion import joint_goal, not_by_joints
+from bid_ros.robots.ros.parts import Parts, connected
 
 POLL_S: Final = 0.005
 AT_REST: Final = 0.02  # rad/s
@@ -48,10 +43,7 @@ class RosArm:
     def __init__(self, config: RosConfig, bus: Bus) -> None:
         self._config, self._bus = config, bus
         self._link = RosLink(config, bus)
-        self._tool: ToolReader | None = None  # there while connected
-        self._limits: JointLimits | None = None
-        self._follower: Follower | None = None
-        self._hand: GripperThread | None = None
+        self._parts: Parts | None = None  # while it is connected
         self._kept: ArmState | None = None  # the newest state, for while the robot is connected anew
         self._following = self._moving = self._interrupted = False
         self._lag = LagWatch(config)
@@ -76,10 +68,10 @@ class RosArm:
             ArmError: one of them is not there in time, or does not fit the configuration.
         """
         with self._lifecycle:
-            if self._tool is not None:
+            if self._parts is not None:
                 return
             try:
-                self._open()
+                self._connect()
             except ArmError:
                 self._disconnect()
                 raise
@@ -148,7 +140,7 @@ class RosArm:
         Raises:
             ArmError: not connected, no gripper, or ``width`` is not finite.
         """
-        request_width(self._hand, width, self._config.address)
+        request_width(self._parts.hand if self._parts is not None else None, width, self._config.address)
 
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
@@ -172,9 +164,10 @@ class RosArm:
         with self._lifecycle:
             self.stop()
             try:
-                if self._tool is None or (self._hand is not None and self._hand.fault):
+                hand = None if self._parts is None else self._parts.hand
+                if self._parts is None or (hand is not None and hand.fault):
                     self._disconnect()
-                    self._open()
+                    self._connect()
                 else:
                     self._link.wait()
             except ArmError as error:
@@ -195,25 +188,23 @@ class RosArm:
             ArmError: the shape is wrong, a target is outside the limits, the arm is not driven with joint positions, is
                 not connected, a fault is pending, or the motion failed or was stopped.
         """
-        target, names = np.asarray(positions, dtype=np.float64), self._config.joint_names
-        if target.shape != (len(names),) or not np.isfinite(target).all():
-            raise ArmError(f"joint positions are {target.tolist()}; valid is {len(names)} finite numbers in rad")
+        target = joint_goal(self._config, positions)
         with self._lifecycle:
             self.stop()
             with self._watch:
-                reading, follower = self._ready()
-            if not isinstance(follower, JointFollower) or self._limits is None:
-                raise self._not_by_joints("a joint motion")
-            outside = self._limits.outside(target)
+                reading, parts = self._ready()
+            if not isinstance(parts.follower, JointFollower) or parts.limits is None:
+                raise not_by_joints(self._config, "a joint motion")
+            outside = parts.limits.outside(target)
             if outside:
                 raise ArmError(outside)
-            course = Course.between(reading.joints, target, self._limits, dynamics or self._config.dynamics)
+            course = Course.between(reading.joints, target, parts.limits, dynamics or self._config.dynamics)
             self._interrupted, self._moving = False, True
             try:
-                self._run(course, follower)
+                self._run(course, parts.follower)
             finally:
                 self._moving = False
-            self._settle(target, self._limits)
+            self._settle(target, parts.limits)
 
     def close(self) -> None:
         """Stop, end the gripper's thread and the topics. May be called twice."""
@@ -225,11 +216,11 @@ class RosArm:
 
     def _follow(self, joints: bool) -> None:
         with self._lifecycle, self._watch:
-            reading, follower = self._ready()
-            if joints and not isinstance(follower, JointFollower):
-                raise self._not_by_joints("set-points of the joints")
+            reading, parts = self._ready()
+            if joints and not isinstance(parts.follower, JointFollower):
+                raise not_by_joints(self._config, "set-points of the joints")
             if not self._following:
-                follower.begin(reading.joints)
+                parts.follower.begin(reading.joints)
                 self._following, self._of_joints = True, joints
             elif self._of_joints is not joints:
                 what = "joints" if self._of_joints else "tool"
@@ -238,11 +229,11 @@ class RosArm:
     def _in_control(self, joints: bool) -> Follower:
         """Return what follows set-points of this kind; ArmError if nothing does. Called under ``_watch``."""
         self._look()
-        follower = self._follower
-        if self._fault or not self._following or follower is None or self._of_joints is not joints:
+        parts = self._parts
+        if self._fault or not self._following or parts is None or self._of_joints is not joints:
             first = "start_joints" if joints else "start"
             raise ArmError(self._fault or f"robot at {self._config.address} is not in control; {first} first")
-        return follower
+        return parts.follower
 
     def _pass_on(self, command: Callable[[], None]) -> None:
         """Pass a set-point on; one that is refused stops the arm. Called under ``_watch``."""
@@ -252,49 +243,26 @@ class RosArm:
             self._lose(str(error))
             raise
 
-    def _not_by_joints(self, purpose: str) -> ArmError:
-        what = f"robot at {self._config.address} is driven with a {self._config.command}"
-        return ArmError(f"{what}; valid for {purpose} is command: {' or '.join(JOINT_COMMANDS)}")
-
-    def _open(self) -> None:
-        config, chain = self._config, self._link.open()
-        limits = JointLimits.of(config, chain)
-        tool = ToolReader(config, chain)
-        made: Follower = (
-            joint_follower(config, self._bus, chain, limits)
-            if config.by_joints
-            else tool_follower(config, self._bus, lambda: tool.pose(self._link.read().joints)[:2])
-        )
-        hand = self._connect_gripper()
+    def _connect(self) -> None:
+        made = connected(self._config, self._bus, self._link, self._lose)
         with self._watch:
-            self._tool, self._limits, self._follower, self._hand = tool, limits, made, hand
-
-    def _connect_gripper(self) -> GripperThread | None:
-        config = self._config
-        if config.gripper is None:
-            return None
-        device = RosGripper(config.gripper, self._bus, self._link.joints, config.address)
-        device.begin()
-        hand = GripperThread(device, config.gripper_thresholds, (ArmError,), lambda error: self._lose(str(error)))
-        hand.start()
-        return hand
+            self._parts = made
 
     def _disconnect(self) -> None:
         """End the gripper's thread and the topics. Keep the last state and the fault."""
         with self._watch:
             self._known(self._look())
-            hand, self._hand = self._hand, None
-            self._tool = self._follower = self._limits = None
-        if hand is not None:
-            hand.stop()
+            parts, self._parts = self._parts, None
+        if parts is not None and parts.hand is not None:
+            parts.hand.stop()
         self._bus.close()
 
     def _look(self) -> Reading | None:
         """Take the newest state, and judge it. Called under ``_watch``."""
-        if self._tool is None:
+        if self._parts is None:
             return None
         reading = self._link.read()
-        driven = self._follower if self._following or self._moving else None
+        driven = self._parts.follower if self._following or self._moving else None
         problem = self._link.problem(reading) or self._lag.problem(driven, reading.joints)
         if problem:
             self._lose(problem)
@@ -302,15 +270,14 @@ class RosArm:
 
     def _known(self, reading: Reading | None) -> ArmState | None:
         """Keep and return the state of a reading; without one the last state. Called under ``_watch``."""
-        tool, hand = self._tool, self._hand
-        if reading is not None and tool is not None:
-            position, _, quaternion = tool.pose(reading.joints)
+        if reading is not None and self._parts is not None:
+            tool, hand = self._parts.tool.pose(reading), self._parts.hand
             self._kept = ArmState(
-                stamp_ns=reading.stamp_ns,
+                stamp_ns=tool.stamp_ns,
                 joint_positions=reading.joints,
                 joint_velocities=reading.speeds,
-                tool_position=position,
-                tool_quaternion=quaternion,
+                tool_position=tool.position,
+                tool_quaternion=tool.quaternion,
                 gripper_width=math.nan if hand is None else hand.width,
                 gripper_busy=hand is not None and hand.busy,
                 in_control=self._following,
@@ -329,7 +296,7 @@ class RosArm:
     def _brake(self) -> float:
         """Leave control, begin a stop, and return the s that it takes. Called under ``_watch``."""
         following, self._following = self._following, False
-        return self._follower.brake() if following and self._follower is not None else 0.0
+        return self._parts.follower.brake() if following and self._parts is not None else 0.0
 
     def _await_rest(self, seconds: float) -> None:
         end = time.monotonic() + seconds + REST_S
@@ -342,13 +309,13 @@ class RosArm:
                 self._lose(f"robot at {self._config.address} did not stop in time: look at it, then reset")
             time.sleep(POLL_S)
 
-    def _ready(self) -> tuple[Reading, Follower]:
-        reading, follower = self._look(), self._follower
-        if reading is None or follower is None:
+    def _ready(self) -> tuple[Reading, Parts]:
+        reading, parts = self._look(), self._parts
+        if reading is None or parts is None:
             raise self._unconnected()
         if self._fault:
             raise ArmError(f"{self._fault}; recover first")
-        return reading, follower
+        return reading, parts
 
     def _unconnected(self) -> ArmError:
         return ArmError(f"robot at {self._config.address} is not connected; connect first")

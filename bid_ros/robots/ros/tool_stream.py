@@ -13,8 +13,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array, matrix_from_quaternion, quaternion_from_matrix, vector_from_matrix
 from bid_ros.robots.bus import Bus, Channel, Values, stamp
 from bid_ros.robots.ros.config import RosConfig
-
-Pose = tuple[Array, Array]
+from bid_ros.robots.ros.transforms import Pose
 
 
 class ToolFollower:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.bus import Bus, Channel, Values, stamp
+from bid_ros.robots.bus import Bus, Channel, stamp
 from bid_ros.robots.ros.serial import serial_chain
 from bid_ros.robots.ros.twin.controllers import ForwardController, JointController, TrajectoryController
 from bid_ros.robots.ros.twin.description import BASE, RANGE, SPEED, TOOL
@@ -16,6 +16,7 @@ from bid_ros.robots.ros.twin.gripper import GripperController
 from bid_ros.robots.ros.twin.hardware import Fingers, Plant, PositionServo
 from bid_ros.robots.ros.twin.impedance import ImpedanceController
 from bid_ros.robots.ros.twin.servo import PERIOD_S, TwistServo
+from bid_ros.robots.ros.twin.state_publisher import StatePublisher
 from bid_ros.robots.ros.urdf import read_chain
 
 CYCLE_S: Final = 0.002
@@ -41,6 +42,7 @@ class RobotUnderControl:
         plant: the arm.
         fingers: its gripper.
         tolerance: of the trajectory controller, rad; 0: none.
+        frames: publishes where its links are; None: nobody does.
 
     Attributes:
         controllers: its joint controllers, by name.
@@ -55,9 +57,10 @@ class RobotUnderControl:
         plant: Plant,
         fingers: Fingers,
         tolerance: float = 0.0,
+        frames: StatePublisher | None = None,
     ) -> None:
         self._bus, self._names, self._urdf = bus, tuple(names), urdf
-        self.servo = PositionServo(plant)
+        self.servo, self._frames = PositionServo(plant), frames
         self._gripper = GripperController(bus, fingers)
         chain = serial_chain(read_chain(urdf, BASE, TOOL, "the twin's URDF"))
         self._trajectories = TrajectoryController(names, tolerance)
@@ -77,6 +80,8 @@ class RobotUnderControl:
         for channel in (JOINT_STATES, DESCRIPTION, ACTIVITY):
             self._bus.offer(channel)
         self._gripper.start()
+        if self._frames is not None:
+            self._frames.start()
         self._bus.publish(DESCRIPTION.name, {"data": self._urdf})
         self.switch(active)
 
@@ -91,7 +96,7 @@ class RobotUnderControl:
         states = {BROADCASTER: ACTIVE, GripperController.name: ACTIVE}
         states |= {own: ACTIVE if own == name else INACTIVE for own in self.controllers}
         named = [{"name": own, "state": {"id": number, "label": label}} for own, (number, label) in states.items()]
-        self._bus.publish(ACTIVITY.name, {"header": _header(), "controllers": named})
+        self._bus.publish(ACTIVITY.name, {"header": {"stamp": stamp(time.time_ns())}, "controllers": named})
 
     def cycle(self) -> None:
         """Pass one cycle of the controllers and the hardware."""
@@ -121,17 +126,15 @@ class RobotUnderControl:
                     controller.take(heard.message, now_ns)
 
     def _publish_states(self) -> None:
-        joints, speeds = self.servo.joints, self.servo.speeds
+        joints, speeds, now_ns = self.servo.joints, self.servo.speeds, time.time_ns()
         self._bus.publish(
             JOINT_STATES.name,
             {
-                "header": _header(),
+                "header": {"stamp": stamp(now_ns)},
                 "name": [*(self._names[number] for number in self._order), GripperController.joint],
                 "position": [*(float(joints[number]) for number in self._order), self._gripper.position],
                 "velocity": [*(float(speeds[number]) for number in self._order), 0.0],
             },
         )
-
-
-def _header() -> Values:
-    return {"stamp": stamp(time.time_ns())}
+        if self._frames is not None:
+            self._frames.publish(now_ns, joints)
