@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import quaternion_from_matrix
-from bid_ros.robots.bus import Heard
+from bid_ros.robots.bus import Ended, Heard
 
 
 def message(values):
@@ -20,21 +21,30 @@ def message(values):
 class MemoryGoal:
     """A goal, for both sides."""
 
-    def __init__(self, values):
-        self.message, self.result = message(values), None
+    def __init__(self, values, refused=False):
+        self.message, self.refused = message(values), refused
+        self.canceled, self.result, self.status = False, None, ""
 
     def done(self):
+        if self.refused:
+            raise ArmError("the action refused a goal")
         return self.result is not None
 
-    def finish(self, values):
-        self.result = values
+    def ended(self):
+        return None if self.result is None else Ended(self.status, message(self.result))
+
+    def cancel(self):
+        self.canceled = True
+
+    def finish(self, values, status="succeeded"):
+        self.result, self.status = values, status
 
 
 class MemoryBus:
     """A :class:`bid_ros.robots.bus.Bus`. ``sent`` keeps what was published, by topic."""
 
     def __init__(self):
-        self.listened, self.offered, self.served = {}, {}, {}
+        self.listened, self.offered, self.served, self.judges = {}, {}, {}, {}
         self.sent = {}
         self.newest = {}
 
@@ -65,12 +75,15 @@ class MemoryBus:
         return int(name in self.offered or name in self.served)
 
     def send_goal(self, name, values):
-        goal = MemoryGoal(values)
-        self.served[name].append(goal)
+        judge = self.judges.get(name)
+        goal = MemoryGoal(values, bool(judge and judge(message(values))))
+        if not goal.refused:
+            self.served[name].append(goal)
         return goal
 
-    def serve(self, channel):
+    def serve(self, channel, judge=None):
         self.served.setdefault(channel.name, [])
+        self.judges[channel.name] = judge
 
     def goals(self, name):
         found, self.served[name] = self.served[name], []
