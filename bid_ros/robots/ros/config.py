@@ -85,6 +85,8 @@ class RosConfig:
         max_lag: distance of a joint from where it was sent, rad, at which the arm counts as not following.
         lag_timeout_s: s for which it may be that far.
         pose_gain: 1/s, how fast a twist makes up for a wrong pose.
+        twist_lag_s: s after which the tool is where a twist sends it: what ``bid motion`` says of a run with
+            ``pose_gain: 0``.
         gripper: its settings. None: no gripper.
         gripper_thresholds: widths that mean open and closed.
         connect_timeout_s: s to wait until the robot's topics are there.
@@ -126,6 +128,7 @@ class RosConfig:
     max_lag: Annotated[float, Field(ge=0.01, le=3)] = 0.2
     lag_timeout_s: Annotated[float, Field(ge=0.05, le=2)] = 0.3
     pose_gain: Annotated[float, Field(ge=0, le=20)] = 4.0
+    twist_lag_s: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     gripper: RosGripperConfig | None = None
     gripper_thresholds: GripperThresholds = GripperThresholds(0.03, 0.06)
     connect_timeout_s: Annotated[float, Field(ge=0.1, le=30)] = 5.0

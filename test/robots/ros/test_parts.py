@@ -96,6 +96,24 @@ def test_twists_make_up_for_a_wrong_pose_and_a_stop_is_zero(bus):
     assert set(bus.sent["goal"][-1]["twist"]["angular"].values()) == {0.0}
 
 
+def test_a_tool_that_is_late_by_its_lag_is_not_pushed(bus):
+    """It moves with the set-points, 50 ms behind them."""
+    speed, lag_s, begin = np.array([0.2, 0.0, 0.0]), 0.05, time.monotonic()
+    config = RosConfig("arm", ("a",), command="twist", command_topic="goal", pose_gain=10.0, twist_lag_s=lag_s)
+
+    def places():
+        return max(time.monotonic() - begin - lag_s, 0.0) * speed, np.eye(3)
+
+    made = tool_follower(config, bus, places)
+    made.begin(np.zeros(1))
+    while (passed := time.monotonic() - begin) < 0.2:
+        moving = speed if passed > 0 else np.zeros(3)
+        made.command(Setpoint(passed * speed, np.array([0.0, 0.0, 0.0, 1.0]), moving, np.zeros(3)))
+        time.sleep(0.005)
+    asked = [sent["twist"]["linear"]["x"] for sent in bus.sent["goal"][1:]]
+    assert np.median(asked) == pytest.approx(0.2, abs=0.02), "against the newest set-point it would be 0.3"
+
+
 def gripper(bus, interface):
     reader = JointReader(bus, "joint_states")
     reader.begin()
