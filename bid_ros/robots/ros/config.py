@@ -69,6 +69,9 @@ class RosConfig:
             (Float64MultiArray of joint positions), ``pose`` (PoseStamped) or ``twist`` (TwistStamped).
         command_topic: topic of the commands.
         command_frame: frame of poses and twists; empty: ``base_link``.
+        motion: how joint motions are sent, such as homing, if ``command`` is ``joint_trajectory``. ``topic``: streamed,
+            as set-points are; the arm brakes if this computer dies. ``action``: as one goal of FollowJointTrajectory,
+            beside ``command_topic``; the controller says why it failed, but goes on to its end if this computer dies.
         controller: name of the controller that must be active; empty: nobody is asked.
         activity: topic of the controller manager that tells which controllers are active.
         joint_min, joint_max: limits of the joints, rad. Empty: those of the URDF.
@@ -113,6 +116,7 @@ class RosConfig:
     command: Literal["joint_trajectory", "forward_position", "pose", "twist"] = "joint_trajectory"
     command_topic: str = "joint_trajectory_controller/joint_trajectory"
     command_frame: str = ""
+    motion: Literal["topic", "action"] = "topic"
     controller: str = "joint_trajectory_controller"
     activity: str = "controller_manager/activity"
     joint_min: Numbers = ()
@@ -153,6 +157,13 @@ class RosConfig:
     def by_joints(self) -> bool:
         """Whether the arm is driven with joint positions, which need inverse kinematics."""
         return self.command in JOINT_COMMANDS
+
+    @property
+    def motion_action(self) -> str:
+        """Name of the action that takes joint motions; empty: they are streamed."""
+        if self.command != "joint_trajectory" or self.motion != "action":
+            return ""
+        return "/".join([*self.command_topic.split("/")[:-1], "follow_joint_trajectory"])
 
     @property
     def needs_urdf(self) -> bool:

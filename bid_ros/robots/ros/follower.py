@@ -89,6 +89,14 @@ class JointFollower:
         self.target = JointTarget(time.time_ns(), joints, speeds)
         self._stream.follow(self.target, self._limits.stopping_s(speeds))
 
+    def expect(self, joints: Array, speeds: Array) -> None:
+        """Know where the joints should be now, ``(n,)`` rad and rad/s: something else sends them there."""
+        self.target = JointTarget(time.time_ns(), joints, speeds)
+
+    def release(self) -> None:
+        """Follow nothing any more, and send nothing."""
+        self.target = None
+
     def command(self, setpoint: Setpoint) -> None:
         """Follow a set-point.
 

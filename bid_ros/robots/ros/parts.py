@@ -11,6 +11,7 @@ from bid_ros.robots.ros.follower import Follower, joint_follower
 from bid_ros.robots.ros.gripper import RosGripper
 from bid_ros.robots.ros.limits import JointLimits
 from bid_ros.robots.ros.link import RosLink
+from bid_ros.robots.ros.motion import Motion, joint_motion
 from bid_ros.robots.ros.tool import ToolSource
 from bid_ros.robots.ros.tool_stream import tool_follower
 from bid_ros.robots.ros.transforms import Pose
@@ -23,12 +24,14 @@ class Parts:
     Attributes:
         tool: says where the tool is.
         follower: drives the arm.
+        motion: carries joint motions out; None: its controller takes no joints.
         limits: of the joints; None: the URDF is not needed, and the controller has limits of its own.
         hand: its gripper; None: it has none.
     """
 
     tool: ToolSource
     follower: Follower
+    motion: Motion | None
     limits: JointLimits | None
     hand: GripperThread | None
 
@@ -54,11 +57,12 @@ def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], 
 
     limits = None if chain is None else JointLimits.of(config, chain)
     if config.by_joints and chain is not None and limits is not None:
-        told = measured if config.tool_pose == "tf" else None
-        follower: Follower = joint_follower(config, bus, chain, limits, told)
+        joints = joint_follower(config, bus, chain, limits, measured if config.tool_pose == "tf" else None)
+        follower: Follower = joints
+        motion = joint_motion(config, bus, joints)
     else:
-        follower = tool_follower(config, bus, measured)
-    return Parts(tool, follower, limits, _gripper(config, bus, link, lose))
+        follower, motion = tool_follower(config, bus, measured), None
+    return Parts(tool, follower, motion, limits, _gripper(config, bus, link, lose))
 
 
 def _gripper(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> GripperThread | None:

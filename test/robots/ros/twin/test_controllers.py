@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from memory_bus import message
 
-from bid_ros.robots.ros.twin.controllers import ForwardController, TrajectoryController
+from bid_ros.robots.ros.twin.controllers import ForwardController
 from bid_ros.robots.ros.twin.trajectory import Knot, between, refusal
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 
 NAMES = ("a", "b")
 S = 1_000_000_000

@@ -7,9 +7,10 @@ import pytest
 from memory_bus import MemoryBus, stamped
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ros.twin.controllers import ForwardController, TrajectoryController
+from bid_ros.robots.ros.twin.controllers import ForwardController
 from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 from bid_ros.robots.ur.twin.model import HOME_Q
 from bid_ros.robots.ur.twin.plant import KinematicPlant
 
