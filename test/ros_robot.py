@@ -95,8 +95,8 @@ def twist_arm(address: str, **parts: Any) -> Arm:
 
 
 def transform_arm(address: str, **parts: Any) -> Arm:
-    """Return the arm of trajectories again, whose transforms say where its tool is."""
-    return ros_arm(address, **{"tool_pose": "tf", "tf": "tf", "tf_static": "tf_static", **parts})
+    """Return the arm of trajectories again: its transforms say where its tool is, and its joint motions are goals."""
+    return ros_arm(address, **{"tool_pose": "tf", "tf": "tf", "tf_static": "tf_static", "motion": "action", **parts})
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 Arguments: the domain, which controller is active, and ``transforms`` for a robot that publishes its frames, whose own
 lengths differ by some mm from those of its URDF. It then obeys lines on its standard input: ``switch NAME`` activates a
-controller (none without a name), ``still`` stands for a hardware that holds the arm, ``frameless`` ends the
-transforms, ``refused`` is answered with the number of messages that its controllers did not take.
+controller (none without a name), ``still`` stands for a hardware that holds the arm, ``tolerant PATH GOAL`` sets the
+tolerances of the trajectory controller, rad, ``frameless`` ends the transforms, ``refused`` is answered with the number
+of messages that its controllers did not take.
 """
 
 import contextlib
@@ -20,6 +21,8 @@ from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
 from bid_ros.robots.ros.twin.state_publisher import StatePublisher
+from bid_ros.robots.ros.twin.tolerances import Tolerances
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.twin.model import HOME_Q
 from bid_ros.robots.ur.twin.plant import KinematicPlant
@@ -52,6 +55,11 @@ for line in sys.stdin:
     elif word == "still":
         loop.call(lambda: setattr(robot.servo, "step", lambda dt: None))
         print("still", flush=True)
+    elif word == "tolerant":
+        path, goal = map(float, name.split())
+        own = Tolerances.alike(len(NAMES), path, goal, 0.5)
+        loop.call(lambda own=own: setattr(robot.controllers[TrajectoryController.name], "_own", own))
+        print("tolerant", flush=True)
     elif word == "frameless":
         loop.call(lambda: setattr(publisher, "publish", lambda now_ns, joints: None))
         print("frameless", flush=True)
