@@ -101,12 +101,12 @@ def followed_line(report: dict[str, Any]) -> str:
     off, turned = report["off_mm"], report["turned_rad"]
     return (
         f"the tool lags by {1000 * report['lag_s']:.0f} ms; but for that it is off by {off['p50']:.1f} mm (p50), "
-        f"{off['max']:.1f} mm (max), and turned by {turned['p50']:.3f} and {turned['max']:.3f} rad"
+        f"{off['p99']:.1f} mm (p99), and turned by {turned['p50']:.3f} and {turned['p99']:.3f} rad"
     )
 
 
 def _percentiles(values: Array) -> dict[str, float]:
-    return {"p50": float(np.median(values)), "max": float(values.max())}
+    return dict(zip(("p50", "p99", "max"), np.percentile(values, (50, 99, 100)).tolist(), strict=True))
 
 
 def _numbers(pose: Any) -> list[float]:

@@ -1,5 +1,6 @@
 """Follows Cartesian set-points with joint targets, inside the limits of the joints."""
 
+import math
 import time
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -55,6 +56,7 @@ class JointFollower:
 
     Attributes:
         target: the newest; None while nothing is followed.
+        sent_s: steady time of the newest command, s.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class JointFollower:
         self._ahead_s, self._rotation_tolerance, self._posture = ahead_s, rotation_tolerance, posture
         self._measured, self._pace = measured, Pace(limits)
         self.target: JointTarget | None = None
+        self.sent_s = -math.inf
 
     def begin(self, joints: Array) -> None:
         """Begin at measured joints ``(n,)`` rad, at rest.
@@ -86,6 +89,7 @@ class JointFollower:
 
     def follow(self, joints: Array, speeds: Array) -> None:
         """Stream a joint target of now, ``(n,)`` rad and rad/s, unchecked."""
+        self.sent_s = time.monotonic()
         self.target = JointTarget(time.time_ns(), joints, speeds)
         self._stream.follow(self.target, self._limits.stopping_s(speeds))
 
@@ -136,7 +140,7 @@ class JointFollower:
         if target is None:
             return 0.0
         now = self._stream.reference(target, self._limits.stopping_s(target.speeds), time.time_ns())
-        stop_s = self._limits.stopping_s(now.speeds)
+        stop_s, self.sent_s = self._limits.stopping_s(now.speeds), time.monotonic()
         self._stream.brake(now, stop_s)
         return stop_s
 

@@ -22,6 +22,9 @@ from bid_ros.robots.ros.follower import JointFollower
 
 STEP_S: Final = 0.1  # between two points of a goal, which the controller joins by cubics
 LATE_S: Final = 2.0  # after the end of a course, when a goal must have ended
+# s after the newest message of the topic, before a goal is sent: one that comes after a goal would replace it.
+QUIET_S: Final = 0.1
+EARLY: Final = 0.9  # share of a course before which no goal can have come to its end
 WORDS: Final = {
     -1: "the goal is not valid, or was given up for another",
     -2: "it has other joints",
@@ -98,8 +101,9 @@ class GoalMotion:
         if not self._bus.partners(self._name):
             who = f"{self._where}: nobody takes goals on {self._bus.full_name(self._name)}"
             raise ArmError(f"{who}: start its joint trajectory controller, or set motion: topic in robot.yaml")
+        time.sleep(max(0.0, self._follower.sent_s + QUIET_S - time.monotonic()))
         goal = self._goal = self._bus.send_goal(self._name, {"trajectory": trajectory(course, self._names)})
-        begun_s = time.monotonic()
+        begun_s, passed_s = time.monotonic(), 0.0
         while not goal.done():
             passed_s = time.monotonic() - begun_s
             if not step(partial(self._follower.expect, *course.at(passed_s))):
@@ -109,6 +113,8 @@ class GoalMotion:
                 raise ArmError(f"{self._where}: {self._bus.full_name(self._name)} did not end a goal in time")
             time.sleep(PERIOD_S)
         self._judge(goal.ended())
+        if passed_s < EARLY * course.duration_s:
+            raise ArmError(f"{self._where} did not reach the goal: another trajectory took its place")
         return True
 
     def leave(self, ended: bool) -> float:

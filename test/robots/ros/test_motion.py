@@ -1,5 +1,6 @@
 """Joint motions as goals of the trajectory controller: what is sent, and each way in which it fails."""
 
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +20,7 @@ from bid_ros.robots.ros.twin.trajectory import between, knots, refusal
 NAMES = ("a", "b")
 COURSE = Course(np.array([0.1, 0.2]), np.array([0.8, -0.4]), 1.7)
 SHORT = Course(np.array([0.1, 0.2]), np.array([0.01, 0.0]), 0.05)
+STAY = Course(np.array([0.1, 0.2]), np.zeros(2), 1e-6)
 ACTION = "arm_controller/follow_joint_trajectory"
 
 
@@ -51,8 +53,8 @@ def test_the_action_is_beside_the_topic_of_trajectories(parts, name):
 class Follower:
     """Knows what it is told; it is no robot."""
 
-    def __init__(self):
-        self.told = []
+    def __init__(self, sent_s=-1e9):
+        self.told, self.sent_s = [], sent_s
 
     def expect(self, joints, speeds):
         self.told.append(joints)
@@ -97,9 +99,22 @@ def ending(bus, status, code, text):
 
 def test_a_goal_that_ends_well_leaves_nothing_behind(bus):
     made = motion(bus)
-    assert made.run(COURSE, ending(bus, "succeeded", 0, "")) and made.leave(True) == 0.0
+    assert made.run(STAY, ending(bus, "succeeded", 0, "")) and made.leave(True) == 0.0
     first, last = made._follower.told
-    assert first == pytest.approx(COURSE.start, abs=1e-3) and last == "released"
+    assert first == pytest.approx(STAY.start, abs=1e-3) and last == "released"
+
+
+def test_a_goal_that_is_at_its_end_too_soon_was_replaced(bus):
+    with pytest.raises(ArmError, match="robot at arm did not reach the goal: another trajectory took its place"):
+        motion(bus).run(COURSE, ending(bus, "succeeded", 0, ""))
+
+
+def test_a_goal_waits_until_nothing_of_the_topic_is_on_its_way(bus):
+    begin = time.monotonic()
+    made = GoalMotion(bus, ACTION, NAMES, Follower(begin), "arm")
+    made.begin()
+    assert not made.run(COURSE, lambda action: False)
+    assert time.monotonic() - begin > 0.099
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,11 @@ def test_a_controller_that_is_not_active_is_named_with_what_to_do(bus):
     assert "nothing came on /activity, which tells whether controller 'arm' is active" in activity.problem()
     bus.publish("activity", states(joint_state_broadcaster="active"))
     assert "has no controller 'arm'; valid are joint_state_broadcaster" in activity.problem()
-    bus.publish("activity", states(arm="inactive"))
+    bus.publish("activity", states(joint_state_broadcaster="active", arm="inactive", other="active"))
     advice = "activate it with: ros2 control switch_controllers --activate arm"
-    assert activity.problem() == f"controller 'arm' is inactive; {advice}"
+    assert activity.problem() == f"controller 'arm' is inactive, active are joint_state_broadcaster, other; {advice}"
+    bus.publish("activity", states(arm="unconfigured"))
+    assert activity.problem() == f"controller 'arm' is unconfigured, active are none; {advice}"
     bus.publish("activity", states(arm="active"))
     assert activity.problem() == ""
 
