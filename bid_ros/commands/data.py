@@ -39,8 +39,9 @@ def add_parser(verbs: Any) -> None:
         "motion",
         help="hold the motion that a run commanded against the limits, at changes of chunk and elsewhere",
         description="Speed and acceleration of the recorded set-points beside the task's limits. The arm node records "
-        "one set-point in two, so an acceleration is the mean over two steps of the servo. Exit status 1 if one is "
-        "above a limit.",
+        "one set-point in two, so an acceleration is the mean over two steps of the servo. The last line says by how "
+        "much the tool came after its set-points, and how far off it was besides. Exit status 1 if one is above a "
+        "limit.",
     )
     motion.add_argument("bag")
     motion.add_argument(
