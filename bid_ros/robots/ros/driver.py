@@ -230,12 +230,13 @@ class RosArm:
         with self._robot.lock:
             seconds = motion.leave(ended)
         if not ended:
-            self._robot.await_rest(seconds)
-            if not self._robot.fault:
+            robot = self._robot
+            robot.await_rest(seconds)
+            try:
                 motion.clear()
-            raise ArmError(
-                self._robot.fault or f"robot at {self._config.address} did not reach the goal: it was stopped"
-            )
+            except ArmError as error:
+                robot.lose(str(error))
+            raise ArmError(robot.fault or f"robot at {self._config.address} did not reach the goal: it was stopped")
 
     def _step(self, action: Callable[[], None]) -> bool:
         """Do something for a joint motion, unless it must end; return whether it goes on."""

@@ -24,6 +24,8 @@ STEP_S: Final = 0.1  # between two points of a goal, which the controller joins 
 LATE_S: Final = 2.0  # after the end of a course, when a goal must have ended
 # s after the newest message of the topic, before a goal is sent: one that comes after a goal would replace it.
 QUIET_S: Final = 0.1
+CLEAR_S: Final = 1.0  # within which a cancelled goal must have ended
+AGAIN_S: Final = 0.05  # between two requests to cancel
 EARLY: Final = 0.9  # share of a course before which no goal can have come to its end
 WORDS: Final = {
     -1: "the goal is not valid, or was given up for another",
@@ -51,7 +53,11 @@ class Motion(Protocol):
         """Follow nothing any more; brake unless the arm is at rest. Return the s that takes. Does not wait."""
 
     def clear(self) -> None:
-        """End what is left of a motion that did not come to its end, when the arm is at rest."""
+        """End what is left of a motion that did not come to its end, when the arm is at rest, and wait for that.
+
+        Raises:
+            ArmError: it does not end.
+        """
 
 
 class StreamedMotion:
@@ -91,6 +97,7 @@ class GoalMotion:
         self._bus, self._name, self._names, self._follower = bus, name, names, follower
         self._where = f"robot at {address}"
         self._goal: Goal | None = None
+        self._rests_s = 0.0  # steady time at which a stop is over
 
     def begin(self) -> None:
         """Get ready to send goals. Raises ArmError if the type of the action is not there."""
@@ -102,8 +109,11 @@ class GoalMotion:
             who = f"{self._where}: nobody takes goals on {self._bus.full_name(self._name)}"
             raise ArmError(f"{who}: start its joint trajectory controller, or set motion: topic in robot.yaml")
         time.sleep(max(0.0, self._follower.sent_s + QUIET_S - time.monotonic()))
+        self._goal = None
+        if not step(lambda: None):
+            return False
         goal = self._goal = self._bus.send_goal(self._name, {"trajectory": trajectory(course, self._names)})
-        begun_s, passed_s = time.monotonic(), 0.0
+        begun_s = time.monotonic()
         while not goal.done():
             passed_s = time.monotonic() - begun_s
             if not step(partial(self._follower.expect, *course.at(passed_s))):
@@ -113,21 +123,41 @@ class GoalMotion:
                 raise ArmError(f"{self._where}: {self._bus.full_name(self._name)} did not end a goal in time")
             time.sleep(PERIOD_S)
         self._judge(goal.ended())
-        if passed_s < EARLY * course.duration_s:
+        if time.monotonic() - begun_s < EARLY * course.duration_s:
             raise ArmError(f"{self._where} did not reach the goal: another trajectory took its place")
         return True
 
     def leave(self, ended: bool) -> float:
         """Bring the joints to rest by the topic, which replaces the goal's trajectory; at its end they are at rest."""
-        if not ended:
-            return self._follower.brake()
-        self._follower.release()
-        return 0.0
+        if ended:
+            self._follower.release()
+            return 0.0
+        stop_s = self._follower.brake()
+        self._rests_s = time.monotonic() + stop_s
+        return stop_s
 
     def clear(self) -> None:
-        """Cancel the goal: its controller would hold the joints at once if they still moved."""
-        if self._goal is not None:
-            self._goal.cancel()
+        """Cancel the goal, not before the stop is over: its controller holds the joints at once.
+
+        A goal may still be on its way to the controller, which knows nothing of it then. So it is cancelled again and
+        again until it has ended.
+        """
+        time.sleep(max(0.0, self._rests_s - time.monotonic()))
+        latest_s = time.monotonic() + CLEAR_S
+        while not self._over():
+            if time.monotonic() > latest_s:
+                what = f"{self._where}: {self._bus.full_name(self._name)} did not cancel a goal"
+                raise ArmError(f"{what}: look at the arm, then reset")
+            if self._goal is not None:
+                self._goal.cancel()
+            time.sleep(AGAIN_S)
+
+    def _over(self) -> bool:
+        """Return whether no goal runs: it has ended, or was refused."""
+        try:
+            return self._goal is None or self._goal.done()
+        except ArmError:
+            return True
 
     def _judge(self, ended: Ended | None) -> None:
         """Raise ArmError if a goal ended otherwise than at its end."""

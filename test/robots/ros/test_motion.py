@@ -117,6 +117,14 @@ def test_a_goal_waits_until_nothing_of_the_topic_is_on_its_way(bus):
     assert time.monotonic() - begin > 0.099
 
 
+def test_a_stop_before_the_goal_was_sent_sends_none(bus):
+    made = motion(bus)
+    assert not made.run(COURSE, lambda action: False)
+    assert bus.goals(ACTION) == []
+    made.leave(False)
+    made.clear()
+
+
 @pytest.mark.parametrize(
     ("status", "code", "text", "said"),
     [
@@ -134,14 +142,35 @@ def test_a_goal_that_fails_says_why(bus, status, code, text, said):
     assert str(caught.value).startswith("robot at arm did not reach") and "\n" not in str(caught.value)
 
 
-def test_a_goal_that_must_end_is_left_to_who_brakes(bus):
-    made = motion(bus)
-    assert not made.run(COURSE, lambda action: False)
-    assert made.leave(False) == 0.1 and made._follower.told == ["braked"]
+def stopped(bus):
+    """A motion that was stopped after its goal was sent, and that goal."""
+    made, steps = motion(bus), iter((True, True, False))
+    assert not made.run(COURSE, lambda action: next(steps))
     (taken,) = bus.goals(ACTION)
+    assert made.leave(False) == 0.1 and made._follower.told == ["braked"]
     assert not taken.canceled, "its controller would hold the joints at once"
+    return made, taken
+
+
+def test_a_goal_that_was_stopped_is_cancelled_after_the_stop_until_it_has_ended(bus):
+    made, taken = stopped(bus)
+    asked, begin = [], time.monotonic()
+
+    def cancel():
+        asked.append(time.monotonic() - begin)
+        if len(asked) == 3:
+            taken.finish({}, "canceled")
+
+    taken.cancel = cancel
     made.clear()
-    assert taken.canceled
+    assert len(asked) == 3 and asked[0] > 0.09, "not before the arm is at rest, and not only once"
+
+
+def test_a_goal_that_cannot_be_cancelled_is_one_sentence(bus, monkeypatch):
+    monkeypatch.setattr("bid_ros.robots.ros.motion.CLEAR_S", 0.1)
+    made, _ = stopped(bus)
+    with pytest.raises(ArmError, match=f"robot at arm: /{ACTION} did not cancel a goal: look at the arm"):
+        made.clear()
 
 
 def test_an_action_that_never_ends_is_cancelled(bus, monkeypatch):

@@ -116,6 +116,17 @@ def test_a_tool_that_is_late_by_its_lag_is_not_pushed(bus):
     assert np.median(asked) == pytest.approx(0.2, abs=0.02), "against the newest set-point it would be 0.3"
 
 
+def test_after_a_pause_the_tool_is_not_taken_to_have_gone_on(bus):
+    config = RosConfig("arm", ("a",), command="twist", command_topic="goal", pose_gain=10.0, twist_lag_s=0.02)
+    made = tool_follower(config, bus, lambda: (np.zeros(3), np.eye(3)))
+    made.begin(np.zeros(1))
+    fast = Setpoint(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), np.array([9.0, 0.0, 0.0]), np.zeros(3))
+    made.command(fast)
+    time.sleep(0.05)
+    made.command(fast)
+    assert bus.sent["goal"][-1]["twist"]["linear"]["x"] == pytest.approx(9.0)
+
+
 def gripper(bus, interface):
     reader = JointReader(bus, "joint_states")
     reader.begin()
