@@ -90,7 +90,7 @@ def pose_arm(address: str, **parts: Any) -> Arm:
 
 def twist_arm(address: str, **parts: Any) -> Arm:
     """Return the same, driven with twists of its tool."""
-    given = {"command": "twist", "command_topic": TwistServo.topic, **parts}
+    given = {"command": "twist", "command_topic": TwistServo.topic, "twist_lag_s": 0.088, **parts}
     return ros_arm(address, **given)
 
 

@@ -119,7 +119,7 @@ class GoalMotion:
             if not step(partial(self._follower.expect, *course.at(passed_s))):
                 return False
             if passed_s > course.duration_s + LATE_S:
-                goal.cancel()
+                self.clear()
                 raise ArmError(f"{self._where}: {self._bus.full_name(self._name)} did not end a goal in time")
             time.sleep(PERIOD_S)
         self._judge(goal.ended())

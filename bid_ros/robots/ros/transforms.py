@@ -42,7 +42,7 @@ class Transform:
 
 
 @dataclass(frozen=True)
-class Placed:
+class FramePose:
     """A frame in another one, as its transforms say.
 
     Attributes:
@@ -113,7 +113,7 @@ class TransformReader:
             return f"{what}: they are not connected: one is below '{paths[0][-1]}', the other below '{paths[1][-1]}'"
         return "" if moves else f"the transform from frame '{base}' to frame '{frame}' on {self.where} is static"
 
-    def find(self, base: str, frame: str) -> Placed:
+    def find(self, base: str, frame: str) -> FramePose:
         """Return where a frame is in a base, by the newest transforms. Raises ArmError if nothing says it."""
         with self._lock:
             up, down = self._path(base), self._path(frame)
@@ -124,7 +124,7 @@ class TransformReader:
                 from_frame = self._pose([name for name in down if name in between])
                 oldest, name = min(moving, key=lambda item: item[0].steady_ns)
                 inverse = from_base[1].T
-                return Placed(inverse @ (from_frame[0] - from_base[0]), inverse @ from_frame[1], oldest, name)
+                return FramePose(inverse @ (from_frame[0] - from_base[0]), inverse @ from_frame[1], oldest, name)
         raise ArmError(self.missing(base, frame))
 
     def problem(self, base: str, frame: str) -> str:

@@ -1,6 +1,7 @@
 """Joint motions as goals of the trajectory controller: what is sent, and each way in which it fails."""
 
 import time
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -175,9 +176,18 @@ def test_a_goal_that_cannot_be_cancelled_is_one_sentence(bus, monkeypatch):
 
 def test_an_action_that_never_ends_is_cancelled(bus, monkeypatch):
     monkeypatch.setattr("bid_ros.robots.ros.motion.LATE_S", 0.05)
+    taken = []
+
+    def step(action):
+        action()
+        for goal in bus.goals(ACTION):
+            taken.append(goal)
+            goal.cancel = partial(goal.finish, {}, "canceled")
+        return True
+
     with pytest.raises(ArmError, match=f"robot at arm: /{ACTION} did not end a goal in time"):
-        motion(bus).run(SHORT, on)
-    assert bus.goals(ACTION)[0].canceled
+        motion(bus).run(SHORT, step)
+    assert [goal.status for goal in taken] == ["canceled"]
 
 
 def test_an_action_that_nobody_serves_or_that_refuses_is_one_sentence():
