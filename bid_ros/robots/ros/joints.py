@@ -54,7 +54,7 @@ class Reading:
 class JointReader:
     """Keeps the newest measurement of every joint that a topic names. Any thread may use it.
 
-    A message that repeats a stamp is no new measurement: a driver whose robot is gone often publishes on.
+    A message that repeats a stamp, or has an older one, is no new measurement: see :meth:`Moment.repeats`.
 
     Args:
         bus: of the robot.

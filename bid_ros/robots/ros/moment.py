@@ -9,6 +9,9 @@ from bid_ros.robots.bus import Heard
 
 # A header's stamp counts if it is at most this old when it arrives; else the clocks differ, and the arrival counts.
 CLOCKS_NS: Final = 100_000_000
+# An older stamp than the one before is no news within that time, which is the longest `state_timeout_s`. Afterwards the
+# clock of who publishes it was set back.
+SET_BACK_S: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,14 @@ class Moment:
         return cls(stamp_ns, source_ns, steady_ns - (wall_ns - arrived_ns))
 
     def repeats(self, before: Self) -> bool:
-        """Return whether it has the stamp of the one before: a driver whose robot is gone often publishes on."""
-        return 0 < self.source_ns == before.source_ns
+        """Return whether it is no news after the one before.
+
+        The same stamp is none: a driver whose robot is gone often publishes on. Nor is an older one, as tf2 has it: it
+        came out of order, or from a second publisher that repeats what it knew once.
+        """
+        if self.source_ns <= 0 or self.source_ns > before.source_ns:
+            return False
+        return self.source_ns == before.source_ns or before.age_s() < SET_BACK_S
 
     def age_s(self) -> float:
         """Return the s since its arrival."""

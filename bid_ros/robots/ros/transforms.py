@@ -61,7 +61,7 @@ class TransformReader:
     """Keeps the newest transform of every frame. Any thread may use it.
 
     The transforms between two frames are those that came last. Nothing is interpolated: a robot's joints come in one
-    message, with one stamp. A message that repeats a stamp is no new measurement.
+    message, with one stamp. A message that repeats a stamp, or has an older one, is no new measurement.
 
     Args:
         bus: of the robot.

@@ -30,3 +30,10 @@ def test_the_same_stamp_again_is_a_repetition_but_two_messages_without_a_stamp_a
     assert moment(now, now).repeats(moment(now, now - 0.1))
     assert not moment(now, now).repeats(moment(now - 0.01, now - 0.1))
     assert not moment(0.0, now).repeats(moment(0.0, now))
+
+
+def test_an_older_stamp_is_no_news_unless_the_clock_was_set_back():
+    now = time.time()
+    assert moment(now - 5.0, now).repeats(moment(now - 0.01, now - 0.1))
+    assert not moment(now - 5.0, now).repeats(moment(now - 0.01, now - 1.5)), "nothing newer came for longer than a s"
+    assert not moment(0.0, now).repeats(moment(now, now)), "no stamp"

@@ -120,3 +120,11 @@ def test_a_transform_that_is_no_pose_is_not_taken(bus, reader):
     publish(bus, transform("base", "tool"))
     reader.look()
     assert reader.problem("base", "tool") == ""
+
+
+def test_a_second_publisher_that_repeats_an_old_transform_does_not_move_the_tool(bus, reader):
+    now = time.time()
+    publish(bus, transform("base", "tool", (1.0, 0.0, 0.0), stamp_s=now))
+    publish(bus, transform("base", "tool", (0.5, 0.0, 0.0), stamp_s=now - 5.0))
+    reader.look()
+    assert reader.find("base", "tool").position == pytest.approx([1.0, 0.0, 0.0])
