@@ -24,6 +24,12 @@ from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.transforms import Pose
 
 HISTORY: Final = 256  # set-points that are kept: more than come in the longest lag
+# A twist makes up for so much at most. More would be a jump of the measured pose, or a tool that something holds: it
+# must not get faster and faster.
+CORRECTED_M: Final = 0.05
+CORRECTED_RAD: Final = 0.2
+FAR_M: Final = 0.2  # from where it is due, at which the tool does not follow
+FAR_RAD: Final = 0.5
 
 
 class ToolFollower:
@@ -72,14 +78,16 @@ class ToolFollower:
             self._publish_twist(np.zeros(3), np.zeros(3))
 
     def command(self, setpoint: Setpoint) -> None:
-        """Publish a set-point."""
+        """Publish a set-point. Raises ArmError if twists send the tool, and it is far from where it is due."""
         if self._pose_gain is None:
             self._publish_pose(setpoint.position, setpoint.quaternion)
             return
         position, rotation = self._measured()
         place, turned = self._due(setpoint, time.monotonic())
-        linear = setpoint.linear_velocity + self._pose_gain * (place - position)
-        angular = setpoint.angular_velocity + self._pose_gain * vector_from_matrix(turned @ rotation.T)
+        way, turn = place - position, vector_from_matrix(turned @ rotation.T)
+        _demand_near(float(np.linalg.norm(way)), float(np.linalg.norm(turn)))
+        linear = setpoint.linear_velocity + self._pose_gain * _shortened(way, CORRECTED_M)
+        angular = setpoint.angular_velocity + self._pose_gain * _shortened(turn, CORRECTED_RAD)
         from_tool = -(rotation @ self._tool[1].T @ self._tool[0])
         self._publish_twist(linear + np.cross(angular, from_tool), angular)
 
@@ -140,6 +148,20 @@ def tool_follower(config: RosConfig, bus: Bus, measured: Callable[[], Pose]) -> 
     follower = ToolFollower(bus, config.command_topic, frame, measured, gain, tool, config.twist_lag_s)
     follower.offer()
     return follower
+
+
+def _demand_near(off_m: float, off_rad: float) -> None:
+    """Raise ArmError if a tool is so far from where it is due that it cannot be following."""
+    if not (off_m <= FAR_M and off_rad <= FAR_RAD):
+        raise ArmError(
+            f"the tool is measured {1000 * off_m:.0f} mm and {off_rad:.2f} rad from where it was sent; valid is up to "
+            f"{1000 * FAR_M:.0f} mm and {FAR_RAD:g} rad: look at what holds it, and at who publishes its pose"
+        )
+
+
+def _shortened(way: Array, longest: float) -> Array:
+    """Return a way ``(3,)`` in its direction, no longer than ``longest``."""
+    return way * min(1.0, longest / max(float(np.linalg.norm(way)), 1e-12))
 
 
 def _named(names: str, values: Array) -> Values:

@@ -127,6 +127,33 @@ def test_after_a_pause_the_tool_is_not_taken_to_have_gone_on(bus):
     assert bus.sent["goal"][-1]["twist"]["linear"]["x"] == pytest.approx(9.0)
 
 
+def at(place, turn_z=0.0):
+    """A set-point at rest."""
+    turn = quaternion_from_matrix(matrix_from_vector(np.array([0.0, 0.0, turn_z])))
+    return Setpoint(np.array([place, 0.0, 0.0]), turn, np.zeros(3), np.zeros(3))
+
+
+def test_a_tool_that_does_not_come_is_not_asked_to_go_faster_and_faster(bus):
+    config = RosConfig("arm", ("a",), command="twist", command_topic="goal", pose_gain=4.0)
+    made = tool_follower(config, bus, lambda: (np.zeros(3), np.eye(3)))
+    made.begin(np.zeros(1))
+    for place, turn in ((0.04, 0.0), (0.1, 0.0), (0.19, 0.4)):
+        made.command(at(place, turn))
+    twists = [sent["twist"] for sent in bus.sent["goal"][1:]]
+    assert [twist["linear"]["x"] for twist in twists] == pytest.approx([0.16, 0.2, 0.2])
+    assert twists[-1]["angular"]["z"] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(("place", "turn", "said"), [(0.21, 0.0, "210 mm and 0.00 rad"), (0.0, 0.6, "0 mm and 0.60")])
+def test_a_tool_that_jumps_away_from_its_set_points_is_refused(bus, place, turn, said):
+    config = RosConfig("arm", ("a",), command="twist", command_topic="goal")
+    made = tool_follower(config, bus, lambda: (np.zeros(3), np.eye(3)))
+    made.begin(np.zeros(1))
+    with pytest.raises(ArmError, match=f"the tool is measured {said}.* from where it was sent; valid is up to 200 mm"):
+        made.command(at(place, turn))
+    assert len(bus.sent["goal"]) == 1
+
+
 def gripper(bus, interface):
     reader = JointReader(bus, "joint_states")
     reader.begin()
