@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.bus import Bus
@@ -15,6 +18,10 @@ from bid_ros.robots.ros.motion import Motion, joint_motion
 from bid_ros.robots.ros.tool import ToolSource
 from bid_ros.robots.ros.tool_stream import tool_follower
 from bid_ros.robots.ros.transforms import Pose
+
+# Largest speed of a joint, rad/s, at which joints and transforms are held against each other: the transforms are a
+# little older, and what the joints went since would be taken for an error of the URDF for as long as they are followed.
+STILL: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,18 @@ def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], 
         found = tool.pose(link.read())
         return found.position, found.rotation
 
+    def measured_still() -> Pose:
+        speed = float(np.abs(link.read().speeds).max())
+        if not speed <= STILL:
+            what = f"robot at {config.address}: a joint moves at {speed:.2f} rad/s"
+            raise ArmError(
+                f"{what}; valid at the start is up to {STILL:g}, so that joints and transforms fit: let it rest"
+            )
+        return measured()
+
     limits = None if chain is None else JointLimits.of(config, chain)
     if config.by_joints and chain is not None and limits is not None:
-        joints = joint_follower(config, bus, chain, limits, measured if config.tool_pose == "tf" else None)
+        joints = joint_follower(config, bus, chain, limits, measured_still if config.tool_pose == "tf" else None)
         follower: Follower = joints
         motion = joint_motion(config, bus, joints)
     else:

@@ -100,8 +100,12 @@ class WatchedRobot:
         with self.lock:
             reading = self.look()
             if reading is not None and self.parts is not None:
-                self._kept = self._state(reading, self.parts)
-            elif self._kept is not None:
+                try:
+                    self._kept = self._state(reading, self.parts)
+                    return self._kept
+                except ArmError as error:  # such as transforms that fell apart, or a gripper's joint that is gone
+                    self.lose(str(error))
+            if self._kept is not None:
                 self._kept = replace(self._kept, gripper_busy=False, in_control=False, fault=self.fault)
             return self._kept
 

@@ -5,16 +5,22 @@ import time
 
 import numpy as np
 import pytest
-from memory_bus import MemoryBus, transform
+from memory_bus import MemoryBus, joint_state, transform
 from ros_domain import own_domain
 from ros_robot import TRAJECTORIES, ros_arm, transform_arm
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_vector
+from bid_ros.robots.bus import Channel
 from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.driver import RosArm
 from bid_ros.robots.ros.joints import Reading
 from bid_ros.robots.ros.tool import TransformTool
+from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
+from bid_ros.robots.ros.twin.manager import DESCRIPTION, JOINT_STATES
+from bid_ros.robots.ros.twin.state_publisher import StatePublisher
+from bid_ros.robots.ur.twin.model import HOME_Q
 
 ZERO = np.zeros(3)
 QUARTER = matrix_from_vector(np.array([0.0, 0.0, math.pi / 2]))
@@ -119,6 +125,55 @@ def test_a_wrong_frame_is_refused_before_anything_moves(server):
         assert not built.state().in_control
     finally:
         built.close()
+
+
+class Robot:
+    """Topics of a robot with transforms, in memory, and the driver that is connected to it."""
+
+    def __init__(self):
+        self.bus = MemoryBus()
+        for channel in (JOINT_STATES, DESCRIPTION):
+            self.bus.offer(channel)
+            self.bus.listen(channel)
+        self.frames = StatePublisher(self.bus, arm_urdf(), "tf", "tf_static")
+        config = RosConfig("arm", NAMES, tool_pose="tf", tf="tf", tf_static="tf_static", controller="")
+        for name in ("tf", "tf_static"):
+            self.bus.listen(Channel(name, "", depth=100))
+        self.frames.start()
+        self.bus.publish(DESCRIPTION.name, {"data": arm_urdf()})
+        self.say()
+        self.arm = RosArm(config, self.bus)
+        self.arm.connect()
+
+    def say(self, speed=0.0):
+        """Tell joints that move at a speed, rad/s, and transforms that are 50 ms older."""
+        now, joints = time.time(), np.array(HOME_Q)
+        speeds = np.array([speed, 0.0, 0.0, 0.0, 0.0, 0.0])
+        values = (dict(zip(NAMES, row.tolist(), strict=True)) for row in (joints, speeds))
+        self.bus.publish(JOINT_STATES.name, joint_state(now, *values))
+        self.frames.publish(round((now - 0.05) * 1e9), joints - 0.05 * speeds)
+
+
+def test_an_arm_that_moves_is_not_started_since_its_transforms_are_older():
+    """At 0.8 rad/s it would follow set-points 19 mm beside them."""
+    robot = Robot()
+    robot.say(speed=0.8)
+    with pytest.raises(ArmError, match=r"robot at arm: a joint moves at 0.80 rad/s; valid at the start is up to 0.05"):
+        robot.arm.start()
+    assert not robot.arm.state().in_control
+    robot.say()
+    robot.arm.start()
+    assert robot.arm.state().in_control
+
+
+def test_transforms_that_fall_apart_are_a_fault_and_the_last_state_stays():
+    robot = Robot()
+    robot.arm.start()
+    before = robot.arm.state()
+    publish(robot.bus, transform("elsewhere", "shoulder_link"))
+    after = robot.arm.state()
+    assert after.fault.startswith("robot at arm: no transform from frame 'base_link' to frame 'tool0' came on")
+    assert not after.in_control and after.tool_position is before.tool_position
 
 
 def test_transforms_that_end_are_a_lost_robot(own_servers):
