@@ -31,7 +31,7 @@ class SentGoal:
 
     def __init__(self, client: "GoalClient", number: int, goal_id: Any) -> None:
         self._client, self._number, self._id = client, number, goal_id
-        self._result = -1
+        self._result, self._refused = -1, False
         self._ended: Ended | None = None
 
     def done(self) -> bool:
@@ -39,11 +39,12 @@ class SentGoal:
         if self._ended is not None:
             return True
         if self._result < 0:
-            accepted = self._client.goals.answer(self._number)
+            accepted = None if self._refused else self._client.goals.answer(self._number)
+            self._refused = self._refused or (accepted is not None and not accepted.accepted)
+            if self._refused:
+                raise ArmError(f"action {self._client.name} refused a goal: look at its controller")
             if accepted is None:
                 return False
-            if not accepted.accepted:
-                raise ArmError(f"action {self._client.name} refused a goal: look at its controller")
             self._result = self._client.results.ask(goal_id=self._id)
         answer = self._client.results.answer(self._result)
         if answer is not None:

@@ -146,6 +146,8 @@ def test_a_goal_is_cancelled_and_its_end_and_result_are_told(buses):
     refused = ours.send_goal("grip", {"command": {"position": 2.0}})
     with pytest.raises(ArmError, match="action grip refused a goal"):
         until(lambda: theirs.goals("grip") == [] and refused.done())
+    with pytest.raises(ArmError, match="action grip refused a goal"):
+        refused.done()  # and so whenever it is asked
     goal, taken = ours.send_goal("grip", {"command": {"position": 0.4}}), []
     until(lambda: taken.extend(theirs.goals("grip")) or taken)
     assert not taken[0].canceled and goal.ended() is None

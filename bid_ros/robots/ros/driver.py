@@ -226,17 +226,22 @@ class RosArm:
         except ArmError:
             with self._robot.lock:
                 motion.leave(ended=True)
+            self._clear(motion)
             raise
         with self._robot.lock:
             seconds = motion.leave(ended)
         if not ended:
             robot = self._robot
             robot.await_rest(seconds)
-            try:
-                motion.clear()
-            except ArmError as error:
-                robot.lose(str(error))
+            self._clear(motion)
             raise ArmError(robot.fault or f"robot at {self._config.address} did not reach the goal: it was stopped")
+
+    def _clear(self, motion: Motion) -> None:
+        """End what is left of a motion. If that fails the arm may go on by itself, which is a fault."""
+        try:
+            motion.clear()
+        except ArmError as error:
+            self._robot.lose(str(error))
 
     def _step(self, action: Callable[[], None]) -> bool:
         """Do something for a joint motion, unless it must end; return whether it goes on."""

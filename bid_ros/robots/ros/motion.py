@@ -46,14 +46,15 @@ class Motion(Protocol):
         """Go along a course and wait. Return whether it came to its end.
 
         Raises:
-            ArmError: the controller refused it, or gave it up: it holds the arm.
+            ArmError: the controller refused it, or gave it up and holds the arm, or does not end it: then
+                :meth:`clear` does.
         """
 
     def leave(self, ended: bool) -> float:
         """Follow nothing any more; brake unless the arm is at rest. Return the s that takes. Does not wait."""
 
     def clear(self) -> None:
-        """End what is left of a motion that did not come to its end, when the arm is at rest, and wait for that.
+        """End what is left of a motion that did not come to its end, or failed, when the arm is at rest; wait for that.
 
         Raises:
             ArmError: it does not end.
@@ -119,7 +120,6 @@ class GoalMotion:
             if not step(partial(self._follower.expect, *course.at(passed_s))):
                 return False
             if passed_s > course.duration_s + LATE_S:
-                self.clear()
                 raise ArmError(f"{self._where}: {self._bus.full_name(self._name)} did not end a goal in time")
             time.sleep(PERIOD_S)
         self._judge(goal.ended())
@@ -165,6 +165,10 @@ class GoalMotion:
             return
         if ended.status == "canceled":
             raise ArmError(f"{self._where} did not reach the goal: somebody cancelled it")
+        if ended.status == "unknown":
+            raise ArmError(
+                f"{self._where} did not reach the goal: its controller knows nothing of it; was it restarted?"
+            )
         code, text = ended.result.error_code, " ".join(ended.result.error_string.split())
         words = WORDS.get(code, f"error {code}")
         raise ArmError(f"{self._where} did not reach the goal: {words} ({text or 'its controller says no more'})")

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from memory_bus import MemoryBus, message
+from memory_bus import MemoryBus, MemoryGoal, message
 from ros_domain import own_domain
 from ros_robot import TRAJECTORIES, ros_arm
 
@@ -15,6 +15,7 @@ from bid_ros.robots.base import Dynamics
 from bid_ros.robots.bus import Channel
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.course import Course
+from bid_ros.robots.ros.driver import RosArm
 from bid_ros.robots.ros.motion import GoalMotion, StreamedMotion, joint_motion, trajectory
 from bid_ros.robots.ros.twin.trajectory import between, knots, refusal
 
@@ -134,7 +135,7 @@ def test_a_stop_before_the_goal_was_sent_sends_none(bus):
         ("aborted", -1, "preempted", r"the goal is not valid, or was given up for another \(preempted\)"),
         ("aborted", -9, "x", r"did not reach the goal: error -9 \(x\)"),
         ("canceled", 0, "", "did not reach the goal: somebody cancelled it"),
-        ("unknown", 0, "", "did not reach the goal: error 0"),
+        ("unknown", 0, "", "did not reach the goal: its controller knows nothing of it; was it restarted?"),
     ],
 )
 def test_a_goal_that_fails_says_why(bus, status, code, text, said):
@@ -185,9 +186,24 @@ def test_an_action_that_never_ends_is_cancelled(bus, monkeypatch):
             goal.cancel = partial(goal.finish, {}, "canceled")
         return True
 
+    made = motion(bus)
     with pytest.raises(ArmError, match=f"robot at arm: /{ACTION} did not end a goal in time"):
-        motion(bus).run(SHORT, step)
+        made.run(SHORT, step)
+    made.clear()
     assert [goal.status for goal in taken] == ["canceled"]
+
+
+@pytest.mark.parametrize(("ends", "fault"), [(False, f"robot at arm: /{ACTION} did not cancel a goal"), (True, "")])
+def test_a_goal_that_neither_ends_nor_can_be_cancelled_is_a_fault(bus, monkeypatch, ends, fault):
+    """Its controller, or the way to it, is gone in the middle of the goal: the arm may go on by itself."""
+    monkeypatch.setattr("bid_ros.robots.ros.motion.LATE_S", 0.05)
+    monkeypatch.setattr("bid_ros.robots.ros.motion.CLEAR_S", 0.1)
+    arm, made = RosArm(RosConfig("arm", NAMES), bus), motion(bus)
+    if ends:
+        monkeypatch.setattr(MemoryGoal, "cancel", lambda goal: goal.finish({}, "canceled"))
+    with pytest.raises(ArmError, match="did not end a goal in time"):
+        arm._run(SHORT, made)
+    assert vars(arm)["_robot"].fault.startswith(fault) and bool(vars(arm)["_robot"].fault) is not ends
 
 
 def test_an_action_that_nobody_serves_or_that_refuses_is_one_sentence():
