@@ -1,7 +1,7 @@
 """Configuration of a Franka arm: address, stiffness, contact thresholds, payload, gripper."""
 
 import math
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -10,6 +10,7 @@ from bid_ros.core.settings import BY_CALLER, Quaternion, Vector3, settings
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.gripper import GripperThresholds
 
+LEAST_DAMPING: Final = 0.5  # of franky's; with a quarter of it joints 1 and 3 of the twin swing for a second
 OPEN_WIDTH = 0.08  # m, of the Franka Hand
 HOME = (0.0, -math.pi / 4, 0.0, -3 * math.pi / 4, 0.0, math.pi / 2, math.pi / 4)
 Joints = Annotated[tuple[float, ...], Field(min_length=7, max_length=7)]
@@ -34,8 +35,8 @@ class FrankaConfig:
         posture_stiffness: stiffness in Nm/rad that pulls the null space towards ``home``.
         joint_stiffness: stiffness of each joint where joints are commanded, Nm/rad. The default is that of libfranka's
             example ``joint_impedance_control``.
-        joint_damping: damping of each joint, Nm s/rad. Default: franky's, critical for a joint that carries 1 kg m^2.
-            The first and the third joint turn the same mass, and overshoot with it.
+        joint_damping: damping of each joint, Nm s/rad, at least half of the default. Default: franky's, critical for a
+            joint that carries 1 kg m^2. The first and the third joint turn the same mass, and overshoot with it.
         max_joint_torque: largest torque in Nm that a joint set-point out of reach can cause.
         friction_coulomb: friction of each joint, Nm, added in the direction of motion. Only the twin needs it, because
             a robot compensates its friction by itself.
@@ -94,3 +95,11 @@ class FrankaConfig:
     def __post_init__(self) -> None:
         if not self.address:
             raise ArmError("franka: address is empty; valid is the host name or IP address of the robot or its twin")
+        damping = self.joint_damping or (math.inf,) * 7
+        for number, (own, stiffness) in enumerate(zip(damping, self.joint_stiffness, strict=True), start=1):
+            least = LEAST_DAMPING * 2 * math.sqrt(stiffness)
+            if own < least:
+                raise ArmError(
+                    f"franka: joint_damping of joint {number} is {own:g} Nm s/rad; valid with {stiffness:g} Nm/rad is "
+                    f"at least {least:.1f}, half of franky's: with less the arm swings"
+                )

@@ -152,6 +152,28 @@ class RosConfig:
         for low, high in zip(self.joint_min, self.joint_max, strict=bool(self.joint_min and self.joint_max)):
             if not low < high:
                 raise ArmError(f"ros: a joint's limits are {low} and {high}; valid is joint_min < joint_max")
+        self._check_ignored()
+        base, tool = self.tool_frames
+        if self.tool_pose == "tf" and base == tool:
+            raise ArmError(f"ros: base and tool are both the frame '{base}'; valid are tf_base and tf_tool that differ")
+
+    def _check_ignored(self) -> None:
+        """Raise ArmError for a field that would have no effect beside the others."""
+        if self.motion == "action" and self.command != "joint_trajectory":
+            raise ArmError(
+                f"ros: motion is 'action' and command '{self.command}'; valid is motion: action with command: "
+                "joint_trajectory"
+            )
+        if self.twist_lag_s and self.command != "twist":
+            raise ArmError(
+                f"ros: twist_lag_s is {self.twist_lag_s:g} and command '{self.command}'; valid is 0 but for command: "
+                "twist"
+            )
+        if (self.tf_base or self.tf_tool) and self.tool_pose != "tf":
+            raise ArmError(
+                f"ros: tf_base and tf_tool are '{self.tf_base}' and '{self.tf_tool}'; valid with tool_pose: urdf are "
+                "empty ones: set tool_pose: tf, or remove them"
+            )
 
     @property
     def by_joints(self) -> bool:
@@ -161,7 +183,7 @@ class RosConfig:
     @property
     def motion_action(self) -> str:
         """Name of the action that takes joint motions; empty: they are streamed."""
-        if self.command != "joint_trajectory" or self.motion != "action":
+        if self.motion != "action":
             return ""
         return "/".join([*self.command_topic.split("/")[:-1], "follow_joint_trajectory"])
 
@@ -173,7 +195,7 @@ class RosConfig:
     @property
     def tool_frames(self) -> tuple[str, str]:
         """Names of base and tool link among the transforms."""
-        return self.tf_base or self.base_link, self.tf_tool or self.tool_link
+        return (self.tf_base or self.base_link).lstrip("/"), (self.tf_tool or self.tool_link).lstrip("/")
 
     @property
     def reach_s(self) -> float:

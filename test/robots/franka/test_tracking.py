@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from bid_ros.control.setpoint import JointSetpoint
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.registry import build_arm, load_arm_config, task_arm
 from bid_ros.system.folder import find_system
 
@@ -78,3 +80,19 @@ def test_joints_follow_a_quick_swing_of_the_tool(arm):
         missed.append(np.abs(arm.state().joint_positions - joints[k]) if share == 1.0 else np.zeros(7))
     assert arm.state().fault == ""
     assert np.max(missed, axis=0)[[0, 2]].max() < 0.08, "rad; 0.03 to 0.04 where the torque keeps up"
+
+
+@pytest.mark.parametrize(
+    ("damping", "said"),
+    [
+        ((0.0,) * 7, "1 is 0 Nm s/rad; valid with 600 Nm/rad is at least 24.5"),
+        ((25.0,) * 6 + (7.0,), "7 is 7 Nm s/rad; valid with 50 Nm/rad is at least 7.1, half of franky's"),
+    ],
+)
+def test_joints_that_would_swing_are_refused(damping, said):
+    with pytest.raises(ArmError, match=f"franka: joint_damping of joint {said}"):
+        FrankaConfig("robot", joint_damping=damping)
+
+
+def test_half_of_the_damping_of_the_tracker_is_enough():
+    FrankaConfig("robot", joint_damping=(24.5, 24.5, 24.5, 24.5, 15.9, 12.3, 7.1))

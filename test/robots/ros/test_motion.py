@@ -43,7 +43,6 @@ def test_a_goal_keeps_to_the_course_between_its_points():
         ({"motion": "action"}, ACTION),
         ({"motion": "action", "command_topic": "/left/c/joint_trajectory"}, "/left/c/follow_joint_trajectory"),
         ({}, ""),
-        ({"motion": "action", "command": "forward_position"}, ""),
     ],
 )
 def test_the_action_is_beside_the_topic_of_trajectories(parts, name):
