@@ -25,6 +25,7 @@ from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.robots.base import ArmState, JointArm
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
+from bid_ros.robots.ros.config import RosConfig
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -60,6 +61,8 @@ class ArmNode(BidNode):
         name = self.value("arm")
         config = load_arm_config(Path(self.value("arm_config")), address, self.value("twin"), name)
         bus = NodeBus(f"{self.get_name()}_robot", self.get_namespace())
+        if isinstance(config, RosConfig) and bus.full_name(config.tf) == topics.TF:
+            config.check_not_heard(self._task.tool_frame)  # this node publishes it there
         self._arm = build_arm(name, config, bus)
         self._servo = self._build_servo(name)
         self._watched = frozenset(self.value("required"))

@@ -477,6 +477,15 @@ def test_a_robot_that_does_not_answer_ends_the_node_with_one_sentence(bench, roo
     assert output.count("error: ") == 1 and "127.77.77.77" in output and "Traceback" not in output
 
 
+def test_a_robot_whose_tool_would_be_what_the_node_itself_publishes_ends_it_with_one_sentence(bench, root, tmp_path):
+    """It would hear its own transforms: what it measured last would look new for ever."""
+    (tmp_path / "robot.yaml").write_text("joint_names: [a, b]\ntool_pose: tf\ntf_tool: tool\n")
+    bench.start("arm", arm_parameters(root, "arm", arm="ros", arm_config=str(tmp_path / "robot.yaml")))
+    status, output = bench.finish("arm", START_S)
+    assert status == 2 and output.count("error: ") == 1 and "Traceback" not in output
+    assert "bid_ros itself publishes frame 'tool' on /tf, as the task's tool_frame; valid are two names" in output
+
+
 @pytest.mark.parametrize("fingers", [0, 2])
 @pytest.mark.parametrize("name", ["franka", "ur"])
 def test_every_joint_has_a_name_with_and_without_a_gripper(name, fingers):

@@ -197,6 +197,18 @@ class RosConfig:
         """Names of base and tool link among the transforms."""
         return (self.tf_base or self.base_link).lstrip("/"), (self.tf_tool or self.tool_link).lstrip("/")
 
+    def check_not_heard(self, frame: str) -> None:
+        """Raise ArmError if transforms of a frame that bid_ros publishes itself would say where the tool is.
+
+        Args:
+            frame: such a frame, on the topic :attr:`tf`.
+        """
+        if self.tool_pose == "tf" and frame in self.tool_frames:
+            raise ArmError(
+                f"ros: tf_base and tf_tool are '{self.tool_frames[0]}' and '{self.tool_frames[1]}', and bid_ros itself "
+                f"publishes frame '{frame}' on {self.tf}, as the task's tool_frame; valid are two names that differ"
+            )
+
     @property
     def reach_s(self) -> float:
         """S for which joints go on after a set-point before they brake by themselves."""
