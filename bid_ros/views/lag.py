@@ -29,7 +29,8 @@ class Followed:
     """How a tool followed.
 
     Attributes:
-        lag_s: s by which the tool came after its set-points; NaN if it hardly moved.
+        lag_s: s by which the tool came after its set-points; NaN if it hardly moved. ``LONGEST_S``: that much or more,
+            and then the other two say little.
         off_m: ``(n,)`` distances from the set-point of that much earlier, m, of a moving tool.
         turned_rad: ``(n,)`` turns of the tool against it, rad.
     """
@@ -75,7 +76,7 @@ def followed(wanted_s: Array, wanted: Array, measured_s: Array, measured: Array)
     if usable.sum() < LEAST:
         return Followed(float("nan"), np.zeros(0), np.zeros(0))
     times, places = measured_s[usable], measured[usable]
-    shifts = np.arange(0.0, LONGEST_S, STEP_S)
+    shifts = np.linspace(0.0, LONGEST_S, round(LONGEST_S / STEP_S) + 1)
     errors = [float((_distances(_at(times - shift, wanted_s, wanted), places) ** 2).mean()) for shift in shifts]
     lag_s = float(shifts[int(np.argmin(errors))])
     then = wanted[np.clip(np.searchsorted(wanted_s, times - lag_s), 0, len(wanted_s) - 1)]
@@ -98,6 +99,8 @@ def followed_line(report: dict[str, Any]) -> str:
     """Return the report as a line."""
     if report["lag_s"] is None:
         return "the tool moved too little to tell its lag"
+    if report["lag_s"] >= LONGEST_S:
+        return f"the tool lags by {1000 * LONGEST_S:.0f} ms or more: it does not follow its set-points"
     off, turned = report["off_mm"], report["turned_rad"]
     return (
         f"the tool lags by {1000 * report['lag_s']:.0f} ms; but for that it is off by {off['p50']:.1f} mm (p50), "

@@ -11,7 +11,7 @@ from bid_ros.cli import main
 from bid_ros.core.topics import ARM_STATUS, TOPICS
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.writer import BagWriter
-from bid_ros.views.lag import followed, followed_line, followed_report
+from bid_ros.views.lag import LONGEST_S, followed, followed_line, followed_report
 
 TIMES = 1.7e9 + 0.02 * np.arange(200)  # s
 
@@ -29,6 +29,12 @@ def test_a_lag_is_found_to_a_millisecond(lag_s):
     found = followed(TIMES, poses(TIMES), TIMES + 0.005, poses(TIMES + 0.005 - lag_s))
     assert found.lag_s == pytest.approx(lag_s, abs=0.001)
     assert found.off_m.max() < 2e-4 and found.turned_rad.max() < 1e-6
+
+
+def test_a_tool_that_does_not_follow_is_not_given_a_lag():
+    report = followed_report(followed(TIMES, poses(TIMES), TIMES, poses(TIMES - 0.8)))
+    assert report["lag_s"] == LONGEST_S
+    assert followed_line(report) == "the tool lags by 400 ms or more: it does not follow its set-points"
 
 
 def test_what_a_lag_does_not_tell_is_an_error_and_a_turn():
