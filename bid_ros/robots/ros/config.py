@@ -69,9 +69,10 @@ class RosConfig:
             (Float64MultiArray of joint positions), ``pose`` (PoseStamped) or ``twist`` (TwistStamped).
         command_topic: topic of the commands.
         command_frame: frame of poses and twists; empty: ``base_link``.
-        motion: how joint motions are sent, such as homing, if ``command`` is ``joint_trajectory``. ``topic``: streamed,
-            as set-points are; the arm brakes if this computer dies. ``action``: as one goal of FollowJointTrajectory,
-            beside ``command_topic``; the controller says why it failed, but goes on to its end if this computer dies.
+        motion: how ``move_to_joints`` is sent; ``bid up`` does not use it. ``topic``: streamed, as set-points are; the
+            arm brakes if this computer dies. ``action``: as one goal of FollowJointTrajectory, beside
+            ``command_topic``, with ``command: joint_trajectory`` only; the controller says why it failed, but goes on
+            to its end if this computer dies.
         controller: name of the controller that must be active; empty: nobody is asked.
         activity: topic of the controller manager that tells which controllers are active.
         joint_min, joint_max: limits of the joints, rad. Empty: those of the URDF.
