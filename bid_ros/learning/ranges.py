@@ -15,7 +15,7 @@ from bid_ros.recording.dataset import Dataset
 NARROWEST: Final = {"position": 0.02, "rotation_6d": 0.1, "gripper": 0.01, "joints": 0.05}
 NARROWEST_OTHER: Final = 1e-3
 # The same for what is observed. A tool that no demonstration turns still turns a little on a robot: narrow ranges would
-# show the policy a value that it never learned from. A rotation's entries are taken as they are, from -1 to 1.
+# show the policy a value that it never learned from. A rotation's entries keep their scale.
 NARROWEST_OBSERVED: Final = {**NARROWEST, "rotation_6d": 2.0, "joints": 0.5}
 
 
