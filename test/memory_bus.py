@@ -40,12 +40,22 @@ class MemoryGoal:
         self.result, self.status = values, status
 
 
+class MemoryRequest:
+    """A question to a service."""
+
+    response = None
+
+    def answer(self):
+        found, self.response = self.response, None
+        return found
+
+
 class MemoryBus:
     """A :class:`bid_ros.robots.bus.Bus`. ``sent`` keeps what was published, by topic."""
 
     def __init__(self):
         self.listened, self.offered, self.served, self.judges = {}, {}, {}, {}
-        self.sent = {}
+        self.sent, self.asked = {}, {}
         self.newest = {}
 
     def listen(self, channel):
@@ -80,6 +90,14 @@ class MemoryBus:
         if not goal.refused:
             self.served[name].append(goal)
         return goal
+
+    def ask(self, name):
+        self.asked.setdefault(name, []).append(MemoryRequest())
+        return self.asked[name][-1]
+
+    def reply(self, name, values):
+        for request in self.asked.pop(name, []):
+            request.response = message(values)
 
     def serve(self, channel, judge=None):
         self.served.setdefault(channel.name, [])

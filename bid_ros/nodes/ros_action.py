@@ -12,6 +12,7 @@ from rclpy.qos import qos_profile_action_status_default
 
 from bid_ros.core.errors import ArmError
 from bid_ros.nodes.fields import fill
+from bid_ros.nodes.ros_service import ServiceClient, taken_request, unspun
 from bid_ros.robots.bus import Channel, Ended, Judge, Values
 
 Status = Literal["succeeded", "canceled", "aborted"]
@@ -61,27 +62,6 @@ class SentGoal:
             self._client.cancel(self._id)
 
 
-class _Service:
-    """Requests of one service, and the answers that have come."""
-
-    def __init__(self, node: Node, kind: Any, name: str) -> None:
-        self._kind, self._answers = kind, dict[int, Any]()
-        self.client = node.create_client(kind, name)
-
-    def ask(self, **fields: Any) -> int:
-        """Send a request; return its number."""
-        with self.client.handle:
-            return int(self.client.handle.send_request(self._kind.Request(**fields)))
-
-    def answer(self, number: int) -> Any:
-        """Return the answer to a request, once; None while there is none."""
-        with self.client.handle:
-            header, response = self.client.handle.take_response(self._kind.Response)
-        if header is not None:
-            self._answers = {header.request_id.sequence_number: response}  # older ones have been replaced
-        return self._answers.pop(number, None)
-
-
 class GoalClient:
     """Sends goals of one action.
 
@@ -100,9 +80,9 @@ class GoalClient:
     def __init__(self, node: Node, channel: Channel) -> None:
         self.name, self._action = channel.name, action_type(channel)
         kinds = self._action.Impl
-        self.goals = _Service(node, kinds.SendGoalService, f"{channel.name}/_action/send_goal")
-        self.results = _Service(node, kinds.GetResultService, f"{channel.name}/_action/get_result")
-        self.cancels = _Service(node, kinds.CancelGoalService, f"{channel.name}/_action/cancel_goal")
+        self.goals = ServiceClient(node, kinds.SendGoalService, f"{channel.name}/_action/send_goal")
+        self.results = ServiceClient(node, kinds.GetResultService, f"{channel.name}/_action/get_result")
+        self.cancels = ServiceClient(node, kinds.CancelGoalService, f"{channel.name}/_action/cancel_goal")
 
     def servers(self) -> int:
         """Return 1 if a server takes goals, 0 if none is known."""
@@ -157,9 +137,9 @@ class GoalServer:
     def __init__(self, node: Node, channel: Channel, judge: Judge | None = None) -> None:
         self._action, self._judge = action_type(channel), judge
         kinds, names = self._action.Impl, f"{channel.name}/_action"
-        self._goals = node.create_service(kinds.SendGoalService, f"{names}/send_goal", _unspun)
-        self._results = node.create_service(kinds.GetResultService, f"{names}/get_result", _unspun)
-        self._cancels = node.create_service(kinds.CancelGoalService, f"{names}/cancel_goal", _unspun)
+        self._goals = node.create_service(kinds.SendGoalService, f"{names}/send_goal", unspun)
+        self._results = node.create_service(kinds.GetResultService, f"{names}/get_result", unspun)
+        self._cancels = node.create_service(kinds.CancelGoalService, f"{names}/cancel_goal", unspun)
         # ROS's own client takes a server for one when it has these topics too.
         node.create_publisher(kinds.GoalStatusMessage, f"{names}/status", qos_profile_action_status_default)
         node.create_publisher(kinds.FeedbackMessage, f"{names}/feedback", 10)
@@ -169,7 +149,7 @@ class GoalServer:
     def take(self) -> list[TakenGoal]:
         """Return the goals that have come, and answer who asks for results or wants to cancel."""
         found = []
-        while (asked := _request(self._goals)) is not None:
+        while (asked := taken_request(self._goals)) is not None:
             request, header = asked
             accepted = self._judge is None or not self._judge(request.goal)
             if accepted:
@@ -177,10 +157,10 @@ class GoalServer:
                 self._taken[bytes(request.goal_id.uuid)] = goal
                 found.append(goal)
             self._goals.send_response(self._goals.srv_type.Response(accepted=accepted), header)
-        while (asked := _request(self._cancels)) is not None:
+        while (asked := taken_request(self._cancels)) is not None:
             request, header = asked
             self._cancels.send_response(self._cancel(request.goal_info), header)
-        while (asked := _request(self._results)) is not None:
+        while (asked := taken_request(self._results)) is not None:
             request, header = asked
             self._asked.append((header, bytes(request.goal_id.uuid)))
         self.answer()
@@ -217,17 +197,6 @@ class GoalServer:
                 del self._taken[key]
             self._results.send_response(response, header)
         self._asked = waiting
-
-
-def _unspun(request: Any, response: Any) -> Any:
-    """Stand for the callback that rclpy wants: the services are looked at, not spun."""
-    return response
-
-
-def _request(service: Any) -> tuple[Any, Any] | None:
-    with service.handle:
-        request, header = service.handle.service_take_request(service.srv_type.Request)
-    return None if request is None else (request, header)
 
 
 def action_type(channel: Channel) -> Any:

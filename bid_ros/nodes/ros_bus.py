@@ -14,8 +14,9 @@ from bid_ros.core.errors import ArmError, BidError
 from bid_ros.core.topics import Qos
 from bid_ros.nodes.fields import fill
 from bid_ros.nodes.ros_action import GoalClient, GoalServer
+from bid_ros.nodes.ros_service import SentRequest, ServiceClient, ServiceServer, service_type
 from bid_ros.nodes.topics import message_type, profile
-from bid_ros.robots.bus import Channel, Goal, Heard, Judge, ServedGoal, Values
+from bid_ros.robots.bus import Channel, Goal, Heard, Judge, Request, ServedGoal, Values
 
 
 class NodeBus:
@@ -38,6 +39,8 @@ class NodeBus:
         self._publishers: dict[str, tuple[Any, Any]] = {}
         self._actions: dict[str, GoalClient] = {}
         self._servers: dict[str, GoalServer] = {}
+        self._services: dict[str, ServiceClient] = {}
+        self._replies: dict[str, ServiceServer] = {}
         self._newest: dict[str, Heard] = {}
 
     def listen(self, channel: Channel) -> None:
@@ -49,9 +52,17 @@ class NodeBus:
                 )
 
     def offer(self, channel: Channel) -> None:
-        """Begin to publish a topic, or to send goals of an action; again does nothing. Raises as :meth:`listen`."""
+        """Begin to publish a topic, to send goals of an action or to ask a service; again does nothing.
+
+        Raises:
+            ArmError: its type does not import.
+        """
         with self._lock:
-            if channel.name in self._publishers or channel.name in self._actions:
+            if any(channel.name in offered for offered in (self._publishers, self._actions, self._services)):
+                return
+            if "/srv/" in channel.type_name:
+                kind = service_type(channel)
+                self._services[channel.name] = ServiceClient(self._opened(), kind, channel.name)
                 return
             if "/action/" in channel.type_name:
                 self._actions[channel.name] = GoalClient(self._opened(), channel)
@@ -95,6 +106,8 @@ class NodeBus:
         with self._lock:
             if name in self._actions:
                 return self._actions[name].servers()
+            if name in self._services:
+                return int(self._services[name].client.service_is_ready())
             if name in self._publishers:
                 return int(self._publishers[name][0].get_subscription_count())
             return int(self._opened().count_publishers(name)) if name in self._subscriptions else 0
@@ -110,9 +123,31 @@ class NodeBus:
                 raise ArmError(f"action {name} is not connected; valid is one that is offered")
             return self._actions[name].send(values)
 
-    def serve(self, channel: Channel, judge: Judge | None = None) -> None:
-        """Begin to take goals of an action, as a twin does; again does nothing. Raises as :meth:`listen`."""
+    def ask(self, name: str) -> Request:
+        """Ask a service that is offered. Does not wait.
+
+        Raises:
+            ArmError: the service is not offered any more.
+        """
         with self._lock:
+            if name not in self._services:
+                raise ArmError(f"service {name} is not connected; valid is one that is offered")
+            return SentRequest(self._services[name])
+
+    def reply(self, name: str, values: Values) -> None:
+        """Answer everyone who has asked a service that is served."""
+        with self._lock:
+            if name in self._replies:
+                self._replies[name].reply(values)
+
+    def serve(self, channel: Channel, judge: Judge | None = None) -> None:
+        """Begin to take goals of an action, or to answer a service; again does nothing. Raises as :meth:`listen`."""
+        with self._lock:
+            if "/srv/" in channel.type_name:
+                if channel.name not in self._replies:
+                    kind = service_type(channel)
+                    self._replies[channel.name] = ServiceServer(self._opened(), kind, channel.name)
+                return
             if channel.name not in self._servers:
                 self._servers[channel.name] = GoalServer(self._opened(), channel, judge)
 
@@ -130,7 +165,7 @@ class NodeBus:
         with self._lock:
             node, self._node = self._node, None
             self._subscriptions, self._publishers, self._actions, self._newest = {}, {}, {}, {}
-            self._servers = {}
+            self._servers, self._services, self._replies = {}, {}, {}
             if node is not None:
                 node.destroy_node()
 

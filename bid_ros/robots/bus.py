@@ -16,7 +16,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Channel:
-    """A topic, or with an action type an action.
+    """A topic, or with the type of an action or of a service one of those.
 
     Attributes:
         name: as ROS takes it: without a leading slash it is relative to the namespace of the system.
@@ -91,6 +91,13 @@ class ServedGoal(Protocol):
         """End the goal with the fields of its result."""
 
 
+class Request(Protocol):
+    """A question to a service."""
+
+    def answer(self) -> Any:
+        """Return the answer, an object with the fields of the response, once; None while there is none."""
+
+
 Judge = Callable[[Any], str]
 """Takes a goal's message and returns why it is refused; empty: it is accepted."""
 
@@ -102,7 +109,11 @@ class Bus(Protocol):
         """Begin to take the messages of a topic; again does nothing. Raises ArmError for an unknown message type."""
 
     def offer(self, channel: Channel) -> None:
-        """Begin to publish a topic, or to send goals of an action; again does nothing. Raises as :meth:`listen`."""
+        """Begin to publish a topic, to send goals of an action or to ask a service; again does nothing.
+
+        Raises:
+            ArmError: its type does not import.
+        """
 
     def latest(self, name: str) -> Heard | None:
         """Return the newest message of a topic that is listened to; None before the first."""
@@ -114,17 +125,26 @@ class Bus(Protocol):
         """Publish a message on a topic that is offered."""
 
     def partners(self, name: str) -> int:
-        """Return how many others are known to publish what is listened to, or to listen to what is offered."""
+        """Return how many others are known to publish what is listened to, or to take what is offered."""
 
     def send_goal(self, name: str, values: Values) -> Goal:
         """Send a goal of an action that is offered. The newest goal replaces one that runs."""
 
+    def ask(self, name: str) -> Request:
+        """Ask a service that is offered, without fields. Does not wait. Raises ArmError if it is not offered."""
+
+    def reply(self, name: str, values: Values) -> None:
+        """Answer everyone who has asked a service that is served, with the fields of its response."""
+
     def serve(self, channel: Channel, judge: Judge | None = None) -> None:
-        """Begin to take goals of an action, as a twin does; again does nothing. Raises as :meth:`listen`.
+        """Begin to take goals of an action, or to answer a service, as a twin does; again does nothing.
 
         Args:
-            channel: names the action.
+            channel: names the action or service.
             judge: says which goals are refused, within :meth:`goals`; None: none.
+
+        Raises:
+            ArmError: its type does not import.
         """
 
     def goals(self, name: str) -> Sequence[ServedGoal]:

@@ -221,6 +221,37 @@ def test_a_goal_is_carried_out_or_refused_by_a_real_action_server(buses, context
     node.destroy_node()
 
 
+LIST = Channel("list", "controller_manager_msgs/srv/ListControllers")
+
+
+def test_a_service_is_asked_and_answered_without_waiting(buses):
+    ours, theirs = buses
+    theirs.serve(LIST)
+    theirs.serve(LIST)
+    ours.offer(LIST)
+    ours.offer(LIST)
+    until(lambda: ours.partners("list"))
+    request = ours.ask("list")
+    assert request.answer() is None
+
+    def answer():
+        theirs.reply("list", {"controller": [{"name": "arm", "state": "active"}]})
+        return request.answer()
+
+    assert [(item.name, item.state) for item in until(answer).controller] == [("arm", "active")]
+    assert request.answer() is None, "once"
+
+
+def test_a_service_that_is_not_there_is_one_sentence(buses):
+    ours, _ = buses
+    with pytest.raises(ArmError, match=r"service list: service type 'nothing/srv/List' does not import: .*; valid"):
+        ours.offer(Channel("list", "nothing/srv/List"))
+    with pytest.raises(ArmError, match="service list is not connected; valid is one that is offered"):
+        ours.ask("list")
+    ours.offer(LIST)
+    assert ours.partners("list") == 0
+
+
 def test_a_closed_bus_publishes_nothing_and_listens_anew(buses):
     ours, theirs = buses
     connected(ours, theirs, TEXT)

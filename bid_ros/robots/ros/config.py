@@ -75,6 +75,7 @@ class RosConfig:
             to its end if this computer dies.
         controller: name of the controller that must be active; empty: nobody is asked.
         activity: topic of the controller manager that tells which controllers are active.
+        list_controllers: its service that tells the same when it is asked, for releases without that topic.
         joint_min, joint_max: limits of the joints, rad. Empty: those of the URDF.
         joint_speed: largest joint speeds, rad/s. Empty: those of the URDF.
         joint_acceleration: largest joint acceleration, rad/s^2: of stops and joint motions.
@@ -120,6 +121,7 @@ class RosConfig:
     motion: Literal["topic", "action"] = "topic"
     controller: str = "joint_trajectory_controller"
     activity: str = "controller_manager/activity"
+    list_controllers: str = "controller_manager/list_controllers"
     joint_min: Numbers = ()
     joint_max: Numbers = ()
     joint_speed: Positives = ()

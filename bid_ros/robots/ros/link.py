@@ -31,7 +31,7 @@ class RosLink:
 
     def __init__(self, config: RosConfig, bus: Bus) -> None:
         self._config, self._bus = config, bus
-        self._activity = Activity(bus, config.activity, config.controller)
+        self._activity = Activity(bus, config)
         self.joints = JointReader(bus, config.joint_states)
         self._transforms = TransformTool(config, bus) if config.tool_pose == "tf" else None
         self._names = config.joint_names + ((config.gripper.joint,) if config.gripper else ())

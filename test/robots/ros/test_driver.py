@@ -108,6 +108,25 @@ def test_it_does_not_connect_to_a_controller_that_is_not_active(server):
         ros_arm(server.address, connect_timeout_s=1.0).connect()
 
 
+def test_a_robot_without_the_topic_is_asked_which_controllers_are_active(server):
+    assert server.ask(f"switch {POSITIONS}") == "switched"
+    told = {"connect_timeout_s": 1.0, "activity": "silence"}
+    with pytest.raises(ArmError, match=rf"robot at {server.address}: controller '{TRAJECTORIES}' is inactive, active"):
+        ros_arm(server.address, **told).connect()
+    assert server.ask(f"switch {TRAJECTORIES}") == "switched"
+    arm = ros_arm(server.address, **told)
+    arm.connect()
+    try:
+        arm.start()
+        assert server.ask("switch") == "switched"
+        until(lambda: arm.state().fault)
+        assert (
+            f"controller '{TRAJECTORIES}' is inactive, active are joint_state_broadcaster, gripper" in arm.state().fault
+        )
+    finally:
+        arm.close()
+
+
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
@@ -119,7 +138,10 @@ def test_it_does_not_connect_to_a_controller_that_is_not_active(server):
         ({"urdf": "no.urdf"}, r"URDF no\.urdf does not exist; valid is a file or a topic"),
         ({"urdf": "nothing"}, "no URDF came on /at_.*/nothing: check"),
         ({"controller": "velocity"}, "the controller manager has no controller 'velocity'; valid are"),
-        ({"activity": "silence"}, "nothing came on /at_.*/silence, which tells whether controller"),
+        (
+            {"activity": "silence", "list_controllers": "nobody"},
+            "nothing came on /at_.*/silence, and /at_.*/nobody did not answer: one of them tells whether controller",
+        ),
         ({"joint_max": (0.0,) * 6}, ""),
     ],
 )

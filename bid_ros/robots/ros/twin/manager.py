@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.bus import Bus, Channel, stamp
+from bid_ros.robots.bus import Bus, Channel, Values, stamp
 from bid_ros.robots.ros.serial import serial_chain
 from bid_ros.robots.ros.twin.controllers import ForwardController, JointController
 from bid_ros.robots.ros.twin.description import BASE, RANGE, SPEED, TOOL
@@ -31,6 +31,7 @@ DESCRIPTION: Final = Channel("robot_description", "std_msgs/msg/String", latched
 ACTIVITY: Final = Channel(
     "controller_manager/activity", "controller_manager_msgs/msg/ControllerManagerActivity", latched=True
 )
+LIST: Final = Channel("controller_manager/list_controllers", "controller_manager_msgs/srv/ListControllers")
 BROADCASTER: Final = "joint_state_broadcaster"
 
 
@@ -71,6 +72,7 @@ class RobotUnderControl:
         made: tuple[JointController, ...] = (self._trajectories, ForwardController(names), impedance)
         self.controllers = {controller.name: controller for controller in made}
         self._active: JointController | None = None
+        self._listed: list[Values] = []  # controllers and their states, as the service tells them
         self._cycles = 0
         self._order = sorted(range(len(names)), key=lambda number: names[number])
 
@@ -83,6 +85,7 @@ class RobotUnderControl:
             self._bus.offer(channel)
         self._gripper.start()
         self._bus.serve(TrajectoryController.action, self._judge)
+        self._bus.serve(LIST)
         if self._frames is not None:
             self._frames.start()
         self._bus.publish(DESCRIPTION.name, {"data": self._urdf})
@@ -100,6 +103,7 @@ class RobotUnderControl:
             self._active.activate(self.servo.joints)
         states = {BROADCASTER: ACTIVE, GripperController.name: ACTIVE}
         states |= {own: ACTIVE if own == name else INACTIVE for own in self.controllers}
+        self._listed = [{"name": own, "state": label} for own, (_, label) in states.items()]
         named = [{"name": own, "state": {"id": number, "label": label}} for own, (number, label) in states.items()]
         self._bus.publish(ACTIVITY.name, {"header": {"stamp": stamp(time.time_ns())}, "controllers": named})
 
@@ -123,6 +127,7 @@ class RobotUnderControl:
 
     def _take(self, now_ns: int) -> None:
         self._gripper.look()
+        self._bus.reply(LIST.name, {"controller": self._listed})
         for goal in self._bus.goals(TrajectoryController.action.name):
             self._trajectories.accept(goal, now_ns)
         for heard in self._bus.news(TwistServo.topic):

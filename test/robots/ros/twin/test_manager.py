@@ -54,6 +54,15 @@ def cycles(robot, count):
         robot.cycle()
 
 
+def test_the_service_lists_the_controllers_as_the_topic_does(robot, bus):
+    for name in (FORWARD, TrajectoryController.name, ""):
+        robot.switch(name)
+        request = bus.ask("controller_manager/list_controllers")
+        cycles(robot, 2)
+        assert {item.name: item.state for item in request.answer().controller} == labels(bus)
+        assert labels(bus).get(name, "active") == "active"
+
+
 def labels(bus):
     return {item["name"]: item["state"]["label"] for item in bus.sent["controller_manager/activity"][-1]["controllers"]}
 
