@@ -28,6 +28,7 @@ from bid_ros.core.extras import extra
 from bid_ros.policy.remote.frames import KeptFrames
 from bid_ros.policy.remote.key import HEADER, authorization
 from bid_ros.policy.remote.service import PolicyService
+from bid_ros.policy.remote.tail import follow_later
 from bid_ros.policy.remote.wire import pack, unpack
 
 START_S: Final = 10.0
@@ -166,6 +167,7 @@ class PolicyServer:
                 async for message in connection:
                     if (answer := await self._answered(connection, message, rng, frames)) is not None:
                         await connection.send(answer)
+                        await follow_later(connection)
         finally:
             self._clients -= 1
             self._say(f"client {number} went")
