@@ -180,7 +180,7 @@ def test_what_cannot_teach_is_refused(teacher, student, distilled, dataset, tmp_
     with pytest.raises(BundleError, match="does not say how it was trained"):
         run(replace(teacher, provenance={}), dataset, tmp_path / "again", task)
     with pytest.raises(
-        BundleError, match="has a space, as imported policies do: its weights fit no .*; import it again with"
+        BundleError, match=r"has a space, as imported policies do: its weights fit no .*; import it again with"
     ):
         run(replace(teacher, space=Space()), dataset, tmp_path / "again", task)
     with pytest.raises(BidError, match="holds the distillation of another bundle"):
