@@ -23,7 +23,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, Final
@@ -40,8 +40,12 @@ from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 
 PRODUCT: Final = 1024
-HEAD: Final = "| policy | runtime | N | decisions | CPU p50, ms | products | on the clock p50, ms | p99, ms |"
 Row = dict[str, Any]
+COLUMNS: Final[tuple[tuple[str, Callable[[Row], float], int], ...]] = (
+    ("CPU, ms", lambda row: row["encode"] + row["sample"], 0),
+    ("products", lambda row: (row["encode"] + row["sample"]) / row["product"], 1),
+    ("on the clock, ms", lambda row: row["clock"], 0),
+)
 
 
 class Rows:
@@ -133,26 +137,32 @@ def measure(what: Row, folder: Path, counts: list[int], rounds: int, rows: Rows)
 
 
 def table(rows: Rows) -> Iterator[str]:
-    """Yield the lines of the table, of all that was measured."""
-    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows.kept:
-        if "n" in row:
-            groups[row["policy"], row["steps"], row["runtime"], row["threads"], row["n"]].append(row)
-    yield from (HEAD, "|---" * 8 + "|")
-    for (name, steps, runtime, threads, count), own in sorted(groups.items()):
-        cpu = np.array([row["encode"] + row["sample"] for row in own])
-        product = np.array([row["product"] for row in own])
-        p50, p99 = np.percentile([row["clock"] for row in own], [50, 99])
+    """Yield the lines of the table, of all that was measured: p50 and p99 for each number of samples."""
+    groups: dict[tuple[Any, ...], dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    timed = [row for row in rows.kept if "n" in row]
+    for row in timed:
+        groups[row["policy"], row["steps"], row["runtime"], row["threads"]][row["n"]].append(row)
+    counts = sorted({row["n"] for row in timed})
+    yield "| policy | runtime | decisions | what | " + " | ".join(f"N = {count}" for count in counts) + " |"
+    yield "|---" * (4 + len(counts)) + "|"
+    for (name, steps, runtime, threads), own in sorted(groups.items()):
         what = f"{name}, {steps} steps" if steps else name
         where = f"{runtime}, {threads} thread{'s' if threads > 1 else ''}"
-        times = f"{np.median(cpu):.0f} | {np.median(cpu / product):.1f} | {p50:.0f} | {p99:.0f}"
-        yield f"| {what} | {where} | {count} | {len(own)} | {times} |"
-    timed = [row for row in rows.kept if "n" in row]
+        most = max(len(kept) for kept in own.values())
+        for title, number, digits in COLUMNS:
+            cells = [_percentiles([number(row) for row in own[count]], digits) for count in counts]
+            yield f"| {what} | {where} | {most} | {title} | {' | '.join(cells)} |"
     for row in rows.kept:
         if "imported" in row:
             yield f"\n{row['imported']}: import {row['seconds']} s, {row['peak_gb']} GB; bundle {row['bundle_gb']} GB"
     loads, products = [row["load"] for row in timed], [row["product"] for row in timed]
     yield f"\nreference, p50: {np.median(products):.1f} ms; load average {min(loads):.1f} to {max(loads):.1f}"
+
+
+def _percentiles(values: list[float], digits: int) -> str:
+    if not values:
+        return "-"
+    return " / ".join(f"{value:.{digits}f}" for value in np.percentile(values, [50, 99]))
 
 
 def main() -> None:

@@ -1,5 +1,7 @@
 """Measure what decisions with a policy elsewhere take, over links that are slow and lose packets.
 
+It observes what the twin's cameras see from places along a line, with the noise of a camera: its images are compressed.
+
 The policy's server runs in a network namespace of its own. The links to it are those of lossy_network.py: the kernel's
 own TCP, over a network that holds each packet back and loses some. So it needs root on Linux.
 
@@ -27,15 +29,36 @@ from bid_ros.core.observation import Observation
 from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.core.task import Task
 from bid_ros.policy.agreement import random_observations
+from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import load_policy
+from bid_ros.system.folder import find_system
 from bid_ros.system.priority import raise_priority
 
 LATE_NS = 40_000_000  # of a decision; then it is skipped, as the policy node does
 TURN_S = 5.0
+SEEN, LINE = 50, ((0.4, -0.1, 0.3), (0.5, 0.1, 0.15))  # places, and ends of their line in m
+NOISE = 3.0  # grey levels, standard deviation
 LINKS = ((0.0, 0.0), (5.0, 0.0), (5.0, 0.01))  # delay each way in ms, share of packets that are lost
+
+
+def observed(bundle: Bundle, task: Task) -> list[Observation]:
+    """Return observations with images of the twin, and random vectors."""
+    random, rng, found = random_observations(bundle, task, SEEN), np.random.default_rng(0), list[Observation]()
+    stage = find_system(task.name).stage()
+    stage.begin(0, np.array(LINE[0]), 0.0)
+    for each, place in zip(random, np.linspace(*LINE, SEEN), strict=True):
+        stage.step(place, np.array([1.0, 0.0, 0.0, 0.0]), None)
+        images = {name: image + rng.normal(0.0, NOISE, image.shape) for name, image in stage.images().items()}
+        grey = {
+            name: np.repeat(np.clip(image, 0, 255).astype(np.uint8)[None], task.observation_steps, axis=0)
+            for name, image in images.items()
+        }
+        found.append(Observation(each.stamp_ns, {**each.values, **grey}))
+    stage.close()
+    return overlapping(found)
 
 
 def overlapping(seen: list[Observation]) -> list[Observation]:
@@ -61,7 +84,7 @@ class Decided:
     def __init__(self, name: str, bundle: Path, task: Task, samples: int) -> None:
         found = load_bundle(bundle, task)
         policy = load_policy(found, task)
-        self._name, self._task, self._seen = name, task, overlapping(random_observations(found, task, 50))
+        self._name, self._task, self._seen = name, task, observed(found, task)
         self._policy, self._sizes_kb = policy, list[float]()
         self._maker = DecisionMaker(policy, bundle_decoder("bid+delay", found, task, samples, 1), task)
         self._times_ms: list[float] = []

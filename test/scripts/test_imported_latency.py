@@ -50,9 +50,12 @@ def test_the_table_has_a_row_for_each_number_of_samples(module, tmp_path):
     for index, clock in enumerate((10.0, 20.0, 30.0)):
         times = {"encode": 2.0, "sample": 6.0, "clock": clock, "product": 4.0}
         rows.add({**WHAT, "n": 1, "round": index, "load": float(index), **times})
-    head, _, line, *notes = module.table(rows)
-    assert head.count("|") == line.count("|") == 9
-    assert line == "| small, 8 steps | onnx, 1 thread | 1 | 3 | 8 | 2.0 | 20 | 30 |"
+    rows.add({**WHAT, "n": 3, "round": 0, "load": 0.0, **times})
+    head, _, cpu, products, clock, *notes = module.table(rows)
+    assert head == "| policy | runtime | decisions | what | N = 1 | N = 3 |"
+    assert cpu == "| small, 8 steps | onnx, 1 thread | 3 | CPU, ms | 8 / 8 | 8 / 8 |"
+    assert products.endswith("| products | 2.0 / 2.0 | 2.0 / 2.0 |")
+    assert clock.endswith("| on the clock, ms | 20 / 30 | 30 / 30 |")
     assert "import 2.0 s, 1.0 GB" in notes[0] and "4.0 ms; load average 0.0 to 2.0" in notes[1]
 
 

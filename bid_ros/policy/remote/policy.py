@@ -18,7 +18,7 @@ from bid_ros.policy.remote.config import REMOTE, RemoteConfig
 from bid_ros.policy.remote.frames import SentFrames
 from bid_ros.policy.remote.key import read_key
 from bid_ros.policy.remote.link import Link
-from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_words, pack, take_words
+from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, deflated, generator_words, pack, take_words
 
 Array = NDArray[np.float64]
 CONNECT_S, START_S = 5.0, 60.0  # for the first connection, and for compiling there
@@ -60,7 +60,7 @@ class RemotePolicy:
         self._sent, self._sparing = SentFrames([item.name for item in task.cameras]), False
         key = read_key(self._config.api_key_file)
         self.made_up_rows = task.observation_steps - 1  # until bid serve says it
-        self._guides = False
+        self._guides = self._deflating = False
         self._link = Link(self._config.address, LARGEST, self._greet, key, self._config.certificate)
         self._link.connect(CONNECT_S)
         self.vitals: dict[str, object] = {}
@@ -170,7 +170,8 @@ class RemotePolicy:
             if not self._sparing:
                 return [pack({**encoded.values, EXTENSION: wanted})]
             content, kept = self._sent.spared(encoded.values)
-            return [pack({**content, EXTENSION: {**wanted, "kept": kept}})]
+            message = pack({**content, EXTENSION: {**wanted, "kept": kept}})
+            return [deflated(message) if self._deflating else message]
 
         begin = time.monotonic()
         (answer,) = self._ask(question, self._limit_s)
@@ -210,6 +211,7 @@ class RemotePolicy:
         said = metadata.get(EXTENSION)
         self._sent.forget()  # another connection
         self._sparing = isinstance(said, dict) and said.get("keeps_frames") is True
+        self._deflating = isinstance(said, dict) and said.get("inflates") is True
         found = said.get("sha256") if isinstance(said, dict) else None
         if self._config.serves and found != self._config.serves:
             what = f"that it serves bundle {str(found)[:12]}" if found else "no word of a bundle"

@@ -73,6 +73,7 @@ class PolicyService:
             "has_starts": bool(getattr(self._policy, "has_starts", True)),
             "has_gradients": bool(getattr(self._policy, "has_gradients", False)),
             "keeps_frames": True,
+            "inflates": True,
             "made_up_rows": made_up_rows(self._policy),
             "runtime": self._policy.runtime,
             "observation": {name: item.to_dict() for name, item in observation.items()},
