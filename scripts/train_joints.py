@@ -87,6 +87,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--out", required=True, help="folder of the run; the same command goes on with it")
     parser.add_argument("--steps", type=int, default=8000)
     parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--angle-noise", type=float, default=0.03, help="rad, on observed joints and rotations")
     options = parser.parse_args(arguments)
     system = find_system(options.system)
     task = system.task
@@ -94,7 +95,8 @@ def main(arguments: list[str]) -> int:
     pretrained = bundle_networks(load_bundle(Path("models/franka_place"), of_poses), of_poses)["strong"]
     dataset = joined([Dataset.load(file) for file in options.data])
     points = encoded(pretrained, dataset)
-    config = TrainConfig(steps=options.steps, batch=options.batch, threads=1, device="cpu", weak_steps=0)
+    noise = AugmentConfig(angles=options.angle_noise)
+    config = TrainConfig(steps=options.steps, batch=options.batch, threads=1, device="cpu", weak_steps=0, augment=noise)
 
     class Networks(PolicyNetworks):
         def __init__(self, *given: Any) -> None:

@@ -4,7 +4,11 @@ import time
 from collections import deque
 from types import SimpleNamespace
 
-from bid_ros.robots.bus import Heard
+import numpy as np
+
+from bid_ros.core.errors import ArmError
+from bid_ros.core.rotation import quaternion_from_matrix
+from bid_ros.robots.bus import Ended, Heard
 
 
 def message(values):
@@ -17,21 +21,30 @@ def message(values):
 class MemoryGoal:
     """A goal, for both sides."""
 
-    def __init__(self, values):
-        self.message, self.result = message(values), None
+    def __init__(self, values, refused=False):
+        self.message, self.refused = message(values), refused
+        self.canceled, self.result, self.status = False, None, ""
 
     def done(self):
+        if self.refused:
+            raise ArmError("the action refused a goal")
         return self.result is not None
 
-    def finish(self, values):
-        self.result = values
+    def ended(self):
+        return None if self.result is None else Ended(self.status, message(self.result))
+
+    def cancel(self):
+        self.canceled = True
+
+    def finish(self, values, status="succeeded"):
+        self.result, self.status = values, status
 
 
 class MemoryBus:
     """A :class:`bid_ros.robots.bus.Bus`. ``sent`` keeps what was published, by topic."""
 
     def __init__(self):
-        self.listened, self.offered, self.served = {}, {}, {}
+        self.listened, self.offered, self.served, self.judges = {}, {}, {}, {}
         self.sent = {}
         self.newest = {}
 
@@ -62,12 +75,15 @@ class MemoryBus:
         return int(name in self.offered or name in self.served)
 
     def send_goal(self, name, values):
-        goal = MemoryGoal(values)
-        self.served[name].append(goal)
+        judge = self.judges.get(name)
+        goal = MemoryGoal(values, bool(judge and judge(message(values))))
+        if not goal.refused:
+            self.served[name].append(goal)
         return goal
 
-    def serve(self, channel):
+    def serve(self, channel, judge=None):
         self.served.setdefault(channel.name, [])
+        self.judges[channel.name] = judge
 
     def goals(self, name):
         found, self.served[name] = self.served[name], []
@@ -89,3 +105,16 @@ def joint_state(stamp_s, positions, velocities=None):
     """Plain values of a JointState; positions and velocities by name."""
     values = {"header": stamped(stamp_s), "name": list(positions), "position": list(positions.values())}
     return {**values, "velocity": list((velocities or {}).values())}
+
+
+def transform(parent, child, position=(0.0, 0.0, 0.0), rotation=None, stamp_s=None):
+    """Plain values of a TransformStamped, of now unless a stamp is given: the child in the parent, m and a matrix."""
+    turn = quaternion_from_matrix(np.eye(3) if rotation is None else rotation)
+    return {
+        "header": {**stamped(time.time() if stamp_s is None else stamp_s), "frame_id": parent},
+        "child_frame_id": child,
+        "transform": {
+            "translation": dict(zip("xyz", position, strict=True)),
+            "rotation": dict(zip("xyzw", turn.tolist(), strict=True)),
+        },
+    }

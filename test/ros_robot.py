@@ -13,11 +13,12 @@ from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.robots.base import Arm, Dynamics
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ros.config import RosConfig, RosGripperConfig
-from bid_ros.robots.ros.twin.controllers import ForwardController, TrajectoryController
+from bid_ros.robots.ros.twin.controllers import ForwardController
 from bid_ros.robots.ros.twin.description import NAMES
 from bid_ros.robots.ros.twin.impedance import ImpedanceController
 from bid_ros.robots.ros.twin.manager import JOINT_STATES
 from bid_ros.robots.ros.twin.servo import TwistServo
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 
 TRAJECTORIES, POSITIONS = TrajectoryController.name, ForwardController.name
 POSES = ImpedanceController.name
@@ -89,8 +90,13 @@ def pose_arm(address: str, **parts: Any) -> Arm:
 
 def twist_arm(address: str, **parts: Any) -> Arm:
     """Return the same, driven with twists of its tool."""
-    given = {"command": "twist", "command_topic": TwistServo.topic, **parts}
+    given = {"command": "twist", "command_topic": TwistServo.topic, "twist_lag_s": 0.088, **parts}
     return ros_arm(address, **given)
+
+
+def transform_arm(address: str, **parts: Any) -> Arm:
+    """Return the arm of trajectories again: its transforms say where its tool is, and its joint motions are goals."""
+    return ros_arm(address, **{"tool_pose": "tf", "tf": "tf", "tf_static": "tf_static", "motion": "action", **parts})
 
 
 @contextmanager

@@ -103,8 +103,12 @@ class Episode:
             if distance is not None:
                 self.distances.append(distance)
                 self.switches += distance > self._switch
-        # The step that leads to the first executed row is the first to count, made up or not.
-        offsets = self._noise.offsets(choice.actions[max(0, draft.request.made_up - 1) :])
+        # The step that leads to the first executed row is the first to count, made up or not. A policy without a
+        # history predicts no row before that one: the step is 0.
+        rows = choice.actions[max(0, draft.request.made_up - 1) :]
+        if self._task.observation_steps == 1:
+            rows = np.concatenate([rows[:1], rows])
+        offsets = self._noise.offsets(rows)
         self._flights.append(_Flight(record.chunk, offsets, self.steps + self.cell.delay))
         self.decisions += 1
 

@@ -39,8 +39,9 @@ def add_parser(verbs: Any) -> None:
         "motion",
         help="hold the motion that a run commanded against the limits, at changes of chunk and elsewhere",
         description="Speed and acceleration of the recorded set-points beside the task's limits. The arm node records "
-        "one set-point in two, so an acceleration is the mean over two steps of the servo. Exit status 1 if one is "
-        "above a limit.",
+        "one set-point in two, so an acceleration is the mean over two steps of the servo. The last line says by how "
+        "much the tool came after its set-points, and how far off it was besides. Exit status 1 if one is above a "
+        "limit.",
     )
     motion.add_argument("bag")
     motion.add_argument(
@@ -93,13 +94,16 @@ def run_table(options: argparse.Namespace) -> int:
 
 
 def run_motion(options: argparse.Namespace) -> int:
-    """Compare the commanded motion of a run with the limits."""
+    """Compare the commanded motion of a run with the limits, and the tool's motion with the commanded one."""
     from bid_ros.views.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
+    from bid_ros.views.lag import followed_line, followed_report, read_followed
 
     limits = load_task(task_file_of_bags(options.task, [Path(options.bag)])).limits
     motion = read_commanded(Path(options.bag))
     report = commanded_report(motion, limits)
-    print(json.dumps(report) if options.json else commanded_table(report))
+    tool = followed_report(read_followed(Path(options.bag)))
+    text = f"{commanded_table(report)}\n{followed_line(tool)}"
+    print(json.dumps({**report, "tool": tool}) if options.json else text)
     if options.plot:
         draw_commanded(motion, limits, Path(options.plot))
     return 1 if any(row["above"] for row in report["quantities"].values()) else 0

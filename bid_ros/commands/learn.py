@@ -54,6 +54,9 @@ def add_parser(verbs: Any) -> None:
         "--state-noise", type=float, default=0.0, help="training offset on vectors, as a share of half their range"
     )
     train.add_argument(
+        "--angle-noise", type=float, default=0.0, help="training offset on observed joints and rotations, rad"
+    )
+    train.add_argument(
         "--history-dropout",
         type=float,
         default=0.0,
@@ -180,7 +183,7 @@ def run_train(options: argparse.Namespace) -> int:
         family="diffusion" if options.family == FLOW else options.family,
         weak_steps=options.weak_steps or max(1, options.steps // 10),
         network=NetworkConfig(widths=tuple(options.widths), condition=options.condition),
-        augment=AugmentConfig(state=options.state_noise, history=options.history_dropout),
+        augment=AugmentConfig(state=options.state_noise, angles=options.angle_noise, history=options.history_dropout),
         diffusion=_sampling(options),
         vqbet=VqBetConfig(**vqbet, sequential=not options.independent_codes),
     )

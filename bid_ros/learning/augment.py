@@ -45,15 +45,17 @@ def forget_history(rows: NDArray[np.int64], share: float, rng: np.random.Generat
     return np.where(rng.random((len(rows), 1)) < share, rows[:, -1:], rows)
 
 
-def offset_vectors(values: NDArray[np.float32], deviation: float, rng: np.random.Generator) -> NDArray[np.float32]:
+def offset_vectors(
+    values: NDArray[np.float32], deviation: NDArray[np.float32] | float, rng: np.random.Generator
+) -> NDArray[np.float32]:
     """Add an offset to normalised vectors ``(B, To, S)``: one per sample, and a fifth of it per step.
 
     Args:
         values: normalised to [-1, 1].
-        deviation: standard deviation of the offset; 0 returns ``values``.
+        deviation: standard deviation of the offset, of all columns or ``(S,)``; 0 returns ``values``.
         rng: draws the offsets.
     """
-    if deviation == 0:
+    if not np.any(deviation):
         return values
     count, steps, size = values.shape
     common = rng.standard_normal((count, 1, size), dtype=np.float32)

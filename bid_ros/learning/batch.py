@@ -13,7 +13,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.augment import forget_history, jitter, offset_vectors, shift_images
 from bid_ros.learning.config import AugmentConfig
 from bid_ros.learning.goal import goal_columns, goal_observed, row_goals
-from bid_ros.learning.ranges import NARROWEST, action_normaliser, normaliser, observation_normalisers
+from bid_ros.learning.ranges import NARROWEST, action_normaliser, normaliser, observation_normalisers, per_rad
 from bid_ros.learning.windows import window_rows
 from bid_ros.policy.anchor import ActionReference, action_anchor, check_reference
 from bid_ros.policy.base import Bundle
@@ -70,6 +70,7 @@ class TrainingData:
         self._steps = task.observation_steps
         self._images = {item.name: dataset.observations[item.name] for item in task.cameras}
         self._vectors = {name: item.normalise(dataset.observations[name]) for name, item in self.observation.items()}
+        self._per_rad = {item.name: per_rad(self.observation[item.name], item) for item in task.vectors}
         self._rows, self.owners = window_rows(
             dataset.episode_ends, dataset.truncated, task.observation_steps, task.horizon
         )
@@ -115,7 +116,7 @@ class TrainingData:
         for index, (name, values) in enumerate(self._images.items()):
             images[name] = _images(values[seen], device, augment, seed + index)
         for index, (name, values) in enumerate(self._vectors.items()):
-            deviation = 0.0 if augment is None else augment.state
+            deviation = 0.0 if augment is None else augment.state + augment.angles * self._per_rad[name]
             offset = offset_vectors(values[seen], deviation, np.random.default_rng(seed + index))
             vectors[name] = torch.from_numpy(offset).to(device)
         return Batch(

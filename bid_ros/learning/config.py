@@ -62,6 +62,9 @@ class AugmentConfig:
         state: standard deviation of an offset on each vector, as a share of half its range: the same for all steps of a
             sample, and a fifth of it independent per step. It keeps a policy from trusting its own position more than
             the images. Off by default: positions relative to the tool need the exact tool position.
+        angles: standard deviation, rad, of such an offset on observed joints and on the entries of observed rotations,
+            on top of ``state``. A real arm bends and turns a little where a simulated demonstration does not. Off by
+            default.
         history: share of the samples that see the newest observation at all their steps, as if nothing had moved
             (dropout of past motion, Bansal et al., "ChauffeurNet", RSS 2019). It keeps a policy from copying its own
             motion: a robot that stands would stand on. Off by default.
@@ -75,6 +78,7 @@ class AugmentConfig:
     noise: Half = 0.02
     shift: Annotated[int, Field(ge=0, le=8)] = 0
     state: Half = 0.0
+    angles: Half = 0.0
     history: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 

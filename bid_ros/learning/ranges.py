@@ -1,5 +1,6 @@
 """Ranges for the normalisation and the spread of the actions, from a data set."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -13,12 +14,16 @@ from bid_ros.recording.dataset import Dataset
 # hardly moves in the data would be scaled to the full range.
 NARROWEST: Final = {"position": 0.02, "rotation_6d": 0.1, "gripper": 0.01, "joints": 0.05}
 NARROWEST_OTHER: Final = 1e-3
+# The same for what is observed. A tool that no demonstration turns still turns a little on a robot: narrow ranges would
+# show the policy a value that it never learned from. A rotation's entries are taken as they are, from -1 to 1.
+NARROWEST_OBSERVED: Final = {**NARROWEST, "rotation_6d": 2.0, "joints": 0.5}
 
 
 def observation_normalisers(dataset: Dataset, task: Task) -> dict[str, LinearNormaliser]:
     """Return the normaliser of each vector feature, in the task's order."""
     return {
-        feature.name: normaliser(dataset.observations[feature.name], _narrowest((feature,))) for feature in task.vectors
+        feature.name: normaliser(dataset.observations[feature.name], _narrowest((feature,), NARROWEST_OBSERVED))
+        for feature in task.vectors
     }
 
 
@@ -52,5 +57,12 @@ def normaliser(values: NDArray[np.float64], narrowest: NDArray[np.float64] | flo
     return LinearNormaliser(centre - half, centre + half)
 
 
-def _narrowest(features: tuple[Feature, ...]) -> NDArray[np.float64]:
-    return np.concatenate([np.full(item.size, NARROWEST.get(item.kind, NARROWEST_OTHER)) for item in features])
+def per_rad(normaliser: LinearNormaliser, feature: Feature) -> NDArray[np.float32]:
+    """Return by how much each normalised column ``(S,)`` changes with a rad. 0: the feature is no angle."""
+    if feature.kind not in ("rotation_6d", "joints"):
+        return np.zeros(feature.size, np.float32)
+    return (2.0 / (normaliser.maximum - normaliser.minimum)).astype(np.float32)
+
+
+def _narrowest(features: tuple[Feature, ...], ranges: Mapping[str, float] = NARROWEST) -> NDArray[np.float64]:
+    return np.concatenate([np.full(item.size, ranges.get(item.kind, NARROWEST_OTHER)) for item in features])

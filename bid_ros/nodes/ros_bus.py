@@ -15,7 +15,7 @@ from bid_ros.core.topics import Qos
 from bid_ros.nodes.fields import fill
 from bid_ros.nodes.ros_action import GoalClient, GoalServer
 from bid_ros.nodes.topics import message_type, profile
-from bid_ros.robots.bus import Channel, Goal, Heard, ServedGoal, Values
+from bid_ros.robots.bus import Channel, Goal, Heard, Judge, ServedGoal, Values
 
 
 class NodeBus:
@@ -110,14 +110,14 @@ class NodeBus:
                 raise ArmError(f"action {name} is not connected; valid is one that is offered")
             return self._actions[name].send(values)
 
-    def serve(self, channel: Channel) -> None:
+    def serve(self, channel: Channel, judge: Judge | None = None) -> None:
         """Begin to take goals of an action, as a twin does; again does nothing. Raises as :meth:`listen`."""
         with self._lock:
             if channel.name not in self._servers:
-                self._servers[channel.name] = GoalServer(self._opened(), channel)
+                self._servers[channel.name] = GoalServer(self._opened(), channel, judge)
 
     def goals(self, name: str) -> Sequence[ServedGoal]:
-        """Return the goals that have come to an action that is served, and answer who asks for results."""
+        """Return new goals of an action that is served, and answer who asks for results or wants to cancel."""
         with self._lock:
             return self._servers[name].take() if name in self._servers else []
 

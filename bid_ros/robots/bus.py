@@ -4,7 +4,7 @@ A driver names its channels, publishes plain values, and looks at the newest mes
 called back, so no thread of ROS runs in it. A message is any object with the message's fields.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -46,6 +46,19 @@ class Heard:
     arrived_ns: int
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a goal ended.
+
+    Attributes:
+        status: as the server says; ``unknown`` if it does not know the goal any more.
+        result: object with the fields of the action's result.
+    """
+
+    status: Literal["succeeded", "canceled", "aborted", "unknown"]
+    result: Any
+
+
 class Goal(Protocol):
     """A goal that an action server has got."""
 
@@ -56,18 +69,30 @@ class Goal(Protocol):
             ArmError: the server refused the goal.
         """
 
+    def ended(self) -> Ended | None:
+        """Return how it ended; None before :meth:`done` has said that it did."""
+
+    def cancel(self) -> None:
+        """Ask the server to end it. Does not wait; without effect on a goal that has ended."""
+
 
 class ServedGoal(Protocol):
     """A goal that a twin has got.
 
     Attributes:
         message: object with the fields of the goal.
+        canceled: its sender wants it to end.
     """
 
     message: Any
+    canceled: bool
 
-    def finish(self, values: Values) -> None:
+    def finish(self, values: Values, status: Literal["succeeded", "canceled", "aborted"] = "succeeded") -> None:
         """End the goal with the fields of its result."""
+
+
+Judge = Callable[[Any], str]
+"""Takes a goal's message and returns why it is refused; empty: it is accepted."""
 
 
 class Bus(Protocol):
@@ -94,11 +119,16 @@ class Bus(Protocol):
     def send_goal(self, name: str, values: Values) -> Goal:
         """Send a goal of an action that is offered. The newest goal replaces one that runs."""
 
-    def serve(self, channel: Channel) -> None:
-        """Begin to take goals of an action, as a twin does; again does nothing. Raises as :meth:`listen`."""
+    def serve(self, channel: Channel, judge: Judge | None = None) -> None:
+        """Begin to take goals of an action, as a twin does; again does nothing. Raises as :meth:`listen`.
+
+        Args:
+            channel: names the action.
+            judge: says which goals are refused, within :meth:`goals`; None: none.
+        """
 
     def goals(self, name: str) -> Sequence[ServedGoal]:
-        """Return the goals that have come to an action that is served, and answer who asks for results."""
+        """Return new goals of an action that is served, and answer who asks for results or wants to cancel."""
 
     def full_name(self, name: str) -> str:
         """Return the full name of a topic or action, with its namespace."""

@@ -129,6 +129,26 @@ def test_noise_follows_the_rows_that_are_predicted(setup):
     np.testing.assert_array_equal(commands(rows[:3] + 50), found)
 
 
+class Forgetful(Ahead):
+    """Sees one observation, and makes up nothing."""
+
+    made_up_rows = 0
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_a_policy_without_a_history_executes_its_whole_chunk(setup, noise):
+    task = parse_task({**TASK, "observation_steps": 1, "horizon": 4})
+    cell = make_cell(task, decoder="vanilla", horizon=4, noise=noise)
+    rows = np.random.default_rng(0).uniform(100, 400, (4, 3))
+    episode = Episode(Unit(cell, 1, (0,), 4), 0, replace(setup, task=task), Forgetful(), 1.0)
+    episode.accept(episode.propose(), rows[None], None)
+    for _ in range(4):
+        episode.act()
+    off = np.abs(episode.trace().commands - rows).min(axis=1)
+    assert off[0] < 1e-4, "no step leads to the first row"
+    assert (off[1:] > 1e-3).all() == (noise > 0)
+
+
 def test_a_jump_displaces_the_block_once_by_its_length(setup, batch):
     unit = unit_of(setup, range(4), steps=60, jump=50.0, decoder="vanilla")
     slow = replace(setup, scene=replace(setup.scene, score=lambda coverage: 0.5 * coverage))

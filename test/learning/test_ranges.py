@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from bid_ros.core.task import Task
-from bid_ros.learning.ranges import action_normaliser, action_spread, observation_normalisers
+from bid_ros.core.task import Feature, Task
+from bid_ros.learning.ranges import action_normaliser, action_spread, observation_normalisers, per_rad
 from bid_ros.recording.dataset import Dataset
 
 
@@ -34,3 +34,18 @@ def test_each_row_of_a_window_may_have_its_own_range(task: Task, dataset: Datase
     values = normaliser.normalise(windows)
     np.testing.assert_allclose(np.abs(values).max(), 1.0, atol=1e-6)
     np.testing.assert_allclose(normaliser.denormalise(values), windows, atol=1e-6)
+
+
+def test_a_tool_that_no_demonstration_turns_keeps_the_entries_of_its_rotation(task: Task, dataset: Dataset) -> None:
+    rotation, joints = Feature("tool_rotation", "rotation_6d", frame="base"), Feature("joints", "joints", shape=(7,))
+    turning = replace(task, observation=(*task.observation, rotation, joints), data=None)
+    down = np.tile([1.0, 0, 0, 0, -1, 0], (dataset.rows, 1))
+    posture = np.tile(np.linspace(-2, 2, 7), (dataset.rows, 1)).astype(np.float32)
+    seen = {**dataset.observations, "tool_rotation": down.astype(np.float32), "joints": posture}
+    made = observation_normalisers(replace(dataset, observations=seen), turning)
+    turned = down[0] + np.array([0, 0.1, 0, -0.1, 0, 0])
+    change = made["tool_rotation"].normalise(turned) - made["tool_rotation"].normalise(down[0])
+    np.testing.assert_allclose(change, turned - down[0], atol=1e-6)
+    np.testing.assert_allclose(per_rad(made["tool_rotation"], rotation), np.ones(6), atol=1e-6)
+    np.testing.assert_allclose(per_rad(made["joints"], joints), np.full(7, 4.0), atol=1e-6)
+    assert not per_rad(made["tool_position"], task.vectors[0]).any()

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from bid_ros.core.errors import BidError, RecordingError
+from bid_ros.core.task import Feature
 from bid_ros.learning import AugmentConfig, train
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.trainer import Trainer
@@ -219,3 +220,19 @@ def test_history_is_dropped_only_while_training_and_from_all_features_alike(task
             expected[forgot, 0] = expected[forgot, 1]
             torch.testing.assert_close(values, expected, atol=1e-6, rtol=0)
     torch.testing.assert_close(dropped.actions, plain.actions)
+
+
+def test_angles_are_offset_by_their_own_unit_and_positions_are_not(make_task, make_dataset) -> None:
+    task = make_task()
+    rotation = Feature("tool_rotation", "rotation_6d", frame="base")
+    task = replace(task, observation=(*task.observation, rotation), data=None)
+    dataset = make_dataset(make_task())
+    down = np.tile([1.0, 0, 0, 0, -1, 0], (dataset.rows, 1))
+    seen = {**dataset.observations, "tool_rotation": down}
+    dataset = replace(dataset, observations=seen, task_signature=task.signature())
+    data, windows = TrainingData(dataset, task), np.arange(dataset.rows // 2)
+    augment = AugmentConfig(brightness=0, contrast=0, noise=0, angles=0.1)
+    plain, moved = (data.batch(windows, torch.device("cpu"), how, seed=3).vectors for how in (None, augment))
+    torch.testing.assert_close(moved["tool_position"], plain["tool_position"])
+    offset = (moved["tool_rotation"] - plain["tool_rotation"]).numpy()  # its entries are normalised as they are
+    assert offset.std() == pytest.approx(0.1, rel=0.3)

@@ -19,6 +19,7 @@ from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import load_task
 from bid_ros.nodes.convert import chunk_to_message, header, pose_message
 from bid_ros.recording.build_dataset import build_dataset
+from bid_ros.recording.reader import BagReader
 from bid_ros.robots.registry import task_arm
 
 HOME = np.array([0.0, -0.28278114, 0.0, -2.40004545, 0.0, 2.11726431, np.pi / 4])
@@ -117,3 +118,26 @@ def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_pat
     # What was commanded is what the arm did, a little later.
     off = np.abs(data.actions[:, :6] - data.observations["joint_positions"])
     assert np.median(off) < 0.02
+
+
+@pytest.mark.timeout(300)
+def test_a_policy_that_predicts_joints_places_the_object_in_the_twin(
+    tmp_path, ros_domain, patient, folder, task, model
+):
+    """It placed in 38 of 40 episodes of other seeds, so three in a row fail once in thousands of runs."""
+    for seed in (3, 4, 5):
+        out = tmp_path / f"out{seed}"
+        command = f"up {folder} --episodes 1 --moving 0 --decoder bid --samples 8 --seed {seed} --json --out {out}"
+        done = bid(*command.split(), "--parameters", patient, limit_s=100)
+        assert done.returncode in (0, 3), done.stderr
+        run = json.loads((out / "run.json").read_text())
+        if run["successes"]:
+            break
+    assert run["successes"] == 1, run["results"]
+    with BagReader(out / "bag") as reader:
+        assert reader.was_complete
+        sent = [item.message for item in reader.messages(["/arm/joint_reference"])]
+    joints, speeds = (np.array([getattr(item, name) for item in sent]) for name in ("position", "velocity"))
+    limits = model.limits.within(task.limits)
+    assert (joints >= limits.low).all() and (joints <= limits.high).all()
+    assert (np.abs(speeds) <= np.array(limits.speed) + 1e-9).all() and np.abs(speeds).max() > 0.1

@@ -37,12 +37,6 @@ def buses(context):
         bus.close()
 
 
-def found(node, name):
-    """Whether the services of an action are known; the client's own word also wants topics that nobody has here."""
-    known = {service for service, _ in node.get_service_names_and_types()}
-    return {f"{name}/_action/send_goal", f"{name}/_action/get_result"} <= known
-
-
 def until(condition):
     end = time.monotonic() + LIMIT_S
     while not (found := condition()):
@@ -133,13 +127,60 @@ def test_a_real_action_client_and_the_server_understand_each_other(buses, contex
         executor.spin_once(timeout_sec=0.01)
         return condition()
 
-    until(lambda: spun(lambda: theirs.goals("/here/grip") == [] and found(node, "/here/grip")))
+    until(lambda: spun(lambda: theirs.goals("/here/grip") == [] and client.server_is_ready()))
     sent, taken = client.send_goal_async(GripperCommand.Goal()), []
     until(lambda: spun(lambda: taken.extend(theirs.goals("/here/grip")) or sent.done()))
     result = sent.result().get_result_async()
     taken[0].finish({"stalled": True})
     until(lambda: spun(lambda: theirs.goals("/here/grip") is not None and result.done()))
     assert sent.result().accepted and result.result().result.stalled and result.result().status == 4
+    executor.shutdown()
+    node.destroy_node()
+
+
+def test_a_goal_is_cancelled_and_its_end_and_result_are_told(buses):
+    ours, theirs = buses
+    theirs.serve(GRIP, lambda goal: "too far" if goal.command.position > 1 else "")
+    ours.offer(GRIP)
+    until(lambda: ours.partners("grip"))
+    refused = ours.send_goal("grip", {"command": {"position": 2.0}})
+    with pytest.raises(ArmError, match="action grip refused a goal"):
+        until(lambda: theirs.goals("grip") == [] and refused.done())
+    goal, taken = ours.send_goal("grip", {"command": {"position": 0.4}}), []
+    until(lambda: taken.extend(theirs.goals("grip")) or taken)
+    assert not taken[0].canceled and goal.ended() is None
+    goal.cancel()
+    until(lambda: theirs.goals("grip") == [] and not goal.done() and taken[0].canceled)
+    taken[0].finish({"position": 0.2}, "canceled")
+    until(lambda: theirs.goals("grip") == [] and goal.done())
+    assert goal.ended().status == "canceled" and goal.ended().result.position == 0.2
+
+
+def test_a_real_action_client_cancels_a_goal(buses, context):
+    from control_msgs.action import GripperCommand
+    from rclpy.action import ActionClient
+    from rclpy.executors import SingleThreadedExecutor
+
+    _, theirs = buses
+    theirs.serve(Channel("/here/grip", GRIP.type_name))
+    node, executor = rclpy.create_node("client", context=context), SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    client, taken = ActionClient(node, GripperCommand, "/here/grip"), []
+
+    def spun(condition):
+        taken.extend(theirs.goals("/here/grip"))
+        executor.spin_once(timeout_sec=0.01)
+        return condition()
+
+    until(lambda: spun(client.server_is_ready))
+    sent = client.send_goal_async(GripperCommand.Goal())
+    until(lambda: spun(sent.done))
+    canceled, result = sent.result().cancel_goal_async(), sent.result().get_result_async()
+    until(lambda: spun(canceled.done))
+    assert taken[0].canceled and len(canceled.result().goals_canceling) == 1
+    taken[0].finish({"position": 0.1}, "canceled")
+    until(lambda: spun(result.done))
+    assert result.result().status == 5 and result.result().result.position == 0.1
     executor.shutdown()
     node.destroy_node()
 

@@ -16,6 +16,7 @@ Joints = Annotated[tuple[float, ...], Field(min_length=7, max_length=7)]
 Friction = Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(min_length=7, max_length=7)]
 
 JointStiffness = Annotated[tuple[Annotated[float, Field(ge=1, le=1000)], ...], Field(min_length=7, max_length=7)]
+JointDamping = Annotated[tuple[Annotated[float, Field(ge=0, le=150)], ...], Field(min_length=7, max_length=7)]
 
 
 @settings(error=ArmError)
@@ -31,8 +32,10 @@ class FrankaConfig:
         translational_stiffness: stiffness of the Cartesian impedance, N/m, critically damped.
         rotational_stiffness: the same for rotation, Nm/rad.
         posture_stiffness: stiffness in Nm/rad that pulls the null space towards ``home``.
-        joint_stiffness: stiffness of each joint where joints are commanded, Nm/rad, critically damped. The default is
-            that of libfranka's example ``joint_impedance_control``.
+        joint_stiffness: stiffness of each joint where joints are commanded, Nm/rad. The default is that of libfranka's
+            example ``joint_impedance_control``.
+        joint_damping: damping of each joint, Nm s/rad. Default: franky's, critical for a joint that carries 1 kg m^2.
+            The first and the third joint turn the same mass, and overshoot with it.
         max_joint_torque: largest torque in Nm that a joint set-point out of reach can cause.
         friction_coulomb: friction of each joint, Nm, added in the direction of motion. Only the twin needs it, because
             a robot compensates its friction by itself.
@@ -67,6 +70,7 @@ class FrankaConfig:
     rotational_stiffness: Annotated[float, Field(ge=1, le=300)] = 60.0
     posture_stiffness: Annotated[float, Field(ge=0, le=50)] = 5.0
     joint_stiffness: JointStiffness = (600.0, 600.0, 600.0, 600.0, 250.0, 150.0, 50.0)
+    joint_damping: JointDamping | None = None
     max_joint_torque: Annotated[float, Field(ge=1, le=40)] = 20.0
     friction_coulomb: Friction = (0.0,) * 7
     friction_viscous: Friction = (0.0,) * 7

@@ -18,11 +18,15 @@ SETTLE_S: Final = 1.0
 # 1 rad/s it stays within the torque of the wrist joints.
 STOP_DAMPING = (30.0, 30.0, 30.0, 30.0, 12.0, 12.0, 12.0)
 STOP_RAMP_S = 0.1
+# franky changes a commanded torque by at most `max_delta_tau` a cycle. libfranka's low-pass filter of 100 Hz then lets
+# 0.386 of each change through. A robot takes 1 Nm a cycle: 2.5 Nm come out as 0.965. With franky's default of 1 Nm a
+# fast motion is past the limit, and the arm swings about its set-points.
+TORQUE_STEP: Final = 2.5
 
 
 def stop_motion() -> franky.TorqueStopMotion:
     """Return the motion that damps the arm to rest and leaves control."""
-    return franky.TorqueStopMotion(damping=np.array(STOP_DAMPING), ramp_duration=STOP_RAMP_S)
+    return franky.TorqueStopMotion(damping=np.array(STOP_DAMPING), ramp_duration=STOP_RAMP_S, max_delta_tau=TORQUE_STEP)
 
 
 def settle(robot: franky.Robot, target: Array, address: str) -> None:

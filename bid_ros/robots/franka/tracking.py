@@ -10,7 +10,7 @@ from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Array
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.franka.motion import stop_motion
+from bid_ros.robots.franka.motion import TORQUE_STEP, stop_motion
 
 
 class ToolTracking:
@@ -33,6 +33,7 @@ class ToolTracking:
             rotational_error_clip=np.full(3, config.max_torque / config.rotational_stiffness),
             posture_task=franky.PostureTask(np.array(config.home), config.posture_stiffness),
             friction=_friction(config),
+            max_delta_tau=TORQUE_STEP,
         )
 
     def send(self, setpoint: Setpoint) -> None:
@@ -46,14 +47,14 @@ class ToolTracking:
 
 
 class JointTracking:
-    """Joint impedance control. franky sets critical damping, and the present joints as the first target.
+    """Joint impedance control. franky sets the present joints as the first target.
 
     franky has no clip of the joint error. So a set-point is moved towards the measured joints until its spring cannot
     pull with more than ``max_joint_torque``.
 
     Args:
         robot: takes control of it.
-        config: stiffness, and the torque that a set-point out of reach can cause.
+        config: stiffness, damping, and the torque that a set-point out of reach can cause.
         measured: returns the newest measured joints ``(7,)`` rad.
     """
 
@@ -62,7 +63,10 @@ class JointTracking:
     def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], Array]) -> None:
         stiffness = np.array(config.joint_stiffness)
         self._measured, self._most = measured, config.max_joint_torque / stiffness
-        self._tracker = franky.JointImpedanceTracker(robot, stiffness=stiffness, friction=_friction(config))
+        damping = None if config.joint_damping is None else np.array(config.joint_damping)
+        self._tracker = franky.JointImpedanceTracker(
+            robot, stiffness=stiffness, damping=damping, friction=_friction(config), max_delta_tau=TORQUE_STEP
+        )
 
     def send(self, setpoint: JointSetpoint) -> None:
         """Hand a set-point to the control loop. Raises what franky raises, or ArmError for one that does not fit."""

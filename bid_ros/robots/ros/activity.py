@@ -38,5 +38,8 @@ class Activity:
             valid = ", ".join(states) or "none"
             return f"the controller manager has no controller '{self._controller}'; valid are {valid}"
         label = states[self._controller]
+        if label == ACTIVE:
+            return ""
+        active = ", ".join(name for name, state in states.items() if state == ACTIVE) or "none"
         advice = f"activate it with: ros2 control switch_controllers --activate {self._controller}"
-        return "" if label == ACTIVE else f"controller '{self._controller}' is {label}; {advice}"
+        return f"controller '{self._controller}' is {label}, active are {active}; {advice}"

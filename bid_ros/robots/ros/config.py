@@ -61,10 +61,17 @@ class RosConfig:
         tool_offset, tool_quaternion: pose of the tool frame in ``tool_link``, m and xyzw.
         urdf: topic of the URDF, or path of a file that ends in ``.urdf``.
         joint_states: topic of the measured joints.
+        tool_pose: what says where the tool is: ``urdf`` (forward kinematics of the measured joints) or ``tf`` (the
+            robot's own transforms, for one whose kinematics are calibrated or not in a URDF).
+        tf_base, tf_tool: frames of the transforms that are ``base_link`` and ``tool_link``; empty: the same names.
+        tf, tf_static: topics of the transforms.
         command: what the arm is driven with: ``joint_trajectory`` (JointTrajectory), ``forward_position``
             (Float64MultiArray of joint positions), ``pose`` (PoseStamped) or ``twist`` (TwistStamped).
         command_topic: topic of the commands.
         command_frame: frame of poses and twists; empty: ``base_link``.
+        motion: how joint motions are sent, such as homing, if ``command`` is ``joint_trajectory``. ``topic``: streamed,
+            as set-points are; the arm brakes if this computer dies. ``action``: as one goal of FollowJointTrajectory,
+            beside ``command_topic``; the controller says why it failed, but goes on to its end if this computer dies.
         controller: name of the controller that must be active; empty: nobody is asked.
         activity: topic of the controller manager that tells which controllers are active.
         joint_min, joint_max: limits of the joints, rad. Empty: those of the URDF.
@@ -81,10 +88,12 @@ class RosConfig:
         max_lag: distance of a joint from where it was sent, rad, at which the arm counts as not following.
         lag_timeout_s: s for which it may be that far.
         pose_gain: 1/s, how fast a twist makes up for a wrong pose.
+        twist_lag_s: s after which the tool is where a twist sends it: what ``bid motion`` says of a run with
+            ``pose_gain: 0``.
         gripper: its settings. None: no gripper.
         gripper_thresholds: widths that mean open and closed.
         connect_timeout_s: s to wait until the robot's topics are there.
-        state_timeout_s: s without a new joint state at which the arm counts as lost.
+        state_timeout_s: s without a new joint state, or transform of the tool, at which the arm counts as lost.
 
     Raises:
         ArmError: a value is out of its range.
@@ -99,9 +108,15 @@ class RosConfig:
     tool_quaternion: Quaternion = (0.0, 0.0, 0.0, 1.0)
     urdf: str = "robot_description"
     joint_states: str = "joint_states"
+    tool_pose: Literal["urdf", "tf"] = "urdf"
+    tf_base: str = ""
+    tf_tool: str = ""
+    tf: str = "/tf"
+    tf_static: str = "/tf_static"
     command: Literal["joint_trajectory", "forward_position", "pose", "twist"] = "joint_trajectory"
     command_topic: str = "joint_trajectory_controller/joint_trajectory"
     command_frame: str = ""
+    motion: Literal["topic", "action"] = "topic"
     controller: str = "joint_trajectory_controller"
     activity: str = "controller_manager/activity"
     joint_min: Numbers = ()
@@ -117,6 +132,7 @@ class RosConfig:
     max_lag: Annotated[float, Field(ge=0.01, le=3)] = 0.2
     lag_timeout_s: Annotated[float, Field(ge=0.05, le=2)] = 0.3
     pose_gain: Annotated[float, Field(ge=0, le=20)] = 4.0
+    twist_lag_s: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     gripper: RosGripperConfig | None = None
     gripper_thresholds: GripperThresholds = GripperThresholds(0.03, 0.06)
     connect_timeout_s: Annotated[float, Field(ge=0.1, le=30)] = 5.0
@@ -141,6 +157,23 @@ class RosConfig:
     def by_joints(self) -> bool:
         """Whether the arm is driven with joint positions, which need inverse kinematics."""
         return self.command in JOINT_COMMANDS
+
+    @property
+    def motion_action(self) -> str:
+        """Name of the action that takes joint motions; empty: they are streamed."""
+        if self.command != "joint_trajectory" or self.motion != "action":
+            return ""
+        return "/".join([*self.command_topic.split("/")[:-1], "follow_joint_trajectory"])
+
+    @property
+    def needs_urdf(self) -> bool:
+        """Whether it cannot be driven without a URDF."""
+        return self.by_joints or self.tool_pose == "urdf"
+
+    @property
+    def tool_frames(self) -> tuple[str, str]:
+        """Names of base and tool link among the transforms."""
+        return self.tf_base or self.base_link, self.tf_tool or self.tool_link
 
     @property
     def reach_s(self) -> float:

@@ -1,11 +1,7 @@
 """Arms that are driven through ROS: joint targets for ros2_control, or poses and twists for a Cartesian controller."""
 
-import math
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -13,25 +9,13 @@ from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.bus import Bus
-from bid_ros.robots.gripper import GripperThread, request_width
-from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
-from bid_ros.robots.ros.course import ARRIVED_RAD, Course, settled, stream_course
-from bid_ros.robots.ros.follower import (
-    Follower,
-    JointFollower,
-    check_joint_setpoint,
-    check_setpoint,
-    joint_follower,
-)
-from bid_ros.robots.ros.gripper import RosGripper
-from bid_ros.robots.ros.lag import LagWatch
+from bid_ros.robots.gripper import request_width
+from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.course import ARRIVED_RAD, Course, settled
+from bid_ros.robots.ros.follower import Follower, JointFollower, check_joint_setpoint, check_setpoint
 from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.link import Reading, RosLink, ToolReader
-from bid_ros.robots.ros.tool_stream import tool_follower
-
-POLL_S: Final = 0.005
-AT_REST: Final = 0.02  # rad/s
-REST_S: Final = 1.0  # s beyond a stop's own time after which an arm that still moves is a fault
+from bid_ros.robots.ros.motion import Motion, joint_goal, not_by_joints
+from bid_ros.robots.ros.watched import WatchedRobot
 
 
 class RosArm:
@@ -46,20 +30,10 @@ class RosArm:
     """
 
     def __init__(self, config: RosConfig, bus: Bus) -> None:
-        self._config, self._bus = config, bus
-        self._link = RosLink(config, bus)
-        self._tool: ToolReader | None = None  # there while connected
-        self._limits: JointLimits | None = None
-        self._follower: Follower | None = None
-        self._hand: GripperThread | None = None
-        self._kept: ArmState | None = None  # the newest state, for while the robot is connected anew
-        self._following = self._moving = self._interrupted = False
-        self._lag = LagWatch(config)
+        self._config, self._robot = config, WatchedRobot(config, bus)
+        self._interrupted = False  # a joint motion is to end
         self._of_joints = False  # what it follows, while it does
-        self._fault = ""
-        # `_watch` guards state, fault and commands, and is held for less than a ms. `_lifecycle` orders the blocking
-        # calls; a stop need not wait for them.
-        self._watch = threading.RLock()
+        # It orders the blocking calls; a stop need not wait for them.
         self._lifecycle = threading.RLock()
 
     @property
@@ -76,14 +50,14 @@ class RosArm:
             ArmError: one of them is not there in time, or does not fit the configuration.
         """
         with self._lifecycle:
-            if self._tool is not None:
+            if self._robot.parts is not None:
                 return
             try:
-                self._open()
+                self._robot.connect()
             except ArmError:
-                self._disconnect()
+                self._robot.disconnect()
                 raise
-            self._fault = ""
+            self._robot.clear()
 
     def state(self) -> ArmState:
         """Return the newest state without waiting. Its stamp does not advance while the robot is silent.
@@ -93,11 +67,10 @@ class RosArm:
         Raises:
             ArmError: not connected, and no state is known.
         """
-        with self._watch:
-            known = self._known(self._look())
-            if known is None:
-                raise self._unconnected()
-            return known
+        known = self._robot.known()
+        if known is None:
+            raise self._robot.unconnected()
+        return known
 
     def start(self) -> None:
         """Follow set-points of the tool from the present pose on.
@@ -123,7 +96,7 @@ class RosArm:
         Raises:
             ArmError: not in control, a fault is pending, a value is not finite, or the pose cannot be reached.
         """
-        with self._watch:
+        with self._robot.lock:
             follower = self._in_control(joints=False)
             check_setpoint(setpoint)
             self._pass_on(lambda: follower.command(setpoint))
@@ -136,7 +109,7 @@ class RosArm:
         Raises:
             ArmError: not in control of the joints, a fault is pending, it does not fit the joints, or is refused.
         """
-        with self._watch:
+        with self._robot.lock:
             follower = self._in_control(joints=True)
             check_joint_setpoint(setpoint, len(self._config.joint_names))
             if isinstance(follower, JointFollower):
@@ -148,16 +121,18 @@ class RosArm:
         Raises:
             ArmError: not connected, no gripper, or ``width`` is not finite.
         """
-        request_width(self._hand, width, self._config.address)
+        parts = self._robot.parts
+        request_width(None if parts is None else parts.hand, width, self._config.address)
 
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
-        self._interrupted = self._moving
-        with self._watch:
-            begun, seconds = self._following, self._brake()
+        robot = self._robot
+        self._interrupted = robot.moving
+        with robot.lock:
+            begun, seconds = robot.following, robot.brake()
         if begun:
-            self._await_rest(seconds)
-        elif self._moving:
+            robot.await_rest(seconds)
+        elif robot.moving:
             with self._lifecycle:  # the motion's own thread brakes
                 pass
 
@@ -172,17 +147,11 @@ class RosArm:
         with self._lifecycle:
             self.stop()
             try:
-                if self._tool is None or (self._hand is not None and self._hand.fault):
-                    self._disconnect()
-                    self._open()
-                else:
-                    self._link.wait()
+                self._robot.mend()
             except ArmError as error:
-                self._fault = str(error)
+                self._robot.fault = str(error)
                 raise
-            with self._watch:
-                self._fault = ""
-                self._lag.forget()
+            self._robot.clear()
 
     def move_to_joints(self, positions: Array, dynamics: Dynamics | None = None) -> None:
         """Move to joint positions ``(n,)`` in rad and wait. Leaves control before and after.
@@ -195,190 +164,99 @@ class RosArm:
             ArmError: the shape is wrong, a target is outside the limits, the arm is not driven with joint positions, is
                 not connected, a fault is pending, or the motion failed or was stopped.
         """
-        target, names = np.asarray(positions, dtype=np.float64), self._config.joint_names
-        if target.shape != (len(names),) or not np.isfinite(target).all():
-            raise ArmError(f"joint positions are {target.tolist()}; valid is {len(names)} finite numbers in rad")
+        target = joint_goal(self._config, positions)
         with self._lifecycle:
             self.stop()
-            with self._watch:
-                reading, follower = self._ready()
-            if not isinstance(follower, JointFollower) or self._limits is None:
-                raise self._not_by_joints("a joint motion")
-            outside = self._limits.outside(target)
+            with self._robot.lock:
+                reading, parts = self._robot.ready()
+            if parts.motion is None or parts.limits is None:
+                raise not_by_joints(self._config, "a joint motion")
+            outside = parts.limits.outside(target)
             if outside:
                 raise ArmError(outside)
-            course = Course.between(reading.joints, target, self._limits, dynamics or self._config.dynamics)
-            self._interrupted, self._moving = False, True
+            course = Course.between(reading.joints, target, parts.limits, dynamics or self._config.dynamics)
+            self._interrupted, self._robot.moving = False, True
             try:
-                self._run(course, follower)
+                self._run(course, parts.motion)
             finally:
-                self._moving = False
-            self._settle(target, self._limits)
+                self._robot.moving = False
+            self._settle(target, parts.limits)
 
     def close(self) -> None:
         """Stop, end the gripper's thread and the topics. May be called twice."""
         self.stop()
         with self._lifecycle:
-            self._disconnect()
-            with self._watch:
-                self._kept, self._fault = None, ""
+            self._robot.disconnect()
+            self._robot.forget()
 
     def _follow(self, joints: bool) -> None:
-        with self._lifecycle, self._watch:
-            reading, follower = self._ready()
-            if joints and not isinstance(follower, JointFollower):
-                raise self._not_by_joints("set-points of the joints")
-            if not self._following:
-                follower.begin(reading.joints)
-                self._following, self._of_joints = True, joints
+        robot = self._robot
+        with self._lifecycle, robot.lock:
+            reading, parts = robot.ready()
+            if joints and not isinstance(parts.follower, JointFollower):
+                raise not_by_joints(self._config, "set-points of the joints")
+            if not robot.following:
+                parts.follower.begin(reading.joints)
+                robot.following, self._of_joints = True, joints
             elif self._of_joints is not joints:
                 what = "joints" if self._of_joints else "tool"
                 raise ArmError(f"robot at {self._config.address} follows set-points of the {what}; stop it first")
 
     def _in_control(self, joints: bool) -> Follower:
-        """Return what follows set-points of this kind; ArmError if nothing does. Called under ``_watch``."""
-        self._look()
-        follower = self._follower
-        if self._fault or not self._following or follower is None or self._of_joints is not joints:
+        """Return what follows set-points of this kind; ArmError if nothing does. Called under the lock."""
+        robot = self._robot
+        robot.look()
+        if robot.fault or not robot.following or robot.parts is None or self._of_joints is not joints:
             first = "start_joints" if joints else "start"
-            raise ArmError(self._fault or f"robot at {self._config.address} is not in control; {first} first")
-        return follower
+            raise ArmError(robot.fault or f"robot at {self._config.address} is not in control; {first} first")
+        return robot.parts.follower
 
     def _pass_on(self, command: Callable[[], None]) -> None:
-        """Pass a set-point on; one that is refused stops the arm. Called under ``_watch``."""
+        """Pass a set-point on; one that is refused stops the arm. Called under the lock."""
         try:
             command()
         except ArmError as error:
-            self._lose(str(error))
+            self._robot.lose(str(error))
             raise
 
-    def _not_by_joints(self, purpose: str) -> ArmError:
-        what = f"robot at {self._config.address} is driven with a {self._config.command}"
-        return ArmError(f"{what}; valid for {purpose} is command: {' or '.join(JOINT_COMMANDS)}")
-
-    def _open(self) -> None:
-        config, chain = self._config, self._link.open()
-        limits = JointLimits.of(config, chain)
-        tool = ToolReader(config, chain)
-        made: Follower = (
-            joint_follower(config, self._bus, chain, limits)
-            if config.by_joints
-            else tool_follower(config, self._bus, lambda: tool.pose(self._link.read().joints)[:2])
-        )
-        hand = self._connect_gripper()
-        with self._watch:
-            self._tool, self._limits, self._follower, self._hand = tool, limits, made, hand
-
-    def _connect_gripper(self) -> GripperThread | None:
-        config = self._config
-        if config.gripper is None:
-            return None
-        device = RosGripper(config.gripper, self._bus, self._link.joints, config.address)
-        device.begin()
-        hand = GripperThread(device, config.gripper_thresholds, (ArmError,), lambda error: self._lose(str(error)))
-        hand.start()
-        return hand
-
-    def _disconnect(self) -> None:
-        """End the gripper's thread and the topics. Keep the last state and the fault."""
-        with self._watch:
-            self._known(self._look())
-            hand, self._hand = self._hand, None
-            self._tool = self._follower = self._limits = None
-        if hand is not None:
-            hand.stop()
-        self._bus.close()
-
-    def _look(self) -> Reading | None:
-        """Take the newest state, and judge it. Called under ``_watch``."""
-        if self._tool is None:
-            return None
-        reading = self._link.read()
-        driven = self._follower if self._following or self._moving else None
-        problem = self._link.problem(reading) or self._lag.problem(driven, reading.joints)
-        if problem:
-            self._lose(problem)
-        return reading
-
-    def _known(self, reading: Reading | None) -> ArmState | None:
-        """Keep and return the state of a reading; without one the last state. Called under ``_watch``."""
-        tool, hand = self._tool, self._hand
-        if reading is not None and tool is not None:
-            position, _, quaternion = tool.pose(reading.joints)
-            self._kept = ArmState(
-                stamp_ns=reading.stamp_ns,
-                joint_positions=reading.joints,
-                joint_velocities=reading.speeds,
-                tool_position=position,
-                tool_quaternion=quaternion,
-                gripper_width=math.nan if hand is None else hand.width,
-                gripper_busy=hand is not None and hand.busy,
-                in_control=self._following,
-                fault=self._fault,
-            )
-        elif self._kept is not None:
-            self._kept = replace(self._kept, gripper_busy=False, in_control=False, fault=self._fault)
-        return self._kept
-
-    def _lose(self, reason: str) -> None:
-        """Latch a fault and begin a stop."""
-        with self._watch:
-            self._brake()
-            self._fault = self._fault or reason
-
-    def _brake(self) -> float:
-        """Leave control, begin a stop, and return the s that it takes. Called under ``_watch``."""
-        following, self._following = self._following, False
-        return self._follower.brake() if following and self._follower is not None else 0.0
-
-    def _await_rest(self, seconds: float) -> None:
-        end = time.monotonic() + seconds + REST_S
-        while not self._fault:
-            with self._watch:
-                reading = self._look()
-            if reading is None or float(np.abs(reading.speeds).max()) < AT_REST:
-                return
-            if time.monotonic() > end:
-                self._lose(f"robot at {self._config.address} did not stop in time: look at it, then reset")
-            time.sleep(POLL_S)
-
-    def _ready(self) -> tuple[Reading, Follower]:
-        reading, follower = self._look(), self._follower
-        if reading is None or follower is None:
-            raise self._unconnected()
-        if self._fault:
-            raise ArmError(f"{self._fault}; recover first")
-        return reading, follower
-
-    def _unconnected(self) -> ArmError:
-        return ArmError(f"robot at {self._config.address} is not connected; connect first")
-
-    def _run(self, course: Course, follower: JointFollower) -> None:
-        """Stream a course; ArmError if it is stopped or the robot fails."""
-
-        def follow(joints: Array, speeds: Array) -> bool:
-            with self._watch:
-                self._look()
-                goes_on = not self._fault and not self._interrupted
-                if goes_on:
-                    follower.follow(joints, speeds)
-                return goes_on
-
-        ended = stream_course(course, follow)
-        with self._watch:
-            seconds = follower.brake()
+    def _run(self, course: Course, motion: Motion) -> None:
+        """Go along a course; ArmError if it is stopped or the robot fails."""
+        try:
+            ended = motion.run(course, self._step)
+        except ArmError:
+            with self._robot.lock:
+                motion.leave(ended=True)
+            raise
+        with self._robot.lock:
+            seconds = motion.leave(ended)
         if not ended:
-            self._await_rest(seconds)
-            raise ArmError(self._fault or f"robot at {self._config.address} did not reach the goal: it was stopped")
+            robot = self._robot
+            robot.await_rest(seconds)
+            try:
+                motion.clear()
+            except ArmError as error:
+                robot.lose(str(error))
+            raise ArmError(robot.fault or f"robot at {self._config.address} did not reach the goal: it was stopped")
+
+    def _step(self, action: Callable[[], None]) -> bool:
+        """Do something for a joint motion, unless it must end; return whether it goes on."""
+        with self._robot.lock:
+            self._robot.look()
+            goes_on = not self._robot.fault and not self._interrupted
+            if goes_on:
+                action()
+            return goes_on
 
     def _settle(self, target: Array, limits: JointLimits) -> None:
+        robot = self._robot
+
         def missed() -> float:
-            with self._watch:
-                reading = self._look()
-            return 0.0 if self._fault or reading is None else float(np.abs(limits.way(reading.joints, target)).max())
+            with robot.lock:
+                reading = robot.look()
+            return 0.0 if robot.fault or reading is None else float(np.abs(limits.way(reading.joints, target)).max())
 
         off = settled(missed)
-        if self._fault:
-            raise ArmError(self._fault)
+        if robot.fault:
+            raise ArmError(robot.fault)
         if off > ARRIVED_RAD:
             raise ArmError(f"robot at {self._config.address} ended {off:.2f} rad from the goal: look at what holds it")

@@ -1,6 +1,8 @@
 """Follows Cartesian set-points with joint targets, inside the limits of the joints."""
 
+import math
 import time
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import numpy as np
@@ -14,9 +16,12 @@ from bid_ros.robots.ros.kinematics import ChainKinematics, kinematics_of
 from bid_ros.robots.ros.limits import JointLimits
 from bid_ros.robots.ros.pace import Pace
 from bid_ros.robots.ros.streams import ForwardStream, JointStream, JointTarget, TrajectoryStream, braking
+from bid_ros.robots.ros.transforms import Pose
 from bid_ros.robots.ros.urdf import Chain
 
 PLACE_TOLERANCE_M: Final = 0.001
+APART_M: Final = 0.05  # by which a URDF without calibration may be wrong, and rad
+APART_RAD: Final = 0.1
 PULL: Final = 0.05  # share of the joints' speed limits that the pull towards the posture may use
 
 
@@ -46,9 +51,12 @@ class JointFollower:
         ahead_s: s for which a target goes on before the joints brake.
         rotation_tolerance: largest difference of the tool's turn from the set-point's, rad.
         posture: ``(n,)`` rad, see :meth:`bid_ros.robots.ros.kinematics.ChainKinematics.inverse`.
+        measured: returns where the tool was measured, position ``(3,)`` m and rotation ``(3, 3)``; None: where the
+            kinematics have it. Set-points are followed as if the kinematics were off by what they are off at the start.
 
     Attributes:
         target: the newest; None while nothing is followed.
+        sent_s: steady time of the newest command, s.
     """
 
     def __init__(
@@ -59,22 +67,39 @@ class JointFollower:
         ahead_s: float,
         rotation_tolerance: float,
         posture: Array | None,
+        measured: Callable[[], Pose] | None = None,
     ) -> None:
         self._kinematics, self._limits, self._stream = kinematics, limits, stream
         self._ahead_s, self._rotation_tolerance, self._posture = ahead_s, rotation_tolerance, posture
-        self._pace = Pace(limits)
+        self._measured, self._pace = measured, Pace(limits)
         self.target: JointTarget | None = None
+        self.sent_s = -math.inf
 
     def begin(self, joints: Array) -> None:
-        """Begin at measured joints ``(n,)`` rad, at rest. Raises ArmError if they lie outside the limits."""
+        """Begin at measured joints ``(n,)`` rad, at rest.
+
+        Raises:
+            ArmError: they lie outside the limits, or the tool was measured far from where they should have it.
+        """
         self._demand(self._limits.outside(joints))
+        if self._measured is not None:
+            self._demand(self._apart(*self._kinematics.fit(joints, *self._measured())))
         self._pace.begin(time.monotonic())
         self.follow(joints, np.zeros(len(joints)))
 
     def follow(self, joints: Array, speeds: Array) -> None:
         """Stream a joint target of now, ``(n,)`` rad and rad/s, unchecked."""
+        self.sent_s = time.monotonic()
         self.target = JointTarget(time.time_ns(), joints, speeds)
         self._stream.follow(self.target, self._limits.stopping_s(speeds))
+
+    def expect(self, joints: Array, speeds: Array) -> None:
+        """Know where the joints should be now, ``(n,)`` rad and rad/s: something else sends them there."""
+        self.target = JointTarget(time.time_ns(), joints, speeds)
+
+    def release(self) -> None:
+        """Follow nothing any more, and send nothing."""
+        self.target = None
 
     def command(self, setpoint: Setpoint) -> None:
         """Follow a set-point.
@@ -115,7 +140,7 @@ class JointFollower:
         if target is None:
             return 0.0
         now = self._stream.reference(target, self._limits.stopping_s(target.speeds), time.time_ns())
-        stop_s = self._limits.stopping_s(now.speeds)
+        stop_s, self.sent_s = self._limits.stopping_s(now.speeds), time.monotonic()
         self._stream.brake(now, stop_s)
         return stop_s
 
@@ -131,6 +156,16 @@ class JointFollower:
         if refusal:
             raise ArmError(refusal)
 
+    def _apart(self, off_m: float, off_rad: float) -> str:
+        """Return one sentence if the measured tool is so far from where the URDF has it that a frame is wrong."""
+        if off_m <= APART_M and off_rad <= APART_RAD:
+            return ""
+        return (
+            f"the transforms of the robot at {self._limits.address} have the tool {1000 * off_m:.0f} mm and "
+            f"{off_rad:.2f} rad from where its URDF has it; valid is up to {1000 * APART_M:.0f} mm and {APART_RAD:g} "
+            "rad: check tf_base and tf_tool, which must be base_link and tool_link"
+        )
+
     def _unreachable(self, setpoint: Setpoint, off_m: float, off_rad: float) -> str:
         x, y, z = setpoint.position.tolist()
         return (
@@ -139,8 +174,14 @@ class JointFollower:
         )
 
 
-def joint_follower(config: RosConfig, bus: Bus, chain: Chain, limits: JointLimits) -> JointFollower:
-    """Return what drives a robot's joints, ready to publish. Raises ArmError for an unknown message type."""
+def joint_follower(
+    config: RosConfig, bus: Bus, chain: Chain, limits: JointLimits, measured: Callable[[], Pose] | None = None
+) -> JointFollower:
+    """Return what drives a robot's joints, ready to publish; see :class:`JointFollower` for what was measured.
+
+    Raises:
+        ArmError: a message type is not there.
+    """
     trajectories = config.command == "joint_trajectory"
     stream: JointStream = (
         TrajectoryStream(bus, config.command_topic, config.joint_names, config.ahead_s, config.stamped)
@@ -150,7 +191,8 @@ def joint_follower(config: RosConfig, bus: Bus, chain: Chain, limits: JointLimit
     stream.begin()
     ahead_s = config.ahead_s if trajectories else 0.0
     posture = np.array(config.home) if config.home else None
-    return JointFollower(kinematics_of(config, chain), limits, stream, ahead_s, config.rotation_tolerance, posture)
+    tolerance = config.rotation_tolerance
+    return JointFollower(kinematics_of(config, chain), limits, stream, ahead_s, tolerance, posture, measured)
 
 
 def check_setpoint(setpoint: Setpoint) -> None:

@@ -1,21 +1,18 @@
 """The measured joints: from messages that name them in any order, several publishers, and silence."""
 
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array
-from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.robots.bus import Bus, Channel, Heard
+from bid_ros.robots.ros.moment import Moment
 
 DEPTH: Final = 10  # messages between two looks: several publishers may share the topic
-# A header's stamp counts if it is at most this old when it arrives; else the clocks differ, and the arrival counts.
-CLOCKS_NS: Final = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -24,16 +21,34 @@ class Measured:
 
     Attributes:
         position, velocity: rad and rad/s, or m and m/s.
-        stamp_ns: wall time of the measurement, ns.
-        source_ns: the message's own stamp, ns, by the clock of who published it.
-        steady_ns: steady time of its arrival, ns.
+        moment: when.
     """
 
     position: float
     velocity: float
+    moment: Moment
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The arm as it was measured last.
+
+    Attributes:
+        stamp_ns: wall time, ns; of the joint that was measured first.
+        joints, speeds: ``(n,)`` rad and rad/s.
+        age_s: since the arrival of that measurement.
+    """
+
     stamp_ns: int
-    source_ns: int
-    steady_ns: int
+    joints: Array
+    speeds: Array
+    age_s: float
+
+    @classmethod
+    def of(cls, measured: Sequence[Measured]) -> Self:
+        """Return the reading of joints that were measured, base to tool."""
+        oldest = min((item.moment for item in measured), key=lambda moment: moment.steady_ns)
+        return cls(oldest.stamp_ns, *arrays(measured), oldest.age_s())
 
 
 class JointReader:
@@ -89,28 +104,22 @@ class JointReader:
 
     def _take(self, heard: Heard) -> None:
         message = heard.message
-        source_ns = stamp_to_ns(message.header.stamp)
-        wall_ns, steady_ns = time.time_ns(), time.monotonic_ns()
-        arrived_ns = min(heard.arrived_ns, wall_ns)
-        early_ns = arrived_ns - source_ns
-        stamp_ns = source_ns if 0 <= early_ns < CLOCKS_NS else arrived_ns
+        moment = Moment.of(heard, message.header.stamp)
         for number, name in enumerate(message.name):
             before = self._measured.get(name)
-            if number >= len(message.position) or (before is not None and 0 < source_ns == before.source_ns):
+            if number >= len(message.position) or (before is not None and moment.repeats(before.moment)):
                 continue
             position = float(message.position[number])
-            velocity = _velocity(message, number, position, stamp_ns, before)
-            steady = steady_ns - (wall_ns - arrived_ns)
-            self._measured[name] = Measured(position, velocity, stamp_ns, source_ns, steady)
+            self._measured[name] = Measured(position, _velocity(message, number, position, moment, before), moment)
 
 
-def _velocity(message: Any, number: int, position: float, stamp_ns: int, before: Measured | None) -> float:
+def _velocity(message: Any, number: int, position: float, moment: Moment, before: Measured | None) -> float:
     """Return the velocity that a message tells; where it tells none, that since the measurement before."""
     if number < len(message.velocity) and np.isfinite(message.velocity[number]):
         return float(message.velocity[number])
-    if before is None or stamp_ns <= before.stamp_ns:
+    if before is None or moment.stamp_ns <= before.moment.stamp_ns:
         return 0.0
-    return (position - before.position) / ((stamp_ns - before.stamp_ns) / 1e9)
+    return (position - before.position) / ((moment.stamp_ns - before.moment.stamp_ns) / 1e9)
 
 
 def arrays(measured: Sequence[Measured]) -> tuple[Array, Array]:

@@ -68,6 +68,7 @@ class ChainKinematics:
         last = self._model.frames[self._model.nframes - 1]  # the chain ends in the tool link
         frame = pinocchio.Frame("bid_tool", last.parentJoint, last.placement * tool, pinocchio.FrameType.OP_FRAME)
         self._frame: int = self._model.addFrame(frame, False)
+        self._last_link, self._tool = last.placement, tool
         self._data: Any = self._model.createData()
         self._weights = np.array([1.0] * 3 + [rotation_weight] * 3)
 
@@ -75,6 +76,26 @@ class ChainKinematics:
         """Return position ``(3,)`` m and rotation ``(3, 3)`` of the tool in the base link at ``(n,)`` rad."""
         pose = self._pose(joints)
         return np.array(pose.translation), np.array(pose.rotation)
+
+    def fit(self, joints: Array, position: Array, rotation: Array) -> tuple[float, float]:
+        """Place the tool in its link so that joints ``(n,)`` rad have it at a pose that was measured otherwise.
+
+        It makes up for what the URDF has wrong there, and most of it elsewhere.
+
+        Args:
+            joints: ``(n,)`` rad.
+            position: ``(3,)`` m, in the base link.
+            rotation: ``(3, 3)`` tool to base link.
+
+        Returns:
+            How far that is from where the URDF has the tool, m and rad.
+        """
+        frame = self._model.frames[self._frame]
+        frame.placement = self._last_link * self._tool
+        wanted, own = pinocchio.SE3(rotation, position), self._pose(joints)
+        frame.placement = frame.placement * own.actInv(wanted)
+        turn = pinocchio.log3(own.rotation.T @ rotation)
+        return float(np.linalg.norm(position - own.translation)), float(np.linalg.norm(turn))
 
     def jacobian(self, joints: Array) -> Array:
         """Return ``(6, n)``: joint speeds in rad/s to the tool's velocity in m/s and rad/s, along base axes."""

@@ -4,17 +4,26 @@ Its inverse kinematics and limits are its own. Nothing here checks joints.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
-from bid_ros.core.rotation import Array, matrix_from_quaternion, quaternion_from_matrix, vector_from_matrix
+from bid_ros.core.rotation import (
+    Array,
+    matrix_from_quaternion,
+    matrix_from_vector,
+    quaternion_from_matrix,
+    vector_from_matrix,
+)
 from bid_ros.robots.bus import Bus, Channel, Values, stamp
 from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.transforms import Pose
 
-Pose = tuple[Array, Array]
+HISTORY: Final = 256  # set-points that are kept: more than come in the longest lag
 
 
 class ToolFollower:
@@ -28,13 +37,23 @@ class ToolFollower:
         pose_gain: 1/s, how fast a twist makes up for a wrong pose. None: poses are published.
         tool: position ``(3,)`` m and rotation ``(3, 3)`` of the tool in the link that the controller moves. What is
             published is of that link.
+        lag_s: s after which the tool is where a twist sends it. The measured pose is held against the set-point of that
+            much earlier: against the newest one it would be behind in every motion, and pushed beyond its end.
     """
 
     def __init__(
-        self, bus: Bus, topic: str, frame: str, measured: Callable[[], Pose], pose_gain: float | None, tool: Pose
+        self,
+        bus: Bus,
+        topic: str,
+        frame: str,
+        measured: Callable[[], Pose],
+        pose_gain: float | None,
+        tool: Pose,
+        lag_s: float = 0.0,
     ) -> None:
         self._bus, self._topic, self._frame = bus, topic, frame
-        self._measured, self._pose_gain, self._tool = measured, pose_gain, tool
+        self._measured, self._pose_gain, self._tool, self._lag_s = measured, pose_gain, tool, lag_s
+        self._past: deque[tuple[float, Setpoint]] = deque(maxlen=HISTORY)  # steady times, s
         self._sent: Pose | None = None  # position and quaternion of the newest pose
 
     def begin(self, joints: Array) -> None:
@@ -43,6 +62,7 @@ class ToolFollower:
         Raises:
             ArmError: the measured pose is not finite.
         """
+        self._past.clear()
         if self._pose_gain is None:
             position, rotation = self._measured()
             if not (np.isfinite(position).all() and np.isfinite(rotation).all()):
@@ -57,11 +77,22 @@ class ToolFollower:
             self._publish_pose(setpoint.position, setpoint.quaternion)
             return
         position, rotation = self._measured()
-        turn = vector_from_matrix(matrix_from_quaternion(setpoint.quaternion) @ rotation.T)
-        linear = setpoint.linear_velocity + self._pose_gain * (setpoint.position - position)
-        angular = setpoint.angular_velocity + self._pose_gain * turn
+        place, turned = self._due(setpoint, time.monotonic())
+        linear = setpoint.linear_velocity + self._pose_gain * (place - position)
+        angular = setpoint.angular_velocity + self._pose_gain * vector_from_matrix(turned @ rotation.T)
         from_tool = -(rotation @ self._tool[1].T @ self._tool[0])
         self._publish_twist(linear + np.cross(angular, from_tool), angular)
+
+    def _due(self, newest: Setpoint, now_s: float) -> Pose:
+        """Keep a set-point of now, s of steady time. Return where the tool should be now, as it lags."""
+        self._past.append((now_s, newest))
+        while len(self._past) > 1 and self._past[1][0] <= now_s - self._lag_s:
+            self._past.popleft()
+        (from_s, before), (until_s, after) = self._past[0], self._past[min(1, len(self._past) - 1)]
+        share = min(max((now_s - self._lag_s - from_s) / max(until_s - from_s, 1e-9), 0.0), 1.0)
+        rotation = matrix_from_quaternion(before.quaternion)
+        way = vector_from_matrix(matrix_from_quaternion(after.quaternion) @ rotation.T)
+        return before.position + share * (after.position - before.position), matrix_from_vector(share * way) @ rotation
 
     def brake(self) -> float:
         """Ask for the newest pose again, or for standing still. Return 0: how long that takes is the controller's.
@@ -106,7 +137,7 @@ def tool_follower(config: RosConfig, bus: Bus, measured: Callable[[], Pose]) -> 
     gain = config.pose_gain if config.command == "twist" else None
     tool = np.array(config.tool_offset), matrix_from_quaternion(config.tool_quaternion)
     frame = config.command_frame or config.base_link
-    follower = ToolFollower(bus, config.command_topic, frame, measured, gain, tool)
+    follower = ToolFollower(bus, config.command_topic, frame, measured, gain, tool, config.twist_lag_s)
     follower.offer()
     return follower
 

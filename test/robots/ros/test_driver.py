@@ -92,7 +92,7 @@ def test_a_controller_that_is_deactivated_is_a_fault_until_it_is_active_again(se
     arm.start()
     assert server.ask("switch") == "switched"
     until(lambda: arm.state().fault)
-    assert f"controller '{TRAJECTORIES}' is inactive; activate it with" in arm.state().fault
+    assert f"controller '{TRAJECTORIES}' is inactive, active are joint_state_broadcaster, gripper" in arm.state().fault
     assert not arm.state().in_control
     assert server.ask(f"switch {TRAJECTORIES}") == "switched"
     with pytest.raises(ArmError, match="recover first"):

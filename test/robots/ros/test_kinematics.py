@@ -1,6 +1,7 @@
 """The kinematics of a URDF against those that the project has of two arms, by another way."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,3 +90,17 @@ def test_an_arm_of_few_joints_reaches_places_where_its_turn_counts_little():
     position, rotation = five.forward(np.array(HOME_Q)[:5])
     reached = five.inverse(position + np.array([0.03, 0.02, 0.01]), rotation, np.array(HOME_Q)[:5])
     assert five.joints == 5 and reached.off_m < 0.001
+
+
+def test_a_tool_that_was_measured_elsewhere_is_placed_there_and_the_error_shrinks_all_around(ur):
+    own = replace(UR5E, d1=UR5E.d1 + 0.003, a2=UR5E.a2 - 0.004, d4=UR5E.d4 + 0.002)
+    real = ChainKinematics(read_chain(arm_urdf(own), "base_link", "tool0", "the robot"))
+    fitted, home = ChainKinematics(read_chain(arm_urdf(), "base_link", "tool0", "the twin")), np.array(HOME_Q)
+    for _ in range(2):
+        off_m, off_rad = fitted.fit(home, *real.forward(home))
+        assert off_m == pytest.approx(np.linalg.norm(real.forward(home)[0] - ur.forward(home)[0])) and off_m > 0.003
+        assert off_rad < 1e-6
+        assert fitted.forward(home)[0] == pytest.approx(real.forward(home)[0], abs=1e-12)
+    near = home + 0.2 * np.array([1, -1, 1, 1, -1, 1])
+    was, remains = (np.linalg.norm(model.forward(near)[0] - real.forward(near)[0]) for model in (ur, fitted))
+    assert remains < 0.5 * was

@@ -35,9 +35,11 @@ def test_a_controller_that_is_not_active_is_named_with_what_to_do(bus):
     assert "nothing came on /activity, which tells whether controller 'arm' is active" in activity.problem()
     bus.publish("activity", states(joint_state_broadcaster="active"))
     assert "has no controller 'arm'; valid are joint_state_broadcaster" in activity.problem()
-    bus.publish("activity", states(arm="inactive"))
+    bus.publish("activity", states(joint_state_broadcaster="active", arm="inactive", other="active"))
     advice = "activate it with: ros2 control switch_controllers --activate arm"
-    assert activity.problem() == f"controller 'arm' is inactive; {advice}"
+    assert activity.problem() == f"controller 'arm' is inactive, active are joint_state_broadcaster, other; {advice}"
+    bus.publish("activity", states(arm="unconfigured"))
+    assert activity.problem() == f"controller 'arm' is unconfigured, active are none; {advice}"
     bus.publish("activity", states(arm="active"))
     assert activity.problem() == ""
 
@@ -94,6 +96,35 @@ def test_twists_make_up_for_a_wrong_pose_and_a_stop_is_zero(bus):
     assert list(twist["angular"].values()) == pytest.approx([0.0, 0.0, 0.9])
     made.brake()
     assert set(bus.sent["goal"][-1]["twist"]["angular"].values()) == {0.0}
+
+
+def test_a_tool_that_is_late_by_its_lag_is_not_pushed(bus):
+    """It moves with the set-points, 50 ms behind them."""
+    speed, lag_s, begin = np.array([0.2, 0.0, 0.0]), 0.05, time.monotonic()
+    config = RosConfig("arm", ("a",), command="twist", command_topic="goal", pose_gain=10.0, twist_lag_s=lag_s)
+
+    def places():
+        return max(time.monotonic() - begin - lag_s, 0.0) * speed, np.eye(3)
+
+    made = tool_follower(config, bus, places)
+    made.begin(np.zeros(1))
+    while (passed := time.monotonic() - begin) < 0.2:
+        moving = speed if passed > 0 else np.zeros(3)
+        made.command(Setpoint(passed * speed, np.array([0.0, 0.0, 0.0, 1.0]), moving, np.zeros(3)))
+        time.sleep(0.005)
+    asked = [sent["twist"]["linear"]["x"] for sent in bus.sent["goal"][1:]]
+    assert np.median(asked) == pytest.approx(0.2, abs=0.02), "against the newest set-point it would be 0.3"
+
+
+def test_after_a_pause_the_tool_is_not_taken_to_have_gone_on(bus):
+    config = RosConfig("arm", ("a",), command="twist", command_topic="goal", pose_gain=10.0, twist_lag_s=0.02)
+    made = tool_follower(config, bus, lambda: (np.zeros(3), np.eye(3)))
+    made.begin(np.zeros(1))
+    fast = Setpoint(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]), np.array([9.0, 0.0, 0.0]), np.zeros(3))
+    made.command(fast)
+    time.sleep(0.05)
+    made.command(fast)
+    assert bus.sent["goal"][-1]["twist"]["linear"]["x"] == pytest.approx(9.0)
 
 
 def gripper(bus, interface):

@@ -9,8 +9,8 @@ from memory_bus import MemoryBus, message
 from bid_ros.robots.ros.course import Course, settled, stream_course
 from bid_ros.robots.ros.limits import JointLimits
 from bid_ros.robots.ros.streams import ForwardStream, JointTarget, TrajectoryStream, braking
-from bid_ros.robots.ros.twin.controllers import TrajectoryController
 from bid_ros.robots.ros.twin.trajectory import refusal
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 
 NAMES = ("a", "b")
 START_NS = 1_700_000_000_000_000_000

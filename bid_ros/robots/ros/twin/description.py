@@ -12,7 +12,7 @@ from bid_ros.robots.ur.kinematics import UR5E, Kinematics
 
 NAMES: Final = tuple(f"{name}_joint" for name in JOINT_NAMES)
 BASE, TOOL = "base_link", "tool0"
-_LINKS: Final = ("shoulder_link", "upper_arm_link", "forearm_link", "wrist_1_link", "wrist_2_link", "wrist_3_link")
+LINKS: Final = ("shoulder_link", "upper_arm_link", "forearm_link", "wrist_1_link", "wrist_2_link", "wrist_3_link")
 SPEED: Final = math.pi  # rad/s
 RANGE: Final = 2 * math.pi  # rad either way
 
@@ -20,11 +20,11 @@ RANGE: Final = 2 * math.pi  # rad either way
 def arm_urdf(kinematics: Kinematics = UR5E) -> str:
     """Return the URDF of an arm of UR's shape, from ``base_link`` to the flange ``tool0``."""
     robot = ET.Element("robot", name="arm")
-    for link in (BASE, *_LINKS, TOOL):
+    for link in (BASE, *LINKS, TOOL):
         ET.SubElement(robot, "link", name=link)
     length, height, turn = 0.0, 0.0, 0.0  # of the table's row before a joint
     parent = BASE
-    for name, link, (a, d, alpha) in zip(NAMES, _LINKS, kinematics.table, strict=True):
+    for name, link, (a, d, alpha) in zip(NAMES, LINKS, kinematics.table, strict=True):
         joint = _joint(robot, name, "revolute", parent, link, (length, height, turn))
         ET.SubElement(joint, "axis", xyz="0 0 1")
         limits = {"lower": str(-RANGE), "upper": str(RANGE), "velocity": str(SPEED), "effort": "150"}

@@ -1,9 +1,10 @@
 """The gripper's action controller of ros2_control over the fingers of a Robotiq 2F-85.
 
-Source: ros2_controllers, "gripper_controllers" (control.ros.org): a goal ends when the joint arrives, or stalls.
+Source: ros2_controllers, "gripper_controllers" (control.ros.org): a goal ends when the joint arrives, stalls, or
+is cancelled: then it is held where it is.
 """
 
-from typing import Final
+from typing import Final, Literal
 
 from bid_ros.robots.bus import Bus, Channel, ServedGoal
 from bid_ros.robots.robotiq.registers import MAX_OPENING
@@ -48,11 +49,14 @@ class GripperController:
             share = 1.0 - goal.message.command.position / CLOSED
             self._fingers.command(min(max(share, 0.0), 1.0) * MAX_OPENING, SPEED, FORCE)
             self._goal = goal
+        if self._goal is not None and self._goal.canceled:
+            self._fingers.command(self._fingers.opening, SPEED, FORCE)
+            self._end(reached=False, status="canceled")
         if self._goal is not None and self._fingers.status != MOVING:
             self._end(reached=self._fingers.status == AT_TARGET)
 
-    def _end(self, reached: bool) -> None:
+    def _end(self, reached: bool, status: Literal["succeeded", "canceled"] = "succeeded") -> None:
         goal, self._goal = self._goal, None
         if goal is not None:
             values = {"position": self.position, "stalled": not reached, "reached_goal": reached}
-            goal.finish(values)
+            goal.finish(values, status)

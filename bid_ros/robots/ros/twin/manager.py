@@ -5,17 +5,20 @@ The twin of the gripper's controller is :mod:`bid_ros.robots.ros.twin.gripper`.
 
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.bus import Bus, Channel, Values, stamp
+from bid_ros.robots.bus import Bus, Channel, stamp
 from bid_ros.robots.ros.serial import serial_chain
-from bid_ros.robots.ros.twin.controllers import ForwardController, JointController, TrajectoryController
+from bid_ros.robots.ros.twin.controllers import ForwardController, JointController
 from bid_ros.robots.ros.twin.description import BASE, RANGE, SPEED, TOOL
 from bid_ros.robots.ros.twin.gripper import GripperController
 from bid_ros.robots.ros.twin.hardware import Fingers, Plant, PositionServo
 from bid_ros.robots.ros.twin.impedance import ImpedanceController
 from bid_ros.robots.ros.twin.servo import PERIOD_S, TwistServo
+from bid_ros.robots.ros.twin.state_publisher import StatePublisher
+from bid_ros.robots.ros.twin.tolerances import Tolerances
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 from bid_ros.robots.ros.urdf import read_chain
 
 CYCLE_S: Final = 0.002
@@ -40,7 +43,8 @@ class RobotUnderControl:
         urdf: of the robot.
         plant: the arm.
         fingers: its gripper.
-        tolerance: of the trajectory controller, rad; 0: none.
+        tolerances: of the trajectory controller; None: none.
+        frames: publishes where its links are; None: nobody does.
 
     Attributes:
         controllers: its joint controllers, by name.
@@ -54,13 +58,14 @@ class RobotUnderControl:
         urdf: str,
         plant: Plant,
         fingers: Fingers,
-        tolerance: float = 0.0,
+        tolerances: Tolerances | None = None,
+        frames: StatePublisher | None = None,
     ) -> None:
         self._bus, self._names, self._urdf = bus, tuple(names), urdf
-        self.servo = PositionServo(plant)
+        self.servo, self._frames = PositionServo(plant), frames
         self._gripper = GripperController(bus, fingers)
         chain = serial_chain(read_chain(urdf, BASE, TOOL, "the twin's URDF"))
-        self._trajectories = TrajectoryController(names, tolerance)
+        self._trajectories = TrajectoryController(names, tolerances)
         self._twists = TwistServo(chain, BASE, RANGE, SPEED)
         impedance = ImpedanceController(chain, lambda: bus.partners(ImpedanceController.topic), CYCLE_S)
         made: tuple[JointController, ...] = (self._trajectories, ForwardController(names), impedance)
@@ -77,6 +82,9 @@ class RobotUnderControl:
         for channel in (JOINT_STATES, DESCRIPTION, ACTIVITY):
             self._bus.offer(channel)
         self._gripper.start()
+        self._bus.serve(TrajectoryController.action, self._judge)
+        if self._frames is not None:
+            self._frames.start()
         self._bus.publish(DESCRIPTION.name, {"data": self._urdf})
         self.switch(active)
 
@@ -84,6 +92,8 @@ class RobotUnderControl:
         """Activate one of the controllers, or with an empty name none. Raises ArmError if there is none of it."""
         if name and name not in self.controllers:
             raise ArmError(f"the twin has no controller '{name}'; valid are {', '.join(self.controllers)}")
+        if self._active is self._trajectories:
+            self._trajectories.deactivate()
         self._active = self.controllers.get(name)
         if self._active is not None:
             self._bus.news(self._active.topic)  # what came before is not for it
@@ -91,7 +101,7 @@ class RobotUnderControl:
         states = {BROADCASTER: ACTIVE, GripperController.name: ACTIVE}
         states |= {own: ACTIVE if own == name else INACTIVE for own in self.controllers}
         named = [{"name": own, "state": {"id": number, "label": label}} for own, (number, label) in states.items()]
-        self._bus.publish(ACTIVITY.name, {"header": _header(), "controllers": named})
+        self._bus.publish(ACTIVITY.name, {"header": {"stamp": stamp(time.time_ns())}, "controllers": named})
 
     def cycle(self) -> None:
         """Pass one cycle of the controllers and the hardware."""
@@ -113,6 +123,8 @@ class RobotUnderControl:
 
     def _take(self, now_ns: int) -> None:
         self._gripper.look()
+        for goal in self._bus.goals(TrajectoryController.action.name):
+            self._trajectories.accept(goal, now_ns)
         for heard in self._bus.news(TwistServo.topic):
             self._twists.take(heard.message)
         for controller in self.controllers.values():
@@ -120,18 +132,22 @@ class RobotUnderControl:
                 if controller is self._active:
                     controller.take(heard.message, now_ns)
 
+    def _judge(self, goal: Any) -> str:
+        """Return why a goal of the trajectory controller is refused; empty: it is accepted."""
+        if self._active is not self._trajectories:
+            return f"{TrajectoryController.name} is not active"
+        return self._trajectories.refuses(goal.trajectory, time.time_ns())
+
     def _publish_states(self) -> None:
-        joints, speeds = self.servo.joints, self.servo.speeds
+        joints, speeds, now_ns = self.servo.joints, self.servo.speeds, time.time_ns()
         self._bus.publish(
             JOINT_STATES.name,
             {
-                "header": _header(),
+                "header": {"stamp": stamp(now_ns)},
                 "name": [*(self._names[number] for number in self._order), GripperController.joint],
                 "position": [*(float(joints[number]) for number in self._order), self._gripper.position],
                 "velocity": [*(float(speeds[number]) for number in self._order), 0.0],
             },
         )
-
-
-def _header() -> Values:
-    return {"stamp": stamp(time.time_ns())}
+        if self._frames is not None:
+            self._frames.publish(now_ns, joints)

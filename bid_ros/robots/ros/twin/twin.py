@@ -8,9 +8,10 @@ import mujoco
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.robotiq.model import FingerDrive
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.twin.controllers import TrajectoryController
 from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
+from bid_ros.robots.ros.twin.state_publisher import StatePublisher
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
 from bid_ros.sim.loop import StepLoop
@@ -26,7 +27,8 @@ class RosTwin(SceneTwin):
         scene: what stands around the robot.
         address: names it; its topics are in the namespace of the bus.
         bus: its topics.
-        config: of the robot; its controller is the one that is active. None: that of trajectories.
+        config: of the robot; its controller is the one that is active, and it publishes transforms if they say where
+            the tool is. None: the controller of trajectories, and no transforms.
         initial_q: ``(6,)`` joint angles at the start, rad.
 
     Attributes:
@@ -49,7 +51,12 @@ class RosTwin(SceneTwin):
         self._bus, self.hostname = bus, address
         self._controller = TrajectoryController.name if config is None else config.controller
         plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
-        self.robot = RobotUnderControl(bus, NAMES, arm_urdf(), plant, self._fingers)
+        frames = (
+            StatePublisher(bus, arm_urdf(), config.tf, config.tf_static)
+            if config is not None and config.tool_pose == "tf"
+            else None
+        )
+        self.robot = RobotUnderControl(bus, NAMES, arm_urdf(), plant, self._fingers, frames=frames)
         super().__init__(scene, StepLoop("the twin", round(CYCLE_S * 1e9), self.robot.cycle, CATCH_UP_NS))
         self._world = scene.world(self._model, self._data)
 

@@ -7,9 +7,10 @@ import pytest
 from memory_bus import MemoryBus, stamped
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ros.twin.controllers import ForwardController, TrajectoryController
+from bid_ros.robots.ros.twin.controllers import ForwardController
 from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 from bid_ros.robots.ur.twin.model import HOME_Q
 from bid_ros.robots.ur.twin.plant import KinematicPlant
 
@@ -103,6 +104,29 @@ def test_a_trajectory_that_is_not_valid_is_counted(bus, robot):
     cycles(robot, 4)
     assert robot.controllers[TrajectoryController.name].refused == 1
     assert np.allclose(robot.servo.joints, HOME_Q)
+
+
+def test_a_goal_moves_the_arm_and_only_the_active_controller_takes_it(bus, robot):
+    point = {"positions": [*HOME_Q[:5], HOME_Q[5] + 0.1], "velocities": [], "time_from_start": {"sec": 0, "nanosec": 0}}
+    trajectory = {"header": stamped(0), "joint_names": list(NAMES), "points": [point]}
+    told = {"path_tolerance": [], "goal_tolerance": [], "goal_time_tolerance": {"sec": 0, "nanosec": 0}}
+    goal = bus.send_goal(TrajectoryController.action.name, {"trajectory": trajectory, **told})
+    cycles(robot, 150)
+    assert goal.done() and goal.status == "succeeded"
+    assert robot.servo.joints[5] == pytest.approx(HOME_Q[5] + 0.1, abs=1e-3)
+    assert bus.send_goal(TrajectoryController.action.name, {"trajectory": {**trajectory, "points": []}, **told}).refused
+    robot.switch(FORWARD)
+    refused = bus.send_goal(TrajectoryController.action.name, {"trajectory": trajectory, **told})
+    with pytest.raises(ArmError, match="refused a goal"):
+        refused.done()
+
+
+def test_a_goal_of_the_gripper_that_is_cancelled_ends_and_the_fingers_stop(bus, robot, fingers):
+    goal = bus.send_goal("gripper_controller/gripper_cmd", {"command": {"position": 0.8}})
+    cycles(robot, 2)
+    goal.cancel()
+    cycles(robot, 2)
+    assert goal.status == "canceled" and fingers._wanted == fingers.opening == 0.085
 
 
 def test_the_newest_goal_of_the_gripper_replaces_one_that_runs(bus, robot, fingers):

@@ -1,0 +1,75 @@
+"""What a connected robot consists of: where its tool is, what drives it, its limits and its gripper."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bid_ros.core.errors import ArmError
+from bid_ros.robots.bus import Bus
+from bid_ros.robots.gripper import GripperThread
+from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.follower import Follower, joint_follower
+from bid_ros.robots.ros.gripper import RosGripper
+from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.link import RosLink
+from bid_ros.robots.ros.motion import Motion, joint_motion
+from bid_ros.robots.ros.tool import ToolSource
+from bid_ros.robots.ros.tool_stream import tool_follower
+from bid_ros.robots.ros.transforms import Pose
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a robot while it is connected.
+
+    Attributes:
+        tool: says where the tool is.
+        follower: drives the arm.
+        motion: carries joint motions out; None: its controller takes no joints.
+        limits: of the joints; None: the URDF is not needed, and the controller has limits of its own.
+        hand: its gripper; None: it has none.
+    """
+
+    tool: ToolSource
+    follower: Follower
+    motion: Motion | None
+    limits: JointLimits | None
+    hand: GripperThread | None
+
+
+def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> Parts:
+    """Wait for a robot, and return its parts.
+
+    Args:
+        config: of the robot.
+        bus: of the robot.
+        link: to its topics.
+        lose: is told why the gripper failed, from the gripper's thread.
+
+    Raises:
+        ArmError: something is not there in time, or does not fit the configuration.
+    """
+    chain = link.open()
+    tool = link.tool(chain)
+
+    def measured() -> Pose:
+        found = tool.pose(link.read())
+        return found.position, found.rotation
+
+    limits = None if chain is None else JointLimits.of(config, chain)
+    if config.by_joints and chain is not None and limits is not None:
+        joints = joint_follower(config, bus, chain, limits, measured if config.tool_pose == "tf" else None)
+        follower: Follower = joints
+        motion = joint_motion(config, bus, joints)
+    else:
+        follower, motion = tool_follower(config, bus, measured), None
+    return Parts(tool, follower, motion, limits, _gripper(config, bus, link, lose))
+
+
+def _gripper(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> GripperThread | None:
+    if config.gripper is None:
+        return None
+    device = RosGripper(config.gripper, bus, link.joints, config.address)
+    device.begin()
+    hand = GripperThread(device, config.gripper_thresholds, (ArmError,), lambda error: lose(str(error)))
+    hand.start()
+    return hand

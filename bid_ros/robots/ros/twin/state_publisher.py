@@ -1,0 +1,63 @@
+"""The transforms of a robot's links, as robot_state_publisher makes them of joint states.
+
+Source: robot_state_publisher, ``src/robot_state_publisher.cpp`` (github.com/ros/robot_state_publisher). What is kept of
+it: a message has the transform of every joint that moves, with the stamp of the joint states; fixed joints are
+published once, latched; joint states that come sooner than ``publish_frequency`` allows are left out.
+"""
+
+from typing import Final
+
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.rotation import Array, matrix_from_vector, quaternion_from_matrix
+from bid_ros.robots.bus import Bus, Channel, Values, stamp
+from bid_ros.robots.ros.twin.description import BASE, LINKS, TOOL
+from bid_ros.robots.ros.urdf import Placed, read_chain
+
+FREQUENCY_HZ: Final = 200.0  # publish_frequency: more than there are joint states; 20 if nobody sets it
+TYPE: Final = "tf2_msgs/msg/TFMessage"
+
+
+class StatePublisher:
+    """Publishes the frames of the twin's arm. One thread only.
+
+    Args:
+        bus: of the robot.
+        urdf: of the arm, in the shape of :func:`bid_ros.robots.ros.twin.description.arm_urdf`.
+        moving, static: names of the topics.
+    """
+
+    def __init__(self, bus: Bus, urdf: str, moving: str, static: str) -> None:
+        self._bus, self._moving = bus, Channel(moving, TYPE, depth=100)
+        self._static = Channel(static, TYPE, latched=True)
+        self._chain = read_chain(urdf, BASE, TOOL, "the twin's URDF")
+        self._told_ns = 0
+
+    def start(self) -> None:
+        """Open the topics, and publish the fixed joint. Raises ArmError if the message type is not there."""
+        self._bus.offer(self._moving)
+        self._bus.offer(self._static)
+        self._bus.publish(self._static.name, {"transforms": [_transform(0, LINKS[-1], TOOL, self._chain.end, 0.0)]})
+
+    def publish(self, now_ns: int, joints: Array) -> None:
+        """Publish where the links are, unless it was just done.
+
+        Args:
+            now_ns: stamp of the joint states, ns.
+            joints: ``(n,)`` rad, base to tool.
+        """
+        if now_ns - self._told_ns < NANOSECONDS / FREQUENCY_HZ:
+            return
+        self._told_ns = now_ns
+        parents = (BASE, *LINKS)
+        rows = zip(parents, LINKS, self._chain.placed, joints.tolist(), strict=False)
+        self._bus.publish(self._moving.name, {"transforms": [_transform(now_ns, *row) for row in rows]})
+
+
+def _transform(at_ns: int, parent: str, child: str, placed: Placed, angle: float) -> Values:
+    rotation = placed.rotation @ matrix_from_vector(angle * placed.axis)
+    turn = dict(zip("xyzw", quaternion_from_matrix(rotation).tolist(), strict=True))
+    return {
+        "header": {"stamp": stamp(at_ns), "frame_id": parent},
+        "child_frame_id": child,
+        "transform": {"translation": dict(zip("xyz", placed.position.tolist(), strict=True)), "rotation": turn},
+    }

@@ -1,0 +1,138 @@
+"""What the joint trajectory controller of ros2_control does with trajectories and goals, cycle by cycle.
+
+Written from its documentation (control.ros.org, "joint_trajectory_controller") and from
+``joint_trajectory_controller.cpp`` (github.com/ros-controls/ros2_controllers), with position commands:
+
+- A valid trajectory replaces the one that runs. Before its first point, the controller interpolates from the measured
+  joints. After its last point it holds that point.
+- A trajectory of the topic leaves a goal of the action as it is: that goal then ends with the new trajectory. A new
+  goal aborts the one that runs.
+- A joint outside its path tolerance aborts the goal, and the measured joints are held. So does one that is not at the
+  goal in time. The tolerances of the newest goal count until the next one, also without a goal.
+- A goal that is cancelled, or whose controller is deactivated, ends. The measured joints are held.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.rotation import Array
+from bid_ros.robots.bus import Channel, ServedGoal
+from bid_ros.robots.ros.twin.tolerances import Tolerances
+from bid_ros.robots.ros.twin.trajectory import Knot, between, knots, refusal
+
+LOG = logging.getLogger(__name__)
+# Error codes of control_msgs/action/FollowJointTrajectory.
+SUCCESSFUL: Final = 0
+INVALID_GOAL: Final = -1
+PATH_TOLERANCE_VIOLATED: Final = -4
+GOAL_TOLERANCE_VIOLATED: Final = -5
+
+
+class TrajectoryController:
+    """The joint trajectory controller, with position commands.
+
+    Args:
+        names: of its joints.
+        tolerances: those of its parameters; None: any distance.
+
+    Attributes:
+        refused, aborted: number of messages that it did not take, and of trajectories that it gave up.
+    """
+
+    name = "joint_trajectory_controller"
+    topic = f"{name}/joint_trajectory"
+    type_name = "trajectory_msgs/msg/JointTrajectory"
+    action = Channel(f"{name}/follow_joint_trajectory", "control_msgs/action/FollowJointTrajectory")
+
+    def __init__(self, names: Sequence[str], tolerances: Tolerances | None = None) -> None:
+        self._names = tuple(names)
+        self._own = self._tolerances = tolerances or Tolerances.alike(len(self._names))
+        self._path: list[Knot] = []
+        self._new: list[Knot] = []
+        self._holding = True
+        self._goal: ServedGoal | None = None
+        self.refused = self.aborted = 0
+
+    def activate(self, joints: Array) -> None:
+        """Hold the measured joints ``(n,)`` rad."""
+        self._path, self._new, self._holding = [Knot(0, joints.copy(), None)], [], True
+
+    def deactivate(self) -> None:
+        """Give up the goal that runs."""
+        self._end("aborted", INVALID_GOAL, "Current goal cancelled during deactivate transition.")
+
+    def take(self, message: Any, now_ns: int) -> None:
+        """Take a trajectory that is valid."""
+        if not self.refuses(message, now_ns):
+            self.follow(knots(message, self._names, now_ns))
+
+    def refuses(self, message: Any, now_ns: int) -> str:
+        """Return why a trajectory is refused, and count it; empty if it is valid."""
+        why = refusal(message, self._names, now_ns)
+        if why:
+            self.refused += 1
+            LOG.warning("%s refuses a trajectory: %s", self.name, why)
+        return why
+
+    def accept(self, goal: ServedGoal, now_ns: int) -> None:
+        """Begin a goal, whose trajectory is valid, instead of the one that runs."""
+        self._end("aborted", INVALID_GOAL, "Current goal preempted by new incoming action.")
+        self.follow(knots(goal.message.trajectory, self._names, now_ns))
+        self._goal, self._tolerances = goal, self._own.of_goal(goal.message, self._names)
+
+    def follow(self, path: Sequence[Knot]) -> None:
+        """Follow points from the next cycle on, instead of those that are followed."""
+        self._new = list(path)
+
+    def update(self, now_ns: int, joints: Array) -> Array | None:
+        """Return the joints ``(n,)`` rad of the trajectory; None in the cycle in which it gives the trajectory up."""
+        if self._goal is not None and self._goal.canceled:
+            self._end("canceled", SUCCESSFUL, "")
+            self.activate(joints)
+        first = self._begin(now_ns, joints)
+        off, late_s = np.abs(self._at(now_ns) - joints), (now_ns - self._path[-1].time_ns) / NANOSECONDS
+        if self._holding:
+            return self._at(now_ns)
+        if (late_s < 0 or first) and self._tolerances.astray(off):
+            self._abort(joints, PATH_TOLERANCE_VIOLATED, "Aborted due to path tolerance violation")
+            return None
+        if late_s >= 0:
+            if not self._tolerances.missed(off):
+                self._end("succeeded", SUCCESSFUL, "Goal successfully reached!")
+            elif 0 < self._tolerances.goal_time_s < late_s:
+                text = f"Aborted due to goal_time_tolerance exceeding by {late_s:f} seconds"
+                self._abort(joints, GOAL_TOLERANCE_VIOLATED, text)
+                return None
+        return self._at(now_ns)
+
+    def _begin(self, now_ns: int, joints: Array) -> bool:
+        """Begin with new points. Return whether there are any."""
+        if not self._new:
+            return False
+        still = None if self._new[0].speeds is None else np.zeros(len(joints))
+        # The bridge to the first point begins where the joints are.
+        self._path, self._new, self._holding = [Knot(now_ns, joints.copy(), still), *self._new], [], False
+        if self._path[1].time_ns <= now_ns:
+            del self._path[0]
+        return True
+
+    def _abort(self, joints: Array, code: int, text: str) -> None:
+        self.aborted += 1
+        LOG.warning("%s: %s", self.name, text)
+        self._end("aborted", code, text)
+        self.activate(joints)
+
+    def _end(self, status: Literal["succeeded", "canceled", "aborted"], code: int, text: str) -> None:
+        goal, self._goal = self._goal, None
+        if goal is not None:
+            goal.finish({"error_code": code, "error_string": text}, status)
+
+    def _at(self, now_ns: int) -> Array:
+        if now_ns >= self._path[-1].time_ns or len(self._path) == 1:
+            return self._path[-1].joints
+        after = next(number for number, knot in enumerate(self._path) if knot.time_ns > now_ns)
+        return between(self._path[after - 1], self._path[after], now_ns)[0]

@@ -1,0 +1,140 @@
+"""Where the tool is by the robot's own transforms, through the driver, against a robot whose URDF is off by some mm."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from memory_bus import MemoryBus, transform
+from ros_domain import own_domain
+from ros_robot import TRAJECTORIES, ros_arm, transform_arm
+
+from bid_ros.control.setpoint import Setpoint
+from bid_ros.core.errors import ArmError
+from bid_ros.core.rotation import matrix_from_vector
+from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.joints import Reading
+from bid_ros.robots.ros.tool import TransformTool
+
+ZERO = np.zeros(3)
+QUARTER = matrix_from_vector(np.array([0.0, 0.0, math.pi / 2]))
+
+
+def publish(bus, *transforms):
+    bus.publish("tf", {"transforms": list(transforms)})
+
+
+@pytest.fixture(scope="module")
+def server(module_servers):
+    return module_servers("ros_server.py", str(own_domain()), TRAJECTORIES, "transforms")
+
+
+@pytest.fixture
+def arm(server):
+    made = transform_arm(server.address)
+    made.connect()
+    yield made
+    made.close()
+
+
+def tool_of(bus, **parts):
+    made = TransformTool(RosConfig("arm", ("a",), tool_pose="tf", tf="tf", tf_static="fixed", **parts), bus)
+    made.begin()
+    return made
+
+
+def reading(stamp_s):
+    return Reading(round(stamp_s * 1e9), np.zeros(1), np.zeros(1), 0.0)
+
+
+def test_the_tool_is_placed_in_the_frame_that_is_named_and_the_older_stamp_counts():
+    bus, now = MemoryBus(), time.time()
+    tool = tool_of(bus, tf_base="foot", tf_tool="hand", tool_offset=(0.2, 0.0, 0.0))
+    publish(bus, transform("foot", "hand", (1.0, 0.0, 0.0), QUARTER, now - 0.02))
+    pose = tool.pose(reading(now))
+    assert pose.position == pytest.approx([1.0, 0.2, 0.0]) and pose.rotation == pytest.approx(QUARTER)
+    assert pose.stamp_ns == pytest.approx((now - 0.02) * 1e9, abs=1e4)
+    assert tool.pose(reading(now - 0.05)).stamp_ns == round((now - 0.05) * 1e9)
+
+
+def test_an_old_transform_is_one_sentence_that_names_the_frame():
+    bus = MemoryBus()
+    tool = tool_of(bus, state_timeout_s=0.02)
+    assert "from frame 'base_link' to frame 'tool0' came on /tf and /fixed: no frame came" in tool.problem()
+    publish(bus, transform("base_link", "tool0", stamp_s=time.time()))
+    assert tool.problem() == ""
+    end = time.monotonic() + 2.0
+    while not (said := tool.problem()) and time.monotonic() < end:
+        time.sleep(0.005)
+    assert said.startswith("the transform from frame 'base_link' to frame 'tool0' is 0.0 s old: no new one of frame 't")
+
+
+def test_a_robot_with_a_cartesian_controller_and_transforms_needs_no_urdf():
+    config = RosConfig("arm", ("a",), tool_pose="tf", command="pose", command_topic="goal")
+    assert not config.needs_urdf
+    assert RosConfig("arm", ("a",), command="pose", command_topic="goal").needs_urdf
+    assert RosConfig("arm", ("a",), tool_pose="tf").needs_urdf
+
+
+def test_the_own_kinematics_of_the_robot_count_and_a_start_does_not_move_it(server, arm):
+    other = ros_arm(server.address)
+    other.connect()
+    by_urdf = other.state().tool_position
+    other.close()
+    state = arm.state()
+    off = np.linalg.norm(state.tool_position - by_urdf)
+    assert 0.002 < off < 0.01, "the robot's lengths differ from its URDF's"
+    arm.start()
+    for _ in range(30):
+        arm.command(Setpoint(state.tool_position, state.tool_quaternion, ZERO, ZERO))
+        time.sleep(0.01)
+    assert np.abs(arm.state().joint_positions - state.joint_positions).max() < 1e-3
+    assert arm.state().tool_position == pytest.approx(state.tool_position, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (
+            {"tf_tool": "tool1"},
+            r"from frame 'base_link' to frame 'tool1' came on /at_.*/tf and /at_.*/tf_static: frame 'tool1' never "
+            "came; the frames that came are base_link, forearm_link, shoulder_link",
+        ),
+        ({"tf": "other", "tf_static": "other_static"}, "'tool0' came on /at_.*/other .*: no frame came at all"),
+    ],
+)
+def test_a_frame_that_never_comes_is_one_sentence(server, parts, said):
+    built = transform_arm(server.address, connect_timeout_s=1.0, **parts)
+    with pytest.raises(ArmError, match=said) as caught:
+        built.connect()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_frame_is_refused_before_anything_moves(server):
+    built = transform_arm(server.address, tf_tool="wrist_3_link")
+    built.connect()
+    try:
+        with pytest.raises(ArmError, match=r"have the tool \d+ mm and .* from where its URDF has it; valid is"):
+            built.start()
+        assert not built.state().in_control
+    finally:
+        built.close()
+
+
+def test_transforms_that_end_are_a_lost_robot(own_servers):
+    server = own_servers("ros_server.py", str(own_domain()), TRAJECTORIES, "transforms")
+    arm = transform_arm(server.address)
+    arm.connect()
+    try:
+        arm.start()
+        assert server.ask("frameless") == "frameless"
+        end = time.monotonic() + 3.0
+        while not arm.state().fault:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        said = rf"robot at {server.address}: the transform from frame 'base_link' to frame 'tool0' is 0\.\d s old"
+        with pytest.raises(ArmError, match=said):
+            arm.start()
+        assert not arm.state().in_control
+    finally:
+        arm.close()
