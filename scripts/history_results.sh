@@ -23,8 +23,8 @@ for chunk in 5 10; do
         --offset-codes drawn --action-reference base --state-noise 0 --history-dropout 0 --steps "${STEPS:-4000}"
       "$bid" export "$out/$name" --task "$out/$name.yaml" --out "$out/${name}_bundle"
     fi
-    "$bid" bench pusht --task "$out/$name.yaml" --bundle "$out/${name}_bundle" --decoder vanilla --horizon 1,all \
-      --noise 0,1.0 --seeds 11,12,13 --episodes "$episodes" --runtime onnx --workers "${WORKERS:-2}" \
+    "$bid" bench pusht --task "$out/$name.yaml" --bundle "$out/${name}_bundle" --decoder vanilla --horizon 1,all --seeds 11,12,13 \
+      --episodes "$episodes" --runtime onnx --workers "${WORKERS:-2}" \
       --out "$out/runs_$name" >"$out/$name.md"
     echo "== $name done" >&2
   done

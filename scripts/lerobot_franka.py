@@ -253,15 +253,7 @@ def train() -> None:
     encoder = trained_encoder(found["images"][:, -1], found["cup"])
     kept = {f"encoder.{name}": value for name, value in encoder.state_dict().items()}
     with torch.no_grad():
-        features = torch.stack(
-            [
-                torch.cat(
-                    [encoder(encoder.seen(images[first : first + BATCH])) for first in range(0, len(images), BATCH)]
-                )
-                for images in found["images"].swapaxes(0, 1)
-            ],
-            dim=1,
-        )
+        features = torch.stack([_features(encoder, images) for images in found["images"].swapaxes(0, 1)], dim=1)
     state, chunks = found["state"], found["chunks"]
     action = np.concatenate([chunks[..., :3] - state[:, None, -1:, :3], chunks[..., -1:]], axis=-1)
     normal = []
@@ -275,6 +267,11 @@ def train() -> None:
     for strength, network in zip(("strong", "weak"), trained_denoisers(condition, normal[1]), strict=True):
         kept |= {f"{strength}.{name}": value for name, value in network.state_dict().items()}
     save(kept)
+
+
+def _features(encoder: Narrow, images: Array) -> torch.Tensor:
+    parts = [encoder(encoder.seen(images[first : first + BATCH])) for first in range(0, len(images), BATCH)]
+    return torch.cat(parts)
 
 
 def save(kept: dict[str, torch.Tensor]) -> None:

@@ -1,31 +1,26 @@
-"""Measure a policy elsewhere: what decisions take over a slow link, and how soon the arm rests when it is cut.
+"""Measure what decisions with a policy elsewhere take, over links that are slow and lose packets.
 
-The link is a TCP proxy in this process, on loopback. It holds every byte back by a delay, and loses packets of 1448
-bytes. TCP sends a lost one again, so the loss is simulated as the delay of that: one round trip, because the packets
-behind it report the gap; 200 ms, Linux's shortest retransmission time-out, if it was the last of its burst. The bytes
-behind it wait. Congestion control is not simulated.
+It observes what the twin's cameras see from places along a line, with the noise of a camera: its images are compressed.
 
-Usage: remote_latency.py decisions [BUNDLE [SECONDS [SAMPLES]]]
-       remote_latency.py cut [SYSTEM [CUTS [SAMPLES]]]
+The policy's server runs in a network namespace of its own. The links to it are those of lossy_network.py: the kernel's
+own TCP, over a network that holds each packet back and loses some. So it needs root on Linux.
+
+Usage: remote_latency.py [BUNDLE [SECONDS [SAMPLES [CONGESTION]]]]
+  CONGESTION  names of Linux's congestion controls with commas; default cubic, as on most computers
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
-import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
+from lossy_network import Network
+from remote_parts import pointer, served
 
 from bid_ros.commands.serve import PRIORITY
 from bid_ros.commands.tasks import task_of
@@ -34,130 +29,36 @@ from bid_ros.core.observation import Observation
 from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.core.task import Task
 from bid_ros.policy.agreement import random_observations
+from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import load_policy
-from bid_ros.policy.remote.config import RemoteConfig
-from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
+from bid_ros.system.folder import find_system
 from bid_ros.system.priority import raise_priority
 
-HERE = "127.0.0.1"
-PACKET, RETRANSMISSION_S = 1448, 0.2
 LATE_NS = 40_000_000  # of a decision; then it is skipped, as the policy node does
-READY_S, START_S, REST_M_S = 120.0, 60.0, 0.002
-TIMEOUT_MS = 250.0
 TURN_S = 5.0
+SEEN, LINE = 50, ((0.4, -0.1, 0.3), (0.5, 0.1, 0.15))  # places, and ends of their line in m
+NOISE = 3.0  # grey levels, standard deviation
+LINKS = ((0.0, 0.0), (5.0, 0.0), (5.0, 0.01))  # delay each way in ms, share of packets that are lost
 
 
-class SlowLink:
-    """A proxy in front of a port, in a thread of its own.
-
-    Args:
-        port: of the server on loopback.
-        delay_s: in each direction, s.
-        loss: share of the packets.
-        seed: of the losses.
-
-    Attributes:
-        port: where it serves.
-        passing: clear it, and nothing passes any more, as through a cable that is unplugged.
-    """
-
-    def __init__(self, port: int, delay_s: float = 0.0, loss: float = 0.0, seed: int = 0) -> None:
-        self._behind, self._delay_s, self._loss = port, delay_s, loss
-        self._rng = np.random.default_rng(seed)
-        self.passing = True
-        self.port = 0
-        self._writers: list[asyncio.StreamWriter] = []
-        self._loop = asyncio.new_event_loop()
-        self._end, ready = asyncio.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(ready),), daemon=True)
-        self._thread.start()
-        ready.wait()
-
-    def close(self) -> None:
-        """End the proxy and its connections."""
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
-
-    async def _serve(self, ready: threading.Event) -> None:
-        server = await asyncio.start_server(self._client, HERE, 0, limit=1 << 20)
-        self.port = server.sockets[0].getsockname()[1]
-        ready.set()
-        await self._end.wait()
-        server.close()
-        self.passing = True
-        for writer in self._writers:
-            writer.transport.abort()
-        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
-
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            behind, ahead = await asyncio.open_connection(HERE, self._behind, limit=1 << 20)
-            self._writers += [writer, ahead]
-            await asyncio.gather(self._pass(reader, ahead), self._pass(behind, writer))
-
-    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        """Pass bytes in one direction, in order."""
-        waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
-        giving = asyncio.create_task(self._give(waiting, sink))
-        with suppress(OSError):
-            while data := await source.read(1 << 20):
-                now = time.monotonic()
-                for first in range(0, len(data), PACKET):
-                    last = first + PACKET >= len(data)
-                    waiting.put_nowait((now + self._delay_s + self._repeated_s(last), data[first : first + PACKET]))
-        waiting.put_nowait((0.0, b""))
-        await giving
-
-    def _repeated_s(self, last: bool) -> float:
-        if self._rng.random() >= self._loss:
-            return 0.0
-        return RETRANSMISSION_S if last else 2 * self._delay_s
-
-    async def _give(self, waiting: asyncio.Queue[tuple[float, bytes]], sink: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            while True:
-                due, data = await waiting.get()
-                left = due - time.monotonic()
-                if left > 0:
-                    await asyncio.sleep(left)
-                while not self.passing:
-                    await asyncio.sleep(0.01)
-                if not data or sink.is_closing():
-                    break
-                sink.write(data)
-            sink.write_eof()
-
-
-@contextmanager
-def served(bundle: Path, samples: int) -> Iterator[int]:
-    """Run ``bid serve`` as a process of its own; yield its port, and print its report at the end."""
-    options = ["--port", "0", "--samples", str(samples)]
-    command = [sys.executable, "-m", "bid_ros.cli", "serve", str(bundle), *options]
-    back = lambda: os.nice(-os.nice(0))  # it takes its own priority  # noqa: E731
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=back)
-    try:
-        for line in process.stderr:
-            if found := re.search(r"at ws://127\.0\.0\.1:(\d+);", line):
-                break
-        else:
-            raise SystemExit("error: bid serve did not start")
-        threading.Thread(target=lambda: deque(process.stderr, 0), daemon=True).start()
-        yield int(found[1])
-    finally:
-        process.send_signal(signal.SIGINT)
-        print(f"  the server: {process.stdout.read().strip()}", flush=True)
-        process.wait()
-
-
-def pointer(folder: Path, task: Task, port: int) -> Path:
-    """Write the bundle that points to a port."""
-    address = f"ws://{HERE}:{port}"
-    settings = RemoteConfig(address, TIMEOUT_MS)
-    write_remote_bundle(folder, task, settings, own_words(ask_metadata(settings, START_S)))
-    return folder
+def observed(bundle: Bundle, task: Task) -> list[Observation]:
+    """Return observations with images of the twin, and random vectors."""
+    random, rng, found = random_observations(bundle, task, SEEN), np.random.default_rng(0), list[Observation]()
+    stage = find_system(task.name).stage()
+    stage.begin(0, np.array(LINE[0]), 0.0)
+    for each, place in zip(random, np.linspace(*LINE, SEEN), strict=True):
+        stage.step(place, np.array([1.0, 0.0, 0.0, 0.0]), None)
+        images = {name: image + rng.normal(0.0, NOISE, image.shape) for name, image in stage.images().items()}
+        grey = {
+            name: np.repeat(np.clip(image, 0, 255).astype(np.uint8)[None], task.observation_steps, axis=0)
+            for name, image in images.items()
+        }
+        found.append(Observation(each.stamp_ns, {**each.values, **grey}))
+    stage.close()
+    return overlapping(found)
 
 
 def overlapping(seen: list[Observation]) -> list[Observation]:
@@ -183,7 +84,7 @@ class Decided:
     def __init__(self, name: str, bundle: Path, task: Task, samples: int) -> None:
         found = load_bundle(bundle, task)
         policy = load_policy(found, task)
-        self._name, self._task, self._seen = name, task, overlapping(random_observations(found, task, 50))
+        self._name, self._task, self._seen = name, task, observed(found, task)
         self._policy, self._sizes_kb = policy, list[float]()
         self._maker = DecisionMaker(policy, bundle_decoder("bid+delay", found, task, samples, 1), task)
         self._times_ms: list[float] = []
@@ -236,22 +137,28 @@ class Decided:
         return f"| {self._name} | {size} | {rate} | {p50:.1f} | {p99:.1f} | {max(times):.1f} | {gone} | {told} |"
 
 
-def decisions(bundle: str = "models/franka_place", seconds: str = "60", samples: str = "16") -> None:
-    """Print what decisions take here, on loopback, and over slow links. They take turns: load hits all alike."""
+def links(congestion: str) -> Iterator[tuple[str, float, float, str]]:
+    """Yield name, delay in ms, loss and congestion control of each link."""
+    for control in congestion.split(","):
+        for delay_ms, loss in LINKS:
+            yield f"{control}, {delay_ms:g} ms each way, {100 * loss:g} % loss", delay_ms, loss, control
+
+
+def main(
+    bundle: str = "models/franka_place", seconds: str = "60", samples: str = "16", congestion: str = "cubic"
+) -> None:
+    """Print what decisions take here and over the links. They take turns: load hits all alike."""
     task, count = task_of("", bundled_task(bundle), bundle), int(samples)
+    named = list(links(congestion))
     with ExitStack() as stack:
-        port = stack.enter_context(served(Path(bundle), count))
+        network = stack.enter_context(Network([link[1:] for link in named]))
+        port = stack.enter_context(served(Path(bundle), count, network.within, "0.0.0.0"))
         raise_priority(PRIORITY, every_thread=True)  # as the policy node
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        all_of = [
-            Decided("in this process", Path(bundle), task, count),
-            Decided("bid serve, loopback", pointer(folder / "direct", task, port), task, count),
-        ]
-        for delay_ms, loss in ((5, 0.0), (5, 0.01)):
-            link = SlowLink(port, delay_ms / 1000, loss)
-            stack.callback(link.close)
-            name = f"bid serve, {delay_ms} ms each way, {100 * loss:.0f} % loss"
-            all_of.append(Decided(name, pointer(folder / f"{delay_ms}_{loss}", task, link.port), task, count))
+        all_of = [Decided("in this process", Path(bundle), task, count)]
+        for number, (name, *_) in enumerate(named):
+            where = pointer(folder / str(number), task, port, network.server(number))
+            all_of.append(Decided(name, where, task, count))
         for _ in range(round(float(seconds) / TURN_S)):
             for each in all_of:
                 each.decide(TURN_S)
@@ -261,103 +168,5 @@ def decisions(bundle: str = "models/franka_place", seconds: str = "60", samples:
             print(each.row(), flush=True)
 
 
-class Watcher:
-    """Hears the arm."""
-
-    def __init__(self) -> None:
-        import rclpy
-        from rclpy.node import Node
-
-        from bid_msgs.msg import ArmStatus, Decision
-        from bid_ros.core.stamps import stamp_ns
-        from bid_ros.core.topics import ARM_STATUS, DECISION, TOPICS
-        from bid_ros.nodes.executor import LeanExecutor
-        from bid_ros.nodes.topics import profile
-
-        rclpy.init()
-        self._node, self._executor, self.stopped = Node("watcher"), LeanExecutor(), ArmStatus.STOPPED
-        self._executor.add_node(self._node)
-        self.mode, self.reason, self.decisions = 0, "", 0
-        self.speeds: deque[tuple[int, float]] = deque(maxlen=5000)
-
-        def take(status: ArmStatus) -> None:
-            self.mode, self.reason = status.mode, status.reason
-            self.speeds.append((stamp_ns(status), float(np.linalg.norm(status.reference_twist[:3]))))
-
-        def count(_: Decision) -> None:
-            self.decisions += 1
-
-        self._node.create_subscription(Decision, DECISION, count, profile(TOPICS[DECISION].qos))
-        self._node.create_subscription(ArmStatus, ARM_STATUS, take, profile(TOPICS[ARM_STATUS].qos))
-
-    def until(self, condition, limit_s: float) -> bool:
-        """Spin until the condition holds; False when the time is over."""
-        end = time.monotonic() + limit_s
-        while not condition():
-            if time.monotonic() > end:
-                return False
-            self._executor.spin_once(timeout_sec=0.01)
-        return True
-
-    def spin(self, seconds: float) -> None:
-        """Hear for a while."""
-        self.until(lambda: False, seconds)
-
-
-def rest_after_cut_ms(watcher: Watcher, system: str, bundle: Path, link: SlowLink, samples: str, turn: int) -> float:
-    """Run a system, cut its link while the arm moves, and return ms from the cut until the set-point rests."""
-    watcher.speeds.clear()
-    watcher.mode = watcher.decisions = 0
-    options = [
-        "--bundle",
-        str(bundle),
-        "--samples",
-        samples,
-        "--episodes",
-        "1",
-        "--no-record",
-        "--seed",
-        str(21 + turn),
-    ]
-    with tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, "-m", "bid_ros.cli", "up", system, *options, "--out", f"{out}/run"]
-        run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            moving = lambda: len(watcher.speeds) > 20 and min(s for _, s in list(watcher.speeds)[-20:]) > 0.02  # noqa: E731
-            # The first motion may be that of the preparation, which no policy drives.
-            if not watcher.until(lambda: watcher.decisions > 3 and moving(), READY_S):
-                raise SystemExit("error: the policy never moved the arm")
-            watcher.spin(0.1 * (turn % 5) / 5)
-            cut = time.time_ns()
-            link.passing = False
-            if not watcher.until(lambda: watcher.mode == watcher.stopped and watcher.speeds[-1][1] < REST_M_S, 5.0):
-                raise SystemExit(f"error: the arm did not stop within 5 s of the cut: {watcher.reason}")
-            return (max(at for at, speed in watcher.speeds if speed >= REST_M_S) - cut) / 1e6
-        finally:
-            run.send_signal(signal.SIGINT)
-            run.wait()
-            link.passing = True
-
-
-def cut(system: str = "franka_place", cuts: str = "5", samples: str = "4") -> None:
-    """Print how soon the arm of a twin rests when the link to its policy is cut."""
-    bundle = Path(f"models/{system}")
-    task = task_of("", bundled_task(bundle), str(bundle))
-    watcher, found = Watcher(), []
-    with ExitStack() as stack:
-        port = stack.enter_context(served(bundle, int(samples)))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        link = SlowLink(port, 0.005, 0.0)
-        stack.callback(link.close)
-        pointed = pointer(folder / "remote", task, link.port)
-        for turn in range(int(cuts)):
-            found.append(rest_after_cut_ms(watcher, system, pointed, link, samples, turn))
-            print(f"  cut {turn + 1}: at rest after {found[-1]:.0f} ms; {watcher.reason}", flush=True)
-    print(f"{system}: at rest {min(found):.0f} to {max(found):.0f} ms after the cut, {len(found)} cuts")
-
-
 if __name__ == "__main__":
-    verbs = {"decisions": decisions, "cut": cut}
-    if len(sys.argv) < 2 or sys.argv[1] not in verbs:
-        raise SystemExit(__doc__)
-    verbs[sys.argv[1]](*sys.argv[2:])
+    main(*sys.argv[1:])

@@ -1,6 +1,7 @@
 """The servo of joints: turns chunks of joint positions into set-points that always keep the limits."""
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +24,9 @@ from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.rotation import Array, quaternion_from_matrix
 from bid_ros.core.task import Task
+
+# Of the tool's acceleration. The rest is for what the tool's way turns while the joints keep their speeds.
+TOOL_SHARE: Final = 0.9
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,10 @@ class JointServo(Servo[JointTarget]):
     """Follows chunks that command joints. See :class:`bid_ros.control.servo_base.Servo`.
 
     Each joint keeps its limits of position, speed and acceleration. The speed wanted of the joints is one at which the
-    tool keeps its own limits of speed and turn rate. The arm can always brake to rest with every joint inside its
-    limits and the tool inside the workspace. If it starts outside, it never moves further out.
+    tool keeps its own limits of speed and turn rate, and they change as slowly as the tool's limits of acceleration and
+    turn acceleration say. A stop keeps the joints' limits alone: it is the shortest one. The arm can always brake to
+    rest with every joint inside its limits and the tool inside the workspace. If it starts outside, it never moves
+    further out.
 
     Args:
         task: action features and limits.
@@ -145,6 +151,7 @@ class JointServo(Servo[JointTarget]):
                 error, target.speeds, limits.speed, limits.acceleration, self._config.time_constant_s, dt
             )
             speeds = towards(self._speeds, self._kept_by_tool(wanted), limits.acceleration, dt)
+            speeds = self._changed_by_tool(speeds, dt)
             if self._may_reach(stopping_posture(moved(self._joints, speeds, dt), speeds, limits.acceleration)):
                 return speeds
         return brake_joints(self._speeds, limits.acceleration, dt)
@@ -155,6 +162,17 @@ class JointServo(Servo[JointTarget]):
         linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
         limits = self._task.limits
         return slowed(speeds, min(limits.max_speed / max(linear, 1e-9), limits.max_turn_rate / max(angular, 1e-9)))
+
+    def _changed_by_tool(self, speeds: Joints, dt: float) -> Joints:
+        """Return speeds on the way to these at which the tool keeps its limits of acceleration."""
+        change = np.array(speeds) - self._speeds
+        twist = self._jacobian @ change
+        linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
+        limits, most = self._task.limits, TOOL_SHARE * dt
+        share = min(
+            most * limits.max_acceleration / max(linear, 1e-9), most * limits.max_turn_acceleration / max(angular, 1e-9)
+        )
+        return speeds if share >= 1.0 else tuple((self._speeds + share * change).tolist())
 
     def _may_reach(self, posture: Joints) -> bool:
         """Whether the arm may stop there: inside all limits, or nowhere further outside than it is now."""

@@ -17,7 +17,7 @@ from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
 from bid_ros.policy.runtimes.registry import build_runtime
 
 TOLERANCE: Final = 1e-4  # of a network's output; relative where it is larger than 1
-MOST_STEPS_OF_ONE_GRAPH: Final = 8  # more take long to compile
+MOST_CALLS_OF_ONE_GRAPH: Final = 8  # more take long to compile
 POINTS: Final = "points"
 LARGEST: Final = 2_000_000_000  # bytes of a file of ONNX
 Feeds = Mapping[str, NDArray[Any]]
@@ -129,7 +129,7 @@ def _cases(policy: ImportedPolicy) -> dict[str, Case]:
     feeds: dict[str, NDArray[Any]] = {"sample": numbers(2, *chunk), "step": level, "condition": condition}
     axes = {"sample": {0: "samples"}, "prediction": {0: "samples"}}
     cases["denoiser"] = (denoiser, feeds, "prediction", axes)
-    if policy.settings.sampling_steps <= MOST_STEPS_OF_ONE_GRAPH:
+    if policy.settings.calls <= MOST_CALLS_OF_ONE_GRAPH:
         graph = SamplerGraph(denoiser, policy.settings).eval()
         feeds = {"noise": numbers(graph.sampler.noises, 2, *chunk), "condition": condition}
         cases["sampler"] = (graph, feeds, "chunks", {"noise": {1: "samples"}, "chunks": {0: "samples"}})

@@ -90,8 +90,9 @@ class ImportOptions:
     """What a person may say about a checkpoint.
 
     Attributes:
-        sampler: ``ddim`` or ``ddpm`` in place of the checkpoint's own; empty: its own. The network is the same.
-        sampling_steps: network calls a sample; None: the checkpoint's own.
+        sampler: ``ddim`` or ``ddpm``, of a flow ``euler`` or ``rk4``, in place of the checkpoint's own; empty: its own.
+            The network is the same.
+        sampling_steps: steps of a sample; None: the checkpoint's own.
         text: what the robot is told, for a policy that reads a text; empty: the description of the task.
         clip: folder with ``config.json`` and ``tokenizer.json`` of the CLIP that a policy reads texts with.
     """

@@ -44,7 +44,10 @@ def training_of(bundle: Bundle) -> TrainConfig:
     if bundle.family != DIFFUSION:
         raise BundleError(f"bundle {bundle.path} is of the family {bundle.family}; valid is {DIFFUSION}")
     if bundle.space is not None:
-        raise BundleError(f"bundle {bundle.path} has a space; valid is one without, as bid export writes them")
+        raise BundleError(
+            f"bundle {bundle.path} has a space, as imported policies do: its weights fit no network of bid train, so "
+            "they cannot be read back; import it again with --sampling-steps for fewer denoising steps"
+        )
     if "training" not in bundle.provenance:
         raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
     return parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")

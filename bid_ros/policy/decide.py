@@ -231,7 +231,8 @@ def check_decoder(decoder: Decoder, policy: Policy) -> None:
     if getattr(decoder, "needs_gradient", False) and not getattr(policy, "has_gradients", False):
         raise DecodingError(
             f"decoder '{decoder.name}' needs the network's gradient, which runtime '{policy.runtime}' has not; "
-            f"valid is runtime torch, with a diffusion policy whose space, if it has one, goes back row by row"
+            "valid is runtime torch, also behind bid serve (then bid remote again), with a diffusion policy that "
+            "rk4 does not sample, and whose space, if it has one, goes back row by row"
         )
 
 

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bid_ros.core.errors import ArmError, BidError
 from bid_ros.core.lock import check_unlocked, lock_folder
@@ -12,6 +12,9 @@ from bid_ros.core.task import load_task
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.description import NodeSpec
 from bid_ros.system.folder import POLICY
+
+if TYPE_CHECKING:
+    from bid_ros.policy.base import Bundle
 
 # What a run leaves in its folder, at the latest when its first node has started.
 WRITTEN: Final = ("logs", "parameters", "bag", "episodes", "run.json")
@@ -44,7 +47,7 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
     """
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.policy.decide import bundle_decoder
-    from bid_ros.policy.runtimes.registry import missing, parse_runtime
+    from bid_ros.policy.runtimes.registry import missing
     from bid_ros.policy.spaces.policy import check_space
 
     for spec in specs:
@@ -54,16 +57,31 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
             bundle = load_bundle(Path(wanted["bundle"]), task)
             decoder = bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
             runtime = wanted.get("runtime", "auto")
-            if getattr(decoder, "needs_gradient", False) and parse_runtime(runtime)[0] != "torch":
-                raise BidError(
-                    f"decoder '{decoder.name}' needs the network's gradient; the policy's runtime is '{runtime}', "
-                    f"valid is torch, in the system's nodes.yaml or by --parameters"
-                )
+            if getattr(decoder, "needs_gradient", False):
+                _check_gradient(decoder.name, bundle, runtime)
             if bundle.space is not None:
                 check_space(bundle.space, task, decoder)
             problem = missing(runtime)
             if problem and not wanted.get("fallback_runtime"):
                 raise BidError(f"the policy node cannot use runtime '{runtime}': {problem}")
+
+
+def _check_gradient(decoder: str, bundle: "Bundle", runtime: str) -> None:
+    """Raise BidError if nothing derives the network of a bundle, here or on its server."""
+    from bid_ros.policy.remote.config import RemoteConfig
+    from bid_ros.policy.runtimes.registry import parse_runtime
+
+    if isinstance(bundle.settings, RemoteConfig):
+        if not bundle.settings.gradients:
+            raise BidError(
+                f"decoder '{decoder}' needs the network's gradient, which the server at {bundle.settings.address} did "
+                "not have; valid is one of bid serve --runtime torch: start it, and call bid remote again"
+            )
+    elif parse_runtime(runtime)[0] != "torch":
+        raise BidError(
+            f"decoder '{decoder}' needs the network's gradient; the policy's runtime is '{runtime}', "
+            f"valid is torch, in the system's nodes.yaml or by --parameters"
+        )
 
 
 def check_gripper(specs: Iterable[NodeSpec]) -> None:

@@ -12,8 +12,8 @@ def copy(root, tmp_path):
     return tmp_path
 
 
-def check(folder, root):
-    command = [sys.executable, str(folder / "scripts" / "results_tables.py"), "--check"]
+def check(folder, root, script="results_tables.py"):
+    command = [sys.executable, str(folder / "scripts" / script), "--check"]
     return subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(root), "PATH": ""})
 
 
@@ -33,3 +33,12 @@ def test_a_number_changed_by_hand_is_found(copy, root):
     page.write_text(text.replace(row, row.replace("0.", "1.", 1)))
     done = check(copy, root)
     assert done.returncode == 1 and done.stderr.split() == ["reference/decoders/bid.md"]
+
+
+def test_the_table_of_histories_is_what_its_data_say(copy, root):
+    assert check(root, root, "history_table.py").returncode == 0
+    page = copy / "docs" / "results" / "history.md"
+    text = page.read_text()
+    row = next(line for line in text.splitlines() if line.startswith("| 5 |"))
+    page.write_text(text.replace(row, row.replace("0.", "1.", 1)))
+    assert check(copy, root, "history_table.py").returncode == 1

@@ -1,5 +1,6 @@
 import time
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -104,6 +105,27 @@ def test_a_motion_is_followed_and_ends_where_the_chunk_ends(robot):
     assert outputs[-1].mode is ServoMode.HOLDING and outputs[-1].gripper_width is None
     assert outputs[-1].joints.positions == pytest.approx(rows[-1], abs=0.002)
     assert not outputs[-1].joints.velocities.any()
+
+
+def test_the_tool_keeps_its_acceleration_where_the_joints_alone_would_not(robot):
+    replay = Replay(robot, max_acceleration=3.0, max_turn_acceleration=8.0)
+    task, dt = replay.task.limits, TICK / 1e9
+    changes = []
+    for turn in range(8):  # the first joint swings to and fro, with the arm stretched out
+        replay.send(replay.ramp(0, 1.2 if turn % 2 else -1.2), source="policy")
+        outputs = replay.run(0.3)
+        changes += [
+            (
+                np.linalg.norm(after.setpoint.linear_velocity - before.setpoint.linear_velocity) / dt,
+                np.linalg.norm(after.setpoint.angular_velocity - before.setpoint.angular_velocity) / dt,
+                np.abs(after.joints.velocities - before.joints.velocities).max() / dt,
+            )
+            for before, after in pairwise(outputs)
+        ]
+    linear, angular, joint = np.max(changes, axis=0)
+    assert linear <= task.max_acceleration and angular <= task.max_turn_acceleration
+    assert linear > 0.8 * task.max_acceleration or angular > 0.8 * task.max_turn_acceleration
+    assert joint < 0.9 * replay.kept.acceleration[0], "the joints would have gone further"
 
 
 def test_latency_skips_the_rows_that_have_passed(robot):

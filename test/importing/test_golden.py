@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from bid_ros.core.observation import Observation
 from bid_ros.importing.bundling import write_imported
@@ -131,6 +132,37 @@ def test_a_roll_out_executes_the_rows_of_lerobot(bundles, name):
             count = min(8, len(actions) - time)
             found[time : time + count, robot] = chunks[0, 1 : 1 + count]
     assert np.abs(found - actions).max() < TOLERANCE * np.ptp(actions)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_flow_is_followed_by_runge_kutta_as_lerobot_does(golden, kit, tmp_path, steps):
+    """No golden case was sampled so: with LeRobot's weights and condition, its method is written out here."""
+    case = golden("dit_flow")
+    numbers, time = case.numbers, 1 / steps
+    told = {"text": str(case.numbers["obs/task"][0]), "clip": str(case.path / "clip_tiny")}
+    strong = read_policy(str(case.path / "policy"), ImportOptions(sampler="rk4", sampling_steps=steps, **told))
+    task = kit.task_for(strong)
+    bundle = write_imported(strong, None, tmp_path / "bundle", task)
+    assert ("sampler" in bundle.strong) == (steps == 1)
+    policy = load_policy(bundle, task, "onnx")
+    noise = numbers["noise"][:, 0][None]
+    chunks, _ = policy.sample(policy.encode(observed(numbers, "obs/", 0)), 4, 0, Given(noise))
+    condition = torch.from_numpy(numbers["global_cond"][:1])
+
+    def velocity(sample, now):
+        level = torch.tensor([round(now * strong.settings.train_steps)])
+        with torch.no_grad():
+            return strong.denoiser(sample, level, condition)
+
+    x = torch.from_numpy(noise[0])
+    for index in range(steps):
+        now = index * time
+        one = velocity(x, now)
+        two = velocity(x + time * one / 2, now + time / 2)
+        three = velocity(x + time * two / 2, now + time / 2)
+        four = velocity(x + time * three, now + time)
+        x = x + time / 6 * (one + 2 * two + 2 * three + four)
+    assert np.abs(bundle.action.normalise(chunks) - x.numpy()).max() < TOLERANCE
 
 
 def test_all_steps_of_training_are_sampled_as_lerobot_does(golden, kit):

@@ -11,6 +11,9 @@ from tiny_bundle import make_tiny_bundle, write_manifest
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
+from bid_ros.policy.remote.config import RemoteConfig
+from bid_ros.policy.remote.pointing import write_remote_bundle
+from bid_ros.policy.remote.ranges import task_ranges
 from bid_ros.recording.writer import BagWriter
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system
@@ -136,4 +139,33 @@ def test_a_decoder_that_the_space_of_a_bundle_cannot_serve_starts_nothing(root, 
         BidError, match="decoder 'warmstart' starts from its last decision, and the space of the bundle"
     ):
         run("warmstart")
+    run("bid")
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+def test_rtc_of_a_policy_elsewhere_needs_a_server_that_derives_its_network(root, tmp_path, gradients):
+    task = load_task(root / "config" / "franka_place" / "task.yaml")
+    said = {
+        "name": "place",
+        "sha256": "0" * 64,
+        "task": task.name,
+        "task_signature": task.signature(),
+        "has_gradients": gradients,
+        "observation": {name: item.to_dict() for name, item in task_ranges(task)[0].items()},
+        "action": task_ranges(task)[1].to_dict(),
+        "action_spread": task_ranges(task)[2].tolist(),
+    }
+    bundle = write_remote_bundle(tmp_path / "remote", task, RemoteConfig("ws://gpu:8000"), said)
+
+    def run(decoder):
+        prepare(
+            describe(find_system("franka_place"), RunArguments(bundle=str(bundle.path), decoder=decoder)),
+            tmp_path / "o",
+        )
+
+    if gradients:
+        run("rtc")
+        return
+    with pytest.raises(BidError, match=r"which the server at ws://gpu:8000 did not have; valid is one of bid"):
+        run("rtc")
     run("bid")

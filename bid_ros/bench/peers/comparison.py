@@ -187,7 +187,7 @@ def _sampling_work(files: Graphs, bundle: Bundle, task: Task, samples: int) -> W
     chunks = (samples, task.horizon, task.action_dim)
     if "sampler" in files:
         return operations(files["sampler"], {"noise": (Sampler(bundle.settings).noises, *chunks)})
-    return operations(files["denoiser"], {"sample": chunks}) * int(bundle.settings.sampling_steps)
+    return operations(files["denoiser"], {"sample": chunks}) * int(bundle.settings.calls)
 
 
 def _choice_work(samples: int, task: Task, policies: int) -> Work:

@@ -15,11 +15,10 @@ from bid_ros.importing.networks.images import CameraEncoder, Preparation
 from bid_ros.importing.networks.observation import ObservationNetwork
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions, NetworkFeature
 from bid_ros.importing.tensors import fill, without_prefix
-from bid_ros.policy.diffusion.sampler import DiffusionConfig
+from bid_ros.policy.diffusion.sampler import DiffusionConfig, Integration
 
 OBSERVATION, NOISE = "observation_encoder.", "noise_predictor."
 TEXT: Final = f"{OBSERVATION}text_encoder."
-EULER: Final = "euler"
 TIMES: Final = 1000  # at least so many steps stand for the time 0 to 1 of a flow
 Tensors = dict[str, torch.Tensor]
 
@@ -31,7 +30,7 @@ def convert(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
         BidError: a field, a statistic or a tensor is missing, impossible or too many; or there is no text.
     """
     fields = parse_fields(TransformerFields, folder.config, folder.path / CONFIG)
-    settings = _settings(fields, options, folder)
+    settings = _settings(fields, options)
     features = (needed_state(folder), *folder.cameras)
     where, tensors = str(folder.path / WEIGHTS), dict(folder.tensors)
     clip = read_clip(options.clip, folder.path)
@@ -73,21 +72,28 @@ def convert(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
     )
 
 
-def _settings(fields: TransformerFields, options: ImportOptions, folder: PolicyFolder) -> DiffusionConfig:
+def _settings(fields: TransformerFields, options: ImportOptions) -> DiffusionConfig:
     if fields.objective == "diffusion":
         return noise_settings(fields, options)
-    if options.sampler not in ("", EULER):
-        raise BidError(f"sampler is '{options.sampler}'; valid for a policy that follows a flow is {EULER}")
-    if fields.integration_method != EULER and not options.sampler:
-        raise BidError(
-            f"{folder.path / CONFIG}: integration_method is '{fields.integration_method}'; flows are followed here by "
-            f"Euler's method: say --sampler {EULER}, and --sampling-steps, for each step of the other makes four calls"
-        )
     steps = options.sampling_steps or fields.num_integration_steps
-    times = steps * -(-TIMES // steps)
+    stride = 2 * -(-TIMES // (2 * steps))  # an even number: rk4 stops half-way
     return DiffusionConfig(
-        train_steps=times, prediction="velocity", sampling_steps=steps, clip=None, sampler="flow", spacing="leading"
+        train_steps=steps * stride,
+        prediction="velocity",
+        sampling_steps=steps,
+        clip=None,
+        sampler="flow",
+        spacing="leading",
+        integration=_integration(options.sampler or fields.integration_method),
     )
+
+
+def _integration(name: str) -> Integration:
+    if name == "euler":
+        return "euler"
+    if name == "rk4":
+        return "rk4"
+    raise BidError(f"sampler is '{name}'; valid for a policy that follows a flow are euler and rk4")
 
 
 def _encoder(

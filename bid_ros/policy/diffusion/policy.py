@@ -174,13 +174,15 @@ class DiffusionPolicy:
 
     @property
     def has_gradients(self) -> bool:
-        """Whether the runtime can derive the strong policy's denoiser."""
-        return isinstance(self._strong.denoiser, Differentiable)
+        """Whether the runtime can derive the strong policy's denoiser, and the sampler can be guided."""
+        return self._sampler.guides and isinstance(self._strong.denoiser, Differentiable)
 
     def _guided(self, encoded: Encoded, guidance: Guidance) -> Denoise:
         denoiser = self._strong.denoiser
-        if not isinstance(denoiser, Differentiable):
-            raise DecodingError(f"guided samples need gradients, which runtime '{self.runtime}' has not; valid: torch")
+        if not isinstance(denoiser, Differentiable) or not self._sampler.guides:
+            raise DecodingError(
+                f"guided samples need gradients, which runtime '{self.runtime}' has not; valid: torch, not with rk4"
+            )
         target = self._bundle.action.normalise(guidance.target - encoded.anchor)
         return guided(denoiser, encoded.strong, self._sampler, target, guidance.weights, guidance.clip)
 

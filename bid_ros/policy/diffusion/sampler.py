@@ -19,7 +19,7 @@ eps_theta         the network's output where ``prediction`` is ``epsilon``
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Final, Literal, NamedTuple, get_args
+from typing import Annotated, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,15 @@ from pydantic import Field
 from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.core.settings import Positive, Share, settings
 from bid_ros.decoding import StartMode
+from bid_ros.policy.diffusion import runge_kutta
+from bid_ros.policy.diffusion.steps import Step, diffusion_steps, flow_steps
 
 BetaSchedule = Literal["squaredcos_cap_v2", "linear"]
 Prediction = Literal["epsilon", "sample", "velocity"]
 Spacing = Literal["trailing", "leading"]
 SamplerName = Literal["ddim", "consistency", "ddpm", "flow"]
 KeptNoise = Literal["clipped", "predicted"]
+Integration = Literal["euler", "rk4"]
 START_MODES: Final = get_args(StartMode)
 
 Samples = NDArray[np.float32]
@@ -50,17 +53,19 @@ class DiffusionConfig:
         beta_schedule: ``squaredcos_cap_v2``, the cosine schedule with betas of at most 0.999, or ``linear``.
         prediction: what the network returns: ``epsilon`` (the noise), ``sample`` (the clean chunk) or, of ``flow``,
             ``velocity`` (the clean chunk less the noise).
-        sampling_steps: S, network calls a sample.
+        sampling_steps: S, steps of a sample: a network call each, or four with ``rk4``.
         clip: the predicted clean chunk is clipped to [-clip, clip], in normalised units. None: it is not clipped.
         spacing: ``trailing`` starts at T - 1, which is pure noise (preferred). ``leading`` counts from 0 up in equal
             strides and starts below T - 1, as the published Diffusion Policy does.
         renoise_strength: share of the S steps that a ``renoise`` start goes through. At 1 the start is nearly pure
             noise: almost nothing of the signal is left at T - 1.
         sampler: ``ddim``; ``consistency`` for a network that was distilled to return a clean chunk at once; ``ddpm``,
-            which adds fresh noise after each step; or ``flow``, Euler steps from noise at time 0 to the chunk at 1.
+            which adds fresh noise after each step; or ``flow``, from noise at time 0 to the chunk at 1.
         beta_start, beta_end: first and last beta of the schedule ``linear``.
         kept_noise: what a step of ``ddim`` keeps where the clean chunk was clipped: the noise that fits the
             ``clipped`` chunk (preferred), or the ``predicted`` noise, as the published Diffusion Policy does.
+        integration: of ``flow``: Euler's method, or ``rk4``, see :mod:`bid_ros.policy.diffusion.runge_kutta`. The
+            latter clips nothing, and its samples cannot be guided.
 
     Raises:
         BundleError: a value is outside its range.
@@ -77,6 +82,12 @@ class DiffusionConfig:
     beta_start: Share = 1e-4
     beta_end: Share = 0.02
     kept_noise: KeptNoise = "clipped"
+    integration: Integration = "euler"
+
+    @property
+    def calls(self) -> int:
+        """Network calls a sample."""
+        return self.sampling_steps * (runge_kutta.CALLS if self.integration == "rk4" else 1)
 
     @property
     def limit(self) -> float:
@@ -93,6 +104,12 @@ class DiffusionConfig:
             raise BundleError(
                 f"diffusion: sampling_steps of a flow is {self.sampling_steps}; valid is a divisor of train_steps, "
                 f"{self.train_steps}"
+            )
+        stride = self.train_steps // self.sampling_steps
+        if self.integration == "rk4" and (self.sampler != "flow" or self.clip is not None or stride % 2):
+            raise BundleError(
+                "diffusion: integration is 'rk4'; valid is that with sampler 'flow', clip null, and an even number of "
+                "train_steps a sampling step"
             )
         if self.sampling_steps > self.train_steps:
             raise BundleError(
@@ -139,23 +156,6 @@ def sampling_timesteps(config: DiffusionConfig) -> list[int]:
     return [index * (total // count) for index in reversed(range(count))]
 
 
-class Step(NamedTuple):
-    """Factors of one step, of its input x and the network's output f.
-
-    clean = clip(from_sample x + from_output f); next x = keep x + add clean + carry f + spread (fresh noise).
-    """
-
-    timestep: NDArray[np.int64]
-    signal: float
-    noise: float
-    from_sample: float
-    from_output: float
-    keep: float
-    add: float
-    carry: float = 0.0
-    spread: float = 0.0
-
-
 class Sampler:
     """Samples chunks in S steps. All coefficients are computed once. It keeps no state between calls.
 
@@ -166,15 +166,18 @@ class Sampler:
         noises: number of noise arrays it needs for each sample: 1, or S for ``consistency`` and ``ddpm``.
         steps: what it computes, noisiest first.
         limit: predicted clean chunks are clipped to [-limit, limit].
+        guides: whether a step is one network call, as guidance needs.
         fresh: whether each step but the first begins with fresh noise, as those of ``consistency`` do.
     """
 
     def __init__(self, config: DiffusionConfig) -> None:
         self._config, self.limit = config, config.limit
-        self.fresh = config.sampler == "consistency"
+        self.fresh, self.guides = config.sampler == "consistency", config.integration == "euler"
         self.noises = config.sampling_steps if config.sampler in ("consistency", "ddpm") else 1
         visited = sampling_timesteps(config)
-        self.steps = _flow_steps(visited, config) if config.sampler == "flow" else _diffusion_steps(visited, config)
+        self.steps = (
+            flow_steps(visited, config.train_steps) if config.sampler == "flow" else _diffusion_steps(visited, config)
+        )
         self._renoise_from = len(visited) - max(1, round(config.renoise_strength * len(visited)))
 
     def run(
@@ -193,7 +196,7 @@ class Sampler:
         3. Compute the sample at the next, lower noise level. ``ddim``: with the noise of the clipped chunk, or the
            predicted one (Song Eq. 12, eta = 0). ``consistency``: diffuse the chunk forward with the next fresh noise
            (Song et al. 2023, Algorithm 1). ``ddpm``: a normal distribution around a mean of sample and chunk (Ho Eqs. 6
-           and 7). ``flow``: a step of Euler's method along the velocity. The last step has noise level 0 and returns
+           and 7). ``flow``: a step along the velocity. The last step has noise level 0 and returns
            the predicted clean chunk.
 
         Args:
@@ -209,6 +212,10 @@ class Sampler:
             DecodingError: the mode is unknown, or the start is missing or has another shape than ``(H, D)``.
         """
         sample, steps = self._start(noise[0], start, start_mode)
+        if self._config.integration == "rk4":
+            config, begins = self._config, (int(step.timestep[0]) for step in steps)
+            stride = config.train_steps // config.sampling_steps
+            return runge_kutta.follow(denoise, sample, begins, stride, config.train_steps)
         limit, whole = self.limit, self._config.prediction == "sample"
         for index, step in enumerate(steps):
             output = denoise(sample, step.timestep)
@@ -247,53 +254,5 @@ class Sampler:
 
 def _diffusion_steps(visited: list[int], config: DiffusionConfig) -> tuple[Step, ...]:
     alphas = cumulative_alphas(config.train_steps, config.beta_schedule, config.beta_start, config.beta_end)
-    following = [alphas[step] for step in visited[1:]] + [1.0]
-    factors = _ancestral if config.sampler == "ddpm" else _implicit
-    return tuple(
-        _step(step, alphas[step], config.prediction, factors(alphas[step], after, config))
-        for step, after in zip(visited, following, strict=True)
-    )
-
-
-def _step(step: int, alpha: float, prediction: Prediction, factors: tuple[float, ...]) -> Step:
-    """Fold Song Eq. 9 into factors. float64, because it divides by a signal that is nearly 0."""
-    signal, noise = np.sqrt(alpha), np.sqrt(1 - alpha)
-    from_sample, from_output = (1 / signal, -noise / signal) if prediction == "epsilon" else (0.0, 1.0)
-    return _rounded(step, (signal, noise, from_sample, from_output, *factors))
-
-
-def _implicit(alpha: float, after: float, config: DiffusionConfig) -> tuple[float, ...]:
-    """Fold Song Eq. 12 with eta = 0 into keep, add and carry."""
-    signal, left = np.sqrt(alpha), np.sqrt(1 - after)
-    keep = left / np.sqrt(1 - alpha)
-    if config.kept_noise == "clipped":
-        return keep, np.sqrt(after) - keep * signal
-    if config.prediction == "epsilon":
-        return 0.0, np.sqrt(after), left
-    return keep, np.sqrt(after), -keep * signal
-
-
-def _ancestral(alpha: float, after: float, config: DiffusionConfig) -> tuple[float, ...]:
-    """Fold Ho Eqs. 6 and 7 into keep, add, carry and spread; beta_t is that of the whole way between two visited steps.
-
-    The variance is beta-tilde, the smaller of the two in Ho et al., Section 3.2.
-    """
-    beta = 1 - alpha / after
-    keep = np.sqrt(alpha / after) * (1 - after) / (1 - alpha)
-    add = np.sqrt(after) * beta / (1 - alpha)
-    return keep, add, 0.0, np.sqrt((1 - after) / (1 - alpha) * beta)
-
-
-def _flow_steps(visited: list[int], config: DiffusionConfig) -> tuple[Step, ...]:
-    """Write Euler's method as steps: x + dt v = x + dt / (1 - t) (clean - x), where clean = x + (1 - t) v."""
-    share = 1 / config.sampling_steps
-    steps = []
-    for step in visited:
-        time = step / config.train_steps
-        add = 1.0 if step == visited[-1] else share / (1 - time)
-        steps.append(_rounded(step, (time, 1 - time, 1.0, 1 - time, 1 - add, add)))
-    return tuple(steps)
-
-
-def _rounded(step: int, factors: tuple[float, ...]) -> Step:
-    return Step(np.array([step], dtype=np.int64), *(float(np.float32(value)) for value in factors))
+    epsilon, clipped = config.prediction == "epsilon", config.kept_noise == "clipped"
+    return diffusion_steps(visited, alphas, epsilon, config.sampler == "ddpm", clipped)

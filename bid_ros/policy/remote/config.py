@@ -24,6 +24,7 @@ class RemoteConfig:
         keys: for such a server, what it calls each feature that it gets; empty: all features, by their own names.
         prompt: for such a server, the instruction; empty: none.
         starts: whether sampling there may start from a chunk, as ``bid serve`` told. Elsewhere it never may.
+        gradients: whether samples there may be drawn towards a chunk, as ``bid serve`` told. Elsewhere they never may.
         api_key_file: path of a file with the key that the server asks for; empty: the variable BID_API_KEY, and no key
             without that. The key itself is never in a bundle.
         certificate: of ``wss://``, path of a file with the certificate that the server's must be, or be signed by;
@@ -36,5 +37,6 @@ class RemoteConfig:
     keys: dict[str, str] = Field(default_factory=dict)
     prompt: str = ""
     starts: bool = True
+    gradients: bool = False
     api_key_file: str = ""
     certificate: str = ""

@@ -13,6 +13,7 @@ from bid_ros.core.errors import RemoteError
 from bid_ros.core.extras import extra
 from bid_ros.policy.remote.dial import Dialler, parse_address, seconds_left, trusting
 from bid_ros.policy.remote.key import HEADER, VARIABLE, authorization
+from bid_ros.policy.remote.tail import follow
 from bid_ros.policy.remote.wire import unpack
 
 LONGEST_TEXT: Final = 200  # characters of what a server says that are shown
@@ -188,6 +189,7 @@ class Link:
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         for message in messages:
             connection.send(message)
+        follow(connection, end)
         return [self._answer(connection, end) for _ in messages]
 
     def _answer(self, connection: Any, end: float) -> dict[str, Any]:

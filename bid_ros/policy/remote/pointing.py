@@ -47,7 +47,7 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
     Args:
         folder: where; it is made.
         task: of the policy.
-        settings: address and so on; ``serves`` and ``starts`` are taken from ``said``.
+        settings: address and so on; ``serves``, ``starts`` and ``gradients`` are taken from ``said``.
         said: see :func:`own_words`.
 
     Raises:
@@ -68,8 +68,8 @@ def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: 
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RemoteError(f"policy server {settings.address} describes its bundle badly: {error!r}") from error
     folder.mkdir(parents=True, exist_ok=True)
-    starts = said.get("has_starts") is not False
-    config = replace(settings, serves=serves, starts=starts)
+    starts, gradients = said.get("has_starts") is not False, said.get("has_gradients") is True
+    config = replace(settings, serves=serves, starts=starts, gradients=gradients)
     return write_bundle_manifest(
         folder,
         task,

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import DecodingError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.task import Task
-from bid_ros.decoding import StartMode
+from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.remote.config import REMOTE, RemoteConfig
 from bid_ros.policy.remote.frames import SentFrames
 from bid_ros.policy.remote.key import read_key
 from bid_ros.policy.remote.link import Link
-from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_words, pack, take_words
+from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, deflated, generator_words, pack, take_words
 
 Array = NDArray[np.float64]
 CONNECT_S, START_S = 5.0, 60.0  # for the first connection, and for compiling there
@@ -60,6 +60,7 @@ class RemotePolicy:
         self._sent, self._sparing = SentFrames([item.name for item in task.cameras]), False
         key = read_key(self._config.api_key_file)
         self.made_up_rows = task.observation_steps - 1  # until bid serve says it
+        self._guides = self._deflating = False
         self._link = Link(self._config.address, LARGEST, self._greet, key, self._config.certificate)
         self._link.connect(CONNECT_S)
         self.vitals: dict[str, object] = {}
@@ -73,6 +74,14 @@ class RemotePolicy:
     def has_starts(self) -> bool:
         """Whether sampling can start from a trajectory: ``bid serve`` takes one, if the policy there does."""
         return bool(self._config.serves) and self._config.starts
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether samples can be drawn towards a chunk: the server derives its network, and only the chunk is sent.
+
+        It said so when the bundle was written, and says so now.
+        """
+        return bool(self._config.serves) and self._config.gradients and self._guides
 
     def encode(self, observation: Observation, weak: bool = True) -> Asked:
         """Check an observation. It is sent with the question for samples.
@@ -95,6 +104,7 @@ class RemotePolicy:
         rng: np.random.Generator,
         start: Array | None = None,
         start_mode: StartMode = "noise",
+        guidance: Guidance | None = None,
     ) -> tuple[Array, Array | None]:
         """Let the server sample, as :meth:`bid_ros.policy.base.Policy.sample` says. The generator is only changed by an
         answer.
@@ -108,10 +118,14 @@ class RemotePolicy:
             valid = "1 or more and 0 or more" if self._weak else "1 or more and 0, as the server has no weak policy"
             raise DecodingError(f"{strong} strong and {weak} weak samples were asked for; valid is {valid}")
         if self._config.serves:
-            return self._sampled(encoded, strong, weak, rng, start, start_mode)
+            return self._sampled(encoded, strong, weak, rng, _wanted(start, start_mode, guidance))
         if start_mode != "noise":
             raise DecodingError(
                 f"start mode is '{start_mode}'; valid is 'noise', as the server is not one of bid serve"
+            )
+        if guidance is not None:
+            raise DecodingError(
+                "guided samples were asked for; valid are others, as the server is not one of bid serve"
             )
         return self._chunks(encoded, strong), None
 
@@ -129,13 +143,11 @@ class RemotePolicy:
         strong: int,
         weak: int,
         rng: np.random.Generator,
-        start: Array | None,
-        start_mode: StartMode,
+        how: Mapping[str, Any],
     ) -> tuple[Array, Array | None]:
         self._number += 1
         wanted = {"n": strong, "weak": weak, "seed": generator_words(rng), "number": self._number}
-        wanted |= {} if start is None else {"start": np.asarray(start, dtype=np.float64)}
-        answer = self._answer(encoded, {**wanted, "start_mode": start_mode})
+        answer = self._answer(encoded, {**wanted, **how})
         layout = self._task.horizon, self._task.action_dim
         try:
             said = answer.get(EXTENSION)
@@ -158,7 +170,8 @@ class RemotePolicy:
             if not self._sparing:
                 return [pack({**encoded.values, EXTENSION: wanted})]
             content, kept = self._sent.spared(encoded.values)
-            return [pack({**content, EXTENSION: {**wanted, "kept": kept}})]
+            message = pack({**content, EXTENSION: {**wanted, "kept": kept}})
+            return [deflated(message) if self._deflating else message]
 
         begin = time.monotonic()
         (answer,) = self._ask(question, self._limit_s)
@@ -198,6 +211,7 @@ class RemotePolicy:
         said = metadata.get(EXTENSION)
         self._sent.forget()  # another connection
         self._sparing = isinstance(said, dict) and said.get("keeps_frames") is True
+        self._deflating = isinstance(said, dict) and said.get("inflates") is True
         found = said.get("sha256") if isinstance(said, dict) else None
         if self._config.serves and found != self._config.serves:
             what = f"that it serves bundle {str(found)[:12]}" if found else "no word of a bundle"
@@ -206,7 +220,19 @@ class RemotePolicy:
             )
         if self._config.serves and isinstance(said, dict):
             rows = said.get("made_up_rows")
+            self._guides = said.get("has_gradients") is True
             self.made_up_rows = min(max(rows, 0), self._task.observation_steps - 1) if isinstance(rows, int) else 0
+
+
+def _wanted(start: Array | None, start_mode: StartMode, guidance: Guidance | None) -> dict[str, Any]:
+    """Return what a question says of how to sample."""
+    said: dict[str, Any] = {"start_mode": start_mode}
+    if start is not None:
+        said["start"] = np.asarray(start, dtype=np.float64)
+    if guidance is not None:
+        target, weights = (np.asarray(item, dtype=np.float64) for item in (guidance.target, guidance.weights))
+        said["guidance"] = {"target": target, "weights": weights, "clip": float(guidance.clip)}
+    return said
 
 
 def _first(answer: Mapping[str, Any], rows: int, size: int) -> Array:

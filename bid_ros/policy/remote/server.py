@@ -28,7 +28,8 @@ from bid_ros.core.extras import extra
 from bid_ros.policy.remote.frames import KeptFrames
 from bid_ros.policy.remote.key import HEADER, authorization
 from bid_ros.policy.remote.service import PolicyService
-from bid_ros.policy.remote.wire import pack, unpack
+from bid_ros.policy.remote.tail import follow_later
+from bid_ros.policy.remote.wire import inflated, pack, unpack
 
 START_S: Final = 10.0
 KEPT: Final = 100_000  # times of answers
@@ -166,6 +167,7 @@ class PolicyServer:
                 async for message in connection:
                     if (answer := await self._answered(connection, message, rng, frames)) is not None:
                         await connection.send(answer)
+                        await follow_later(connection)
         finally:
             self._clients -= 1
             self._say(f"client {number} went")
@@ -189,7 +191,8 @@ class PolicyServer:
         try:
             if isinstance(message, str):
                 raise BidError("a question was a text; valid is a map in msgpack")
-            answer = pack(self._service.answer(unpack(message), rng, frames))
+            content = inflated(unpack(message), self._service.largest)
+            answer = pack(self._service.answer(content, rng, frames))
         except Exception as error:  # of a policy of another package, say: a question must not end the server
             self.refused += 1
             return str(error) if isinstance(error, BidError) else f"{type(error).__name__}: {error}"

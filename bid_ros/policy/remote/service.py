@@ -1,5 +1,6 @@
 """What ``bid serve`` answers: samples of a bundle for its own clients, one chunk for those of openpi."""
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, Final, get_args
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import BidError, RemoteError
 from bid_ros.core.observation import Observation, task_history
 from bid_ros.core.task import Feature, Task
-from bid_ros.decoding import StartMode
+from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.base import Bundle, Policy, made_up_rows, policy_history
 from bid_ros.policy.remote.frames import KeptFrames
 from bid_ros.policy.remote.ranges import task_ranges
@@ -18,7 +19,8 @@ from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_of
 
 VERSION: Final = 1
 MOST: Final = 256  # samples, strong or weak
-OWN: Final = ("n", "weak", "seed", "start", "start_mode", "number", "kept", "warm_up")  # keys of the extension
+OWN: Final = ("n", "weak", "seed", "start", "start_mode", "guidance", "number", "kept", "warm_up")  # of the extension
+GUIDANCE: Final = ("target", "weights", "clip")
 
 
 class PolicyService:
@@ -69,7 +71,9 @@ class PolicyService:
             "action_dim": task.action_dim,
             "has_weak": self._policy.has_weak,
             "has_starts": bool(getattr(self._policy, "has_starts", True)),
+            "has_gradients": bool(getattr(self._policy, "has_gradients", False)),
             "keeps_frames": True,
+            "inflates": True,
             "made_up_rows": made_up_rows(self._policy),
             "runtime": self._policy.runtime,
             "observation": {name: item.to_dict() for name, item in observation.items()},
@@ -88,8 +92,8 @@ class PolicyService:
             content: each feature by its name, ``(To, *shape)``, or ``(*shape)`` for a client that has no history: the
                 value is repeated then, as at the start of an episode. Under ``bid`` an own client says ``n`` and
                 ``weak``, numbers of samples, ``seed``, see :func:`generator_of`, and may say ``start`` and
-                ``start_mode``, and ``kept``, see :mod:`bid_ros.policy.remote.frames`; or only ``warm_up``, a number of
-                samples.
+                ``start_mode``, ``guidance``, of :class:`bid_ros.decoding.Guidance`, and ``kept``, see
+                :mod:`bid_ros.policy.remote.frames`; or only ``warm_up``, a number of samples.
             rng: source of the noise if no seed is given.
             frames: images of the client's last question. None: it has sent none.
 
@@ -117,7 +121,9 @@ class PolicyService:
         strong, weak = _count(wanted, "n", 1), _count(wanted, "weak", 0)
         source = generator_of(wanted["seed"]) if "seed" in wanted else rng
         encoded = self._policy.encode(self._observation(content), weak=weak > 0)
-        chunks, others = self._policy.sample(encoded, strong, weak, source, *self._start(wanted))
+        chunks, others = self._policy.sample(
+            encoded, strong, weak, source, *self._start(wanted), **self._guidance(wanted)
+        )
         answer: dict[str, Any] = {
             ACTIONS: np.ascontiguousarray(chunks[0, self._task.observation_steps - 1 :]),
             "server_timing": {"infer_ms": 1000 * (time.monotonic() - begin)},
@@ -134,6 +140,26 @@ class PolicyService:
         if wanted.get("start") is None:
             return None, mode
         return checked(wanted, "start", (self._task.horizon, self._task.action_dim)), mode
+
+    def _guidance(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        said, task = wanted.get("guidance"), self._task
+        if said is None:
+            return {}
+        if not getattr(self._policy, "has_gradients", False):
+            raise RemoteError(
+                f"guided samples need gradients, which runtime '{self._policy.runtime}' has not; valid is a server of "
+                "bid serve --runtime torch"
+            )
+        if not isinstance(said, dict) or set(said) != set(GUIDANCE):
+            raise RemoteError(f"guidance is not valid; valid is a map with {', '.join(GUIDANCE)}")
+        target, weights = (
+            checked(said, "target", (task.horizon, task.action_dim)),
+            checked(said, "weights", (task.horizon,)),
+        )
+        clip = said["clip"]
+        if not isinstance(clip, int | float) or not 0 <= clip < math.inf or weights.min() < 0 or weights.max() > 1:
+            raise RemoteError("guidance has impossible numbers; valid are weights of 0 to 1, and a clip of at least 0")
+        return {"guidance": Guidance(target, weights, float(clip))}
 
     def _observation(self, content: Mapping[str, Any]) -> Observation:
         values = {item.name: _value(item, content.get(item.name), self._task) for item in self._task.observation}

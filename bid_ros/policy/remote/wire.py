@@ -6,6 +6,7 @@ NumPy number is one of ``__npgeneric__``, ``data`` and ``dtype``.
 Source: Physical Intelligence, openpi, package openpi-client, ``msgpack_numpy.py`` (after L. E. Givon, msgpack-numpy).
 """
 
+import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,8 +17,11 @@ from bid_ros.core.errors import RemoteError
 from bid_ros.core.extras import extra
 
 EXTENSION: Final = "bid"  # key of what openpi's protocol does not have
+DEFLATED: Final = "deflated"  # only key of a message that holds another one
 ACTIONS: Final = "actions"  # key of the one chunk (rows, D) that openpi's clients read
 KINDS: Final = "biuf"  # of arrays: truth values, whole numbers and numbers
+LEVEL: Final = 1  # of zlib: the fastest
+WORTH: Final = 0.95  # of the bytes
 WORDS: Final = 6  # of the state of a generator
 
 
@@ -53,6 +57,31 @@ def unpack(message: bytes) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RemoteError(f"a {type(content).__name__}; valid is a map")
     return content
+
+
+def deflated(message: bytes) -> bytes:
+    """Return a message that holds another one in fewer bytes; that one itself if they are hardly fewer."""
+    small = pack({DEFLATED: zlib.compress(message, LEVEL)})
+    return small if len(small) < WORTH * len(message) else message
+
+
+def inflated(content: dict[str, Any], largest: int) -> dict[str, Any]:
+    """Return the map of the message that a map holds; the map itself if it holds none.
+
+    Raises:
+        RemoteError: it holds no message, or one of more than ``largest`` bytes.
+    """
+    held = content.get(DEFLATED)
+    if len(content) != 1 or not isinstance(held, bytes):
+        return content
+    work = zlib.decompressobj()
+    try:
+        message = work.decompress(held, largest)
+    except zlib.error as error:
+        raise RemoteError(f"bytes under '{DEFLATED}' that are not of zlib: {error}") from error
+    if not work.eof:
+        raise RemoteError(f"under '{DEFLATED}' a message that is cut off, or of more than {largest} bytes")
+    return unpack(message)
 
 
 def _packed(value: Any) -> Any:

@@ -1,7 +1,6 @@
 """Folders of LeRobot: both layouts of files, and what is wrong with bad ones."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,20 +70,19 @@ def test_sampling_may_differ_from_the_checkpoint(kit, tmp_path):
         read(folder, sampler="rk4")
 
 
-def test_a_flow_is_followed_by_euler_alone(kit):
-    from types import SimpleNamespace
-
+def test_a_flow_is_followed_by_its_own_method_or_by_another():
     from bid_ros.importing.lerobot.dit import _settings
     from bid_ros.importing.lerobot.fields import TransformerFields
 
-    folder = SimpleNamespace(path=Path("policy"))
     fields = TransformerFields(objective="flow_matching", integration_method="rk4", num_integration_steps=8)
-    with pytest.raises(BidError, match=r"policy/config.json: integration_method is 'rk4'; .* say --sampler euler"):
-        _settings(fields, ImportOptions(), folder)
-    with pytest.raises(BidError, match=r"sampler is 'ddim'; valid for a policy that follows a flow is euler"):
-        _settings(fields, ImportOptions(sampler="ddim"), folder)
-    settings = _settings(fields, ImportOptions(sampler="euler", sampling_steps=32), folder)
-    assert (settings.sampler, settings.sampling_steps) == ("flow", 32)
+    own = _settings(fields, ImportOptions())
+    assert (own.sampler, own.integration, own.sampling_steps, own.calls) == ("flow", "rk4", 8, 32)
+    with pytest.raises(BidError, match=r"sampler is 'ddim'; valid for a policy that follows a flow are euler and rk4"):
+        _settings(fields, ImportOptions(sampler="ddim"))
+    other = _settings(fields, ImportOptions(sampler="euler", sampling_steps=32))
+    assert (other.sampler, other.integration, other.calls) == ("flow", "euler", 32)
+    for steps in (1, 3, 7, 300, 999):
+        assert _settings(fields, ImportOptions(sampling_steps=steps)).sampling_steps == steps
 
 
 def test_a_constant_action_column_stays_where_it_was(kit, tmp_path):

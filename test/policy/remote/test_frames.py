@@ -131,6 +131,24 @@ def test_decisions_are_the_same_with_half_of_the_bytes(policy, tiny, task, strea
     assert sizes[5] == pytest.approx(sizes[0], abs=30) and sizes[6] == pytest.approx(sizes[1], abs=30)
 
 
+def test_images_are_compressed_for_a_server_that_takes_it(policy, tiny, task, observe, tmp_path, monkeypatch):
+    """Those of a grey wall: each is one value."""
+    metadata, sizes, found = PolicyService.metadata, [], []
+    before = lambda self: {"bid": {key: value for key, value in metadata(self)["bid"].items() if key != "inflates"}}  # noqa: E731
+    with serving(policy, load_bundle(tiny, task), task) as server:
+        address = f"ws://127.0.0.1:{server.port}"
+        pointer = remote_bundle(tmp_path / "remote", task, address, timeout_ms=5000.0)
+        for number in range(2):
+            if number:
+                monkeypatch.setattr(PolicyService, "metadata", before)
+            remote = load_policy(pointer, task)
+            found.append(remote.sample(remote.encode(observe()), 2, 0, np.random.default_rng(0))[0])
+            sizes.append(remote._link.asked_bytes)
+    pixels = len(task.cameras) * int(np.prod(task.cameras[0].shape))
+    assert sizes[1] - sizes[0] > 0.8 * pixels
+    np.testing.assert_array_equal(*found)
+
+
 def test_a_server_of_before_gets_all(policy, tiny, task, stream, tmp_path, monkeypatch):
     metadata = PolicyService.metadata
     before = lambda self: {"bid": {key: value for key, value in metadata(self)["bid"].items() if key != "keeps_frames"}}  # noqa: E731

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import zlib
+
 import msgpack
 import numpy as np
 import pytest
 
 from bid_ros.core.errors import RemoteError
-from bid_ros.policy.remote.wire import checked, generator_of, generator_words, pack, take_words, unpack
+from bid_ros.policy.remote.wire import (
+    checked,
+    deflated,
+    generator_of,
+    generator_words,
+    inflated,
+    pack,
+    take_words,
+    unpack,
+)
 
 
 def test_arrays_come_back_bit_for_bit():
@@ -104,3 +115,33 @@ def test_a_seed_that_is_none_is_refused(seed):
 def test_another_generator_is_refused():
     with pytest.raises(RemoteError, match="valid is PCG64"):
         generator_words(np.random.Generator(np.random.MT19937(0)))
+
+
+def test_a_message_goes_over_the_wire_in_fewer_bytes():
+    sent = {"image": np.arange(3000, dtype=np.uint16) // 100, "number": 3}
+    message = pack(sent)
+    small = deflated(message)
+    assert len(small) < len(message) / 2
+    got = inflated(unpack(small), len(message))
+    np.testing.assert_array_equal(got["image"], sent["image"])
+    assert got["number"] == 3 and inflated(got, 10) is got
+
+
+def test_a_message_that_cannot_be_smaller_stays_as_it_is():
+    message = pack({"noise": np.random.default_rng(0).integers(0, 256, 5000, np.uint8)})
+    assert deflated(message) is message
+
+
+@pytest.mark.parametrize(
+    ("held", "largest", "words"),
+    [
+        (zlib.compress(pack({"a": 1})), 2, "cut off, or of more than 2 bytes"),
+        (zlib.compress(bytes(50_000_000)), 1000, "cut off, or of more than 1000 bytes"),
+        (zlib.compress(pack({"a": 1}))[:-3], 1000, "cut off, or of more than 1000 bytes"),
+        (b"no zlib", 1000, "bytes under 'deflated' that are not of zlib"),
+        (zlib.compress(b"\xc1"), 1000, "that are no msgpack"),
+    ],
+)
+def test_what_holds_no_message_is_refused(held, largest, words):
+    with pytest.raises(RemoteError, match=words):
+        inflated({"deflated": held}, largest)
