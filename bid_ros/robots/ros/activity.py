@@ -1,7 +1,8 @@
 """Whether the controller that takes our commands is active, as the controller manager of ros2_control tells it.
 
 Source: ros2_control, "controller_manager": topic ``~/activity`` (controller_manager_msgs/ControllerManagerActivity) of
-newer releases, service ``~/list_controllers`` (controller_manager_msgs/ListControllers) of all.
+4.28 and later, service ``~/list_controllers`` (controller_manager_msgs/ListControllers) of all. An answer with the
+fields of another release does not reach us.
 """
 
 import contextlib
@@ -43,7 +44,7 @@ class Activity:
         if not self._controller:
             return
         self._bus.offer(Channel(self._service, SERVICE_TYPE))
-        with contextlib.suppress(ArmError):  # older releases have the service, but no such message
+        with contextlib.suppress(ArmError):  # before 4.28 there is the service, but no such message
             self._bus.listen(Channel(self._topic, TOPIC_TYPE, latched=True))
 
     def problem(self) -> str:
