@@ -13,7 +13,7 @@ import numpy as np
 
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import Task
-from bid_ros.policy.decide import publishable_rows
+from bid_ros.policy.publishable import publishable_rows
 from bid_ros.policy.spaces.action import ActionConversion
 from bid_ros.policy.spaces.config import ObservedFeature, Part, Space
 from bid_ros.policy.spaces.grid import grid_of

@@ -19,7 +19,8 @@ from bid_ros.evaluation.trace import Trace
 from bid_ros.formats.base import Episode
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, bundle_decoder, publishable_rows
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+from bid_ros.policy.publishable import publishable_rows
 from bid_ros.policy.registry import load_policy
 from bid_ros.safety.screen import Screen
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import History, Observation
-from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
+from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.decoding import (
     Choice,
@@ -26,6 +26,7 @@ from bid_ros.decoding import (
 )
 from bid_ros.decoding.lead import LeadDecoder
 from bid_ros.policy.base import Bundle, Policy, made_up_rows, policy_history
+from bid_ros.policy.publishable import publishable
 from bid_ros.policy.registry import FAMILIES
 
 Screening = Callable[[Array], NDArray[np.bool_]]
@@ -296,25 +297,3 @@ def _lead(task: Task) -> LeadConfig:
     low, high = (np.array(bound[:2]) for bound in (limits.workspace_min, limits.workspace_max))
     inside = np.minimum(CLEARANCE, (high - low) / 2)
     return LeadConfig(columns=(first, first + 1), low=tuple(low + inside), high=tuple(high - inside))
-
-
-def publishable(actions: Array, stamp_ns: int, task: Task, sequence: int) -> ActionChunk:
-    """Return the executable part of a prediction ``(H, D)`` as a chunk of ``H - (To - 1)`` rows.
-
-    Row ``To - 1`` belongs to ``stamp_ns``. The output of a network is only nearly a rotation or a valid width:
-    rotations are made orthonormal, and gripper widths are clipped to the task's limits. Positions are not changed: the
-    safety node refuses one outside the workspace.
-    """
-    rows = publishable_rows(actions[task.observation_steps - 1 :], task)
-    return ActionChunk(stamp_ns, task.dt_ns, rows, frame_id=task.base_frame, sequence=sequence)
-
-
-def publishable_rows(actions: Array, task: Task) -> Array:
-    """Return a copy of actions ``(..., D)`` as :func:`publishable` publishes them."""
-    rows = np.array(actions, dtype=np.float64)
-    for feature, columns in task.action_columns:
-        if feature.kind == "rotation_6d":
-            rows[..., columns] = matrix_to_6d(matrix_from_6d(rows[..., columns]))
-        elif feature.kind == "gripper":
-            rows[..., columns] = np.clip(rows[..., columns], task.limits.gripper_min, task.limits.gripper_max)
-    return rows

@@ -9,8 +9,9 @@ from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import matrix_from_6d
 from bid_ros.decoding import DecoderConfig, DecodeRequest, build_decoder, decoder_names, feature_weights
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, bundle_decoder, publishable
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
+from bid_ros.policy.publishable import publishable
 
 STEP = 100_000_000
 START = 5 * STEP

@@ -22,7 +22,8 @@ from bid_ros.core.observation import Observation
 from bid_ros.core.task import load_task
 from bid_ros.policy.agreement import random_observations
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, bundle_decoder, publishable_rows
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+from bid_ros.policy.publishable import publishable_rows
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.spaces.config import ObservedFeature, Part, Space
 from bid_ros.policy.spaces.policy import SpacedPolicy
