@@ -37,8 +37,8 @@ class FrankaConfig:
             example ``joint_impedance_control``.
         joint_damping: damping of each joint, Nm s/rad, at least half of the default. Default: franky's, critical for a
             joint that carries 1 kg m^2. The first and the third joint turn the same mass, and overshoot with it.
-        max_joint_torque: largest torque in Nm with which the spring of a joint pulls towards a set-point out of reach.
-            On a joint that is held the damping adds ``joint_damping`` times the speed of the set-point, unclipped.
+        max_joint_torque: largest torque in Nm that a joint set-point out of reach can cause, by stiffness and damping
+            together.
         friction_coulomb: friction of each joint, Nm, added in the direction of motion. Only the twin needs it, because
             a robot compensates its friction by itself.
         friction_viscous: the same in proportion to the joint speed, Nm s/rad.

@@ -232,7 +232,7 @@ class FrankaArm:
                     raise ArmError(f"robot at {self._config.address} follows {self._tracker.what}; stop it first")
                 return
             try:
-                tracker = kind(robot, self._config, lambda: self.state().joint_positions)
+                tracker = kind(robot, self._config, self.state)
             except FRANKY_ERRORS as error:
                 raise ArmError(sentence(self._config.address, error)) from error
             with self._watch:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.base import Array
+from bid_ros.robots.base import ArmState, Array
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.motion import TORQUE_STEP, stop_motion
 
@@ -24,7 +24,7 @@ class ToolTracking:
 
     what = "set-points of the tool"
 
-    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], Array]) -> None:
+    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], ArmState]) -> None:
         self._tracker = franky.CartesianImpedanceTracker(
             robot,
             translational_stiffness=config.translational_stiffness,
@@ -49,28 +49,35 @@ class ToolTracking:
 class JointTracking:
     """Joint impedance control. franky sets the present joints as the first target.
 
-    franky has no clip of the joint error. So a set-point is moved towards the measured joints until its spring cannot
-    pull with more than ``max_joint_torque``.
+    franky has no clip of the joint error. So a set-point is moved towards the measured joints, and its speeds towards
+    the measured ones, until spring and damper together cannot pull with more than ``max_joint_torque``.
 
     Args:
         robot: takes control of it.
         config: stiffness, damping, and the torque that a set-point out of reach can cause.
-        measured: returns the newest measured joints ``(7,)`` rad.
+        measured: returns the newest measured state.
     """
 
     what = "set-points of the joints"
 
-    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], Array]) -> None:
-        stiffness = np.array(config.joint_stiffness)
-        self._measured, self._most = measured, config.max_joint_torque / stiffness
-        damping = None if config.joint_damping is None else np.array(config.joint_damping)
+    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], ArmState]) -> None:
+        self._stiffness = np.array(config.joint_stiffness)
+        self._damping = 2.0 * np.sqrt(self._stiffness)  # franky's own
+        if config.joint_damping is not None:
+            self._damping = np.array(config.joint_damping)
+        self._measured, self._most = measured, config.max_joint_torque
         self._tracker = franky.JointImpedanceTracker(
-            robot, stiffness=stiffness, damping=damping, friction=_friction(config), max_delta_tau=TORQUE_STEP
+            robot,
+            stiffness=self._stiffness,
+            damping=self._damping,
+            friction=_friction(config),
+            max_delta_tau=TORQUE_STEP,
         )
 
     def send(self, setpoint: JointSetpoint) -> None:
         """Hand a set-point to the control loop. Raises what franky raises, or ArmError for one that does not fit."""
-        here = self._measured()
+        state = self._measured()
+        here = state.joint_positions
         positions, velocities = setpoint.positions, setpoint.velocities
         if positions.shape != here.shape or velocities.shape != here.shape:
             raise ArmError(
@@ -78,7 +85,14 @@ class JointTracking:
             )
         if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
             raise ArmError(f"a set-point has the joints {positions.tolist()}; valid are finite joints and speeds")
-        self._tracker.set_target(here + np.clip(positions - here, -self._most, self._most), velocities)
+        self._tracker.set_target(*self._within_torque(setpoint, state))
+
+    def _within_torque(self, setpoint: JointSetpoint, state: ArmState) -> tuple[Array, Array]:
+        """Return joints and speeds near the set-point's at which spring and damper keep ``max_joint_torque``."""
+        spring = np.clip(self._stiffness * (setpoint.positions - state.joint_positions), -self._most, self._most)
+        damper = self._damping * (setpoint.velocities - state.joint_velocities)
+        damper = np.clip(damper, -self._most - spring, self._most - spring)
+        return state.joint_positions + spring / self._stiffness, state.joint_velocities + damper / self._damping
 
     def stop(self) -> None:
         """Damp the arm to rest and leave control. Raises what franky raises."""

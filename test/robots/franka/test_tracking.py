@@ -61,6 +61,21 @@ def test_torque_rises_nearly_as_fast_as_a_robot_lets_it(arm):
     assert 0.6 < max(rates) <= 1.0, "Nm per ms; 0.39 is what franky's default leaves, 1 the limit of a robot"
 
 
+def test_a_set_point_out_of_reach_pulls_no_harder_than_it_may(arm):
+    """Spring and damper together: for a joint that does not move, the damper alone would add 100 Nm."""
+    most = load_arm_config(str(SYSTEM.file("robot.yaml")), "twin", True, "franka").max_joint_torque
+    home = arm.state().joint_positions
+    arm.start_joints()
+    seen = []
+    for t in at_100_hz(0.06):
+        far = home + np.array([1.0, 0, 0, 0, 0, 0, 0])
+        arm.command_joints(JointSetpoint(far, np.array([1.0, 0, 0, 0, 0, 0, 0]) * (t > 0.0)))
+        seen.append(vars(arm)["_robot"].state.tau_J_d[0])
+    arm.stop()
+    # Friction compensation adds up to 1 Nm; 60 ms at 1 Nm a ms would reach 58 Nm.
+    assert 0.5 * most < max(seen) < most + 2.0
+
+
 def test_joints_follow_a_quick_swing_of_the_tool(arm):
     """Past the torque rate the arm swings about such a motion: then joint 3 misses by 0.15 rad and more."""
     hertz, reach, centre = 3.0, 0.03, np.array([0.5, 0.0, 0.3])
