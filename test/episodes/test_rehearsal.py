@@ -102,12 +102,13 @@ def test_a_cup_that_is_pulled_away_is_not_picked_by_who_is_blind(picking, rehear
 
 def test_poses_become_joints_where_the_task_commands_these(root):
     system = find_system(root / "config" / "joints" / "franka_place")
-    arm, operator = system.arm(), Operator(system.policy_task)
+    poses = load_task(root / "config" / "franka_place" / "task.yaml")
+    arm, operator = system.arm(), Operator(poses)
     chunks = TaskChunks(system.task, arm)
     slow = replace(system.task, limits=replace(system.task.limits, max_joint_speed=0.1))
     outcomes = []
     for task in (system.task, slow):
-        made = Rehearsal(task, operator, system.stage(), arm=arm, chunks=chunks, policy_task=system.policy_task)
+        made = Rehearsal(task, operator, system.stage(), arm=arm, chunks=chunks, policy_task=poses)
         outcomes.append(made.run(0, SEED, 0.0).outcome)
         made.close()
     assert outcomes[0] == "success"

@@ -67,9 +67,9 @@ def test_joints_are_drawn_where_they_put_the_tool(in_joints):
     np.testing.assert_allclose(scene.add(SAFETY_CHUNK, chunk)[0].lines[0, -1], parts["selected"][0, -1], atol=1e-6)
 
 
-def test_poses_of_a_policy_are_drawn_where_its_system_commands_joints(in_joints):
-    system, scene = in_joints
-    parts = scene.add(DECISION, decision(system.policy_task, [], [True, True]))
+def test_poses_of_a_policy_are_drawn_where_its_system_commands_joints(in_joints, task):
+    _, scene = in_joints
+    parts = scene.add(DECISION, decision(task, [], [True, True]))
     assert parts[0].lines[:, 0, 0].tolist() == [0.0, 1.0]
 
 
