@@ -158,21 +158,21 @@ class JointServo(Servo[JointTarget]):
 
     def _kept_by_tool(self, speeds: Joints) -> Joints:
         """Return the speeds, all slowed down alike until the tool keeps its limits of speed and turn rate."""
-        twist = self._jacobian @ np.array(speeds)
-        linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
         limits = self._task.limits
-        return slowed(speeds, min(limits.max_speed / max(linear, 1e-9), limits.max_turn_rate / max(angular, 1e-9)))
+        return slowed(speeds, self._share(np.array(speeds), limits.max_speed, limits.max_turn_rate))
 
     def _changed_by_tool(self, speeds: Joints, dt: float) -> Joints:
         """Return speeds on the way to these at which the tool keeps its limits of acceleration."""
         change = np.array(speeds) - self._speeds
-        twist = self._jacobian @ change
-        linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
         limits, most = self._task.limits, TOOL_SHARE * dt
-        share = min(
-            most * limits.max_acceleration / max(linear, 1e-9), most * limits.max_turn_acceleration / max(angular, 1e-9)
-        )
+        share = self._share(change, most * limits.max_acceleration, most * limits.max_turn_acceleration)
         return speeds if share >= 1.0 else tuple((self._speeds + share * change).tolist())
+
+    def _share(self, rates: Array, linear: float, angular: float) -> float:
+        """Return the share of ``(joints,)`` rad/s at which the tool keeps a speed, m/s, and a turn rate, rad/s."""
+        twist = self._jacobian @ rates
+        moves, turns = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
+        return min(linear / max(moves, 1e-9), angular / max(turns, 1e-9))
 
     def _may_reach(self, posture: Joints) -> bool:
         """Whether the arm may stop there: inside all limits, or nowhere further outside than it is now."""
