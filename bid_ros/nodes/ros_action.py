@@ -3,7 +3,6 @@
 Source: ROS 2 design, "Actions" (design.ros2.org/articles/actions.html): the services of an action and their names.
 """
 
-import importlib
 import uuid
 from typing import Any, Final, Literal
 
@@ -12,7 +11,7 @@ from rclpy.qos import qos_profile_action_status_default
 
 from bid_ros.core.errors import ArmError
 from bid_ros.nodes.fields import fill
-from bid_ros.nodes.ros_service import ServiceClient, taken_request, unspun
+from bid_ros.nodes.ros_service import ServiceClient, channel_type, taken_request, unspun
 from bid_ros.robots.bus import Channel, Ended, Judge, Values
 
 Status = Literal["succeeded", "canceled", "aborted"]
@@ -78,7 +77,7 @@ class GoalClient:
     """
 
     def __init__(self, node: Node, channel: Channel) -> None:
-        self.name, self._action = channel.name, action_type(channel)
+        self.name, self._action = channel.name, channel_type(channel, "action")
         kinds = self._action.Impl
         self.goals = ServiceClient(node, kinds.SendGoalService, f"{channel.name}/_action/send_goal")
         self.results = ServiceClient(node, kinds.GetResultService, f"{channel.name}/_action/get_result")
@@ -135,7 +134,7 @@ class GoalServer:
     """
 
     def __init__(self, node: Node, channel: Channel, judge: Judge | None = None) -> None:
-        self._action, self._judge = action_type(channel), judge
+        self._action, self._judge = channel_type(channel, "action"), judge
         kinds, names = self._action.Impl, f"{channel.name}/_action"
         self._goals = node.create_service(kinds.SendGoalService, f"{names}/send_goal", unspun)
         self._results = node.create_service(kinds.GetResultService, f"{names}/get_result", unspun)
@@ -197,13 +196,3 @@ class GoalServer:
                 del self._taken[key]
             self._results.send_response(response, header)
         self._asked = waiting
-
-
-def action_type(channel: Channel) -> Any:
-    """Return the class of an action; ArmError if it does not import."""
-    package, _, short = channel.type_name.split("/")
-    try:
-        return getattr(importlib.import_module(f"{package}.action"), short)
-    except (ImportError, AttributeError) as error:
-        kind = f"action type '{channel.type_name}' does not import: {error}"
-        raise ArmError(f"action {channel.name}: {kind}; valid is one of a sourced package") from error

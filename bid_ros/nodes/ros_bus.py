@@ -10,12 +10,12 @@ import rclpy
 from rclpy.context import Context
 from rclpy.node import Node
 
-from bid_ros.core.errors import ArmError, BidError
+from bid_ros.core.errors import ArmError
 from bid_ros.core.topics import Qos
 from bid_ros.nodes.fields import fill
 from bid_ros.nodes.ros_action import GoalClient, GoalServer
-from bid_ros.nodes.ros_service import SentRequest, ServiceClient, ServiceServer, service_type
-from bid_ros.nodes.topics import message_type, profile
+from bid_ros.nodes.ros_service import SentRequest, ServiceClient, ServiceServer, channel_type
+from bid_ros.nodes.topics import profile
 from bid_ros.robots.bus import Channel, Goal, Heard, Judge, Request, ServedGoal, Values
 
 
@@ -48,7 +48,7 @@ class NodeBus:
         with self._lock:
             if channel.name not in self._subscriptions:
                 self._subscriptions[channel.name] = self._opened().create_subscription(
-                    _type_of(channel), channel.name, lambda _: None, profile(_qos(channel))
+                    channel_type(channel, "msg"), channel.name, lambda _: None, profile(_qos(channel))
                 )
 
     def offer(self, channel: Channel) -> None:
@@ -61,13 +61,13 @@ class NodeBus:
             if any(channel.name in offered for offered in (self._publishers, self._actions, self._services)):
                 return
             if "/srv/" in channel.type_name:
-                kind = service_type(channel)
+                kind = channel_type(channel, "srv")
                 self._services[channel.name] = ServiceClient(self._opened(), kind, channel.name)
                 return
             if "/action/" in channel.type_name:
                 self._actions[channel.name] = GoalClient(self._opened(), channel)
                 return
-            kind = _type_of(channel)
+            kind = channel_type(channel, "msg")
             publisher = self._opened().create_publisher(kind, channel.name, profile(_qos(channel)))
             self._publishers[channel.name] = (publisher, kind)
 
@@ -145,7 +145,7 @@ class NodeBus:
         with self._lock:
             if "/srv/" in channel.type_name:
                 if channel.name not in self._replies:
-                    kind = service_type(channel)
+                    kind = channel_type(channel, "srv")
                     self._replies[channel.name] = ServiceServer(self._opened(), kind, channel.name)
                 return
             if channel.name not in self._servers:
@@ -185,13 +185,6 @@ class NodeBus:
 def arrival_ns(info: Mapping[str, Any]) -> int:
     """Return the wall time of a message's arrival, ns. A middleware that tells none says 0: then it is now."""
     return int(info["received_timestamp"]) or time.time_ns()
-
-
-def _type_of(channel: Channel) -> Any:
-    try:
-        return message_type(channel.type_name)
-    except BidError as error:
-        raise ArmError(f"topic {channel.name}: {error}") from error
 
 
 def _qos(channel: Channel) -> Qos:

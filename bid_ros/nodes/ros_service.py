@@ -1,13 +1,13 @@
 """Services without an executor: they are asked, answered and looked at where somebody wants to know."""
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
 from rclpy.node import Node
 
-from bid_ros.core.errors import ArmError
+from bid_ros.core.errors import ArmError, BidError
 from bid_ros.nodes.fields import fill
+from bid_ros.nodes.topics import KINDS, ros_type
 from bid_ros.robots.bus import Channel
 
 
@@ -86,11 +86,14 @@ def taken_request(service: Any) -> tuple[Any, Any] | None:
     return None if request is None else (request, header)
 
 
-def service_type(channel: Channel) -> Any:
-    """Return the class of a service; ArmError if it does not import."""
-    package, _, short = channel.type_name.split("/")
+def channel_type(channel: Channel, word: str) -> Any:
+    """Return the class of what a channel carries, see :func:`bid_ros.nodes.topics.ros_type`.
+
+    Raises:
+        ArmError: it does not import.
+    """
     try:
-        return getattr(importlib.import_module(f"{package}.srv"), short)
-    except (ImportError, AttributeError) as error:
-        kind = f"service type '{channel.type_name}' does not import: {error}"
-        raise ArmError(f"service {channel.name}: {kind}; valid is one of a sourced package") from error
+        return ros_type(channel.type_name, word)
+    except BidError as error:
+        named = "topic" if word == "msg" else KINDS[word]
+        raise ArmError(f"{named} {channel.name}: {error}") from error

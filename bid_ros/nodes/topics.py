@@ -1,7 +1,7 @@
 """The ROS classes and profiles of what ``core.topics`` names, and the publishers of it."""
 
 import importlib
-from typing import Any
+from typing import Any, Final
 
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -9,6 +9,8 @@ from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import Qos, Topic
+
+KINDS: Final = {"msg": "message", "srv": "service", "action": "action"}  # of ROS types, by the word in their names
 
 
 def profile(qos: Qos, depth: int | None = None) -> QoSProfile:
@@ -26,11 +28,25 @@ def message_type(name: str) -> Any:
     Raises:
         BidError: the type does not import.
     """
+    return ros_type(name, "msg")
+
+
+def ros_type(name: str, word: str) -> Any:
+    """Return the class of a message, service or action by its name.
+
+    Args:
+        name: for example ``control_msgs/action/GripperCommand``.
+        word: which of :data:`KINDS` it is.
+
+    Raises:
+        BidError: the type does not import.
+    """
     package, _, short = name.split("/")
     try:
-        return getattr(importlib.import_module(f"{package}.msg"), short)
+        return getattr(importlib.import_module(f"{package}.{word}"), short)
     except (ImportError, AttributeError) as error:
-        raise BidError(f"message type '{name}' does not import: {error}; valid is one of a sourced package") from error
+        what = f"{KINDS[word]} type '{name}' does not import"
+        raise BidError(f"{what}: {error}; valid is one of a sourced package") from error
 
 
 class CountingPublisher(Publisher):
