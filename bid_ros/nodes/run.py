@@ -15,9 +15,10 @@ from bid_ros.core.errors import BidError
 from bid_ros.nodes.executor import LeanExecutor
 from bid_ros.nodes.pulse import Pulse
 from bid_ros.system.ending import Ending
+from bid_ros.system.output import keep_printing
 from bid_ros.system.priority import raise_priority
 
-LINGER_S = 3.0  # for which a node that is asked to end waits for those that it outlives
+LINGER_S = 6.0  # for which a node that is asked to end waits for those that it outlives
 
 
 class Runnable(Protocol):
@@ -50,6 +51,7 @@ class Runnable(Protocol):
 def run_node(factory: Callable[..., Runnable]) -> NoReturn:
     """Run one BidNode and end the process: status 0, the node's own, 2 for bad input, or 1 for a defect."""
     ending = Ending()
+    keep_printing()
     status = 1
     try:
         status = _run(factory, ending)
@@ -101,3 +103,4 @@ def _spin(executor: LeanExecutor, node: Runnable) -> None:
     until = time.monotonic() + LINGER_S
     while any(node.count_publishers(topic) for topic in node.outlives) and time.monotonic() < until:
         executor.spin_once(timeout_sec=0.05)
+    executor.spin_once(timeout_sec=0.0)  # what those published last may have come after the last look

@@ -29,6 +29,7 @@ def say(text):
 class Slow(BidNode):
     def __init__(self):
         super().__init__("slow", ())
+        self.ticks = []
         say("made")
         if "slow-start" in words:
             time.sleep(600)
@@ -43,6 +44,9 @@ class Slow(BidNode):
             time.sleep(600)
         if "ends" in words:
             self.end(7)
+        if "counts" in words and len(self.ticks) == 20:
+            self.end(7)
+        self.ticks.append("tick")
         if "logs" in words:
             begun = time.thread_time()
             self.get_logger().info("a line")
@@ -159,6 +163,15 @@ def test_a_node_ends_when_its_supervisor_is_killed_though_nobody_reads_its_words
     supervisor.kill()
     supervisor.wait()
     assert node.process.wait(LIMIT_S) == 1
+
+
+def test_a_node_works_on_though_nobody_reads_its_words(ros_domain):
+    """For a moment a node whose front end was killed does not know it, and its episode has to be ended."""
+    node = Process("counts")
+    node.until("runs")
+    node.process.stdout.close()
+    node.process.stderr.close()
+    assert node.process.wait(LIMIT_S) == 7
 
 
 def test_a_node_whose_supervisor_is_gone_does_not_begin(ros_domain):

@@ -1,0 +1,32 @@
+"""What a node prints never stops it, whoever reads it."""
+
+import sys
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import Any, TextIO
+
+
+class _Unbroken(FileIO):
+    """A file that takes what its reader, its terminal or its disk does not take any more. That is lost."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data) or 0
+        except BlockingIOError:
+            raise
+        except OSError:
+            return len(data)
+
+
+def keep_printing() -> None:
+    """From here on, a standard output or standard error that nobody reads any more is no error.
+
+    The front end reads what its nodes print. If it is killed, a node has steps to do until its end: an episode is ended
+    and recorded. ``print`` would raise BrokenPipeError in the middle of them.
+    """
+    sys.stdout, sys.stderr = _unbroken(sys.stdout), _unbroken(sys.stderr)
+
+
+def _unbroken(stream: TextIO) -> TextIO:
+    stream.flush()
+    file = BufferedWriter(_Unbroken(stream.fileno(), "w", closefd=False))
+    return TextIOWrapper(file, stream.encoding, stream.errors, line_buffering=True, write_through=True)
