@@ -5,8 +5,9 @@ It observes what the twin's cameras see from places along a line, with the noise
 The policy's server runs in a network namespace of its own. The links to it are those of lossy_network.py: the kernel's
 own TCP, over a network that holds each packet back and loses some. So it needs root on Linux.
 
-Usage: remote_latency.py [BUNDLE [SECONDS [SAMPLES [CONGESTION]]]]
-  CONGESTION  names of Linux's congestion controls with commas; default cubic, as on most computers
+Usage: remote_latency.py [BUNDLE [SECONDS [SAMPLES [CONGESTION [CONNECTIONS]]]]]
+  CONGESTION   names of Linux's congestion controls with commas; default cubic, as on most computers
+  CONNECTIONS  numbers of connections side by side, with commas; default as of a bundle
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,7 @@ from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import load_policy
+from bid_ros.policy.remote.parts import USUAL
 from bid_ros.system.folder import find_system
 from bid_ros.system.priority import raise_priority
 
@@ -41,7 +44,7 @@ LATE_NS = 40_000_000  # of a decision; then it is skipped, as the policy node do
 TURN_S = 5.0
 SEEN, LINE = 50, ((0.4, -0.1, 0.3), (0.5, 0.1, 0.15))  # places, and ends of their line in m
 NOISE = 3.0  # grey levels, standard deviation
-LINKS = ((0.0, 0.0), (5.0, 0.0), (5.0, 0.01))  # delay each way in ms, share of packets that are lost
+LINKS = ((5.0, 0.0), (5.0, 0.01))  # delay each way in ms, share of packets that are lost
 
 
 def observed(bundle: Bundle, task: Task) -> list[Observation]:
@@ -137,28 +140,55 @@ class Decided:
         return f"| {self._name} | {size} | {rate} | {p50:.1f} | {p99:.1f} | {max(times):.1f} | {gone} | {told} |"
 
 
-def links(congestion: str) -> Iterator[tuple[str, float, float, str]]:
-    """Yield name, delay in ms, loss and congestion control of each link."""
+@dataclass(frozen=True)
+class Link:
+    """A link, and how it is used.
+
+    Attributes:
+        delay_ms: each way.
+        loss: share of the packets.
+        control: Linux's congestion control.
+        connections: side by side.
+    """
+
+    delay_ms: float
+    loss: float
+    control: str
+    connections: int
+
+    @property
+    def name(self) -> str:
+        """Name of its row in the table."""
+        return f"{self.control}, {self.connections} x, {self.delay_ms:g} ms each way, {100 * self.loss:g} % loss"
+
+
+def links(congestion: str, connections: str) -> Iterator[Link]:
+    """Yield every link."""
     for control in congestion.split(","):
-        for delay_ms, loss in LINKS:
-            yield f"{control}, {delay_ms:g} ms each way, {100 * loss:g} % loss", delay_ms, loss, control
+        for count in connections.split(","):
+            for delay_ms, loss in LINKS:
+                yield Link(delay_ms, loss, control, int(count))
 
 
 def main(
-    bundle: str = "models/franka_place", seconds: str = "60", samples: str = "16", congestion: str = "cubic"
+    bundle: str = "models/franka_place",
+    seconds: str = "60",
+    samples: str = "16",
+    congestion: str = "cubic",
+    connections: str = str(USUAL),
 ) -> None:
     """Print what decisions take here and over the links. They take turns: load hits all alike."""
     task, count = task_of("", bundled_task(bundle), bundle), int(samples)
-    named = list(links(congestion))
+    named = list(links(congestion, connections))
     with ExitStack() as stack:
-        network = stack.enter_context(Network([link[1:] for link in named]))
+        network = stack.enter_context(Network([(link.delay_ms, link.loss, link.control) for link in named]))
         port = stack.enter_context(served(Path(bundle), count, network.within, "0.0.0.0"))
         raise_priority(PRIORITY, every_thread=True)  # as the policy node
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         all_of = [Decided("in this process", Path(bundle), task, count)]
-        for number, (name, *_) in enumerate(named):
-            where = pointer(folder / str(number), task, port, network.server(number))
-            all_of.append(Decided(name, where, task, count))
+        for number, link in enumerate(named):
+            where = pointer(folder / str(number), task, port, network.server(number), link.connections)
+            all_of.append(Decided(link.name, where, task, count))
         for _ in range(round(float(seconds) / TURN_S)):
             for each in all_of:
                 each.decide(TURN_S)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bid_ros.core.task import Task
 from bid_ros.policy.remote.config import RemoteConfig
+from bid_ros.policy.remote.parts import USUAL
 from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
 
 HERE = "127.0.0.1"
@@ -106,9 +107,9 @@ def served(bundle: Path, samples: int, within: Sequence[str] = (), host: str = H
         process.wait()
 
 
-def pointer(folder: Path, task: Task, port: int, host: str = HERE) -> Path:
-    """Write the bundle that points to a server."""
+def pointer(folder: Path, task: Task, port: int, host: str = HERE, connections: int = USUAL) -> Path:
+    """Write the bundle that points to a server, over a number of connections."""
     address = f"ws://{host}:{port}"
-    settings = RemoteConfig(address, TIMEOUT_MS)
+    settings = RemoteConfig(address, TIMEOUT_MS, connections=connections)
     write_remote_bundle(folder, task, settings, own_words(ask_metadata(settings, START_S)))
     return folder

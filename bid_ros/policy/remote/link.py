@@ -1,20 +1,18 @@
 """The connection to a policy server. Whatever goes wrong ends it, so no late answer is ever taken for a new one."""
 
 import logging
-import socket
 import ssl
-import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from bid_ros.core.errors import RemoteError
 from bid_ros.core.extras import extra
 from bid_ros.policy.remote.dial import Dialler, parse_address, seconds_left, trusting
 from bid_ros.policy.remote.key import HEADER, VARIABLE, authorization
-from bid_ros.policy.remote.tail import follow
-from bid_ros.policy.remote.wire import unpack
+from bid_ros.policy.remote.lanes import Lanes
+from bid_ros.policy.remote.parts import MOST
+from bid_ros.policy.remote.wire import EXTENSION, unpack
 
 LONGEST_TEXT: Final = 200  # characters of what a server says that are shown
 CLOSE_S: Final = 0.1  # for a goodbye
@@ -32,6 +30,7 @@ class Link:
             server is not the right one.
         key: that the server asks for; empty: none.
         certificate: see :func:`bid_ros.policy.remote.dial.trusting`.
+        connections: that carry each message together, if the server offers it.
 
     Attributes:
         asked_bytes: of the last questions.
@@ -47,12 +46,13 @@ class Link:
         greet: Callable[[Mapping[str, Any]], None],
         key: str = "",
         certificate: str = "",
+        connections: int = 1,
     ) -> None:
         self._address, self._largest, self._greet = parse_address(address), largest, greet
-        self._key = key
+        self._key, self._count = key, connections
         self._tls = trusting(certificate) if self._address.startswith("wss:") else None
         self._dialler = Dialler(self._address)
-        self._socket: Any = None
+        self._lanes: Lanes | None = None
         self.asked_bytes = 0
         self._quiet = logging.getLogger("bid_ros.remote")
         self._quiet.setLevel(logging.CRITICAL)  # a broken connection is said in one sentence, not in a traceback
@@ -79,10 +79,9 @@ class Link:
 
     def close(self) -> None:
         """End the connection, at once."""
-        ended, self._socket = self._socket, None
+        ended, self._lanes = self._lanes, None
         if ended is not None:
-            with suppress(OSError):  # its threads end with the socket; nothing waits for the other end
-                ended.socket.shutdown(socket.SHUT_RDWR)
+            ended.close()
 
     def refuse(self, what: str) -> RemoteError:
         """Close the connection; return the error that the server sent ``what``."""
@@ -135,21 +134,30 @@ class Link:
         body = response.body.decode("utf-8", "replace") if response.body else ""
         return f"HTTP {response.status_code}" + (f": {_line(body)}" if body.strip() else "")
 
-    def _connected(self, end: float) -> Any:
-        """Return the websocket."""
-        if self._socket is not None:
-            return self._socket
+    def _connected(self, end: float) -> Lanes:
+        """Return the connections."""
+        if self._lanes is None:
+            self._lanes = Lanes(self._opened({}, end), self._largest)
+            said = self._answer(self._lanes, end)
+            self._greet(said)
+            session, count = _offered(said)
+            if min(count, self._count) > 1:
+                self._lanes.widen(session, min(count, self._count), lambda also: self._opened(also, end), end)
+        return self._lanes
+
+    def _opened(self, headers: Mapping[str, str], end: float) -> Any:
+        """Return a new websocket. Several threads may ask for one."""
         from websockets.sync.client import connect
 
         plain = self._dialler.connected(end)
         try:
-            self._socket = connect(
+            return connect(
                 self._address,
                 sock=plain,
                 ssl=self._tls,
                 proxy=None,
                 compression=None,
-                additional_headers={HEADER: authorization(self._key)} if self._key else None,
+                additional_headers={**headers, **({HEADER: authorization(self._key)} if self._key else {})},
                 max_size=self._largest,
                 open_timeout=seconds_left(end),
                 close_timeout=CLOSE_S,
@@ -160,13 +168,11 @@ class Link:
         except BaseException:
             plain.close()
             raise
-        self._greet(self._answer(self._socket, end))
-        return self._socket
 
     def _asked_twice(self, questions: Callable[[], Sequence[bytes]], end: float) -> list[dict[str, Any]]:
         from websockets.exceptions import ConnectionClosed
 
-        old = self._socket is not None
+        old = self._lanes is not None
         try:
             return self._asked(questions, end)
         except ConnectionClosed as error:
@@ -177,29 +183,31 @@ class Link:
         return self._asked(questions, end)
 
     def _asked(self, questions: Callable[[], Sequence[bytes]], end: float) -> list[dict[str, Any]]:
-        connection = self._connected(end)
-        with suppress(TimeoutError):
-            connection.recv(timeout=0)
+        lanes = self._connected(end)
+        if lanes.unasked():
             raise self.refuse("a message before it was asked")
         messages = questions()
         self.asked_bytes = sum(map(len, messages))
-        left = seconds_left(end)
-        # A full buffer of a dead connection would hold up the sender for minutes.
-        limit = struct.pack("ll", int(left), int(left % 1 * 1e6) + 1)
-        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         for message in messages:
-            connection.send(message)
-        follow(connection, end)
-        return [self._answer(connection, end) for _ in messages]
+            lanes.send(message, end)
+        return [self._answer(lanes, end) for _ in messages]
 
-    def _answer(self, connection: Any, end: float) -> dict[str, Any]:
-        message = connection.recv(timeout=seconds_left(end))
-        if isinstance(message, str):
-            raise self.refuse(f"no answer but a text: {_line(message)}")
+    def _answer(self, lanes: Lanes, end: float) -> dict[str, Any]:
         try:
-            return unpack(message)
+            message = lanes.receive(end)
+            if isinstance(message, bytes):
+                return unpack(message)
         except RemoteError as error:
             raise self.refuse(str(error)) from error
+        raise self.refuse(f"no answer but a text: {_line(message)}")
+
+
+def _offered(metadata: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the session that a server offers, and for how many connections; 1 if it offers none."""
+    said = metadata.get(EXTENSION)
+    said = said if isinstance(said, dict) else {}
+    session, count = said.get("session"), said.get("connections")
+    return (session, min(count, MOST)) if isinstance(session, str) and isinstance(count, int) else ("", 1)
 
 
 def _line(text: str) -> str:

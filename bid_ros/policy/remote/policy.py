@@ -61,7 +61,8 @@ class RemotePolicy:
         key = read_key(self._config.api_key_file)
         self.made_up_rows = task.observation_steps - 1  # until bid serve says it
         self._guides = self._deflating = False
-        self._link = Link(self._config.address, LARGEST, self._greet, key, self._config.certificate)
+        config = self._config
+        self._link = Link(config.address, LARGEST, self._greet, key, config.certificate, config.connections)
         self._link.connect(CONNECT_S)
         self.vitals: dict[str, object] = {}
 

@@ -27,9 +27,10 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 from bid_ros.policy.remote.frames import KeptFrames
 from bid_ros.policy.remote.key import HEADER, authorization
+from bid_ros.policy.remote.parts import HEADER as SESSION
 from bid_ros.policy.remote.service import PolicyService
-from bid_ros.policy.remote.tail import follow_later
-from bid_ros.policy.remote.wire import inflated, pack, unpack
+from bid_ros.policy.remote.session import Session, parse_place
+from bid_ros.policy.remote.wire import EXTENSION, inflated, pack, unpack
 
 START_S: Final = 10.0
 KEPT: Final = 100_000  # times of answers
@@ -77,7 +78,7 @@ class PolicyServer:
         self.times_ms: deque[float] = deque(maxlen=KEPT)
         self._service, self._seed, self._say = service, seed, say
         self._expected, self._tls = authorization(key).encode() if key else b"", tls
-        self._numbers, self._clients = count(), 0
+        self._numbers, self._sessions = count(), dict[str, Session]()
         self._ready = threading.Event()
         self._error: OSError | None = None
         self._loop = asyncio.new_event_loop()
@@ -149,37 +150,48 @@ class PolicyServer:
         sent = " ".join(request.headers.get_all(HEADER)).encode("utf-8", "replace")
         if self._expected and not hmac.compare_digest(sent, self._expected):
             return connection.respond(HTTPStatus.UNAUTHORIZED, "this server asks for its key\n")
-        if self._clients >= CLIENTS:
+        if place := request.headers.get(SESSION):
+            name, index = parse_place(place)
+            if name not in self._sessions or not self._sessions[name].has_place(index):
+                return connection.respond(HTTPStatus.NOT_FOUND, "there is no such session, or no such place in it\n")
+        elif len(self._sessions) >= CLIENTS:
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, f"all {CLIENTS} places for clients are taken\n")
         return None
 
     async def _client(self, connection: Any) -> None:
-        """Answer the questions of one client until it goes."""
+        """Serve one connection until it goes: a client's first one, or one that joins a client's session."""
         from websockets.exceptions import ConnectionClosed
 
-        number = next(self._numbers)
+        name, index = parse_place(connection.request.headers.get(SESSION, ""))
+        with contextlib.suppress(ConnectionClosed):
+            if not name:
+                await self._serve_client(connection)
+            elif name in self._sessions:
+                await self._sessions[name].join(connection, index)
+
+    async def _serve_client(self, connection: Any) -> None:
+        """Answer the questions of one client until it goes. Raises ConnectionClosed then."""
+        number, session = next(self._numbers), Session(connection, self._service.largest)
         rng, frames = np.random.default_rng((self._seed, number)), KeptFrames()
         self._say(f"client {number} came from {connection.remote_address[0]}")
-        self._clients += 1
+        self._sessions[session.name] = session
         try:
-            with contextlib.suppress(ConnectionClosed):
-                await connection.send(pack(self._service.metadata()))
-                async for message in connection:
-                    if (answer := await self._answered(connection, message, rng, frames)) is not None:
-                        await connection.send(answer)
-                        await follow_later(connection)
+            said = self._service.metadata()
+            await connection.send(pack({**said, EXTENSION: {**said[EXTENSION], **session.offer()}}))
+            async for message in session.messages():
+                if (answer := await self._answered(session, message, rng, frames)) is not None:
+                    await session.send(answer)
         finally:
-            self._clients -= 1
+            del self._sessions[session.name]
+            await session.close()
             self._say(f"client {number} went")
 
     async def _answered(
-        self, connection: Any, message: Any, rng: np.random.Generator, frames: KeptFrames
+        self, session: Session, message: Any, rng: np.random.Generator, frames: KeptFrames
     ) -> bytes | str | None:
         """Return the answer to a question when it is its turn. None: its client is gone by then."""
-        from websockets.protocol import State
-
         async with self._turn:
-            if connection.state is not State.OPEN:
+            if not session.is_open:
                 self.dropped += 1
                 return None
             begin = time.monotonic()
