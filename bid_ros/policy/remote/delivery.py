@@ -29,7 +29,7 @@ TCP_INFO: Final = 11  # Linux: option that returns a struct tcp_info
 TRIP_AT, ACKNOWLEDGED_AT, TOLD = 68, 120, 128  # bytes of it
 STEP_S: Final = 0.001  # between two looks
 AGAIN_S: Final = 0.01  # between two pongs
-LATE_S, LATE_TRIPS = 0.02, 2.0  # time and round trips after which a part is late
+LATE_S, LATE_TRIPS = 0.02, 2.0  # time and round trips without progress after which a part is late
 TRIES: Final = 5
 
 
@@ -77,23 +77,25 @@ class Delivery:
     """
 
     def __init__(self, sockets: Sequence[Any]) -> None:
-        self._sockets, self._begin = sockets, time.monotonic()
+        self._sockets, now = sockets, time.monotonic()
         self._pong_at: dict[int, float] = {}
-        self._late: set[int] = set()
+        self._spared: dict[int, int] = {}
         self._goals: list[int] = []
+        self._heard = [(0, now) for _ in sockets]  # bytes, and since when it is so many
         with suppress(OSError):  # then there is one pong a socket, and nothing is late
             self._goals = [_goal(plain) for plain in sockets]
 
     def waiting(self) -> list[int]:
         """Return which parts have not been acknowledged; none where the kernel does not tell."""
-        try:
-            return [
-                index
-                for index, (plain, goal) in enumerate(zip(self._sockets, self._goals, strict=False))
-                if told(plain)[0] < goal
-            ]
-        except OSError:
-            return []
+        found = []
+        for index, (plain, goal) in enumerate(zip(self._sockets, self._goals, strict=False)):
+            with suppress(OSError):  # it has ended
+                acknowledged, _ = told(plain)
+                if acknowledged != self._heard[index][0]:
+                    self._heard[index] = acknowledged, time.monotonic()
+                if acknowledged < goal:
+                    found.append(index)
+        return found
 
     def stuck(self) -> list[Any]:
         """Return the sockets whose parts have not been acknowledged."""
@@ -119,22 +121,24 @@ class Delivery:
                 found.append(index)
         return found
 
-    def late(self) -> list[int]:
-        """Return which parts are late, each once."""
-        age, found = time.monotonic() - self._begin, []
-        if age < LATE_S:
-            return []
-        for index in self.waiting():
-            if index not in self._late and age >= LATE_S + LATE_TRIPS * told(self._sockets[index])[1]:
-                self._late.add(index)
-                found.append(index)
-        return found
+    def late(self) -> list[tuple[int, int]]:
+        """Return which parts are to be sent once more now, each once, and over which socket.
 
-    def spare(self, index: int) -> int | None:
-        """Return a socket for a part that is late: the next one that has delivered its own. None: there is none."""
-        count, waiting = len(self._sockets), self.waiting()
-        others = [(index + step) % count for step in range(1, count)]
-        return next((other for other in others if other not in waiting), None)
+        A part is late when no byte of it has been acknowledged for a while: a link that is slow loses nothing. It goes
+        over a socket that has delivered its own part. If there is none yet, it is late the next time, too.
+        """
+        now, waiting, found = time.monotonic(), self.waiting(), []
+        free = [index for index in range(len(self._sockets)) if index not in waiting]
+        for index in waiting:
+            still_s = now - self._heard[index][1]
+            if index in self._spared or not free or still_s < LATE_S:
+                continue
+            with suppress(OSError):  # it has ended
+                if still_s >= LATE_S + LATE_TRIPS * told(self._sockets[index])[1]:
+                    spare = min(free, key=list(self._spared.values()).count)
+                    self._spared[index] = spare
+                    found.append((index, spare))
+        return found
 
 
 def unhindered(everyone: Sequence[Any], sockets: Sequence[Any], before: Iterable[Delivery]) -> list[Any]:

@@ -68,16 +68,16 @@ class Dialler:
             TimeoutError: there was none in time.
             OSError: no address of the server takes one, or its name is not known.
         """
-        self._known = self._known or self._found(end)
+        known = self._known = self._known or self._found(end)  # several threads may connect
         problem: OSError = TimeoutError()
-        for number, (family, kind, protocol, _, address) in enumerate(self._known):
+        for number, (family, kind, protocol, _, address) in enumerate(known):
             plain = socket.socket(family, kind, protocol)
             try:
-                plain.settimeout(seconds_left(end) / (len(self._known) - number))
+                plain.settimeout(seconds_left(end) / (len(known) - number))
                 plain.connect(address)
                 plain.settimeout(None)
                 plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._known = self._known[number:]  # those before it give no answer
+                self._known = known[number:]  # those before it give no answer
                 return plain
             except OSError as error:
                 plain.close()

@@ -2,6 +2,7 @@
 
 import logging
 import ssl
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -16,6 +17,7 @@ from bid_ros.policy.remote.wire import EXTENSION, unpack
 
 LONGEST_TEXT: Final = 200  # characters of what a server says that are shown
 CLOSE_S: Final = 0.1  # for a goodbye
+WIDEN_S: Final = 5.0  # for the connections besides the first
 PING_S: Final = 20.0  # a router forgets a connection that is silent
 TOO_BIG: Final = 1009  # status with which an end of a websocket refuses a message (RFC 6455, 7.4.1)
 
@@ -30,7 +32,7 @@ class Link:
             server is not the right one.
         key: that the server asks for; empty: none.
         certificate: see :func:`bid_ros.policy.remote.dial.trusting`.
-        connections: that carry each message together, if the server offers it.
+        connections: that carry each message together, if the server offers it. Several questions at once go over one.
 
     Attributes:
         asked_bytes: of the last questions.
@@ -53,13 +55,17 @@ class Link:
         self._tls = trusting(certificate) if self._address.startswith("wss:") else None
         self._dialler = Dialler(self._address)
         self._lanes: Lanes | None = None
+        self._widening: list[threading.Thread] = []
         self.asked_bytes = 0
         self._quiet = logging.getLogger("bid_ros.remote")
         self._quiet.setLevel(logging.CRITICAL)  # a broken connection is said in one sentence, not in a traceback
 
     def connect(self, limit_s: float) -> None:
-        """Connect, if there is no connection. Raises RemoteError as :meth:`ask`."""
+        """Connect, if there is no connection, and wait for all connections. Raises RemoteError as :meth:`ask`."""
+        end = time.monotonic() + limit_s
         self._guarded(self._connected, limit_s)
+        for thread in self._widening:
+            thread.join(max(0.0, end - time.monotonic()))
 
     def ask(self, questions: Callable[[], Sequence[bytes]], limit_s: float) -> list[dict[str, Any]]:
         """Send questions and return their answers, in order.
@@ -116,13 +122,14 @@ class Link:
             problem = f"{server} speaks no TLS: {_line(str(error))}; an address without encryption begins with ws://"
         except OSError as error:
             problem = f"{server} cannot be reached: {_line(error.strerror or str(error))}"
-        except RemoteError:
-            self.close()
-            raise
         except ValueError as error:
             if not isinstance(error.__context__, InvalidStatus):
+                self.close()
                 raise
             problem = f"{server} refuses the connection: {_redirection(error.__context__.response)}"
+        except BaseException:  # of RemoteError, too: nothing may come of this connection any more
+            self.close()
+            raise
         self.close()
         raise RemoteError(problem)
 
@@ -135,14 +142,14 @@ class Link:
         return f"HTTP {response.status_code}" + (f": {_line(body)}" if body.strip() else "")
 
     def _connected(self, end: float) -> Lanes:
-        """Return the connections."""
+        """Return the connections. More than the first are opened meanwhile, and never waited for."""
         if self._lanes is None:
-            self._lanes = Lanes(self._opened({}, end), self._largest)
-            said = self._answer(self._lanes, end)
+            lanes = self._lanes = Lanes(self._opened({}, end), self._largest)
+            said = self._answer(lanes, end)
             self._greet(said)
             session, count = _offered(said)
-            if min(count, self._count) > 1:
-                self._lanes.widen(session, min(count, self._count), lambda also: self._opened(also, end), end)
+            limit = time.monotonic() + WIDEN_S
+            self._widening = lanes.widen(session, min(count, self._count), lambda also: self._opened(also, limit))
         return self._lanes
 
     def _opened(self, headers: Mapping[str, str], end: float) -> Any:
@@ -188,9 +195,16 @@ class Link:
             raise self.refuse("a message before it was asked")
         messages = questions()
         self.asked_bytes = sum(map(len, messages))
-        for message in messages:
-            lanes.send(message, end)
-        return [self._answer(lanes, end) for _ in messages]
+        limit = threading.Timer(
+            seconds_left(end), lanes.close
+        )  # a dead connection would hold up the sender for minutes
+        limit.start()
+        try:
+            for message in messages:
+                lanes.send(message, whole=len(messages) > 1)
+            return [self._answer(lanes, end) for _ in messages]
+        finally:
+            limit.cancel()
 
     def _answer(self, lanes: Lanes, end: float) -> dict[str, Any]:
         try:

@@ -5,10 +5,10 @@ message of many packets needs several round trips. Over several connections each
 slows down its own part only. A part that is late is sent once more, over another connection.
 
 The first connection is like any other. Its metadata offer a ``session`` and the largest number of ``connections``. A
-client opens more with the header :data:`HEADER`, ``SESSION INDEX``, and waits for a greeting on each. From then on
-every message, question or answer, is cut into parts of nearly equal length. Eight bytes before each part say of which
-message it is: three whole numbers, :data:`HEAD`. A part may come over any connection, and twice. A text is not cut: it
-says what is wrong.
+client may open more with the header :data:`HEADER`, ``SESSION INDEX``; each is greeted with an empty map. Then it may
+cut questions into parts of nearly equal length. Nine bytes before each part, :data:`HEAD`, say of which message it is.
+They begin with a byte that begins no map of msgpack, so a whole message stays what it was. A part may come over any
+connection, and twice. A question in parts is answered in parts, over the connections that have carried some.
 
 Source: Allcock et al., "GridFTP: Protocol Extensions to FTP for the Grid", GFD-R-P.020, 2003 (a transfer striped over
 parallel streams of TCP).
@@ -21,15 +21,21 @@ from typing import Final
 from bid_ros.core.errors import RemoteError
 
 HEADER: Final = "Bid-Session"
-HEAD: Final = struct.Struct("<IHH")  # number of the message, from 1; index of the part; number of parts
-MOST: Final = 16  # connections of one client
+MARK: Final = 0xC1  # msgpack never uses it
+HEAD: Final = struct.Struct("<BIHH")  # the mark; number of the message, from 1; index of the part; number of parts
+MOST: Final = 8  # connections of one client
 USUAL: Final = 4
 
 
 def cut(message: bytes, number: int, count: int) -> list[bytes]:
     """Return ``count`` parts of a message, each behind its head. Their lengths differ by 1 at most."""
     bounds = itertools.pairwise(len(message) * index // count for index in range(count + 1))
-    return [HEAD.pack(number, index, count) + message[begin:end] for index, (begin, end) in enumerate(bounds)]
+    return [HEAD.pack(MARK, number, index, count) + message[begin:end] for index, (begin, end) in enumerate(bounds)]
+
+
+def is_part(message: bytes) -> bool:
+    """Return whether a message is a part of one."""
+    return message[:1] == bytes([MARK])
 
 
 class Assembly:
@@ -50,8 +56,8 @@ class Assembly:
             RemoteError: it is no part, or one of a message that is too large.
         """
         if len(part) < HEAD.size:
-            raise RemoteError(f"{len(part)} bytes over one of several connections; valid are {HEAD.size} and a part")
-        number, index, count = HEAD.unpack_from(part)
+            raise RemoteError(f"a part of a message of {len(part)} bytes; valid are {HEAD.size} or more")
+        _, number, index, count = HEAD.unpack_from(part)
         if number > self._number:
             self._number, self._count, self._found = number, count, {}
         elif number < self._number or len(self._found) == self._count:

@@ -62,7 +62,8 @@ class RemotePolicy:
         self.made_up_rows = task.observation_steps - 1  # until bid serve says it
         self._guides = self._deflating = False
         config = self._config
-        self._link = Link(config.address, LARGEST, self._greet, key, config.certificate, config.connections)
+        connections = config.connections if config.serves else 1
+        self._link = Link(config.address, LARGEST, self._greet, key, config.certificate, connections)
         self._link.connect(CONNECT_S)
         self.vitals: dict[str, object] = {}
 

@@ -35,7 +35,7 @@ from bid_ros.policy.remote.wire import EXTENSION, inflated, pack, unpack
 START_S: Final = 10.0
 KEPT: Final = 100_000  # times of answers
 CLIENTS: Final = 16  # at once
-WAITING: Final = 2  # questions of one client that are in memory
+WAITING: Final = 1  # messages of one connection that are in memory, besides those of its session
 OPEN_S: Final = 5.0  # for the opening of a connection
 
 
@@ -45,7 +45,7 @@ class PolicyServer:
     Args:
         service: answers.
         host, port: where; port 0 is any free one.
-        seed: of the noise for clients that send none: each connection has a stream of its own.
+        seed: of the noise for clients that send none: each client has a stream of its own.
         say: takes a sentence when a client comes or goes.
         key: that clients have to send; empty: anybody may ask.
         tls: certificate of the server and its key, for ``wss://``; None: not encrypted.
@@ -77,6 +77,10 @@ class PolicyServer:
         self.answered = self.refused = self.dropped = 0
         self.times_ms: deque[float] = deque(maxlen=KEPT)
         self._service, self._seed, self._say = service, seed, say
+        if tls is not None:
+            # A ticket comes behind the handshake. A client that reads it in one thread while it writes in another, as
+            # websockets' does, uses one state of OpenSSL twice at once: one of 300 connections never opened.
+            tls.num_tickets = 0
         self._expected, self._tls = authorization(key).encode() if key else b"", tls
         self._numbers, self._sessions = count(), dict[str, Session]()
         self._ready = threading.Event()
@@ -163,7 +167,7 @@ class PolicyServer:
         from websockets.exceptions import ConnectionClosed
 
         name, index = parse_place(connection.request.headers.get(SESSION, ""))
-        with contextlib.suppress(ConnectionClosed):
+        with contextlib.suppress(ConnectionClosed, TimeoutError):
             if not name:
                 await self._serve_client(connection)
             elif name in self._sessions:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -114,13 +115,14 @@ class Detour:
 
 
 @contextmanager
-def deaf() -> Iterator[str]:
+def deaf(tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """A server that greets, and never reads again; yield its address."""
     listener = socket.create_server(("127.0.0.1", 0))
     taken: list[socket.socket] = []
 
     def greet() -> None:
         client, _ = listener.accept()
+        client = tls.wrap_socket(client, server_side=True) if tls else client
         taken.append(client)
         key = re.search(rb"Sec-WebSocket-Key: (\S+)", client.recv(65536))
         assert key is not None
@@ -131,7 +133,7 @@ def deaf() -> Iterator[str]:
     thread = threading.Thread(target=greet, daemon=True)
     thread.start()
     try:
-        yield f"ws://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"{'wss' if tls else 'ws'}://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         for each in (*taken, listener):
             each.close()

@@ -12,7 +12,7 @@ from http.client import HTTPConnection
 
 import numpy as np
 import pytest
-from policy.remote.served import remote_bundle, serving
+from policy.remote.served import deaf, remote_bundle, serving
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -215,3 +215,13 @@ def test_what_strangers_send_ends_their_connection_alone(policy, bundle, task, o
         good.send(pack(observe().values))
         assert "actions" in unpack(good.recv(LIMIT_S))
         assert server.answered == 1
+
+
+def test_an_encrypted_server_that_never_reads_holds_nobody_up(certificate):
+    with deaf(encrypted(certificate)) as address:
+        link = Link(address, 1000, lambda said: None, certificate=str(certificate[0]))
+        link.connect(LIMIT_S)
+        begin = time.monotonic()
+        with pytest.raises(RemoteError, match="did not answer within 300 ms"):
+            link.ask(lambda: [bytes(16 * 1024 * 1024)], 0.3)
+        assert time.monotonic() - begin < 3.0

@@ -146,9 +146,7 @@ def test_a_part_that_is_late_goes_over_the_next_connection_that_has_delivered(pa
     now[0] += delivery.AGAIN_S
     assert watch.late() == [] and watch.pongs() == [0, 1]
     now[0] += delivery.LATE_S + delivery.LATE_TRIPS * max(told(plain)[1] for plain in sockets)
-    assert watch.late() == [0, 1] and watch.late() == [], "each once"
-    assert (watch.spare(0), watch.spare(1)) == (2, 2)
-    assert Delivery(sockets[:2]).spare(0) is None and Delivery(sockets[:1]).spare(0) is None
+    assert watch.late() == [(0, 2), (1, 2)] and watch.late() == [], "each once"
     assert unhindered("abc", sockets, [watch]) == ["c"] and unhindered("ab", sockets[:2], [watch]) == ["a", "b"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 
 import numpy as np
@@ -16,7 +17,9 @@ from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.remote import delivery
 from bid_ros.policy.remote.link import Link
-from bid_ros.policy.remote.parts import HEAD, HEADER, MOST, USUAL
+from bid_ros.policy.remote.parts import HEAD, HEADER, MARK, MOST, USUAL
+from bid_ros.policy.remote.server import PolicyServer
+from bid_ros.policy.remote.session import Session
 from bid_ros.policy.remote.wire import pack, unpack
 
 LIMIT_S = 20.0
@@ -108,13 +111,72 @@ def test_a_connection_that_is_held_up_costs_no_answer(policy, remote, detour, no
         same()
 
 
-def test_a_connection_that_ended_is_replaced_with_the_others(policy, remote, server, noisy):
+def widened(remote):
+    """Wait until a new link has opened its other connections."""
+    for thread in remote._link._widening:
+        thread.join(LIMIT_S)
+
+
+def test_a_connection_that_ended_is_replaced_and_its_answer_waits_for_one_alone(policy, remote, noisy):
     same = Same(policy, remote, noisy)
     same()
     old = sockets(remote)
     old[3].shutdown(2)
     same()
+    widened(remote)
+    same()
     assert len(sockets(remote)) == USUAL and not set(sockets(remote)) & set(old)
+
+
+@pytest.mark.parametrize("greeted", [False, True])
+def test_a_connection_that_cannot_be_opened_is_missed_and_no_answer(
+    policy, server, noisy, task, tmp_path, monkeypatch, greeted
+):
+    """It is refused, or it is not greeted in time."""
+    if greeted:
+        monkeypatch.setattr(Session, "has_place", lambda self, index: index != 2)
+    else:
+
+        async def silent(self, connection, index):
+            await connection.wait_closed()
+
+        monkeypatch.setattr(Session, "join", silent)
+        monkeypatch.setattr("bid_ros.policy.remote.lanes.GREETED_S", 0.05)
+    pointer = remote_bundle(tmp_path / "other", task, f"ws://127.0.0.1:{server.port}", timeout_ms=9000)
+    other = load_policy(pointer, task)
+    Same(policy, other, noisy)()
+    widened(other)
+    Same(policy, other, noisy)()
+    assert len(sockets(other)) == (USUAL - 1 if greeted else 1)
+
+
+def test_what_is_opened_after_the_end_is_ended(remote):
+    lanes, opened = remote._link._lanes, []
+    remote._link.close()
+    lanes._open("", lambda headers: opened.append(remote._link._opened({}, time.monotonic() + LIMIT_S)) or opened[0])
+    with pytest.raises(ConnectionClosed):
+        opened[0].recv(LIMIT_S)
+
+
+def test_several_questions_at_once_go_over_one_connection(server, noisy):
+    link, seen = Link(server.address, 1_000_000, lambda said: None, connections=USUAL), noisy().values
+    link.connect(LIMIT_S)
+    numbers = range(1, 6)
+    answers = link.ask(lambda: [pack({**seen, "bid": {"number": number}}) for number in numbers], LIMIT_S)
+    assert [answer["bid"]["number"] for answer in answers] == list(numbers)
+
+
+def test_a_connection_that_takes_nothing_holds_up_neither_its_place_nor_the_end(server, noisy, monkeypatch):
+    monkeypatch.setattr("bid_ros.policy.remote.session.SEND_S", 0.2)
+    monkeypatch.setattr("bid_ros.policy.remote.session.CLOSE_S", 0.2)
+    monkeypatch.setattr(PolicyServer, "_answer", lambda *_: bytes(64 * 1024 * 1024))
+    with connect(server.address, compression=None, max_size=None) as first:
+        first.recv(LIMIT_S)
+        first.send(b"question")
+        end = time.monotonic() + LIMIT_S
+        while server._sessions and time.monotonic() < end:  # its queue is full of one message that nobody takes
+            time.sleep(0.01)
+    assert not server._sessions
 
 
 def test_a_server_that_offers_no_more_gets_one_connection(policy, remote, noisy, tmp_path, task, server, monkeypatch):
@@ -150,7 +212,7 @@ def test_what_is_no_part_ends_the_session_and_nothing_else(server, remote, polic
         session = unpack(first.recv(LIMIT_S))["bid"]["session"]
         with connect(server.address, compression=None, additional_headers={HEADER: f"{session} 1"}) as joined:
             joined.recv(LIMIT_S)
-            first.send(HEAD.pack(1, 5, 2))
+            first.send(HEAD.pack(MARK, 1, 5, 2))
             for connection in (first, joined):
                 with pytest.raises(ConnectionClosed):
                     connection.recv(LIMIT_S)
@@ -164,9 +226,9 @@ def test_what_is_wrong_with_a_question_is_said_over_the_first_connection(server)
         link.ask(lambda: [pack({"bid": {"n": 1}})], LIMIT_S)
 
 
-@pytest.mark.parametrize("part", [b"short", HEAD.pack(9, 3, 2)])
+@pytest.mark.parametrize("part", [b"\xc1part", HEAD.pack(MARK, 9, 3, 2)])
 def test_an_answer_that_is_no_part_is_refused(remote, server, noisy, monkeypatch, part):
     monkeypatch.setattr("bid_ros.policy.remote.session.cut", lambda answer, number, count: [part] * count)
-    with pytest.raises(RemoteError, match=r"policy server .* sent (5 bytes over one|part 3 of 2)"):
+    with pytest.raises(RemoteError, match=r"policy server .* sent (a part of a message of 5 bytes|part 3 of 2)"):
         remote.sample(remote.encode(noisy()), 1, 0, np.random.default_rng(0))
     assert remote._link._lanes is None

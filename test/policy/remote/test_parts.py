@@ -7,7 +7,8 @@ import random
 import pytest
 
 from bid_ros.core.errors import RemoteError
-from bid_ros.policy.remote.parts import HEAD, MOST, Assembly, cut
+from bid_ros.policy.remote.parts import HEAD, MARK, MOST, Assembly, cut, is_part
+from bid_ros.policy.remote.wire import pack
 
 LARGEST = 1000
 
@@ -36,10 +37,10 @@ def test_what_came_already_and_what_is_old_is_dropped():
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        (b"1234567", "7 bytes over one of several connections; valid are 8 and a part"),
-        (HEAD.pack(1, 2, 2), "part 2 of 2 of a message; valid are up to 16, numbered from 0"),
-        (HEAD.pack(1, 0, 17), "part 0 of 17"),
-        (HEAD.pack(1, 0, 2) + bytes(LARGEST + 1), "a message of more than 1000 bytes"),
+        (b"\xc1234567", "a part of a message of 7 bytes; valid are 9 or more"),
+        (HEAD.pack(MARK, 1, 2, 2), "part 2 of 2 of a message; valid are up to 8, numbered from 0"),
+        (HEAD.pack(MARK, 1, 0, 9), "part 0 of 9"),
+        (HEAD.pack(MARK, 1, 0, 2) + bytes(LARGEST + 1), "a message of more than 1000 bytes"),
     ],
 )
 def test_what_is_no_part_is_refused(part, words):
@@ -49,6 +50,11 @@ def test_what_is_no_part_is_refused(part, words):
 
 def test_parts_that_disagree_about_their_number_are_refused():
     assembly = Assembly(LARGEST)
-    assembly.take(HEAD.pack(1, 0, 3))
+    assembly.take(HEAD.pack(MARK, 1, 0, 3))
     with pytest.raises(RemoteError, match="part 1 of 4"):
-        assembly.take(HEAD.pack(1, 1, 4))
+        assembly.take(HEAD.pack(MARK, 1, 1, 4))
+
+
+def test_a_part_is_told_from_a_whole_message():
+    assert is_part(cut(b"message", 1, 2)[0])
+    assert not any(is_part(message) for message in (b"", pack({}), pack({str(i): i for i in range(100)})))
