@@ -10,11 +10,10 @@ class _Unbroken(FileIO):
 
     def write(self, data: Any, /) -> int:
         try:
-            return super().write(data) or 0
-        except BlockingIOError:
-            raise
+            written: int | None = super().write(data)  # None: it is full and does not block
         except OSError:
-            return len(data)
+            written = None
+        return len(data) if written is None else written
 
 
 def keep_printing() -> None:
