@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from bid_ros.commands.serve import LOOPBACK
 from bid_ros.commands.tasks import task_of
-from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.policy.remote.config import TIMEOUT_MS, RemoteConfig
 from bid_ros.policy.remote.dial import parse_address
@@ -64,7 +63,6 @@ def run(options: argparse.Namespace) -> int:
     key_file, certificate = _path(options.api_key_file), _path(options.certificate)
     if options.certificate and not address.startswith("wss:"):
         raise BidError(f"--certificate is given, but {address} is not encrypted; valid is an address wss://HOST:PORT")
-    check_range("", "connections", options.connections, 1, MOST, BidError)
     given = {"api_key_file": key_file, "certificate": certificate, "connections": options.connections}
     plain = RemoteConfig(address, options.timeout_ms, **given)
     said = own_words(ask_metadata(plain, CONNECT_S))

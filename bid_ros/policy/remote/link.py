@@ -195,9 +195,8 @@ class Link:
             raise self.refuse("a message before it was asked")
         messages = questions()
         self.asked_bytes = sum(map(len, messages))
-        limit = threading.Timer(
-            seconds_left(end), lanes.close
-        )  # a dead connection would hold up the sender for minutes
+        # Sending over a dead connection would take minutes.
+        limit = threading.Timer(seconds_left(end), lanes.close)
         limit.start()
         try:
             for message in messages:
