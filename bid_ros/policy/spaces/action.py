@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BundleError
-from bid_ros.core.rotation import Array, matrix_to_6d
+from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Task
 from bid_ros.policy.spaces.config import Part, Space
 from bid_ros.policy.spaces.forms import columns_of
 from bid_ros.policy.spaces.grid import Grid
 from bid_ros.policy.spaces.layout import place_columns
 from bid_ros.policy.spaces.parts import ROTATION, Anchor, Place, RotationPart, ValuePart, observed_feature
-from bid_ros.policy.spaces.rotations import from_6d
 
 
 class ActionConversion:
@@ -69,7 +68,7 @@ class ActionConversion:
         for name, turns in self._needed.items():
             values = np.asarray(observed[name], dtype=np.float64)
             rows = values[np.maximum(np.arange(-self._past - 1, 0) + len(values), 0)]
-            found[name] = from_6d(rows) if turns else rows
+            found[name] = matrix_from_6d(rows) if turns else rows
         return found
 
     def to_task(self, predicted: Array, anchor: Anchor) -> Array:

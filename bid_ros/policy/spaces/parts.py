@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from bid_ros.core.errors import BundleError
-from bid_ros.core.rotation import Array, matrix_to_6d
+from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Feature, Task
 from bid_ros.policy.spaces import reference
 from bid_ros.policy.spaces.config import STEPWISE, Part
 from bid_ros.policy.spaces.forms import chosen_form, value_form
 from bid_ros.policy.spaces.layout import Columns
-from bid_ros.policy.spaces.rotations import from_6d, rotation_form
+from bid_ros.policy.spaces.rotations import rotation_form
 
 Anchor = Mapping[str, Array]
 """What is observed at the rows up to the current one, by feature: ``(c + 1, S)``, of a rotation ``(c + 1, 3, 3)``."""
@@ -76,7 +76,7 @@ class RotationPart:
         """Return the columns ``(N, H, S)`` of rotations ``(N, H, 6)``."""
         if self.linear:
             return values
-        turns = from_6d(values)
+        turns = matrix_from_6d(values)
         if self._reference == "observed":
             turns = reference.between(turns, anchor[self._origin][-1], self._tool)
         elif self.stepwise:
@@ -129,7 +129,7 @@ class ValuePart:
         if not self.stepwise or self._commanded is None:
             newest: Array = trail[-1]
             return newest
-        return reference.origins(from_6d(chunks[..., self._commanded]), trail)
+        return reference.origins(matrix_from_6d(chunks[..., self._commanded]), trail)
 
 
 def observed_feature(task: Task, feature: Feature, name: str, why: str) -> Feature:
