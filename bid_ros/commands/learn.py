@@ -60,7 +60,7 @@ def add_parser(verbs: Any) -> None:
         "--history-dropout",
         type=float,
         default=0.0,
-        help="share of samples that see the newest observation at all steps, so that a policy at rest does not rest on",
+        help="prevents standing still: history repeats the newest observation in this fraction of the samples",
     )
     train.add_argument("--action-reference", default="tool", help="where positions count from: tool (default) or base")
     train.add_argument(

@@ -50,7 +50,7 @@ class TwinSettings:
     """The twin of a system.
 
     Attributes:
-        moving: speed in m/s of what moves in the scene; 0 = static.
+        moving: target speed in the twin, m/s; 0 = static.
     """
 
     moving: Annotated[float, Field(ge=0, le=0.1)] = 0.0
