@@ -226,7 +226,7 @@ class System:
         named = self.settings.policy.bundle
         if not named:
             raise BidError(
-                f"system {self.folder} has no policy: train one (bid demos, bid dataset, bid train, bid export) and "
+                f"system {self.folder} has no policy: train one (bid demos, data build, train, policy export) and "
                 f"name its bundle in {FILE}, or let a teleoperation device act"
             )
         own = self.folder / named
