@@ -5,7 +5,7 @@ from typing import Final
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.registry import Registry, collect
-from bid_ros.decoding.decoder import Decoder
+from bid_ros.decoding.decoder import Decoder, Needs
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.receding import Builder
 
@@ -41,6 +41,13 @@ def build_decoder(name: str, config: DecoderConfig | None = None) -> Decoder:
     """Build a decoder with an empty memory.
 
     Raises:
-        DecodingError: the name is unknown or registered twice, or its package fails to import.
+        DecodingError: the name is unknown or registered twice, its package fails to import, or its decoder does not
+            say what it needs.
     """
-    return DECODERS_BY_NAME.find(name)(name, config or DecoderConfig())
+    decoder = DECODERS_BY_NAME.find(name)(name, config or DecoderConfig())
+    if not isinstance(getattr(decoder, "needs", None), Needs):
+        raise DecodingError(
+            f"decoder '{name}' has no attribute 'needs'; valid is a Needs of bid_ros.decoding, which took the place of "
+            "warm_starts and needs_gradient"
+        )
+    return decoder

@@ -208,7 +208,7 @@ def test_a_space_is_read(copy, task, policy, observe):
     found = same.sample(same.encode(observe()), 3, 2, np.random.default_rng(0))
     for one, two in zip(wanted, found, strict=True):
         np.testing.assert_allclose(two, one, atol=5e-6)
-    assert same.has_starts and not same.has_gradients  # as runtime onnx has none
+    assert same.capabilities.starts and not same.capabilities.gradients  # as runtime onnx has none
 
 
 def test_a_space_may_want_more_steps(copy, task):

@@ -27,7 +27,7 @@ from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.task import Task
 from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
-from bid_ros.policy.base import Bundle, Graphs
+from bid_ros.policy.base import Bundle, Capabilities, Graphs
 from bid_ros.policy.diffusion.frames import FrameEncoder
 from bid_ros.policy.diffusion.guided import Differentiable, guided
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler
@@ -96,6 +96,11 @@ class DiffusionPolicy:
         if bundle.weak is not None:
             shared = all(bundle.weak.get(role) == bundle.strong.get(role) for role in ENCODING)
             self._weak = _Networks(bundle.weak, task, chosen, self._sampler, self._strong if shared else None)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Samples can be guided where the runtime derives the strong policy's denoiser and the sampler allows it."""
+        return Capabilities(gradients=self._sampler.guides and isinstance(self._strong.denoiser, Differentiable))
 
     @property
     def has_weak(self) -> bool:
@@ -172,11 +177,6 @@ class DiffusionPolicy:
             raise DecodingError(f"{weak} weak samples were asked for, but the observation has no weak encoding")
         return chunks, draw(self._weak, encoded.weak, weak, None)
 
-    @property
-    def has_gradients(self) -> bool:
-        """Whether the runtime can derive the strong policy's denoiser, and the sampler can be guided."""
-        return self._sampler.guides and isinstance(self._strong.denoiser, Differentiable)
-
     def _guided(self, encoded: Encoded, guidance: Guidance) -> Denoise:
         denoiser = self._strong.denoiser
         if not isinstance(denoiser, Differentiable) or not self._sampler.guides:
@@ -195,7 +195,7 @@ class DiffusionPolicy:
             modes.add("renoise")  # which the denoiser serves
         for count, mode in product({1, samples}, modes):
             self.sample(encoded, count, count if self.has_weak else 0, np.random.default_rng(0), start, mode)
-        if self.has_gradients:
+        if self.capabilities.gradients:
             free = Guidance(start, np.zeros(self._task.horizon), 0.0)
             self.sample(encoded, 1, 0, np.random.default_rng(0), guidance=free)
 

@@ -25,7 +25,7 @@ from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.anchor import action_anchor, action_bounds
-from bid_ros.policy.base import Bundle, Graphs
+from bid_ros.policy.base import Bundle, Capabilities, Graphs
 from bid_ros.policy.diffusion.frames import FrameEncoder
 from bid_ros.policy.graphs import BYTE, FLOAT, WHOLE, check_graph, graph_feeds, output_width
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
@@ -64,20 +64,17 @@ class VqBetPolicy:
 
     Attributes:
         runtime: name of the library that runs the networks.
-        has_starts: False. Sampling cannot start from a trajectory, nor be guided.
-        made_up_rows: the rows of the past. None of them is predicted.
+        capabilities: sampling cannot start from a chunk, nor be guided. No row of the past is predicted.
 
     Raises:
         BundleError: a graph cannot be loaded, or its inputs or output do not fit the task.
         BidError: the runtime cannot be used.
     """
 
-    has_starts = False
-
     def __init__(self, bundle: Bundle, task: Task, runtime: str | Runtime = "auto", threads: int = 1) -> None:
         chosen = build_runtime(runtime, threads) if isinstance(runtime, str) else runtime
         self.runtime, self._task, self._bundle = chosen.name, task, bundle
-        self.made_up_rows = task.observation_steps - 1
+        self.capabilities = Capabilities(starts=False, made_up_rows=task.observation_steps - 1)
         self._strong = _Networks(bundle.strong, task, chosen, bundle.settings.codes)
         self._weak = None if bundle.weak is None else _Networks(bundle.weak, task, chosen, bundle.settings.codes)
 
@@ -150,7 +147,7 @@ class VqBetPolicy:
     ) -> Array:
         codes = draw_codes(forecast, self._bundle.settings.temperature, rng.random((count, 2)))
         ahead = chunks_of(codes, networks.table, forecast)
-        past = self.made_up_rows
+        past = self.capabilities.made_up_rows
         actions = self._bundle.action.rows(past).denormalise(ahead) + encoded.anchor
         placed: Array = np.clip(actions, encoded.low, encoded.high)
         step = placed[:, 1:2] - placed[:, :1] if placed.shape[1] > 1 else np.zeros_like(placed)
