@@ -51,7 +51,7 @@ class EngineCache:
             others = sorted(f"{_described(found)}" for found in self._others(key))
             raise BidError(
                 f"there is no {key['runtime']} engine of {graph} for {_described(key)} in {self.root}; "
-                f"compiled are {'; '.join(others) or 'none'}; build it with: bid compile BUNDLE --runtime "
+                f"compiled are {'; '.join(others) or 'none'}; build it with: bid policy compile BUNDLE --runtime "
                 f"{key['runtime']}"
             )
         try:
@@ -60,7 +60,7 @@ class EngineCache:
         except OSError as error:
             raise BidError(
                 f"the folder of engines {self.root} cannot be written ({error.strerror}); valid is a folder of yours, "
-                "given with --engines or BID_ENGINES"
+                "given with the parameter engines or BID_ENGINES"
             ) from error
         return folder
 

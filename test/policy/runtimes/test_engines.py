@@ -47,8 +47,8 @@ def test_an_engine_of_another_computer_time_or_number_of_samples_is_not_taken(ro
     here = f"sample {size}x16x10 and step 1 on {key['gpu']} ({', '.join(map(' '.join, versions))})"
     assert str(caught.value) == (
         f"there is no tensorrt:fp16 engine of strong_denoiser.onnx for {here} in {root}; compiled are sample 16x16x10 "
-        "and step 1 on NVIDIA RTX 4090 (driver 580.1, onnxruntime 1.31.1, tensorrt 101303); build it with: bid compile "
-        "BUNDLE --runtime tensorrt:fp16"
+        "and step 1 on NVIDIA RTX 4090 (driver 580.1, onnxruntime 1.31.1, tensorrt 101303); build it with: bid policy "
+        "compile BUNDLE --runtime tensorrt:fp16"
     )
     assert not (EngineCache(root, build=True).open(key, "strong_denoiser.onnx") / "graph.engine").exists()
     assert (opened(root) / "graph.engine").exists(), "the other one stays"
