@@ -15,9 +15,9 @@ from bid_ros.decoding import Decoder, Guidance, StartMode
 from bid_ros.policy.base import Capabilities, Policy
 from bid_ros.policy.spaces.action import ActionConversion
 from bid_ros.policy.spaces.config import Space
-from bid_ros.policy.spaces.grid import NEAR, Rows, grid_of
+from bid_ros.policy.spaces.grid import NEAR, RowMapping, grid_of
 from bid_ros.policy.spaces.observation import ObservationConversion
-from bid_ros.policy.spaces.parts import ROTATION, Anchor
+from bid_ros.policy.spaces.part_conversion import ROTATION, Anchor
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +153,11 @@ def check_space(space: Space, task: Task, decoder: Decoder) -> None:
             )
 
 
-def rows_of(space: Space, task: Task) -> Rows:
+def rows_of(space: Space, task: Task) -> RowMapping:
     """Return the way from a network's rows to the task's. Raises BundleError if they end before those of the task."""
     grid = grid_of(space, task)
     rotations = [own for item, own in task.action_columns if item.kind == ROTATION]
-    return Rows(grid, task, rotations, ActionConversion(space, task, grid).switched)
+    return RowMapping(grid, task, rotations, ActionConversion(space, task, grid).switched)
 
 
 def _check_observed(values: Mapping[str, NDArray[Any]], task: Task, steps: int) -> None:
