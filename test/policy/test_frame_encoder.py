@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bid_ros.policy.diffusion.frames import FrameEncoder
+from bid_ros.policy.frame_encoder import FrameEncoder
 
 
 class Means:

@@ -17,7 +17,7 @@ Anchor = Mapping[str, Array]
 ROTATION = "rotation_6d"
 
 
-class Place(NamedTuple):
+class PartColumns(NamedTuple):
     """Where a part is.
 
     Attributes:
@@ -51,7 +51,7 @@ class RotationPart:
         BundleError: form and feature do not fit, or the task does not observe what it counts from.
     """
 
-    def __init__(self, place: Place, task: Task, dt: float) -> None:
+    def __init__(self, place: PartColumns, task: Task, dt: float) -> None:
         part, self.place = place.part, place
         form = chosen_form(part, place.feature)
         self._form = rotation_form(form, part.order, part.degrees, part.positive)
@@ -91,7 +91,7 @@ class ValuePart:
         switched: whether it has two values only.
     """
 
-    def __init__(self, place: Place, task: Task, dt: float) -> None:
+    def __init__(self, place: PartColumns, task: Task, dt: float) -> None:
         part, self.place = place.part, place
         self._form = value_form(part, place.feature, task.limits)
         self._unit = dt if part.reference == "velocity" else 1.0
@@ -147,7 +147,7 @@ def observed_feature(task: Task, feature: Feature, name: str, why: str) -> Featu
     return valid[name]
 
 
-def _origin(place: Place, task: Task) -> str:
+def _origin(place: PartColumns, task: Task) -> str:
     """Return the name of what a part counts from; empty for nothing."""
     part, feature = place.part, place.feature
     if part.reference == "start":
@@ -157,7 +157,7 @@ def _origin(place: Place, task: Task) -> str:
     return observed_feature(task, feature, part.observed or feature.name, f"reference '{part.reference}'").name
 
 
-def _axes(place: Place, task: Task) -> tuple[str, slice | None]:
+def _axes(place: PartColumns, task: Task) -> tuple[str, slice | None]:
     """Return the observed rotation whose axes a position has, and its columns in the task's rows, if it is commanded.
 
     Raises:
