@@ -99,11 +99,10 @@ def run_pusht(options: argparse.Namespace) -> int:
     from bid_ros.bench.scene import Setup, pusht_scene
     from bid_ros.bench.summary import markdown
     from bid_ros.bench.sweep import SUMMARY, run_bench
-    from bid_ros.bench.workers import Crew
+    from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.policy.bundle import bundled_task
 
-    if options.workers < 1:
-        raise BidError(f"workers is {options.workers}; valid is 1 or more")
+    pool = WorkerPool(options.workers, options.ray)
     check_extra("bench", "the bench", "tqdm", "onnx", "gym_pusht")
     if options.ray:
         check_extra("ray", "--ray", "ray")
@@ -113,7 +112,7 @@ def run_pusht(options: argparse.Namespace) -> int:
     plan = Plan(options.episodes, options.seeds, options.steps, options.batch)
     setup = Setup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
     out = Path(options.out)
-    summaries = run_bench(cells, plan, setup, out, Crew(options.workers, options.ray))
+    summaries = run_bench(cells, plan, setup, out, pool)
     print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(summaries))
     print(f"report: {out / REPORT}", file=sys.stderr)
     return 0
