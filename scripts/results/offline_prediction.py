@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from bid_ros.decoding import current_decoder
+from bid_ros.decoding.written import write_decoder
 from bid_ros.episodes.confidence import wilson_interval
 from bid_ros.evaluation.prediction import JUDGING, Agreement, agreements
 
@@ -26,7 +28,6 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 DATA = DOCS / "results" / "data" / "offline_prediction.json"
 PAGE = DOCS / "results" / "offline-prediction.md"
 PICTURE = DOCS / "images" / "offline_prediction.png"
-NAMES = {"paper": "bid-paper", "reference_v1": "bid-reference-v1", "reference_v2": "bid-reference-v2"}
 DEFAULTS = {"metric": "l2", "samples": 16, "ema_weight": 0.5, "horizon": 1, "jump": 0, "drift": 0, "delay": 0}
 Online = dict[str, tuple[float, float, float]]
 
@@ -38,7 +39,7 @@ def runs(folder: Path) -> Online:
         run = json.loads(file.read_text())
         for item in run["results"]:
             if not item["outcome"].startswith("aborted"):
-                found[run["decoder"]][item["seed"]] = item["success"]
+                found[current_decoder(run["decoder"])][item["seed"]] = item["success"]
     return {
         name: (sum(items.values()) / len(items), *wilson_interval(sum(items.values()), len(items)))
         for name, items in found.items()
@@ -61,11 +62,12 @@ def bench(files: list[Path], noise: float) -> Online:
 
 
 def _name(cell: dict[str, Any]) -> str:
-    """Return the registry's name of a cell of the bench."""
-    if cell["decoder"] != "bid":
-        return str(cell["decoder"])
-    name = NAMES.get(cell["variant"], "bid" if cell["terms"] == "bid" else f"bid-{cell['terms']}")
-    return f"{name}-nearest" if cell.get("trim") == "nearest" else name
+    """Return the decoder of a cell of the bench, with the settings that are not the default."""
+    usual = {"variant": "corrected", "terms": "bid", "trim": "previous"}
+    said = {
+        name: cell[name] for name in usual if cell["decoder"] == "bid" and cell.get(name) not in (None, usual[name])
+    }
+    return current_decoder(write_decoder(cell["decoder"], said))
 
 
 def case(name: str, evaluation: str, online: str) -> dict[str, Any]:
@@ -73,11 +75,13 @@ def case(name: str, evaluation: str, online: str) -> dict[str, Any]:
     found = json.loads(Path(evaluation).read_text())
     files, _, noise = online.rpartition(":")
     success = bench([Path(file) for file in files.split(",")], float(noise)) if files else runs(Path(online))
-    success = {key: value for key, value in success.items() if key in found["decoders"]}
+    recorded = {current_decoder(name): name for name in found["decoders"]}
+    success = {key: value for key, value in success.items() if key in recorded}
     episodes = [
         {
-            decoder: {m: round(item["means"][decoder][m], 5) for m in JUDGING if m in item["means"][decoder]}
+            decoder: {m: round(means[m], 5) for m in JUDGING if m in means}
             for decoder in success
+            for means in [item["means"][recorded[decoder]]]
         }
         for item in found["by_episode"]
     ]

@@ -1,7 +1,7 @@
 """Put the summaries of docs/results/data/ as tables into the pages, between their markers, and draw the pictures.
 
 ``<!-- table NAME [KEY=VALUE ...] -->`` and ``<!-- end -->`` are a marker pair. The text between them is replaced by the
-cells of NAME.json whose settings have these values; ``pairs_...`` take NAME.md as it is. With --check nothing is
+cells of NAME.json whose settings have these values. With --check nothing is
 written, and the exit status is 1 if a page differs from its summaries.
 """
 
@@ -35,7 +35,6 @@ REACTION = ["reaction s"]
 # Tables of VQ-BeT: what was published is success, not score.
 SUCCESS = ("vqbet", "vqbet_terms", "vqbet_samples", "absolute", "absolute_terms", "absolute_samples")
 SUCCESS_HEAD = [*HEAD[:4], "full score %, 95 %", "paper %", "switches/s", "ms"]
-PAIRS = ("pairs_undisturbed", "pairs_disturbed")
 
 
 def load(name: str) -> list[CellSummary]:
@@ -46,8 +45,6 @@ def load(name: str) -> list[CellSummary]:
 
 def table(name: str, wanted: dict[str, str]) -> str:
     """Return the table of a summary: one row for each cell with the wanted settings."""
-    if name in PAIRS:
-        return (DATA / f"{name}.md").read_text()
     cells = [item for item in load(name) if all(str(getattr(item.cell, key)) == wanted[key] for key in wanted)]
     if not cells:
         raise SystemExit(f"error: {DATA / name}.json has no cell with {wanted}")
@@ -77,11 +74,7 @@ def pictures() -> dict[str, bytes | None]:
     drawn = {name: plots.rate_bars(cells, published_vqbet) for name, cells in rates.items()}
     return drawn | {
         "pusht_published_tradeoff.png": plots.trade_off(load("published")),
-        "pusht_jump_tradeoff.png": plots.trade_off([item for item in load("jump") if item.cell.jump]),
-        "pusht_noise.png": plots.score_curve(load("noise"), "noise", "strength of the action noise"),
         "pusht_samples.png": plots.score_curve(samples, "samples", "samples N"),
-        "pusht_samples_ms.png": plots.latency_curve(samples, "samples", "samples N"),
-        "pusht_lambda.png": plots.score_curve(load("ema"), "ema_weight", "lambda, weight of the new prediction"),
     }
 
 
