@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bid_ros.commands.arguments import SYSTEM_HELP, add_list
+from bid_ros.commands.arguments import SYSTEM_HELP, add_decoders
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
@@ -37,7 +37,12 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("system", help=f"{SYSTEM_HELP}; or a task file, or pusht")
     parser.add_argument("data", help="bags, a folder of runs, or a data set")
-    add_list(parser, "--decoders", str, default=DECODERS, help=f"comma list of decoders (default {DECODERS})")
+    add_decoders(
+        parser,
+        "--decoders",
+        default=DECODERS,
+        help=f"comma list, as in vanilla,bid:terms=backward (default {DECODERS})",
+    )
     parser.add_argument("--samples", type=int, default=16, help="N, strong samples a decision (default 16)")
     parser.add_argument("--bundle", default="", help="folder of the policy bundle (default: system.yaml's)")
     parser.add_argument("--runtime", default="auto", help="network runtime (default auto)")

@@ -20,10 +20,10 @@ from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import format_summary, write_run
 from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.convert import header
+from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.joints import ARM_CONFIG
 from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.nodes.pulse import RARE_S
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.recording.episodes import DISCARDED, UNDO, UNDONE

@@ -33,7 +33,7 @@ PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bundle", "", "folder of the policy bundle"),
     Parameter("bundle_task", "", "path of the task file of a bundle that predicts poses where joints are commanded"),
-    Parameter("decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md"),
+    Parameter("decoder", "bid", "the decoder, as in bid or bid:variant=paper; names: docs/reference/decoders/index.md"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
     Parameter("runtime", "auto", "network runtime; names: docs/reference/runtimes.md"),
@@ -70,7 +70,7 @@ class PolicyNode(BidNode):
         self._commanded = self.load_task()
         own_task = self.value("bundle_task") or self.value("task")
         self._task = load_task(own_task).with_frame_prefix(self.frame_prefix)
-        self.pulse.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
+        self.heartbeat.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
         self._bundle = load_bundle(Path(self.value("bundle")), load_task(own_task))
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
@@ -240,7 +240,7 @@ class PolicyNode(BidNode):
         except RemoteError as error:
             self._lost = str(error)
             self._report.missed += 1
-            self.pulse.failed()
+            self.heartbeat.failed()
             self.get_logger().error(f"no decision: {error}", throttle_duration_sec=1.0)
         if not self._lost:
             self.worked()

@@ -24,8 +24,8 @@ from bid_ros.core.topics import (
 from bid_ros.episodes.bags import EpisodeBags
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
 from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.nodes.pulse import RARE_S
 from bid_ros.nodes.topics import message_type
 from bid_ros.recording.compression import find_codec
 from bid_ros.recording.counters import Counters, Disk

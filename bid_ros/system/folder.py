@@ -33,7 +33,7 @@ class PolicySettings:
         bundle: folder, relative to the system's; or name of a shipped bundle. Empty: there is none yet.
         bundle_task: task file, relative to the system's folder, that the bundle was made for, where it predicts the
             tool's pose and this system's task commands joints. Empty: it was made for this system's task.
-        decoder: registry name of the decoder, which chooses among the samples.
+        decoder: name of the decoder, which chooses among the samples; its settings may follow: ``bid:variant=paper``.
         samples: N, strong samples a decision.
         action_horizon: actions executed a decision; 1 is closed loop.
     """
@@ -50,7 +50,7 @@ class TwinSettings:
     """The twin of a system.
 
     Attributes:
-        moving: speed in m/s of what moves in the scene; 0 = static.
+        moving: target speed in the twin, m/s; 0 = static.
     """
 
     moving: Annotated[float, Field(ge=0, le=0.1)] = 0.0

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bid_ros.nodes.pulse import PERIOD_S, Pulse
+from bid_ros.nodes.heartbeat import PERIOD_S, HeartbeatThread
 
 LIMIT_S = 0.2
 
@@ -35,43 +35,43 @@ def listener():
 
 
 @pytest.fixture
-def pulse(listener):
-    pulse = Pulse(listener, LIMIT_S)
-    pulse.start()
-    yield pulse
-    pulse.stop()
+def heartbeat(listener):
+    heartbeat = HeartbeatThread(listener, LIMIT_S)
+    heartbeat.start()
+    yield heartbeat
+    heartbeat.stop()
 
 
-def test_there_is_no_heartbeat_before_the_first_work(pulse, listener):
+def test_there_is_no_heartbeat_before_the_first_work(heartbeat, listener):
     assert not listener.hears(1, 4 * PERIOD_S)
-    pulse.worked()
+    heartbeat.worked()
     assert listener.hears(1)
 
 
-def test_the_heartbeat_pauses_while_the_work_stalls_and_says_its_age(pulse, listener):
-    pulse.worked()
+def test_the_heartbeat_pauses_while_the_work_stalls_and_says_its_age(heartbeat, listener):
+    heartbeat.worked()
     assert listener.hears(2)
     while listener.hears(1, LIMIT_S + 4 * PERIOD_S):
         pass
     assert 0.0 <= max(listener.ages) <= LIMIT_S
     assert listener.ages == sorted(listener.ages)
-    pulse.worked()
+    heartbeat.worked()
     assert listener.hears(1) and listener.ages[-1] < listener.ages[-2]
 
 
-def test_a_failure_silences_it_at_once_until_the_next_step(pulse, listener):
-    pulse.worked()
+def test_a_failure_silences_it_at_once_until_the_next_step(heartbeat, listener):
+    heartbeat.worked()
     assert listener.hears(1)
-    pulse.failed()
+    heartbeat.failed()
     listener.hears(1, 2 * PERIOD_S)  # one may be under way
     assert not listener.hears(1, 4 * PERIOD_S)
-    pulse.worked()
+    heartbeat.worked()
     assert listener.hears(1)
 
 
-def test_a_long_computation_in_python_delays_no_heartbeat(pulse, listener):
+def test_a_long_computation_in_python_delays_no_heartbeat(heartbeat, listener):
     """It holds the interpreter like the longest decision would, if it computed in Python only."""
-    pulse.worked()
+    heartbeat.worked()
     until = time.monotonic() + 0.8 * LIMIT_S
     total = 0
     while time.monotonic() < until:
@@ -79,21 +79,21 @@ def test_a_long_computation_in_python_delays_no_heartbeat(pulse, listener):
     assert total and listener.hears(0) and len(listener.ages) >= 2
 
 
-def test_nothing_is_sent_after_the_stop(pulse, listener):
-    pulse.worked()
+def test_nothing_is_sent_after_the_stop(heartbeat, listener):
+    heartbeat.worked()
     assert listener.hears(1)
-    pulse.stop()
+    heartbeat.stop()
     assert not listener.hears(1, 4 * PERIOD_S)
 
 
 def test_a_rare_heartbeat_has_a_longer_period(listener):
-    pulse = Pulse(listener, 10.0, period_s=0.4)
-    pulse.worked()
-    pulse.start()
+    heartbeat = HeartbeatThread(listener, 10.0, period_s=0.4)
+    heartbeat.worked()
+    heartbeat.start()
     try:
         assert listener.hears(1)
         begun = time.monotonic()
         assert listener.hears(3)
         assert 0.9 < time.monotonic() - begun < 2.0
     finally:
-        pulse.stop()
+        heartbeat.stop()

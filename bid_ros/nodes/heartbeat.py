@@ -13,7 +13,7 @@ RARE_S: Final = 0.5  # for nodes that are only waited for in the beginning
 PRIORITY: Final = 10  # steps of niceness above the node: a busy computer must not look like a dead node
 
 
-class Pulse(PeriodicThread):
+class HeartbeatThread(PeriodicThread):
     """Sends a heartbeat every 50 ms, or another period, while the work of a node is younger than a limit.
 
     A heartbeat proves two things: the process runs, and its work made a step within the last ``limit_s``. Whoever
@@ -27,7 +27,7 @@ class Pulse(PeriodicThread):
     """
 
     def __init__(self, send: Callable[[float], None], limit_s: float, period_s: float = PERIOD_S) -> None:
-        super().__init__("pulse", round(period_s * NANOSECONDS), self._tick)
+        super().__init__("heartbeat", round(period_s * NANOSECONDS), self._tick)
         self._send = send
         self.limit_s = limit_s
         self._worked_ns: int | None = None
