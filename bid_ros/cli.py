@@ -1,11 +1,13 @@
 """The ``bid`` command: one verb a task, help that teaches, ``--json`` for machines."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from bid_ros.core.errors import BidError
+from bid_ros.sim import opengl_variables
 
 VERBS = (
     *("new", "check", "up", "teleop", "record", "demos", "learn", "compile", "rehearse", "bench", "data"),
@@ -29,6 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Return the exit status; 2 is bad input, with one sentence about it."""
+    os.environ.update(opengl_variables())
     try:
         parsed = build_parser().parse_args(arguments)
         return int(parsed.run(parsed))
