@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from archives import unpack
 from safetensors.torch import save_file
 
 from bid_ros.core.task import Task, parse_task
@@ -29,8 +29,7 @@ def golden(tmp_path_factory):
 
     def unpacked(name: str) -> SimpleNamespace:
         if name not in cases:
-            with tarfile.open(folders[0] / f"{name}.tar.xz") as file:
-                file.extractall(folder, filter="data")
+            unpack(folders[0] / f"{name}.tar.xz", folder)
             cases[name] = SimpleNamespace(path=folder / name, numbers=dict(np.load(folder / name / "golden.npz")))
         return cases[name]
 
