@@ -14,6 +14,7 @@ from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
+from bid_ros.recording.invented import sentence
 from bid_ros.recording.outcomes import OUTCOMES, SUCCESS
 from bid_ros.system.folder import find_system, shipped_systems
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from bid_ros.evaluation.run import EvaluationOutcome
 
 DECODERS: Final = "vanilla,ema,bid"
-SHOWN: Final = 12
+SHOWN: Final = 12  # episodes on the page
 SAID: Final = 5  # reasons for what is left out
 
 
@@ -56,9 +57,6 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--episodes", type=int, default=0, metavar="N", help="only the first N episodes")
     parser.add_argument("--workers", type=int, default=1, help="processes, each with one thread (default 1)")
     parser.add_argument("--ray", default="", metavar="ADDRESS", help="judge on a Ray cluster; local starts one here")
-    parser.add_argument(
-        "--shown", type=int, default=SHOWN, metavar="N", help=f"episodes that the page shows (default {SHOWN})"
-    )
     parser.add_argument("--out", default="out/evaluation", help="folder for the results (default out/evaluation)")
     parser.add_argument("--json", action="store_true", help="print evaluation.json on standard output")
     parser.set_defaults(run=run)
@@ -66,7 +64,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate. Return 0."""
-    from bid_ros.commands.datasets import progress_bar
+    from bid_ros.commands.data import progress_bar
     from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.evaluation.evaluate import EvaluationSetup
     from bid_ros.evaluation.run import evaluate
@@ -83,17 +81,20 @@ def run(options: argparse.Namespace) -> int:
     begin = time.monotonic()
     with progress_bar(source.contents, options.episodes or None) as progress:
         most = options.episodes or None
-        outcome = evaluate(setup, bundle.sha256, source, out / "parts", pool, options.shown, most, progress)
+        outcome = evaluate(setup, bundle.sha256, source, out / "parts", pool, SHOWN, most, progress)
     if not outcome.episodes:
         raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
-    found = _written(outcome, out, about | {"data": options.data})
+    invented = list(getattr(recorded, "invented", ()))
+    found = _written(outcome, out, about | {"data": options.data, "invented": invented})
     print(
         json.dumps(found) if options.json else (out / "evaluation.md").read_text(), end="" if not options.json else "\n"
     )
     for line in _left_out(found["left_out"]):
         print(line, file=sys.stderr)
+    if invented:
+        print(f"{options.data}: {sentence(invented)}", file=sys.stderr)
     print(_throughput(outcome, len(decoders), pool.workers, time.monotonic() - begin), file=sys.stderr)
     print(f"wrote {out}/evaluation.html, .json, .md and .png", file=sys.stderr)
     return 0
@@ -104,9 +105,8 @@ def _checked(options: argparse.Namespace) -> tuple[str, ...]:
     decoders = tuple(dict.fromkeys(filter(None, options.decoders)))
     if not decoders:
         raise BidError("--decoders names none; valid is a comma list of one or more")
-    for name in ("episodes", "shown"):
-        if (value := getattr(options, name)) < 0:
-            raise BidError(f"--{name} is {value}; valid is 0 or more")
+    if options.episodes < 0:
+        raise BidError(f"--episodes is {options.episodes}; valid is 0 or more")
     return decoders
 
 
@@ -133,7 +133,8 @@ def _written(outcome: "EvaluationOutcome", out: Path, about: dict[str, Any]) -> 
     out.mkdir(parents=True, exist_ok=True)
     every = [vars(item) for item in outcome.episodes]
     (out / "evaluation.json").write_text(json.dumps({**found, "by_episode": every}))
-    (out / "evaluation.md").write_text(markdown(found) + "\n")
+    said = f"\nThe bags were {sentence(found['invented'])}.\n" if found["invented"] else ""
+    (out / "evaluation.md").write_text(f"{markdown(found)}\n{said}")
     draw(found, out / "evaluation.png")
     write_page(found, outcome.pages, out / "evaluation.png", out / "evaluation.html")
     return found

@@ -7,7 +7,10 @@ import json
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.long
 def test_the_recorder_keeps_up_with_two_cameras_and_four_states_and_says_what_it_loses(root, ros_domain):
     command = [sys.executable, "scripts/results", "recorder-load", "--seconds", "3"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=90, check=False)
