@@ -19,9 +19,9 @@ for chunk in 5 10; do
     [ -f "$out/$name.npz" ] ||
       "$bid" bench data "$demonstrations" --task "$out/$name.yaml" --out "$out/$name.npz"
     if [ ! -d "$out/${name}_bundle" ]; then
-      "$bid" train "$out/$name.npz" --task "$out/$name.yaml" --family vqbet --out "$out/$name" --independent-codes \
-        --offset-codes drawn --action-reference base --state-noise 0 --history-dropout 0 --steps "${STEPS:-4000}"
-      "$bid" export "$out/$name" --task "$out/$name.yaml" --out "$out/${name}_bundle"
+      "$bid" train "$out/$name.npz" --task "$out/$name.yaml" --family vqbet --out "$out/$name" \
+        --steps "${STEPS:-4000}" --set vqbet.sequential=false vqbet.offset_codes=drawn action_reference=base
+      "$bid" policy export "$out/$name" --task "$out/$name.yaml" --out "$out/${name}_bundle"
     fi
     "$bid" bench pusht --task "$out/$name.yaml" --bundle "$out/${name}_bundle" --decoder vanilla --horizon 1,all --seeds 11,12,13 \
       --episodes "$episodes" --runtime onnx --workers "${WORKERS:-2}" \

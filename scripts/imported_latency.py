@@ -1,8 +1,8 @@
 """Measure what a decision's samples take with imported policies of full size, on the CPU.
 
 The policies are those of full_size_policies.py, with random weights: the time does not depend on them. Each is written
-as LeRobot writes it, imported by ``bid import`` and loaded. A decision encodes an observation with one new image, as in
-a run, and draws N samples. All N take turns, so load hits them alike.
+as LeRobot writes it, imported by ``bid policy import`` and loaded. A decision encodes an observation with one new
+image, as in a run, and draws N samples. All N take turns, so load hits them alike.
 
 OUT keeps the bundles, and ``rows.jsonl`` with a line for each import and each decision. Run the command again and it
 goes on where it was ended. The table is made of all lines.
@@ -76,7 +76,7 @@ def imported(name: str, steps: int, out: Path, rows: Rows) -> Path:
     if (folder / "bundle").is_dir() and rows.of(imported=folder.name):
         return folder
     policy = write(name, folder)
-    command = [sys.executable, "-m", "bid_ros.cli", "import", "lerobot", str(policy), "--out", str(folder / "bundle")]
+    command = [sys.executable, "-m", "bid_ros.cli", "policy", "import", str(policy), "--out", str(folder / "bundle")]
     sampling = {"diffusion": ["--sampler", "ddim"], "flow": ["--sampler", "euler"], "vqbet": []}[name]
     command += ["--task", str(folder / "task.yaml"), *sampling]
     begin = perf_counter()

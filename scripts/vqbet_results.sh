@@ -20,17 +20,17 @@ data() {
 # The published policy: absolute positions, codes drawn one without the other, nothing forgotten.
 train() {
   data pusht_history
-  "$bid" train "$out/pusht_history.npz" --family vqbet --out "$out/absolute" --independent-codes --offset-codes drawn \
-    --action-reference base --state-noise 0 --history-dropout 0 --steps "${STEPS:-8000}"
-  [ -d "$out/absolute_bundle" ] || "$bid" export "$out/absolute" --out "$out/absolute_bundle"
+  "$bid" train "$out/pusht_history.npz" --family vqbet --out "$out/absolute" --steps "${STEPS:-8000}" \
+    --set vqbet.sequential=false vqbet.offset_codes=drawn action_reference=base
+  [ -d "$out/absolute_bundle" ] || "$bid" policy export "$out/absolute" --out "$out/absolute_bundle"
 }
 
 train_flow() {
   data pusht
   "$bid" train "$out/pusht.npz" --family flow --task pusht --out "$out/flow" \
-    --steps "${FLOW_STEPS:-3000}" --batch 128 --widths 32 64 128 --condition 256 \
-    --action-reference base --state-noise 0.03 --history-dropout 0.5
-  [ -d "$out/flow_bundle" ] || "$bid" export "$out/flow" --task pusht --out "$out/flow_bundle"
+    --steps "${FLOW_STEPS:-3000}" --batch 128 \
+    --set network.condition=256 action_reference=base augment.state=0.03 augment.history=0.5
+  [ -d "$out/flow_bundle" ] || "$bid" policy export "$out/flow" --task pusht --out "$out/flow_bundle"
 }
 
 # Cells that two tables share are run once, since all tables of one bundle have one folder.

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from bid_ros.commands.arguments import add_list
+from bid_ros.commands.arguments import add_decoders, add_former, add_list
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.commands.bench_peers import add_peers_parser
 from bid_ros.commands.bench_system import add_system_parser
@@ -16,9 +16,17 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
-from bid_ros.decoding import METRICS, TERMS, TRIMS, VARIANTS, decoder_names
+from bid_ros.decoding import TERMS, VARIANTS, DecoderConfig, decoder_names
 
-_WARM_STARTS: Final = ("renoise", "clean")
+_NOW_SETTINGS: Final = {
+    "--mode-size": "bid:mode_size=2",
+    "--decay": "bid:decay=0.3",
+    "--metric": "bid:metric=l1",
+    "--trim": "bid:variant=paper,trim=nearest",
+    "--ema-weight": "ema:ema_weight=0.3",
+    "--warm-start": "warmstart:warm_start=clean",
+}
+_USUAL: Final = ("metric", "trim", "mode_size", "decay", "ema_weight", "warm_start")
 _TASK: Final = "pusht"
 _SHOWN: Final = {"block_keypoints", "agent_position"}
 
@@ -52,21 +60,21 @@ def _add_pusht(parts: Any) -> None:
     )
     grid = pusht.add_argument_group("what is compared (comma lists)")
     grid.add_argument("--preset", choices=("published",), help="what was published: decoders and conditions")
-    add_list(grid, "--decoder", str, default="vanilla,bid", help=f"of {', '.join(decoder_names())}")
+    add_decoders(
+        grid,
+        "--decoder",
+        default="vanilla,bid",
+        help=f"of {', '.join(decoder_names())}; settings follow a colon, as in bid:decay=0.3,metric=l1",
+    )
     add_list(grid, "--horizon", str, default="1", help="actions executed per decision; all = open loop")
     add_list(grid, "--noise", float, default="0", help="strength of the action noise")
     add_list(grid, "--drift", float, default="0", help="px that the block moves along x and y a step")
     add_list(grid, "--jump", float, default="0", help="px by which the block is displaced once, to time reactions")
     add_list(grid, "--delay", int, default="0", help="steps from an observation to the first action decided on it")
     add_list(grid, "--samples", int, default="16", help="N")
-    add_list(grid, "--mode-size", _mode_size, default="auto", help="K; auto = min(3, N // 2)")
-    add_list(grid, "--decay", float, default="0.5", help="rho")
-    add_list(grid, "--ema-weight", float, default="0.5", help="lambda, weight of the new prediction")
-    add_list(grid, "--metric", str, default="l2", help=f"of {', '.join(METRICS)}")
     add_list(grid, "--variant", str, default="corrected", help=f"of {', '.join(VARIANTS)}")
-    add_list(grid, "--trim", str, default="previous", help=f"of {', '.join(TRIMS)}; only variant paper has it")
     add_list(grid, "--terms", str, default="bid", help=f"of {', '.join(TERMS)}")
-    add_list(grid, "--warm-start", str, default="renoise", help=f"of {', '.join(_WARM_STARTS)}")
+    add_former(grid, {flag: f"say --decoder {text}, also several" for flag, text in _NOW_SETTINGS.items()})
     grid.add_argument("--no-weak", action="store_true", help="do without the weak policy")
     plan = pusht.add_argument_group("how often")
     plan.add_argument("--episodes", type=int, default=100, help="of each cell and seed")
@@ -126,11 +134,8 @@ def grid_lists(options: argparse.Namespace) -> dict[str, Any]:
     lists: dict[str, Any] = {name: value for name, value in vars(options).items() if isinstance(value, tuple)}
     del lists["seeds"]
     lists["weak"] = [not options.no_weak]
-    return {**lists, **PRESETS.get(options.preset, {})}
-
-
-def _mode_size(text: str) -> int | None:
-    return None if text == "auto" else int(text)
+    usual = {name: [getattr(DecoderConfig(), name)] for name in _USUAL}  # unless the decoder's text says otherwise
+    return {**lists, **usual, **PRESETS.get(options.preset, {})}
 
 
 def _bundle(text: str) -> Path:

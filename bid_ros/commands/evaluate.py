@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bid_ros.commands.arguments import SYSTEM_HELP, add_list
+from bid_ros.commands.arguments import SYSTEM_HELP, add_decoders
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bid_ros.evaluation.run import Outcome
 
 DECODERS: Final = "vanilla,ema,bid"
-SHOWN: Final = 12
+SHOWN: Final = 12  # episodes on the page
 SAID: Final = 5  # reasons for what is left out
 
 
@@ -37,7 +37,12 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("system", help=f"{SYSTEM_HELP}; or a task file, or pusht")
     parser.add_argument("data", help="bags, a folder of runs, or a data set")
-    add_list(parser, "--decoders", str, default=DECODERS, help=f"comma list of decoders (default {DECODERS})")
+    add_decoders(
+        parser,
+        "--decoders",
+        default=DECODERS,
+        help=f"comma list, as in vanilla,bid:terms=backward (default {DECODERS})",
+    )
     parser.add_argument("--samples", type=int, default=16, help="N, strong samples a decision (default 16)")
     parser.add_argument("--bundle", default="", help="folder of the policy bundle (default: system.yaml's)")
     parser.add_argument("--runtime", default="auto", help="network runtime (default auto)")
@@ -51,9 +56,6 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--episodes", type=int, default=0, metavar="N", help="only the first N episodes")
     parser.add_argument("--workers", type=int, default=1, help="processes, each with one thread (default 1)")
     parser.add_argument("--ray", default="", metavar="ADDRESS", help="judge on a Ray cluster; local starts one here")
-    parser.add_argument(
-        "--shown", type=int, default=SHOWN, metavar="N", help=f"episodes that the page shows (default {SHOWN})"
-    )
     parser.add_argument("--out", default="out/evaluation", help="folder for the results (default out/evaluation)")
     parser.add_argument("--json", action="store_true", help="print evaluation.json on standard output")
     parser.set_defaults(run=run)
@@ -61,7 +63,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate. Return 0."""
-    from bid_ros.commands.datasets import progress_bar
+    from bid_ros.commands.data import progress_bar
     from bid_ros.evaluation.crew import Crew
     from bid_ros.evaluation.evaluate import Setup
     from bid_ros.evaluation.run import evaluate
@@ -78,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     begin = time.monotonic()
     with progress_bar(source.contents, options.episodes or None) as progress:
         most = options.episodes or None
-        outcome = evaluate(setup, bundle.sha256, source, out / "parts", crew, options.shown, most, progress)
+        outcome = evaluate(setup, bundle.sha256, source, out / "parts", crew, SHOWN, most, progress)
     if not outcome.episodes:
         raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
@@ -99,9 +101,8 @@ def _checked(options: argparse.Namespace) -> tuple[str, ...]:
     decoders = tuple(dict.fromkeys(filter(None, options.decoders)))
     if not decoders:
         raise BidError("--decoders names none; valid is a comma list of one or more")
-    for name in ("episodes", "shown"):
-        if (value := getattr(options, name)) < 0:
-            raise BidError(f"--{name} is {value}; valid is 0 or more")
+    if options.episodes < 0:
+        raise BidError(f"--episodes is {options.episodes}; valid is 0 or more")
     return decoders
 
 

@@ -86,7 +86,7 @@ def faults_of_bag(reader: BagReader, task: Task | None) -> Iterator[Fault]:
     """Yield the faults of a whole bag: its file, its clock, its topics."""
     if not reader.was_complete:
         text = "the recording was not closed; read up to its last whole message"
-        yield warning("readable", f"{text}: bid repair restores its index")
+        yield warning("readable", f"{text}: bid episodes repair restores its index")
     if not sum(reader.counts.values()):
         yield error("readable", "the bag holds no message; valid is one or more")
         return

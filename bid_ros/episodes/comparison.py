@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.core.errors import BidError
+from bid_ros.decoding import current_decoder
 from bid_ros.episodes.confidence import paired_difference, wilson_interval
 
 REFERENCE: Final = "bid"
@@ -145,7 +146,8 @@ def _name(run: Mapping[str, Any]) -> str:
     # Episodes of different hardware are never added up.
     hardware = run.get("hardware", "twin")
     where = "" if hardware == "twin" else f", {hardware}"
-    return f"{run['decoder']}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "") + where
+    decoder = " then ".join(map(current_decoder, run["decoder"].split(" then ")))
+    return f"{decoder}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "") + where
 
 
 def _cup(cell: Cell) -> str:

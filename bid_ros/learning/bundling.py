@@ -82,14 +82,14 @@ def export_again(
     """Write a bundle anew, with the same weights and the graphs that this version writes.
 
     Args:
-        bundle: which ``bid export`` wrote.
+        bundle: which ``bid policy export`` wrote.
         out: folder of the new bundle; the old one's own is valid.
         task: task of the bundle.
         sampling_steps: network calls a sample of a diffusion policy; default: those of the bundle.
         temperature: of the codes of VQ-BeT; default: that of the bundle.
 
     Raises:
-        BundleError: the bundle was not written by ``bid export``, ``out`` is not a bundle, a graph differs from
+        BundleError: the bundle was not written by ``bid policy export``, ``out`` is not a bundle, a graph differs from
             PyTorch, or a student was not trained for so many steps.
     """
     sampling = sampled_by(bundle, sampling_steps, temperature)

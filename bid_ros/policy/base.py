@@ -41,8 +41,8 @@ class Bundle:
         action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
         strong: graphs of the policy, by their role in the family.
         weak: graphs of the early checkpoint, None without one.
-        provenance: origin (commit, data, seeds, steps). For people, and for ``bid distill``
-            and ``bid export``, which read how the policy was trained.
+        provenance: origin (commit, data, seeds, steps). For people, and for ``bid policy distill``
+            and ``bid policy export``, which read how the policy was trained.
         space: what the network sees and predicts. None: the features and the action of the task.
         action_weights: factor of each action feature of the task in the distances that decoders compare, by name. A
             feature that is not named has 1.

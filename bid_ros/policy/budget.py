@@ -109,7 +109,7 @@ class SampleBudget:
             return ""
         return (
             f"decisions of {self.samples} sample take longer than their {self._budget_ns / 1e6:.0f} ms; "
-            "use a faster computer, end other programs, or give a bundle with fewer denoising steps (bid distill)"
+            "use a faster computer, end other programs, or a bundle with fewer denoising steps (bid policy distill)"
         )
 
     def _ratio(self, more: int) -> float:

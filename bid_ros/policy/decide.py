@@ -254,7 +254,7 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
     """Return a decoder for a bundle: with its action weights, and with weak samples if it has a weak policy.
 
     Args:
-        name: registry name.
+        name: of the decoder; its settings may follow, as in ``bid:variant=paper``.
         bundle: a checked bundle.
         task: the task it was checked against.
         samples: N, strong samples a decision, and as many weak ones.

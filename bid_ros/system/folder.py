@@ -33,7 +33,7 @@ class PolicySettings:
         bundle: folder, relative to the system's; or name of a shipped bundle. Empty: there is none yet.
         bundle_task: task file, relative to the system's folder, that the bundle was made for, where it predicts the
             tool's pose and this system's task commands joints. Empty: it was made for this system's task.
-        decoder: registry name of the decoder, which chooses among the samples.
+        decoder: name of the decoder, which chooses among the samples; its settings may follow: ``bid:variant=paper``.
         samples: N, strong samples a decision.
         action_horizon: actions executed a decision; 1 is closed loop.
     """
@@ -226,7 +226,7 @@ class System:
         named = self.settings.policy.bundle
         if not named:
             raise BidError(
-                f"system {self.folder} has no policy: train one (bid demos, bid dataset, bid train, bid export) and "
+                f"system {self.folder} has no policy: train one (bid demos, data build, train, policy export) and "
                 f"name its bundle in {FILE}, or let a teleoperation device act"
             )
         own = self.folder / named

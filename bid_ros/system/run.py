@@ -32,8 +32,10 @@ class RunArguments:
     device_settings: str = argument("", "settings of the teleoperation device in YAML, such as 'deadzone: 0.2'")
     takeover: str = argument("", "device with which a person takes over from the policy, such as gamepad")
     person: bool = argument(False, "a person starts, ends and takes back episodes; each gets a bag of its own")
-    image_codec: str = argument("raw", "of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY")
-    decoder: str | None = argument(None, "how chunks are chosen (default: system.yaml's)")
+    image_codec: str = argument(
+        "", "of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY (default: nodes.yaml's, else raw)"
+    )
+    decoder: str | None = argument(None, "as in bid or bid:variant=paper (default: system.yaml's)")
     samples: int | None = argument(None, "N, strong samples a decision (default: system.yaml's)", 1, 256)
     action_horizon: int | None = argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)", 1, 64)
     bundle: str = argument("", "folder of the policy bundle (default: system.yaml's)")

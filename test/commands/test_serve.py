@@ -175,7 +175,7 @@ def test_a_key_is_never_on_the_command_line(task, tmp_path, monkeypatch):
         (("serve", "nowhere", "--api-key-file", "absent"), "the file of the key, absent, cannot be read: No such file"),
         (("serve", "nowhere", "--certificate", "absent"), "there is no file absent; valid is one in PEM form"),
         (("serve", "nowhere", "--certificate", __file__), "test_serve.py holds no certificate with its key"),
-        (("serve", "nowhere", "--certificate-key", "absent"), "--certificate-key is given without --certificate"),
+        (("serve", "nowhere", "--certificate-key", "absent"), "append the key to the file of --certificate"),
         (
             ("remote", "gpu:1", "new", "--certificate", "absent"),
             "ws://gpu:1 is not encrypted; valid is",

@@ -70,7 +70,7 @@ class EngineCache:
             return folder
         if not self.build:
             name = key.runtime if key.precision == "fp32" else f"{key.runtime}:{key.precision}"
-            raise BidError(f"{problem}; build it with: bid compile BUNDLE --runtime {name}")
+            raise BidError(f"{problem}; build it with: bid policy compile BUNDLE --runtime {name}")
         try:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -78,7 +78,7 @@ class EngineCache:
         except OSError as error:
             raise BidError(
                 f"the folder of engines {self.root} cannot be written ({error.strerror}); valid is a folder of yours, "
-                "given with --engines or BID_ENGINES"
+                "given with the parameter engines or BID_ENGINES"
             ) from error
         return folder
 

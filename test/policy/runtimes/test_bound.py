@@ -46,7 +46,7 @@ def policy_on(tiny, task, runtime, samples):
 
 
 def test_a_policy_starts_on_engines_that_were_built_for_its_samples_alone(tiny, task, tmp_path, policy, observe):
-    with pytest.raises(BidError, match=r"no tensorrt engine of strong_\w+\.onnx for .*; build it with: bid compile"):
+    with pytest.raises(BidError, match=r"no tensorrt engine of strong_\w+\.onnx for .*; build it with: bid policy"):
         policy_on(tiny, task, runtime(tmp_path), 4)
     policy_on(tiny, task, runtime(tmp_path, build=True), 4)
     assert len(list(tmp_path.glob("*/key.json"))) == 1 + 2 * 2, "an encoder, two denoisers, for N = 1 and 4"

@@ -47,7 +47,9 @@ def test_an_engine_is_found_again(root):
 )
 def test_an_engine_of_another_computer_or_time_is_refused_and_built_anew(root, change, sentence):
     key = replace(KEY, **change)
-    with pytest.raises(BidError, match=rf"{sentence}.*build it with: bid compile BUNDLE --runtime tensorrt:fp16$"):
+    with pytest.raises(
+        BidError, match=rf"{sentence}.*build it with: bid policy compile BUNDLE --runtime tensorrt:fp16$"
+    ):
         opened(root, key)
     assert not (EngineCache(root, build=True).open(key, "strong_denoiser.onnx") / "graph.engine").exists()
 

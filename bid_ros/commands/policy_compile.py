@@ -1,4 +1,4 @@
-"""``bid compile``: make a bundle ready for a runtime, and compare it with the reference on the CPU."""
+"""``bid policy compile``: make a bundle ready for a runtime, and compare it with the reference on the CPU."""
 
 import argparse
 import json
@@ -21,9 +21,9 @@ from bid_ros.policy.runtimes.registry import OPTIONS, build_runtime
 REFERENCE = "onnx"  # float32 on the CPU
 
 
-def add_parser(verbs: Any) -> None:
-    """Add ``compile``."""
-    parser = verbs.add_parser(
+def add_compile(parts: Any) -> None:
+    """Add ``bid policy compile``."""
+    parser = parts.add_parser(
         "compile",
         help="make a bundle ready for a runtime such as TensorRT, and compare it with the CPU",
         description="Load a bundle with a runtime, for N = 1 and the given N, and build the engines that it needs. "
@@ -40,7 +40,6 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("--decisions", type=int, default=100, help="decisions to compare and to time (default 100)")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default 1)")
-    parser.add_argument("--engines", default="", help="folder of compiled engines (default ~/.cache/bid_ros/engines)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.set_defaults(run=run)
 
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
             raise BidError(f"--{name} is {value}; valid is 1 or more")
     task = task_of(options.task, bundled_task(options.bundle), options.bundle)
     bundle = load_bundle(options.bundle, task)
-    runtime = build_runtime(options.runtime, options.threads, options.engines, build=True)
+    runtime = build_runtime(options.runtime, options.threads, build=True)
     observations = (
         recorded_observations(options.dataset, task, options.decisions, bundle.history(task))
         if options.dataset
