@@ -64,7 +64,7 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Evaluate. Return 0."""
     from bid_ros.commands.data import progress_bar
-    from bid_ros.evaluation.crew import Crew
+    from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.evaluation.evaluate import Setup
     from bid_ros.evaluation.run import evaluate
     from bid_ros.formats import chosen, mapped, open_source
@@ -74,13 +74,13 @@ def run(options: argparse.Namespace) -> int:
     task, folder = _task_and_bundle(options)
     bundle = load_bundle(folder, task)
     setup = Setup(task, folder, decoders, options.samples, options.seed, options.runtime)
-    crew, out = Crew(options.workers, options.ray), Path(options.out)
+    pool, out = WorkerPool(options.workers, options.ray), Path(options.out)
     recorded = chosen(open_source(options.data, task), options.outcome)
     source = mapped(recorded, task)
     begin = time.monotonic()
     with progress_bar(source.contents, options.episodes or None) as progress:
         most = options.episodes or None
-        outcome = evaluate(setup, bundle.sha256, source, out / "parts", crew, SHOWN, most, progress)
+        outcome = evaluate(setup, bundle.sha256, source, out / "parts", pool, SHOWN, most, progress)
     if not outcome.episodes:
         raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     )
     for line in _left_out(found["left_out"]):
         print(line, file=sys.stderr)
-    print(_throughput(outcome, len(decoders), crew.workers, time.monotonic() - begin), file=sys.stderr)
+    print(_throughput(outcome, len(decoders), pool.workers, time.monotonic() - begin), file=sys.stderr)
     print(f"wrote {out}/evaluation.html, .json, .md and .png", file=sys.stderr)
     return 0
 

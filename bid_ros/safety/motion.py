@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.control.arm_model import ArmModel
-from bid_ros.core.rotation import Array
+from bid_ros.core.rotation import Array, vector_from_matrix
 from bid_ros.core.task import Task
 from bid_ros.safety.bound import Bound, all_kept, at_most
 from bid_ros.safety.joints import JointEnvelope
@@ -84,7 +84,7 @@ class MotionEnvelope:
     def turning(self, matrices: Array, dt_s: float) -> Iterator[Bound]:
         """Yield the bounds of rotations ``(N, n, 3, 3)``, tool to base, ``dt_s`` s apart: turn rate to tilt."""
         limits = self._limits
-        rates = turns(matrices) / dt_s
+        rates = vector_from_matrix(matrices[:, 1:] @ np.swapaxes(matrices[:, :-1], -1, -2)) / dt_s
         yield at_most("turn_rate", "turn rate", _largest(rates), limits.max_turn_rate, "rad/s")
         change, most = _largest((rates[:, 1:] - rates[:, :-1]) / dt_s), limits.max_turn_acceleration
         yield at_most("turn_acceleration", "turn acceleration", change, most, "rad/s^2")
@@ -97,20 +97,6 @@ class MotionEnvelope:
         value, low, high = float(position[row, axis]), self._low[axis], self._high[axis]
         reason = f"{'xyz'[axis]} is {value:.3f} m; the workspace is {low:.3f} to {high:.3f} m"
         return refused("workspace", reason, value, low if value < low else high)
-
-
-def turns(matrices: Array) -> Array:
-    """Return rotation vectors (..., n - 1, 3) in rad, base frame, from each matrix (..., n, 3, 3) to the next."""
-    relative = matrices[..., 1:, :, :] @ np.swapaxes(matrices[..., :-1, :, :], -1, -2)
-    sine = 0.5 * (relative[..., [2, 0, 1], [1, 2, 0]] - relative[..., [1, 2, 0], [2, 0, 1]])
-    length = np.sqrt(np.einsum("...j,...j->...", sine, sine))
-    cosine = 0.5 * (np.trace(relative, axis1=-2, axis2=-1) - 1.0)
-    angle = np.arctan2(length, cosine)
-    # A half turn has no unique axis. Any axis keeps the angle, and the limit is about the angle.
-    scale = np.where(length > 1e-9, angle / np.maximum(length, 1e-9), 1.0)
-    found: Array = sine * scale[..., None]
-    found[(length <= 1e-9) & (cosine < 0), 0] = np.pi
-    return found
 
 
 def _largest(vectors: Array) -> Array:
