@@ -10,11 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
-import numpy as np
-
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ArmError
-from bid_ros.core.rotation import Array
 from bid_ros.robots.bus import Bus, Channel, Ended, Goal, Values, stamp
 from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
 from bid_ros.robots.ros.course import PERIOD_S, Course, stream_course
@@ -197,14 +194,6 @@ def joint_motion(config: RosConfig, bus: Bus, follower: JointFollower) -> Motion
     made = GoalMotion(bus, config.motion_action, config.joint_names, follower, config.address)
     made.begin()
     return made
-
-
-def joint_goal(config: RosConfig, positions: Array) -> Array:
-    """Return the goal ``(n,)`` rad of a joint motion. Raises ArmError if it does not fit the joints."""
-    target, names = np.asarray(positions, dtype=np.float64), config.joint_names
-    if target.shape != (len(names),) or not np.isfinite(target).all():
-        raise ArmError(f"joint positions are {target.tolist()}; valid is {len(names)} finite numbers in rad")
-    return target
 
 
 def not_by_joints(config: RosConfig, purpose: str) -> ArmError:

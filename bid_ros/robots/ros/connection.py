@@ -25,7 +25,7 @@ STILL: Final = 0.05
 
 
 @dataclass(frozen=True)
-class Parts:
+class Connection:
     """The parts of a robot while it is connected.
 
     Attributes:
@@ -43,7 +43,7 @@ class Parts:
     hand: GripperThread | None
 
 
-def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> Parts:
+def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> Connection:
     """Wait for a robot, and return its parts.
 
     Args:
@@ -78,7 +78,7 @@ def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], 
         motion = joint_motion(config, bus, joints)
     else:
         follower, motion = tool_follower(config, bus, measured), None
-    return Parts(tool, follower, motion, limits, _gripper(config, bus, link, lose))
+    return Connection(tool, follower, motion, limits, _gripper(config, bus, link, lose))
 
 
 def _gripper(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> GripperThread | None:
