@@ -17,7 +17,7 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
 from bid_ros.robots.franka.link import FRANKY_ERRORS, open_robot, sentence
 from bid_ros.robots.franka.motion import recovered, settle
-from bid_ros.robots.franka.reading import POLL_S, Reading, read
+from bid_ros.robots.franka.reading import POLL_S, FrankaReading, read
 from bid_ros.robots.franka.tracking import JointTracking, ToolTracking, Tracking
 from bid_ros.robots.gripper import GripperThread
 
@@ -41,7 +41,7 @@ class FrankaArm(ArmDriver):
         self._config = config
         self._robot: franky.Robot | None = None
         self._tracker: Tracking | None = None
-        self._reading: Reading | None = None
+        self._reading: FrankaReading | None = None
         self._fault = ""
         self._moving = False
         self._interrupted = False

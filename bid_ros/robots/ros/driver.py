@@ -11,10 +11,10 @@ from bid_ros.robots.bus import Bus
 from bid_ros.robots.driver import ArmDriver
 from bid_ros.robots.gripper import request_width
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.course import ARRIVED_RAD, Course, settled
-from bid_ros.robots.ros.follower import Follower, JointFollower, check_joint_setpoint, check_setpoint
-from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.motion import Motion, not_by_joints
+from bid_ros.robots.ros.course import ARRIVED_RAD, MinimumJerkCourse, settled
+from bid_ros.robots.ros.follower import JointFollower, SetpointFollower, check_joint_setpoint, check_setpoint
+from bid_ros.robots.ros.limits import DriverLimits
+from bid_ros.robots.ros.motion import MotionExecutor, not_by_joints
 from bid_ros.robots.ros.watched import WatchedRobot
 
 
@@ -155,7 +155,9 @@ class RosArm(ArmDriver):
             if connection.motion is None or connection.limits is None:
                 raise not_by_joints(self._config, "a joint motion")
             self._demand(connection.limits.outside(target))
-            course = Course.between(reading.joints, target, connection.limits, dynamics or self._config.dynamics)
+            course = MinimumJerkCourse.between(
+                reading.joints, target, connection.limits, dynamics or self._config.dynamics
+            )
             self._interrupted, self._robot.moving = False, True
             try:
                 self._run(course, connection.motion)
@@ -182,7 +184,7 @@ class RosArm(ArmDriver):
             else:
                 self._demand_kind(joints, self._of_joints)
 
-    def _in_control(self, joints: bool) -> Follower:
+    def _in_control(self, joints: bool) -> SetpointFollower:
         """Return what follows set-points of this kind; ArmError if nothing does. Called under the lock."""
         robot = self._robot
         robot.look()
@@ -198,7 +200,7 @@ class RosArm(ArmDriver):
             self._robot.lose(str(error))
             raise
 
-    def _run(self, course: Course, motion: Motion) -> None:
+    def _run(self, course: MinimumJerkCourse, motion: MotionExecutor) -> None:
         """Go along a course; ArmError if it is stopped or the robot fails."""
         try:
             ended = motion.run(course, self._step)
@@ -215,7 +217,7 @@ class RosArm(ArmDriver):
             self._clear(motion)
             raise ArmError(robot.fault) if robot.fault else self._stopped_early()
 
-    def _clear(self, motion: Motion) -> None:
+    def _clear(self, motion: MotionExecutor) -> None:
         """End what is left of a motion. If that fails the arm may go on by itself, which is a fault."""
         try:
             motion.clear()
@@ -231,7 +233,7 @@ class RosArm(ArmDriver):
                 action()
             return goes_on
 
-    def _settle(self, target: Array, limits: JointLimits) -> None:
+    def _settle(self, target: Array, limits: DriverLimits) -> None:
         robot = self._robot
 
         def missed() -> float:

@@ -30,7 +30,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Reading:
+class JointReading:
     """The arm as it was measured last.
 
     Attributes:

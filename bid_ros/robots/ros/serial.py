@@ -5,10 +5,10 @@ import pinocchio
 
 from bid_ros.control import chain as serial
 from bid_ros.core.rotation import Array
-from bid_ros.robots.ros.urdf import Chain
+from bid_ros.robots.ros.urdf import UrdfChain
 
 
-def serial_chain(chain: Chain) -> serial.Chain:
+def serial_chain(chain: UrdfChain) -> serial.Chain:
     """Return the chain as frames between joints that turn about z."""
     model, data = chain.model, chain.model.createData()
     pinocchio.forwardKinematics(model, data, np.zeros(model.nq))  # only then data has the axes

@@ -13,7 +13,7 @@ from bid_ros.robots.base import ArmState
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.connection import Connection, connected
-from bid_ros.robots.ros.joints import Reading
+from bid_ros.robots.ros.joints import JointReading
 from bid_ros.robots.ros.lag import LagWatch
 from bid_ros.robots.ros.link import RosLink
 
@@ -84,7 +84,7 @@ class WatchedRobot:
         with self.lock:
             self._kept, self.fault = None, ""
 
-    def look(self) -> Reading | None:
+    def look(self) -> JointReading | None:
         """Take the newest state, and judge it; None while it is not connected. Called under the lock."""
         if self.connection is None:
             return None
@@ -109,7 +109,7 @@ class WatchedRobot:
                 self._kept = replace(self._kept, gripper_busy=False, in_control=False, fault=self.fault)
             return self._kept
 
-    def ready(self) -> tuple[Reading, Connection]:
+    def ready(self) -> tuple[JointReading, Connection]:
         """Return the newest reading and the connection. Called under the lock.
 
         Raises:
@@ -149,7 +149,7 @@ class WatchedRobot:
                 self.lose(f"{self._where} did not stop in time: look at it, then reset")
             time.sleep(POLL_S)
 
-    def _state(self, reading: Reading, connection: Connection) -> ArmState:
+    def _state(self, reading: JointReading, connection: Connection) -> ArmState:
         tool, hand = connection.tool.pose(reading), connection.hand
         return ArmState(
             stamp_ns=tool.stamp_ns,

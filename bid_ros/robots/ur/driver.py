@@ -17,7 +17,7 @@ from bid_ros.robots.robotiq.driver import RobotiqGripper
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.config import JOINT_NAMES, JOINTS, UrConfig
 from bid_ros.robots.ur.link import UrLink
-from bid_ros.robots.ur.protocol import Mode, Outcome, PeriodStatistics, Request, UrState
+from bid_ros.robots.ur.protocol import Mode, MotionOutcome, PeriodStatistics, UrRequest, UrState
 from bid_ros.robots.ur.reach import Reach, timed, timed_joints
 
 if importlib.util.find_spec("rtde_control") is None:
@@ -132,7 +132,7 @@ class UrArm(ArmDriver):
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
         link = self._link
-        if link is None or link.trouble(link.state()) or link.ask(Request.STOP):
+        if link is None or link.trouble(link.state()) or link.ask(UrRequest.STOP):
             return
         end = time.monotonic() + STOP_S
         while link.state().mode is not Mode.IDLE and not link.trouble(link.state()):
@@ -155,7 +155,7 @@ class UrArm(ArmDriver):
         with self._lifecycle:
             self.stop()
             link, hand = self._link, self._hand
-            if link is not None and not link.trouble(link.state()) and not link.ask(Request.CLEAR):
+            if link is not None and not link.trouble(link.state()) and not link.ask(UrRequest.CLEAR):
                 with self._latch:
                     self._fault = "" if hand is None else hand.fault
                 if not self._fault:
@@ -184,7 +184,7 @@ class UrArm(ArmDriver):
         with self._lifecycle:
             link = self._ready()
             self.stop()
-            self._demand(link.ask(Request.MOVE, tuple(target.tolist()), speed, acceleration))
+            self._demand(link.ask(UrRequest.MOVE, tuple(target.tolist()), speed, acceleration))
             self._await_motion(link, target)
 
     def close(self) -> None:
@@ -207,7 +207,7 @@ class UrArm(ArmDriver):
             link = self._ready()
             if link.state().mode is not Mode.FOLLOWING:
                 self._of_joints = joints
-                self._demand(link.ask(Request.START, joints))
+                self._demand(link.ask(UrRequest.START, joints))
             else:
                 self._demand_kind(joints, self._of_joints)
 
@@ -289,9 +289,9 @@ class UrArm(ArmDriver):
         self._look()
         if self._fault:
             raise ArmError(self._fault)
-        if state.outcome is Outcome.STOPPED:
+        if state.outcome is MotionOutcome.STOPPED:
             raise self._stopped_early()
-        if state.outcome is not Outcome.ARRIVED:
+        if state.outcome is not MotionOutcome.ARRIVED:
             missed = float(np.abs(np.array(state.joints) - target).max())
             raise self._error(f"ended {missed:.2f} rad from the goal: look at what holds it")
 
