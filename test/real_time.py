@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Self
 
 OWN_SESSION = """
@@ -28,20 +29,29 @@ def real_time(priority: int) -> Iterator[None]:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
-class HoldUps:
-    """Measures for how long the computer held this process up: a control thread that should wake every few ms.
+def _waits_ns() -> dict[int, int]:
+    """For how long each thread of this process has waited for a core, ns, by its id (proc(5), schedstat)."""
+    found = {}
+    for thread in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it may have ended
+            found[int(thread.name)] = int((thread / "schedstat").read_text().split()[1])
+    return found
 
-    A limit of time that a test sets is one of a computer with time. What the control thread lost is added to it.
+
+class HoldUps:
+    """Measures what the computer kept from this process while tests share it: how long its threads waited for a core.
+
+    A limit of time that a test sets is one of a computer with time. Waits for a lock or an answer do not count, so a
+    defect is found out on a busy computer, too. A control thread that wakes every few ms stands for the processes that
+    the test waits for.
     """
 
     PERIOD_S = 0.005
 
-    def __init__(self) -> None:
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._measure, daemon=True)
-        self.lost_s = 0.0
-
     def __enter__(self) -> Self:
+        self._begin, self._before = time.monotonic(), _waits_ns()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._wake, daemon=True)
         self._thread.start()
         return self
 
@@ -49,9 +59,15 @@ class HoldUps:
         self._ended.set()
         self._thread.join()
 
-    def _measure(self) -> None:
-        while not self._ended.is_set():
-            begin = time.monotonic()
-            time.sleep(self.PERIOD_S)
-            # Half of a period is no hold-up but what a sleep and this interpreter's lock take.
-            self.lost_s += max(0.0, time.monotonic() - begin - 1.5 * self.PERIOD_S)
+    @property
+    def lost_s(self) -> float:
+        """Sum of the waits since the beginning, s."""
+        return sum(waited - self._before.get(thread, 0) for thread, waited in _waits_ns().items()) / 1e9
+
+    def seconds(self) -> float:
+        """Return the time since the beginning without what the computer kept, s."""
+        return time.monotonic() - self._begin - self.lost_s
+
+    def _wake(self) -> None:
+        while not self._ended.wait(self.PERIOD_S):
+            pass

@@ -1,4 +1,4 @@
-"""``bid bench``: compare decoders, time decisions, and measure what a system costs."""
+"""``bid bench``: compare decoders in simulation."""
 
 import argparse
 import json
@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from bid_ros.commands.arguments import add_decoders, add_former, add_list
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
-from bid_ros.commands.bench_peers import add_peers_parser
-from bid_ros.commands.bench_system import add_system_parser
 from bid_ros.commands.tasks import task_of, task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
@@ -27,6 +25,7 @@ _NOW_SETTINGS: Final = {
     "--warm-start": "warmstart:warm_start=clean",
 }
 _USUAL: Final = ("metric", "trim", "mode_size", "decay", "ema_weight", "warm_start")
+_MOVED: Final = ("peers", "system")
 _TASK: Final = "pusht"
 _SHOWN: Final = {"block_keypoints", "agent_position"}
 
@@ -35,19 +34,27 @@ def add_parser(verbs: Any) -> None:
     """Add ``bench`` and its parts."""
     bench = verbs.add_parser(
         "bench",
-        help="measure decoders in simulation, and what a system costs",
-        description="Measure what a decoder does to success, smoothness and latency, and what each node costs.",
+        help="measure decoders in simulation",
+        description="Measure what a decoder does to success, smoothness and latency.",
     )
     parts = bench.add_subparsers(title="benches", dest="bench", required=True, metavar="BENCH")
     _add_pusht(parts)
     add_diagnostic_parser(parts)
-    add_peers_parser(parts)
-    add_system_parser(parts)
     data = parts.add_parser("data", help="turn the human demonstrations of Push-T into a data set")
     data.add_argument("file", help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023)")
     data.add_argument("--task", default=_TASK, help="pusht or pusht_history (default pusht)")
     data.add_argument("--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
     data.set_defaults(run=run_data)
+    for name in _MOVED:
+        moved = parts.add_parser(name, add_help=False, prefix_chars="\0")  # whatever was given with it
+        moved.add_argument("given", nargs="*", help=argparse.SUPPRESS)
+        moved.set_defaults(run=run_moved)
+
+
+def run_moved(options: argparse.Namespace) -> int:
+    """Say where a bench is now."""
+    name = options.bench
+    raise BidError(f"bid bench {name} is now a script of a checkout of bid_ros: python scripts/results {name}")
 
 
 def _add_pusht(parts: Any) -> None:
@@ -94,26 +101,25 @@ def _add_pusht(parts: Any) -> None:
 
 def run_pusht(options: argparse.Namespace) -> int:
     """Run the bench."""
-    from bid_ros.bench.grid import Plan, build_cells
+    from bid_ros.bench.grid import BenchPlan, build_cells
     from bid_ros.bench.report import REPORT
-    from bid_ros.bench.scene import Setup, pusht_scene
+    from bid_ros.bench.scene import BenchSetup, pusht_scene
     from bid_ros.bench.summary import markdown
     from bid_ros.bench.sweep import SUMMARY, run_bench
-    from bid_ros.bench.workers import Crew
+    from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.policy.bundle import bundled_task
 
-    if options.workers < 1:
-        raise BidError(f"workers is {options.workers}; valid is 1 or more")
+    pool = WorkerPool(options.workers, options.ray)
     check_extra("bench", "the bench", "tqdm", "onnx", "gym_pusht")
     if options.ray:
         check_extra("ray", "--ray", "ray")
     made_for = "" if options.task else bundled_task(_bundle(options.bundle))
     task = _seen(task_of(options.task, made_for, options.bundle))
     cells = build_cells(task, grid_lists(options))
-    plan = Plan(options.episodes, options.seeds, options.steps, options.batch)
-    setup = Setup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
+    plan = BenchPlan(options.episodes, options.seeds, options.steps, options.batch)
+    setup = BenchSetup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
     out = Path(options.out)
-    summaries = run_bench(cells, plan, setup, out, Crew(options.workers, options.ray))
+    summaries = run_bench(cells, plan, setup, out, pool)
     print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(summaries))
     print(f"report: {out / REPORT}", file=sys.stderr)
     return 0

@@ -9,7 +9,7 @@ symbols: ``docs/reference/decoders/index.md``.
 from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.bid import Selection, select
 from bid_ros.decoding.config import METRICS, TERMS, TRIMS, VARIANTS, BidConfig, Metric, Terms, Trim, Variant
-from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest, Guidance, Proposal, StartMode
+from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest, Guidance, Needs, Proposal, StartMode
 from bid_ros.decoding.decoder_config import DecoderConfig, LeadConfig, WarmStart, feature_weights
 from bid_ros.decoding.memory import DecisionMemory, Overlap
 from bid_ros.decoding.registry import build_decoder, decoder_names
@@ -30,6 +30,7 @@ __all__ = [
     "Guidance",
     "LeadConfig",
     "Metric",
+    "Needs",
     "Overlap",
     "Proposal",
     "Selection",

@@ -6,7 +6,7 @@ from typing import Final
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.registry import Registry, collect
-from bid_ros.decoding.decoder import Decoder
+from bid_ros.decoding.decoder import Decoder, Needs
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.receding import Builder
 from bid_ros.decoding.written import read_decoder, write_decoder
@@ -47,8 +47,15 @@ def build_decoder(text: str, config: DecoderConfig | None = None) -> Decoder:
         config: settings that the text does not say.
 
     Raises:
-        DecodingError: the name is unknown or registered twice, its package fails to import, or a setting is not valid.
+        DecodingError: the name is unknown or registered twice, its package fails to import, a setting is not valid, or
+            the decoder does not say what it needs.
     """
     name, settings = read_decoder(text)
     build = DECODERS_BY_NAME.find(name)
-    return build(write_decoder(name, settings), replace(config or DecoderConfig(), **settings))
+    decoder = build(write_decoder(name, settings), replace(config or DecoderConfig(), **settings))
+    if not isinstance(getattr(decoder, "needs", None), Needs):
+        raise DecodingError(
+            f"decoder '{name}' has no attribute 'needs'; valid is a Needs of bid_ros.decoding, which took the place of "
+            "warm_starts and needs_gradient"
+        )
+    return decoder

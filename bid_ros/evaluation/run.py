@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from bid_ros.evaluation.crew import Crew
-from bid_ros.evaluation.evaluate import EpisodeMeasures, Setup, episode_key
+from bid_ros.core.worker_pool import Report, WorkerPool
+from bid_ros.evaluation.evaluate import EpisodeMeasures, EvaluationSetup, episode_key
 from bid_ros.evaluation.trace import Trace
 from bid_ros.formats.base import Episode, Source
 
@@ -51,7 +51,7 @@ class Done:
 
 
 @dataclass
-class Outcome:
+class EvaluationOutcome:
     """What came of an evaluation.
 
     Attributes:
@@ -66,15 +66,15 @@ class Outcome:
 
 
 def evaluate(
-    setup: Setup,
+    setup: EvaluationSetup,
     bundle_sha256: str,
     source: Source,
     folder: Path,
-    crew: Crew | None = None,
+    pool: WorkerPool | None = None,
     shown: int = 12,
     most: int | None = None,
     progress: Callable[[int, int], None] = lambda episodes, rows: None,
-) -> Outcome:
+) -> EvaluationOutcome:
     """Judge every episode of a data set that the folder lacks. As many episodes as workers, plus two, are in memory.
 
     Args:
@@ -82,7 +82,7 @@ def evaluate(
         bundle_sha256: hash of its bundle.
         source: data set of the task, from :func:`bid_ros.formats.mapped`.
         folder: keeps what was measured of each episode, so that the same call goes on where another was stopped.
-        crew: who judges; None: this process.
+        pool: who judges; None: this process.
         shown: number of episodes, the first ones, whose pictures and chunks are kept for the page.
         most: number of episodes, the first ones; None: all.
         progress: called with the numbers of episodes and decisions done.
@@ -91,7 +91,7 @@ def evaluate(
         BidError: the data, the policy or a worker fails.
     """
     parts = _Parts(folder, setup, bundle_sha256)
-    outcome, done, rows = Outcome(), dict[int, EpisodeMeasures](), 0
+    outcome, done, rows = EvaluationOutcome(), dict[int, EpisodeMeasures](), 0
 
     def add(item: Done) -> None:
         nonlocal rows
@@ -111,7 +111,7 @@ def evaluate(
                 outcome.resumed += 1
                 add(found)
 
-    for item in (crew or Crew()).run(jobs(), partial(_Worker, setup)):
+    for item in (pool or WorkerPool()).run(jobs(), partial(_Worker, setup)):
         parts.keep(item)
         add(item)
     outcome.episodes = [done[number] for number in sorted(done)]
@@ -121,7 +121,7 @@ def evaluate(
 class _Worker:
     """Judges episodes; it loads the policy once."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: EvaluationSetup, _: Report) -> None:
         self._task, self._evaluation = setup.task, setup.build()
 
     def __call__(self, job: Job) -> Done:
@@ -134,7 +134,7 @@ class _Worker:
 class _Parts:
     """The results of single episodes on the disk. Those of other settings lie in other folders."""
 
-    def __init__(self, folder: Path, setup: Setup, bundle_sha256: str) -> None:
+    def __init__(self, folder: Path, setup: EvaluationSetup, bundle_sha256: str) -> None:
         settings = [VERSION, setup.task.signature(), bundle_sha256, setup.decoders, setup.samples, setup.seed]
         name = hashlib.sha256(json.dumps([*settings, setup.runtime]).encode()).hexdigest()[:12]
         self._folder = folder / name

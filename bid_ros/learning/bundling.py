@@ -20,7 +20,8 @@ from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
 from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import DIFFUSION, MANIFEST, load_bundle
+from bid_ros.policy.bundle import MANIFEST, load_bundle
+from bid_ros.policy.bundle_fields import DIFFUSION
 from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest

@@ -15,7 +15,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.policy.base import Bundle, Graphs
-from bid_ros.policy.bundle import DIFFUSION
+from bid_ros.policy.bundle_fields import DIFFUSION
 from bid_ros.policy.diffusion.policy import ENCODING
 
 _OF_NORMALISATION = ("onnx::Mul_", "onnx::Add_")

@@ -110,3 +110,9 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, capsys, argument
     error = capsys.readouterr().err.strip().splitlines()
     assert len(error) == 1 and message in error[0]
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["peers", "system"])
+def test_a_bench_that_moved_says_where(capsys, name):
+    assert main(["bench", name, "franka_place", "--samples", "4"]) == 2
+    assert f"is now a script of a checkout of bid_ros: python scripts/results {name}" in capsys.readouterr().err

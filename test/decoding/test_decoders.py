@@ -392,4 +392,4 @@ def test_a_decoder_says_whether_its_samples_start_warm(name):
     """What it says is what it does once it has a previous decision."""
     decoder = build_decoder(name, DecoderConfig(samples=4, weak_samples=4))
     decoder.choose(request_at(0), samples(0, decoder.propose(request_at(0)).strong), None)
-    assert decoder.warm_starts == (decoder.propose(request_at(1)).start_mode != "noise")
+    assert decoder.needs.starts == (decoder.propose(request_at(1)).start_mode != "noise")

@@ -14,7 +14,14 @@ from bid_ros.policy.spaces.config import Part, Space
 from bid_ros.policy.spaces.forms import columns_of
 from bid_ros.policy.spaces.grid import Grid
 from bid_ros.policy.spaces.layout import place_columns
-from bid_ros.policy.spaces.parts import ROTATION, Anchor, Place, RotationPart, ValuePart, observed_feature
+from bid_ros.policy.spaces.part_conversion import (
+    ROTATION,
+    Anchor,
+    PartColumns,
+    RotationPart,
+    ValuePart,
+    observed_feature,
+)
 
 
 class ActionConversion:
@@ -45,7 +52,9 @@ class ActionConversion:
         columns = place_columns(described, sizes, "space.action")
         self.size = sum(sizes)
         places = [
-            Place(part, at, *own[part.feature]) for part, at in zip(described, columns, strict=True) if part.feature
+            PartColumns(part, at, *own[part.feature])
+            for part, at in zip(described, columns, strict=True)
+            if part.feature
         ]
         dt = grid.dt_ns / NANOSECONDS
         turning = [RotationPart(place, task, dt) for place in places if place.feature.kind == ROTATION]

@@ -46,7 +46,7 @@ def grid_of(space: Space, task: Task) -> Grid:
     return Grid(steps, horizon, past, dt_ns)
 
 
-class Rows:
+class RowMapping:
     """Carries chunks from the rows of a network to those of the task, by time.
 
     A task's row between two of the network's is interpolated: numbers on a line, rotations about one axis (Shoemake,

@@ -14,7 +14,7 @@ from bid_ros.policy.spaces import reference
 from bid_ros.policy.spaces.config import STEPWISE, ObservedFeature, Part, Space
 from bid_ros.policy.spaces.forms import chosen_form, columns_of, value_form
 from bid_ros.policy.spaces.layout import place_columns
-from bid_ros.policy.spaces.parts import ROTATION
+from bid_ros.policy.spaces.part_conversion import ROTATION
 from bid_ros.policy.spaces.rotations import rotation_form
 
 Source = Callable[[Observation], NDArray[Any]]
