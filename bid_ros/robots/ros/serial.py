@@ -15,10 +15,10 @@ def serial_chain(chain: UrdfChain) -> serial.Chain:
     frames, before = [], np.eye(3)
     for place, joint in zip(model.jointPlacements.tolist()[1:], data.joints.tolist()[1:], strict=True):
         align = _z_to(joint.S.reshape(6)[3:])
-        frames.append(serial.Frame(before.T @ place.translation, before.T @ place.rotation @ align))
+        frames.append(serial.JointFrame(before.T @ place.translation, before.T @ place.rotation @ align))
         before = align
     end = model.frames[model.nframes - 1].placement
-    frames.append(serial.Frame(before.T @ end.translation, before.T @ end.rotation))
+    frames.append(serial.JointFrame(before.T @ end.translation, before.T @ end.rotation))
     return serial.Chain(tuple(frames))
 
 
