@@ -13,6 +13,7 @@ import numpy as np
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.homing import HomingPlan
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import DOWN_6D, Array, matrix_from_quaternion, matrix_to_6d
@@ -22,7 +23,6 @@ from bid_ros.episodes.trial import RehearsalConfig, Trial
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.references import check_recorded
 from bid_ros.recording.rows import first_row
-from bid_ros.safety.task_chunks import TaskChunks
 from bid_ros.tasks.base import STEP_NS, Stage
 from bid_ros.tasks.registry import find_demonstrator
 

@@ -16,6 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.control.joint_chunks import tool_task
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
@@ -44,7 +45,6 @@ from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.safety.envelope import EnvelopeConfig
-from bid_ros.safety.task_chunks import TaskChunks
 from bid_ros.teleop.base import Start
 from bid_ros.teleop.command import AXES, Steering
 from bid_ros.teleop.registry import DEVICES

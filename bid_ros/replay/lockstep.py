@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.errors import ArmError, RecordingError
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS
@@ -17,7 +18,6 @@ from bid_ros.replay.decider import Changes, Decider
 from bid_ros.replay.moments import find_moments
 from bid_ros.replay.parity import WENT_ON, Parity
 from bid_ros.safety.screen import Screen
-from bid_ros.safety.task_chunks import TaskChunks
 
 
 @dataclass(frozen=True, eq=False)
