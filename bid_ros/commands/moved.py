@@ -16,6 +16,16 @@ VERBS: Final[Mapping[str, str]] = {
     "table": "episodes table",
     "motion": "episodes motion",
 }
+SCRIPTS: Final[Mapping[str, str]] = {f"bench {name}": f"python scripts/results {name}" for name in ("peers", "system")}
+"""Verbs that are scripts of a checkout today."""
+_DECODERS: Final = {
+    "mode-size": "bid:mode_size=2",
+    "decay": "bid:decay=0.3",
+    "metric": "bid:metric=l1",
+    "trim": "bid:variant=paper,trim=nearest",
+    "ema-weight": "ema:ema_weight=0.3",
+    "warm-start": "warmstart:warm_start=clean",
+}
 _SETTINGS: Final = {
     "widths": "network.widths=[32,64,128]",
     "condition": "network.condition=128",
@@ -36,6 +46,7 @@ _BY_UP: Final = "bid up has it: bid up SYSTEM --acts policy --takeover DEVICE --
 _LEVEL: Final = "bid up and bid replay have it"
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "train": {f"--{name}": f"give it as: --set {value}" for name, value in _SETTINGS.items()},
+    "bench pusht": {f"--{name}": f"say it in the list: --decoder {text}" for name, text in _DECODERS.items()},
     "policy distill": {
         "--levels": "give it as: --set levels=8",
         "--batch": "give it as: --set batch=256",
@@ -80,6 +91,8 @@ def check_moved(words: Sequence[str]) -> None:
     verb = words[0]
     if verb in VERBS:
         raise BidError(f"bid {verb} is now: bid {VERBS[verb]}")
+    if (two := " ".join(words[:2])) in SCRIPTS:
+        raise BidError(f"bid {two} is a script of a checkout of bid_ros now: {SCRIPTS[two]}")
     path = next((name for name in (" ".join(words[:2]), verb) if name in OPTIONS), None)
     for word in words if path else ():
         flag = word.split("=", 1)[0]
