@@ -45,7 +45,7 @@ from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.safety.envelope import EnvelopeConfig
 from bid_ros.safety.task_chunks import TaskChunks
-from bid_ros.teleop.base import Start
+from bid_ros.teleop.base import EpisodeStart
 from bid_ros.teleop.command import AXES, Steering
 from bid_ros.teleop.registry import DEVICES
 
@@ -187,7 +187,7 @@ class TeleopNode(BidNode):
             return
         rotation = matrix_to_6d(matrix_from_quaternion(tool[1]))
         label, seed, now_ns = self._episode.label, int(self._episode.seed), self.now_ns()
-        self._device.begin(Start(label, seed, tool[0], rotation, dict(self._bodies), now_ns, width))
+        self._device.begin(EpisodeStart(label, seed, tool[0], rotation, dict(self._bodies), now_ns, width))
         if self._status is not None:
             self._task_chunks.begin(self._status.joint_positions, now_ns)
         self._driving = True

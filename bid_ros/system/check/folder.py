@@ -23,7 +23,7 @@ def folder_findings(system: System, arguments: RunArguments) -> Iterator[Finding
     yield _file(system, "nodes.yaml", lambda _: _parameters(system))
     yield _file(system, "view.rviz", lambda path: f"{len(read_yaml(path, 'RViz file') or {})} sections")
     yield tried(
-        "who acts", lambda: _acts(system, arguments), f"correct {system.folder / 'system.yaml'}, and what failed above"
+        "driver", lambda: _driver(system, arguments), f"correct {system.folder / 'system.yaml'}, and what failed above"
     )
 
 
@@ -58,12 +58,12 @@ def _parameters(system: System) -> str:
     return f"{sum(given.values())} parameters of {', '.join(given) or 'no node'}"
 
 
-def _acts(system: System, arguments: RunArguments) -> str:
+def _driver(system: System, arguments: RunArguments) -> str:
     """Hold bundle, decoder, device and parameters against the task, as ``bid up`` does before it starts anything."""
     specs = describe(system, arguments)
     check_policy(specs)
     check_gripper(specs)
     run = decided(system, arguments)
-    if run.acts != POLICY:
-        return f"device {run.acts}"
+    if run.driver != POLICY:
+        return f"device {run.driver}"
     return f"policy {Path(run.policy.bundle).name}, decoder {run.policy.decoder}, N = {run.policy.samples}"
