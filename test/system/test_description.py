@@ -20,7 +20,7 @@ from tiny_bundle import make_tiny_bundle
 from bid_ros.cli import build_parser
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import MARKERS, OVERLAY, TOPICS, camera_topic
+from bid_ros.core.topics import MARKERS, OVERLAY
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.robots.franka import ROBOT as FRANKA
 from bid_ros.robots.registry import load_arm_config
@@ -41,6 +41,7 @@ from bid_ros.system.description import (
 from bid_ros.system.folder import find_system, shipped_systems
 from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
 from bid_ros.tasks.registry import setup_of
+from bid_ros.tasks.topics import system_topics
 
 EVERY_NODE = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin")
 
@@ -138,8 +139,7 @@ def test_rviz_shows_only_what_the_system_publishes(root, name):
     task = load_task(root / "config" / name / "task.yaml")
     displays = yaml.safe_load(find_system(name).file("view.rviz").read_text())["Visualization Manager"]["Displays"]
     shown = {key["Value"] for item in displays for title, key in item.items() if title.endswith("Topic")}
-    cameras = {camera_topic(camera.name) for camera in task.cameras}
-    assert {MARKERS, OVERLAY} < shown <= {MARKERS, OVERLAY, *TOPICS, *cameras, "robot_description"}
+    assert {MARKERS, OVERLAY} < shown <= {MARKERS, OVERLAY, *system_topics(task), "robot_description"}
 
 
 def test_everything_a_system_names_is_its_own_and_there(name, system, bundle):
