@@ -6,7 +6,7 @@ from pathlib import Path
 from bid_ros.cameras.config import load_cameras
 from bid_ros.core.settings import read_yaml
 from bid_ros.robots.registry import load_arm_config
-from bid_ros.system.check.finding import Finding, tried
+from bid_ros.system.check.finding import CheckFinding, tried
 from bid_ros.system.description import decided, describe
 from bid_ros.system.folder import FILE, POLICY, System, file_beside
 from bid_ros.system.preparation import check_gripper, check_policy
@@ -14,7 +14,7 @@ from bid_ros.system.run import RunArguments
 from bid_ros.tasks.registry import kind_of
 
 
-def folder_findings(system: System, arguments: RunArguments) -> Iterator[Finding]:
+def folder_findings(system: System, arguments: RunArguments) -> Iterator[CheckFinding]:
     """Yield what the files say; ``system.yaml`` has been read already, or there would be no system."""
     twin = not arguments.robot_ip
     yield _file(system, "task.yaml", lambda _: _task(system))
@@ -27,7 +27,7 @@ def folder_findings(system: System, arguments: RunArguments) -> Iterator[Finding
     )
 
 
-def _file(system: System, name: str, read: Callable[[Path], str]) -> Finding:
+def _file(system: System, name: str, read: Callable[[Path], str]) -> CheckFinding:
     return tried(name, lambda: read(system.file(name)), f"correct {file_beside(system.folder / FILE, name)}")
 
 
