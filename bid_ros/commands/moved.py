@@ -41,8 +41,8 @@ _SETTINGS: Final = {
         for name in ("codes", "width", "layers", "heads", "offset-codes", "offset-weight", "temperature")
     },
 }
-_UP: Final = "bid up has it: bid up SYSTEM --acts DEVICE"
-_BY_UP: Final = "bid up has it: bid up SYSTEM --acts policy --takeover DEVICE --person"
+_UP: Final = "bid up has it: bid up SYSTEM --driver DEVICE"
+_BY_UP: Final = "bid up has it: bid up SYSTEM --driver policy --takeover DEVICE --human"
 _LEVEL: Final = "bid up and bid replay have it"
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "train": {f"--{name}": f"give it as: --set {value}" for name, value in _SETTINGS.items()},
@@ -62,8 +62,16 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "--seed": "clients that send no noise get that of seed 0",
         "--certificate-key": "append the key to the file of --certificate",
     },
-    "up": {"--image-codec": "set image_codec of the recorder in nodes.yaml or with --parameters"},
-    "check": dict.fromkeys(("--samples", "--action-horizon"), "bid up has it, or system.yaml"),
+    "up": {
+        "--image-codec": "set image_codec of the recorder in nodes.yaml or with --parameters",
+        "--acts": "it is --driver",
+        "--person": "it is --human",
+        "--no-person": "it is --no-human",
+    },
+    "check": {
+        **dict.fromkeys(("--samples", "--action-horizon"), "bid up has it, or system.yaml"),
+        "--acts": "it is --driver",
+    },
     "teleop": dict.fromkeys(("--seed", "--timeout", "--log-level"), _UP),
     "record": dict.fromkeys(("--decoder", "--samples", "--action-horizon", "--log-level"), _BY_UP),
     "retrace": {
