@@ -144,9 +144,13 @@ def _written(images: str, task: Task | None) -> Options:
     from bid_ros.formats import Options
 
     form, _, rate = images.partition(":")
-    if rate and (form != "video" or not rate.isdecimal()):
-        raise BidError(f"--images is '{images}'; valid are png, video and video:RATE with a rate factor of 0 to 51")
-    return Options(form, int(rate), task) if rate else Options(form, task=task)
+    if form == "png" and not rate:
+        return Options("png", task=task)
+    if form == "video" and not rate:
+        return Options("video", task=task)
+    if form == "video" and rate.isdecimal():
+        return Options("video", int(rate), task)
+    raise BidError(f"--images is '{images}'; valid are png, video and video:RATE with a rate factor of 0 to 51")
 
 
 def run_info(options: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bid_ros.commands.tasks import recorded, task_file_of_bags
+from bid_ros.commands.tasks import moving_in, recorded, task_file_of_bags
 from bid_ros.core.extras import extra
 from bid_ros.core.task import load_task
 
@@ -66,7 +66,7 @@ def run_video(options: argparse.Namespace) -> int:
         print(f"wrote {written}" if written else "the bag has no episode of that length", file=sys.stderr)
         return 0 if written else 1
     twin = recorded(bag).get("hardware", "twin") == "twin"
-    written = write_run_video(bag, Path(options.out), load_task(file), file.with_name("cameras.yaml"), twin)
+    written = write_run_video(bag, Path(options.out), file, twin)
     print(f"wrote {written}" if written else "the bag has no images of an episode", file=sys.stderr)
     return 0 if written else 1
 
@@ -89,13 +89,14 @@ def run_table(options: argparse.Namespace) -> int:
     from bid_ros.episodes.comparison import success_table
 
     files = [path / "run.json" if path.is_dir() else path for path in map(Path, options.runs)]
-    print(success_table(files, Path(options.plot) if options.plot else None))
+    print(success_table(files, Path(options.plot) if options.plot else None, moving_in(files)))
     return 0
 
 
 def run_motion(options: argparse.Namespace) -> int:
     """Compare the commanded motion of a run with the limits, and the tool's motion with the commanded one."""
-    from bid_ros.views.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
+    from bid_ros.curation.commanded import commanded_report, read_commanded
+    from bid_ros.views.commanded import commanded_table, draw_commanded
     from bid_ros.views.lag import followed_line, followed_report, read_followed
 
     limits = load_task(task_file_of_bags(options.task, [Path(options.bag)])).limits

@@ -14,11 +14,12 @@ from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
+from bid_ros.recording.invented import sentence
 from bid_ros.recording.outcomes import OUTCOMES, SUCCESS
 from bid_ros.system.folder import find_system, shipped_systems
 
 if TYPE_CHECKING:
-    from bid_ros.evaluation.run import Outcome
+    from bid_ros.evaluation.run import EvaluationOutcome
 
 DECODERS: Final = "vanilla,ema,bid"
 SHOWN: Final = 12  # episodes on the page
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate. Return 0."""
     from bid_ros.commands.data import progress_bar
     from bid_ros.core.worker_pool import WorkerPool
-    from bid_ros.evaluation.evaluate import Setup
+    from bid_ros.evaluation.evaluate import EvaluationSetup
     from bid_ros.evaluation.run import evaluate
     from bid_ros.formats import chosen, mapped, open_source
     from bid_ros.policy.bundle import load_bundle
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     decoders = _checked(options)
     task, folder = _task_and_bundle(options)
     bundle = load_bundle(folder, task)
-    setup = Setup(task, folder, decoders, options.samples, options.seed, options.runtime)
+    setup = EvaluationSetup(task, folder, decoders, options.samples, options.seed, options.runtime)
     pool, out = WorkerPool(options.workers, options.ray), Path(options.out)
     recorded = chosen(open_source(options.data, task), options.outcome)
     source = mapped(recorded, task)
@@ -85,12 +86,15 @@ def run(options: argparse.Namespace) -> int:
         raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
-    found = _written(outcome, out, about | {"data": options.data})
+    invented = list(getattr(recorded, "invented", ()))
+    found = _written(outcome, out, about | {"data": options.data, "invented": invented})
     print(
         json.dumps(found) if options.json else (out / "evaluation.md").read_text(), end="" if not options.json else "\n"
     )
     for line in _left_out(found["left_out"]):
         print(line, file=sys.stderr)
+    if invented:
+        print(f"{options.data}: {sentence(invented)}", file=sys.stderr)
     print(_throughput(outcome, len(decoders), pool.workers, time.monotonic() - begin), file=sys.stderr)
     print(f"wrote {out}/evaluation.html, .json, .md and .png", file=sys.stderr)
     return 0
@@ -120,7 +124,7 @@ def _task_and_bundle(options: argparse.Namespace) -> tuple[Task, Path]:
     return task, Path(options.bundle) if options.bundle else share("models", task.name)
 
 
-def _written(outcome: "Outcome", out: Path, about: dict[str, Any]) -> dict[str, Any]:
+def _written(outcome: "EvaluationOutcome", out: Path, about: dict[str, Any]) -> dict[str, Any]:
     """Write table, JSON, picture and page; return the summary."""
     from bid_ros.evaluation.page import write_page
     from bid_ros.evaluation.report import draw, markdown, summary
@@ -129,7 +133,8 @@ def _written(outcome: "Outcome", out: Path, about: dict[str, Any]) -> dict[str, 
     out.mkdir(parents=True, exist_ok=True)
     every = [vars(item) for item in outcome.episodes]
     (out / "evaluation.json").write_text(json.dumps({**found, "by_episode": every}))
-    (out / "evaluation.md").write_text(markdown(found) + "\n")
+    said = f"\nThe bags were {sentence(found['invented'])}.\n" if found["invented"] else ""
+    (out / "evaluation.md").write_text(f"{markdown(found)}\n{said}")
     draw(found, out / "evaluation.png")
     write_page(found, outcome.pages, out / "evaluation.png", out / "evaluation.html")
     return found
@@ -141,7 +146,7 @@ def _left_out(reasons: Sequence[str]) -> list[str]:
     return [*reasons[:SAID], *more]
 
 
-def _throughput(outcome: "Outcome", decoders: int, workers: int, took_s: float) -> str:
+def _throughput(outcome: "EvaluationOutcome", decoders: int, workers: int, took_s: float) -> str:
     """Return in a sentence how fast it was, and how much memory this process and the largest other one took."""
     here, others = (
         resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

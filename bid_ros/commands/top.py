@@ -10,8 +10,9 @@ from typing import Any, Final
 from bid_ros.commands.arguments import SYSTEM_HELP
 from bid_ros.commands.robot import NAMESPACE
 from bid_ros.core.errors import BidError
-from bid_ros.core.topics import check_namespace, recorded_topics
+from bid_ros.core.topics import check_namespace
 from bid_ros.system.folder import System, find_system
+from bid_ros.tasks.topics import system_topics
 
 LISTEN_S: Final = 4.0  # for one snapshot: heartbeats and diagnostics come once a second
 
@@ -51,7 +52,7 @@ def _once(system: System, namespace: str, seconds: float, as_json: bool) -> int:
     from bid_ros.views.vitals import Vitals
     from bid_ros.views.vitals_text import vitals_text
 
-    topics, ended = recorded_topics(system.task), threading.Event()
+    topics, ended = system_topics(system.task), threading.Event()
     vitals = Vitals(topics)
     timer = threading.Timer(seconds, ended.set)
     timer.daemon = True
@@ -73,7 +74,7 @@ def _screen(system: System, namespace: str) -> int:
     from bid_ros.nodes.following import follow
     from bid_ros.views.vitals import Vitals
 
-    topics, ended, problems = recorded_topics(system.task), threading.Event(), list[BaseException]()
+    topics, ended, problems = system_topics(system.task), threading.Event(), list[BaseException]()
     vitals = Vitals(topics)
 
     def listen() -> None:

@@ -54,7 +54,7 @@ def _draw(out: Path, system: System, twin: bool) -> None:
     from bid_ros.views.replay_video import write_run_video  # takes a third of a second to import
 
     try:
-        video = write_run_video(out / "bag", out / "run.gif", system.task, system.file("cameras.yaml"), twin)
+        video = write_run_video(out / "bag", out / "run.gif", system.file("task.yaml"), twin)
     except BidError as error:
         print(f"no video: {error}", file=sys.stderr)
         return

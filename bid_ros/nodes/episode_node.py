@@ -35,7 +35,7 @@ PARAMETERS = (
     Parameter("episodes", 3, "number of episodes", 1, 100000),
     Parameter("seed", 0, "seed of the first episode; episode i uses seed + i", 0, 2**31 - 1),
     Parameter("labels", [""], "label of each episode, repeated in turn: the decoder, or clean and diverse"),
-    Parameter("moving", 0.03, "speed of the cup in m/s, 0 = static", 0.0, 0.2),
+    Parameter("moving", 0.03, "target speed in the twin, m/s; 0 = static", 0.0, 0.2),
     Parameter("twin", True, "the system runs in its twin; otherwise an operator prepares and judges"),
     ARM_CONFIG,
     Parameter("acting", "policy", "source that moves the arm in an episode: policy or teleop"),

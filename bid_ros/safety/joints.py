@@ -89,7 +89,7 @@ class JointEnvelope:
             what = f"{self._name(int(joint))} {verb} {value:.3f} {unit} from action {first + row} on"
             return refused(trigger, f"{what}; the limit is {limit:.3f} {unit}", value, limit)
 
-        return Bound((shares <= 1).all(axis=(1, 2)), refusal)
+        return Bound(np.asarray((shares <= 1).all(axis=(1, 2))), refusal)
 
     def _name(self, number: int) -> str:
         return f"joint {number + 1} ({self._names[number]})"

@@ -32,9 +32,10 @@ from browser import Browser  # noqa: E402
 from bid_ros.cameras.config import load_cameras  # noqa: E402
 from bid_ros.commands.tasks import task_file_of_bags  # noqa: E402
 from bid_ros.core.task import load_task  # noqa: E402
-from bid_ros.core.topics import recorded_topics  # noqa: E402
 from bid_ros.curation.catalog import chosen  # noqa: E402
 from bid_ros.recording.reader import BagReader  # noqa: E402
+from bid_ros.system.folder import file_beside  # noqa: E402
+from bid_ros.tasks.topics import system_topics  # noqa: E402
 from bid_ros.views.outline import outline_of  # noqa: E402
 from bid_ros.views.rerun_sink import into_browsers  # noqa: E402
 from bid_ros.views.rerun_view import RerunView  # noqa: E402
@@ -81,8 +82,8 @@ def main() -> int:
 def _top(reader: BagReader, file: Path, first: int, last: int, out: Path) -> None:
     """Draw the screen of `bid top` as it would have been at a time of the run."""
     task = load_task(file)
-    vitals = Vitals(recorded_topics(task))
-    for item in reader.messages(list(recorded_topics(task)), first, last):
+    vitals = Vitals(system_topics(task))
+    for item in reader.messages(list(system_topics(task)), first, last):
         vitals.add(item.topic, item.stamp_ns, item.message)
     app = TopScreen(f"{task.name}  /", lambda: vitals.snapshot(last), lambda: True)
 
@@ -101,7 +102,7 @@ def _top(reader: BagReader, file: Path, first: int, last: int, out: Path) -> Non
 def _rerun(reader: BagReader, file: Path, first: int, last: int, out: Path) -> None:
     """Draw Rerun's page, which opens at the last time that it has."""
     task = load_task(file)
-    cameras = load_cameras(file.with_name("cameras.yaml"), [camera.name for camera in task.cameras], twin=True)
+    cameras = load_cameras(file_beside(file, "cameras.yaml"), [camera.name for camera in task.cameras], twin=True)
     with into_browsers(PORT) as (recording, address):
         view = RerunView(recording, task, cameras, outline=outline_of(task))
         view.begin(first)

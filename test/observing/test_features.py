@@ -27,8 +27,8 @@ from bid_ros.core.topics import (
     recorded_topics,
 )
 from bid_ros.nodes.topics import message_type
+from bid_ros.observing.features import extract
 from bid_ros.recording.definitions import check_vectors
-from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagReader
 
 PICTURE = Feature("wrist", "image", (4, 5, 3))
