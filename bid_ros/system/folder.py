@@ -16,6 +16,7 @@ from bid_ros.core.settings import load_settings, parse_settings, read_yaml, sett
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import recorded_topics
 from bid_ros.robots.registry import check_joints, load_arm_config, task_arm
+from bid_ros.system.parameters import check_declared, flattened
 from bid_ros.tasks.base import Stage
 from bid_ros.tasks.registry import build_stage, kind_of
 
@@ -244,14 +245,24 @@ def load_parameters(path: str | Path, prefix: str = "") -> dict[str, Mapping[str
         Parameters by node, for every node.
 
     Raises:
-        BidError: the file is missing or not a parameter file, or names an unknown node.
+        BidError: the file is missing or not a parameter file, or names an unknown node or parameter.
     """
     what = "parameter file"
     content = read_yaml(path, what) or {}
     if isinstance(content, dict):
-        content = {str(name).removeprefix(prefix): section for name, section in content.items()}
+        content = {str(name).removeprefix(prefix): _flat(section) for name, section in content.items()}
     found = parse_settings(NodesSettings, content, f"{what} {path}")
-    return {node: section.ros__parameters for node, section in vars(found).items()}
+    parameters = {node: section.ros__parameters for node, section in vars(found).items()}
+    for node, given in parameters.items():
+        check_declared(f"{what} {path}", node, given)
+    return parameters
+
+
+def _flat(section: Any) -> Any:
+    """Return the section of a node with the full names of its parameters."""
+    if not isinstance(section, dict) or not isinstance(section.get("ros__parameters"), dict):
+        return section
+    return {**section, "ros__parameters": flattened(section["ros__parameters"])}
 
 
 def find_system(named: str | Path) -> System:
