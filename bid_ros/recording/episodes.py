@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from bid_ros.core.outcome import outcome_from_event, outcome_from_text
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import EPISODE_EVENT
 from bid_ros.recording.outcomes import ALL, SUCCESS
@@ -30,6 +31,7 @@ class Episode:
         start_received_ns, end_received_ns: when the recorder got these events.
         success: success according to END; False without END.
         outcome: outcome according to END, or why there is none.
+        outcome_class, outcome_code: as :class:`bid_ros.core.outcome.EpisodeOutcome`; empty without END.
     """
 
     index: int
@@ -41,6 +43,8 @@ class Episode:
     end_received_ns: int | None
     success: bool
     outcome: str
+    outcome_class: str = ""
+    outcome_code: str = ""
 
 
 def unwanted(episode: Episode, wanted: str) -> str:
@@ -97,8 +101,8 @@ def _correct(episodes: list[Episode], event: Any) -> None:
     """Give the episode that ended last another outcome, if the event is about it."""
     if episodes and episodes[-1].index == event.episode and episodes[-1].end_ns is not None:
         undone = event.kind == UNDO
-        outcome = UNDONE if undone else str(event.outcome)
-        episodes[-1] = replace(episodes[-1], success=not undone and bool(event.success), outcome=outcome)
+        success = not undone and bool(event.success)
+        episodes[-1] = replace(episodes[-1], success=success, **_said(event, UNDONE if undone else None))
 
 
 def _same_start(begun: BagMessage, event: BagMessage) -> bool:
@@ -116,5 +120,11 @@ def _episode(begun: BagMessage, ended: BagMessage | None) -> Episode:
         start_received_ns=begun.stamp_ns,
         end_received_ns=None if ended is None else ended.stamp_ns,
         success=ended is not None and bool(ended.message.success),
-        outcome="not ended" if ended is None else str(ended.message.outcome),
+        **({"outcome": "not ended"} if ended is None else _said(ended.message)),
     )
+
+
+def _said(event: Any, instead: str | None = None) -> dict[str, str]:
+    """Return the outcome in an event; that of the text ``instead`` where one is given."""
+    found = outcome_from_event(event) if instead is None else outcome_from_text(instead)
+    return {"outcome": found.text, "outcome_class": found.kind, "outcome_code": found.code}

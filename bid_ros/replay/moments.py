@@ -46,7 +46,8 @@ def find_moments(reader: BagReader, task: Task, history: History | None = None) 
     """
     recorded = task.with_frame_prefix(reader.frame_prefix)
     features = _features(reader, recorded)
-    if reader.recorded_name(DECISION) in reader.topics and reader.says(DECISION, "observed_ns"):
+    known = reader.says(DECISION, "observed_stamps") or reader.says(DECISION, "observed_ns")
+    if reader.recorded_name(DECISION) in reader.topics and known:
         return RecordedMoments(recorded, features)
     return GridMoments(recorded, features, history)
 

@@ -72,7 +72,7 @@ class Harness:
             self._states.publish(state)
         if self.kinds()[-1:] == [EpisodeEvent.START]:
             self.decisions += 1
-            self._decisions.publish(Decision(decision_ms=20.0, missed=self.missed, decoder="ema"))
+            self._decisions.publish(Decision(decision_time=0.02, missed=self.missed, decoder="ema"))
 
     def kinds(self) -> list[int]:
         return [event.kind for event in self.events]
@@ -116,7 +116,7 @@ class Scene:
         self.reset_ns, self.width_at_reset = 0, 0.0
 
     def _on_reset(self, request, response):
-        self.resets.append((request.seed, request.cup_speed))
+        self.resets.append((request.seed, request.target_speed))
         self.width_at_reset, self.reset_ns = self.harness.width, time.time_ns()
         response.success, response.message = self.answer.success, self.answer.message
         return response
