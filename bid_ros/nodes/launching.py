@@ -184,7 +184,7 @@ def _watched(nodes: list[object], leader: str) -> list[object]:
     processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
     on_exit = partial(_on_exit, leader)
     watched = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=on_exit)) for node in processes]
-    return [RegisterEventHandler(OnShutdown(on_shutdown=_on_shutdown)), *watched, *nodes]
+    return [*watched, RegisterEventHandler(OnShutdown(on_shutdown=_on_shutdown)), *nodes]
 
 
 def _given(context: LaunchContext, own: Collection[str]) -> dict[str, str]:

@@ -30,7 +30,7 @@ QOS_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "lifespan": (),
 }
 """Policies that a parameter overrides, with their valid words; without words: whole numbers, of times in ns."""
-KINDS: Final = {"boolean": bool, "integer": int, "number": float, "string": str, "array": list}
+KINDS: Final[Mapping[str, Any]] = {"boolean": bool, "integer": int, "number": float, "string": str, "array": list}
 
 
 def flattened(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
