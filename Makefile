@@ -28,7 +28,7 @@ $(VENV)/.train $(VENV)/.bench $(VENV)/.data $(VENV)/.view $(VENV)/.develop: $(VE
 run: setup
 	$(BIN)/bid up franka_place --episodes 3 --moving 0.03 --out "$(OUT)"
 
-# The suite, and a part of it with the other Python where both are installed. SERIAL=1: nothing side by side.
+# Lint and the tests but the long ones; scripts/test_all.sh runs these, too. SERIAL=1: nothing side by side.
 test: develop
 	scripts/test.sh "$(VENV)"
 

@@ -2,16 +2,39 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import Any, Final
 
+from bid_ros.commands.moved import check_moved
 from bid_ros.core.errors import BidError
 
-VERBS = (
-    *("new", "check", "up", "teleop", "record", "demos", "learn", "compile", "rehearse", "bench", "data"),
-    *("import_policy", "datasets", "episodes", "replay", "retrace", "evaluate", "view", "top", "robot", "schema"),
-    *("serve", "remote"),
-)
+GROUPS: Final[Mapping[str, Sequence[str]]] = {
+    "drive": ("up", "teleop", "rehearse", "retrace", "operator", "reset"),
+    "record": ("record", "demos", "episodes", "replay"),
+    "data": ("data",),
+    "policy": ("train", "policy", "serve", "remote"),
+    "evaluate": ("evaluate", "bench"),
+    "system": ("new", "check", "view", "top", "schema"),
+}
+_ROBOT: Final = ("operator", "reset")  # both are of one module
+VERBS: Final = tuple(dict.fromkeys("robot" if name in _ROBOT else name for names in GROUPS.values() for name in names))
+"""The modules below ``commands`` that declare the verbs."""
+WIDTH: Final = 12
+
+
+class _Listed:
+    """What a module adds its verb to: it keeps the line of each verb, which the help shows in groups."""
+
+    def __init__(self, verbs: Any) -> None:
+        self._verbs = verbs
+        self.lines: dict[str, str] = {}
+
+    def add_parser(self, name: str, help: str, **rest: Any) -> argparse.ArgumentParser:
+        """Add a verb and return its parser."""
+        self.lines[name] = help
+        added: argparse.ArgumentParser = self._verbs.add_parser(name, **rest)
+        return added
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -19,18 +42,30 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bid",
         description="Run learned action-chunking policies reactively on real arms, or on their twins.",
-        epilog="Without --robot-ip a system starts in its twin: hardware is only touched when asked for by address.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = parser.add_subparsers(title="verbs", dest="verb", required=True, metavar="VERB")
-    for name in VERBS:
-        import_module(f"bid_ros.commands.{name}").add_parser(verbs)
+    listed = _Listed(parser.add_subparsers(title="verbs", dest="verb", required=True, metavar="VERB"))
+    for module in VERBS:
+        import_module(f"bid_ros.commands.{module}").add_parser(listed)
+    parser.epilog = _verbs_text(listed.lines)
     return parser
+
+
+def _verbs_text(lines: Mapping[str, str]) -> str:
+    groups = [
+        "\n".join([f"{group}:", *(f"    {name:<{WIDTH}}{lines[name]}" for name in names)])
+        for group, names in GROUPS.items()
+    ]
+    twin = "Without --robot-ip a system starts in its twin: hardware is only touched when asked for by address."
+    return "\n\n".join([*groups, twin])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Return the exit status; 2 is bad input, with one sentence about it."""
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        parsed = build_parser().parse_args(arguments)
+        check_moved(words)
+        parsed = build_parser().parse_args(words)
         return int(parsed.run(parsed))
     except BidError as error:
         print(f"error: {error}", file=sys.stderr)

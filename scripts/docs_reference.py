@@ -86,7 +86,8 @@ def _verbs(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
     yield from (f"{'#' * level} {parser.prog}", "", "```text", parser.format_help().rstrip(), "```", "")
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for verb in action.choices.values():
+            for name in (shown.dest for shown in action._choices_actions):  # not those that only say where they went
+                verb = action.choices[name]
                 yield from _verbs(verb, level + 1 if level == 2 and parser.prog != "bid" else level)
 
 

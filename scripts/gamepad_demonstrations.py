@@ -35,7 +35,7 @@ def record(folder: Path, episodes: int) -> tuple[list[dict[str, object]], list[s
         if len(results) >= episodes:
             break
         out = folder / f"run_{attempt}"
-        asked = f"teleop {SYSTEM} --device joy --timeout 60 --episodes {episodes - len(results)}".split()
+        asked = f"up {SYSTEM} --acts joy --moving 0 --timeout 60 --episodes {episodes - len(results)}".split()
         seed = ["--seed", str(FIRST_SEED + len(results) + attempt)]
         run = subprocess.Popen([*BID, *asked, *seed, "--out", str(out)], stderr=(folder / f"{out.name}.log").open("w"))
         with sitting():
@@ -53,11 +53,11 @@ def train(folder: Path, steps: int) -> None:
     """Make a data set of the bags, train a small policy for a moment, and export its bundle."""
     bags = [str(path) for path in sorted(folder.glob("run_*"))]
     data, training, bundle = (str(folder / name) for name in ("demonstrations.npz", "training", "bundle"))
-    short = ["--steps", str(steps), "--batch", "32", "--widths", "16", "32"]
+    short = ["--steps", str(steps), "--batch", "32", "--set", "network.widths=[16,32]"]
     for words in (
-        ["dataset", *bags, "--out", data],
+        ["data", "build", *bags, "--out", data],
         ["train", data, "--out", training, *short],
-        ["export", training, "--out", bundle],
+        ["policy", "export", training, "--out", bundle],
     ):
         subprocess.run([*BID, *words], check=True)
 

@@ -112,8 +112,8 @@ def delivered(sizes: Sizes) -> dict[str, float]:
 
 def full_size(sizes: Sizes, task: Task, folder: Path) -> tuple[Bundle, dict[str, float]]:
     """Write a policy of random weights: two ResNet-18 cameras and a U-Net. Return it, and what a decision computes."""
-    from bid_ros.bench.floor import operations
-    from bid_ros.bench.peers.full_size import UNET, parameters, write_full_size
+    from results.floor import operations
+    from results.peers.full_size import UNET, parameters, write_full_size
 
     unet = replace(UNET, widths=sizes.widths, blocks=sizes.blocks, step_embedding=sizes.step_embedding)
     bundle, networks = write_full_size(folder, task, DiffusionConfig(prediction="epsilon"), unet, sizes.stages)

@@ -40,7 +40,9 @@ cat >$tree/setup.cfg <<'EOF'
 source_paths = bid_ros
 only_mutate =
     bid_ros/decoding/*.py
+    bid_ros/safety/bound.py
     bid_ros/safety/envelope.py
+    bid_ros/safety/motion.py
     bid_ros/safety/watchdog.py
     bid_ros/core/deadline.py
 also_copy =

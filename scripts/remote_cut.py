@@ -7,22 +7,80 @@ Usage: remote_cut.py [SYSTEM [CUTS [SAMPLES]]]
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
-from remote_parts import CutLink, pointer, served
+from remote_server import HERE, pointer, served
 
 from bid_ros.commands.tasks import task_of
 from bid_ros.policy.bundle import bundled_task
 
 READY_S, REST_M_S = 120.0, 0.002
+
+
+class CutLink:
+    """A TCP proxy in front of a port of loopback, in a thread of its own.
+
+    Args:
+        port: of the server.
+
+    Attributes:
+        port: where it serves.
+        passing: clear it, and nothing passes any more, as through a cable that is unplugged.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._behind = port
+        self.passing = True
+        self.port = 0
+        self._writers: list[asyncio.StreamWriter] = []
+        self._loop = asyncio.new_event_loop()
+        self._end, ready = asyncio.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(ready),), daemon=True)
+        self._thread.start()
+        ready.wait()
+
+    def close(self) -> None:
+        """End the proxy and its connections."""
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join()
+
+    async def _serve(self, ready: threading.Event) -> None:
+        server = await asyncio.start_server(self._client, HERE, 0, limit=1 << 20)
+        self.port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await self._end.wait()
+        server.close()
+        self.passing = True
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            behind, ahead = await asyncio.open_connection(HERE, self._behind, limit=1 << 20)
+            self._writers += [writer, ahead]
+            await asyncio.gather(self._pass(reader, ahead), self._pass(behind, writer))
+
+    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        """Pass bytes in one direction, in order."""
+        with suppress(OSError):
+            while data := await source.read(1 << 20):
+                while not self.passing:
+                    await asyncio.sleep(0.01)
+                if sink.is_closing():
+                    break
+                sink.write(data)
+            sink.write_eof()
 
 
 class Watcher:

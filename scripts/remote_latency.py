@@ -5,9 +5,9 @@ It observes what the twin's cameras see from places along a line, with the noise
 The policy's server runs in a network namespace of its own. The links to it are those of lossy_network.py: the kernel's
 own TCP, over a network that holds each packet back and loses some. So it needs root on Linux.
 
-Usage: remote_latency.py [BUNDLE [SECONDS [SAMPLES [CONGESTION [CONNECTIONS]]]]]
-  CONGESTION   names of Linux's congestion controls with commas; default cubic, as on most computers
-  CONNECTIONS  numbers of connections side by side, with commas; default as of a bundle
+Usage: remote_latency.py [BUNDLE [SECONDS [SAMPLES [CONGESTION]]]]
+  CONGESTION   names of Linux's congestion controls with commas; default: bbr, which both ends ask for, and cubic, which
+               most computers use where they may not have it
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from lossy_network import Network
-from remote_parts import pointer, served
+from remote_server import pointer, served
 
 from bid_ros.commands.serve import PRIORITY
 from bid_ros.commands.tasks import task_of
@@ -36,7 +34,7 @@ from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import load_policy
-from bid_ros.policy.remote.parts import USUAL
+from bid_ros.policy.remote import tcp
 from bid_ros.system.folder import find_system
 from bid_ros.system.priority import raise_priority
 
@@ -140,55 +138,24 @@ class Decided:
         return f"| {self._name} | {size} | {rate} | {p50:.1f} | {p99:.1f} | {max(times):.1f} | {gone} | {told} |"
 
 
-@dataclass(frozen=True)
-class Link:
-    """A link, and how it is used.
-
-    Attributes:
-        delay_ms: each way.
-        loss: share of the packets.
-        control: Linux's congestion control.
-        connections: side by side.
-    """
-
-    delay_ms: float
-    loss: float
-    control: str
-    connections: int
-
-    @property
-    def name(self) -> str:
-        """Name of its row in the table."""
-        return f"{self.control}, {self.connections} x, {self.delay_ms:g} ms each way, {100 * self.loss:g} % loss"
-
-
-def links(congestion: str, connections: str) -> Iterator[Link]:
-    """Yield every link."""
-    for control in congestion.split(","):
-        for count in connections.split(","):
-            for delay_ms, loss in LINKS:
-                yield Link(delay_ms, loss, control, int(count))
-
-
 def main(
-    bundle: str = "models/franka_place",
-    seconds: str = "60",
-    samples: str = "16",
-    congestion: str = "cubic",
-    connections: str = str(USUAL),
+    bundle: str = "models/franka_place", seconds: str = "60", samples: str = "16", congestion: str = "bbr,cubic"
 ) -> None:
     """Print what decisions take here and over the links. They take turns: load hits all alike."""
-    task, count = task_of("", bundled_task(bundle), bundle), int(samples)
-    named = list(links(congestion, connections))
+    task, count, controls = task_of("", bundled_task(bundle), bundle), int(samples), congestion.split(",")
+    named = [(delay_ms, loss, control) for control in controls for delay_ms, loss in LINKS]
     with ExitStack() as stack:
-        network = stack.enter_context(Network([(link.delay_ms, link.loss, link.control) for link in named]))
-        port = stack.enter_context(served(Path(bundle), count, network.within, "0.0.0.0"))
+        network = stack.enter_context(Network(named))
+        serve = lambda control: served(Path(bundle), count, network.within, "0.0.0.0", control)  # noqa: E731
+        ports = {control: stack.enter_context(serve(control)) for control in controls}
         raise_priority(PRIORITY, every_thread=True)  # as the policy node
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         all_of = [Decided("in this process", Path(bundle), task, count)]
-        for number, link in enumerate(named):
-            where = pointer(folder / str(number), task, port, network.server(number), link.connections)
-            all_of.append(Decided(link.name, where, task, count))
+        for number, (delay_ms, loss, control) in enumerate(named):
+            tcp.WANTED = control
+            name = f"{control}, {delay_ms:g} ms each way, {100 * loss:g} % loss"
+            where = pointer(folder / str(number), task, ports[control], network.server(number))
+            all_of.append(Decided(name, where, task, count))
         for _ in range(round(float(seconds) / TURN_S)):
             for each in all_of:
                 each.decide(TURN_S)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# With the supported Python that VENV does not have: set-up, a part of the tests that compute, an episode in the twin; beside
-# the tests, the installation into ROS. Where that Python is not installed this says so and ends.
+# With the supported Python that VENV does not have: set-up, a part of the tests that compute, an episode in the twin.
+# Where that Python is not installed this says so and ends.
 # Usage: test_other_python.sh VENV
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,17 +13,11 @@ fi
 venv=$1-$other
 unset PYTHONDONTWRITEBYTECODE  # else each process compiles what it imports
 out=$(mktemp -d)
-installation=""
-trap '[ -z "$installation" ] || { pkill -TERM -P "$installation"; kill "$installation"; } || true; rm -rf "$out"' EXIT
+trap 'rm -rf "$out"' EXIT
 
 echo "Python $other"
 PYTHON=$python scripts/setup.sh "$venv" run data develop
-"$venv/bin/python" -m pytest -m installation test/setup >"$out/installation.log" 2>&1 &
-installation=$!
 "$venv/bin/python" -m pytest test/control test/core test/decoding test/policy test/recording test/safety
-wait "$installation" || { cat "$out/installation.log"; exit 1; }
-installation=""
-cat "$out/installation.log"
 # A computer that tests share stutters, which is no fault of a node: longer deadlines.
 for node in arm safety; do
   printf '%s: {ros__parameters: {heartbeat_deadline_s: 2.0}}\n' $node

@@ -1,11 +1,11 @@
 """Train a policy that predicts joints in minutes: the image encoders are those of a policy that predicts poses.
 
 The encoders are kept as they are, so each image is encoded once and a step costs milliseconds. What follows them, and
-the denoiser, are trained from scratch. ``bid export`` makes the run a bundle::
+the denoiser, are trained from scratch. ``bid policy export`` makes the run a bundle::
 
     bid demos config/joints/franka_place --lockstep data/joints.npz
     python scripts/train_joints.py config/joints/franka_place data/joints.npz --out data/joints_run
-    bid export data/joints_run --out models/franka_place_joints
+    bid policy export data/joints_run --out models/franka_place_joints
 """
 
 import argparse

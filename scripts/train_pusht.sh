@@ -11,6 +11,5 @@ bid=${BID:-.venv/bin/bid}
 [ -f "$out/dataset.npz" ] || "$bid" bench data "$demonstrations" --out "$out/dataset.npz"
 # Actions are points on the table, so they count from its corner. Why these values: docs/results/pusht.md.
 "$bid" train "$out/dataset.npz" --task pusht --out "$out/training" --steps "$steps" --batch 256 \
-  --widths 32 64 128 --condition 256 --action-reference base --prediction epsilon --state-noise 0.03 \
-  --history-dropout 0.5
-"$bid" export "$out/training" --task pusht --out models/pusht --sampling-steps 6
+  --set network.condition=256 action_reference=base diffusion.prediction=epsilon augment.state=0.03 augment.history=0.5
+"$bid" policy export "$out/training" --task pusht --out models/pusht --sampling-steps 6

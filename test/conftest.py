@@ -1,16 +1,57 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and how the suite is divided and reported."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
+import lanes
 import pytest
 import yaml
 from ros_bench import Bench
 from ros_domain import enter_domain
+from skips import fail_if_forbidden
 
 ROOT = Path(__file__).resolve().parent.parent
+IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> lanes.Lanes | None:
+    """Divide the files between the workers, with ``--dist loadgroup``."""
+    return lanes.Lanes(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def pytest_configure() -> None:
+    """Let each worker have a session, and so a share of the computer, of its own."""
+    if IN_WORKER:
+        lanes.lead_session()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Let a worker's tests that go by the clock go before those that compute."""
+    if IN_WORKER:
+        lanes.share(lanes.is_timed(item.nodeid))
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI a test that is left out without a valid reason has failed."""
+    report = yield
+    fail_if_forbidden(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a whole file of tests."""
+    report = yield
+    fail_if_forbidden(report)
+    return report
 
 
 @pytest.fixture

@@ -1,9 +1,5 @@
 """A small data set to evaluate, and workers that processes which start afresh can import."""
 
-import os
-import signal
-from functools import partial
-
 import numpy as np
 
 from bid_ros.recording.dataset import Dataset
@@ -39,18 +35,3 @@ def dataset(seeds, rows=ROWS):
         task=TASK.name,
         task_signature=TASK.signature(),
     )
-
-
-def doubled():
-    """Return a worker that doubles a number."""
-    return partial(int.__mul__, 2)
-
-
-def environment():
-    """Return a worker that tells a variable of its environment."""
-    return os.environ.get
-
-
-def ending():
-    """Return a worker that dies."""
-    return lambda job: os.kill(os.getpid(), signal.SIGKILL)

@@ -134,6 +134,11 @@ class ForkServer:
         self._server = subprocess.Popen(command, cwd=ROOT, pass_fds=(theirs.fileno(),), env=one_thread)
         theirs.close()
 
+    @property
+    def pid(self) -> int:
+        """Process id of the server."""
+        return self._server.pid
+
     def start(
         self, program: str, arguments: Sequence[str | int], streams: tuple[int, int, int] | None = None
     ) -> ForkedProcess:
@@ -163,6 +168,11 @@ class ForkServer:
 def fork_server() -> ForkServer:
     """The server of this process. The first program that a test starts starts it."""
     return ForkServer()
+
+
+def servers() -> list[int]:
+    """Return the id of this process's server, if it was started."""
+    return [fork_server().pid] if fork_server.cache_info().currsize else []
 
 
 def preload() -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
 
 OWN_SESSION = """
 # Linux divides a busy computer between sessions: a new one begins without the priority of these tests.
@@ -23,3 +27,47 @@ def real_time(priority: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def _waits_ns() -> dict[int, int]:
+    """For how long each thread of this process has waited for a core, ns, by its id (proc(5), schedstat)."""
+    found = {}
+    for thread in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # it may have ended
+            found[int(thread.name)] = int((thread / "schedstat").read_text().split()[1])
+    return found
+
+
+class HoldUps:
+    """Measures what the computer kept from this process while tests share it: how long its threads waited for a core.
+
+    A limit of time that a test sets is one of a computer with time. Waits for a lock or an answer do not count, so a
+    defect is found out on a busy computer, too. A control thread that wakes every few ms stands for the processes that
+    the test waits for.
+    """
+
+    PERIOD_S = 0.005
+
+    def __enter__(self) -> Self:
+        self._begin, self._before = time.monotonic(), _waits_ns()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._wake, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    @property
+    def lost_s(self) -> float:
+        """Sum of the waits since the beginning, s."""
+        return sum(waited - self._before.get(thread, 0) for thread, waited in _waits_ns().items()) / 1e9
+
+    def seconds(self) -> float:
+        """Return the time since the beginning without what the computer kept, s."""
+        return time.monotonic() - self._begin - self.lost_s
+
+    def _wake(self) -> None:
+        while not self._ended.wait(self.PERIOD_S):
+            pass

@@ -12,7 +12,7 @@ ROS = {"rclpy", "launch", "launch_ros", "ament_index_python", "builtin_interface
 TIERS = (
     {"core"},
     {"control", "decoding", "safety", "sim"},
-    {"robots", "tasks", "teleop", "cameras"},
+    {"robots", "tasks", "teleop", "cameras", "observing"},
     {"policy", "recording", "system", "formats"},
     {"bench", "curation", "episodes", "evaluation", "importing", "learning", "replay", "views"},
     {"nodes", "commands"},
@@ -73,21 +73,37 @@ def test_every_package_has_a_tier():
 
 
 def test_files_import_each_other_in_no_circle():
-    graph = {name_of(path): imported(path) - {name_of(path)} for path in modules()}
+    assert not circle({name_of(path): imported(path) - {name_of(path)} for path in modules()})
+
+
+def circle(graph: dict[str, set[str]]) -> str:
+    """Return a circle of a graph, as ``a -> b -> a``; empty if it has none."""
     done: set[str] = set()
 
-    def visit(name: str, trail: tuple[str, ...]) -> None:
-        assert name not in trail, " -> ".join([*trail[trail.index(name) :], name])
+    def visit(name: str, trail: tuple[str, ...]) -> str:
+        if name in trail:
+            return " -> ".join([*trail[trail.index(name) :], name])
         if name in done or name not in graph:
-            return
-        for other in sorted(graph[name]):
-            visit(other, (*trail, name))
+            return ""
+        found = next(filter(None, (visit(other, (*trail, name)) for other in sorted(graph[name]))), "")
         done.add(name)
+        return found
 
-    for name in graph:
-        visit(name, ())
+    return next(filter(None, (visit(name, ()) for name in graph)), "")
+
+
+def test_folders_import_each_other_in_no_circle():
+    graph: dict[str, set[str]] = {}
+    for path in modules():
+        if path.parent != PACKAGE:
+            own = package_of(name_of(path) + ".")
+            inner = {package_of(name) for name in imported(path) if name.startswith("bid_ros.")}
+            graph.setdefault(own, set()).update(inner - {own})
+    assert not circle(graph)
 
 
 def test_the_rules_can_fail():
     assert any(is_ros(name) for name in imported(PACKAGE / "nodes" / "base.py"))
     assert "bid_ros.robots.base" in imported(PACKAGE / "nodes" / "arm_node.py")
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}}) == "a -> b -> c -> a"
+    assert not circle({"a": {"b", "c"}, "b": {"c"}})

@@ -9,22 +9,17 @@ from typing import Any, Final
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
-from bid_ros.decoding.config import TERMS, Metric, Terms, Trim, Variant
+from bid_ros.decoding.config import Metric, Terms, Trim, Variant
 from bid_ros.decoding.decoder import DecodeRequest, Proposal
 from bid_ros.decoding.decoder_config import DecoderConfig, WarmStart
 from bid_ros.decoding.registry import build_decoder, decoder_names
+from bid_ros.decoding.written import BID_SETTINGS, READ_BY, read_decoder
 
-_BID: Final = ("samples", "weak", "metric", "variant", "trim", "terms", "mode_size", "decay")
+_BID: Final = ("samples", "weak", *BID_SETTINGS)
+# Other parts, also those of other packages, may read all. The delay is a condition of every cell.
 _OF_PART: Final[dict[str, tuple[str, ...]]] = {
-    "vanilla": (),
-    "ema": ("ema_weight",),
-    "receding": (),
-    "warmstart": ("warm_start",),
-    "warmstart-clean": (),
-    "rtc": (),
-    "delay": (),  # it reads the delay, which is a condition of every cell
+    **{part: READ_BY[part] for part in ("vanilla", "ema", "warmstart", "rtc", "delay")},
     "bid": _BID,
-    **{f"bid-{terms}": tuple(name for name in _BID if name != "terms") for terms in TERMS},
 }
 _SETTINGS: Final = (*_BID, "ema_weight", "warm_start")
 _SHORT: Final = {
@@ -111,13 +106,18 @@ class Cell:
 def make_cell(task: Task, **settings: Any) -> Cell:
     """Return a cell without the settings that its decoder does not read. So equal cells compare equal.
 
+    Args:
+        task: says how long a prediction is.
+        settings: fields of :class:`Cell`. What the text of ``decoder`` says, as in ``bid:variant=paper``, comes first.
+
     Raises:
         BidError: the decoder is unknown, or a setting is outside its range.
     """
-    cell = Cell(**settings)
+    name, said = read_decoder(settings.pop("decoder"))
+    cell = Cell(decoder=name, **{**settings, **said})
     if cell.decoder not in decoder_names():
         raise BidError(f"decoder '{cell.decoder}' is unknown; valid are {', '.join(decoder_names())}")
-    read = {name for part in cell.decoder.split("+") for name in _read_by(part)}
+    read = {name for part in cell.decoder.split("+") for name in _OF_PART.get(part, _SETTINGS)}
     if cell.samples == 1:
         read -= set(_BID) - {"samples"}
     if cell.variant != "paper":
@@ -128,13 +128,6 @@ def make_cell(task: Task, **settings: Any) -> Cell:
     if "mode_size" in read:
         cell = replace(cell, mode_size=cell.config().bid(executed=1, observation_steps=1).mode_size)
     return cell if replace(cell, weak=True).needs_weak else replace(cell, weak=None)
-
-
-def _read_by(part: str) -> tuple[str, ...]:
-    """Return the settings that a part of a decoder's name reads. An unknown part may read all."""
-    if part.startswith("bid-") and part not in _OF_PART:
-        return tuple(name for name in _BID if name not in ("variant", "trim"))
-    return _OF_PART.get(part, _SETTINGS)
 
 
 def varying(cells: Iterable[Cell]) -> tuple[str, ...]:

@@ -8,15 +8,16 @@ from typing import Any, Final
 
 from bid_ros.bench.cell import Cell
 
+CLEAN: Final = "warmstart:warm_start=clean"  # the published warm start begins from the clean previous decision
 _SCORES: Final[dict[tuple[str, int, float], str]] = {
     ("vanilla", 1, 0.0): ".846",
     ("vanilla", 8, 0.0): ".884",
-    ("warmstart-clean", 8, 0.0): ".875",
+    (CLEAN, 8, 0.0): ".875",
     ("ema", 8, 0.0): ".860-.866",
     ("bid", 8, 0.0): ".916-.928",
     ("vanilla", 1, 1.0): ".805",
     ("vanilla", 8, 1.0): ".582",
-    ("warmstart-clean", 1, 1.0): ".836",
+    (CLEAN, 1, 1.0): ".836",
     ("ema", 1, 1.0): ".822",
     ("bid", 1, 1.0): ".870-.889",
 }
@@ -48,16 +49,13 @@ _SETTINGS: Final[dict[str, tuple[Any, ...]]] = {
 
 
 def published_score(cell: Cell, steps: int = STEPS) -> str:
-    """Return what was published for a cell in episodes of this length, empty if nothing was.
-
-    The published warm start begins from the clean previous decision, as ``warmstart-clean`` does.
-    """
+    """Return what was published for a cell in episodes of this length, empty if nothing was."""
     if cell.drift or cell.delay or cell.jump or steps != STEPS:
         return ""
     if any(getattr(cell, name) not in (None, *valid) for name, valid in _SETTINGS.items()):
         return ""
     warm = cell.decoder == "warmstart" and cell.warm_start == "clean"
-    return _SCORES.get(("warmstart-clean" if warm else cell.decoder, cell.horizon, cell.noise), "")
+    return _SCORES.get((CLEAN if warm else cell.decoder, cell.horizon, cell.noise), "")
 
 
 def published_vqbet(cell: Cell, by_samples: bool = False) -> float | None:

@@ -43,6 +43,23 @@ def load_policy(setup: Setup) -> BatchPolicy:
     return BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, setup.runtime, setup.threads)
 
 
+class UnitRunner:
+    """Runs units; it loads the policy once.
+
+    Args:
+        setup: policy, task and scene.
+        policy: the loaded policy, where it is in this process; None: it is loaded.
+        advance: called with the work that was done.
+    """
+
+    def __init__(self, setup: Setup, policy: BatchPolicy | None, advance: Callable[[float], object]) -> None:
+        self._setup, self._policy, self._advance = setup, policy or load_policy(setup), advance
+
+    def __call__(self, unit: Unit) -> UnitDone:
+        """Run the episodes of a unit."""
+        return run_unit(unit, self._setup, self._policy, self._advance)
+
+
 def run_unit(
     unit: Unit,
     setup: Setup,

@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -19,16 +20,17 @@ from bid_ros.bench.episode import START_NS
 from bid_ros.bench.grid import Plan, Unit
 from bid_ros.bench.report import write_report
 from bid_ros.bench.results import Results, write_parquet
-from bid_ros.bench.rollout import load_policy
+from bid_ros.bench.rollout import UnitRunner, load_policy
 from bid_ros.bench.scene import Setup
 from bid_ros.bench.summary import CellSummary, summarise
-from bid_ros.bench.workers import Crew
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 from bid_ros.core.observation import Observation
+from bid_ros.core.worker_pool import WorkerPool
 from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
-from bid_ros.policy.bundle import DIFFUSION, bundle_sha256
+from bid_ros.policy.bundle import bundle_sha256
+from bid_ros.policy.bundle_fields import DIFFUSION
 from bid_ros.policy.decide import DecisionMaker, check_decoder
 
 SUMMARY: Final = "summary.json"
@@ -43,7 +45,7 @@ def run_bench(
     plan: Plan,
     setup: Setup,
     folder: Path,
-    crew: Crew | None = None,
+    pool: WorkerPool | None = None,
     log: TextIO | None = None,
 ) -> list[CellSummary]:
     """Run what the folder lacks; write rows, Parquet, summary and report.
@@ -53,7 +55,7 @@ def run_bench(
         plan: episodes of each.
         setup: policy, task and scene.
         folder: of the results; episodes already in it are not run again.
-        crew: who runs them; None means this process.
+        pool: who runs them; None means this process.
         log: where the progress goes; default: the standard error stream.
 
     Returns:
@@ -78,7 +80,7 @@ def run_bench(
     }
     with closing(Results(folder, header)) as results:
         units = plan.units(cells, set(results.rows))
-        _run_units(units, crew or Crew(), setup, policy, results, log or sys.stderr)
+        _run_units(units, pool or WorkerPool(), setup, policy, results, log or sys.stderr)
         header |= {**machine(), "batched": policy.batched}
         keys = {(cell.key, seed, index) for cell in cells for seed in plan.seeds for index in range(plan.episodes)}
         rows = {key: results.rows[key] for key in sorted(keys & set(results.rows))}
@@ -93,7 +95,7 @@ def run_bench(
 
 
 def _run_units(
-    units: Sequence[Unit], crew: Crew, setup: Setup, policy: BatchPolicy, results: Results, log: TextIO
+    units: Sequence[Unit], pool: WorkerPool, setup: Setup, policy: BatchPolicy, results: Results, log: TextIO
 ) -> None:
     """Add the rows of finished units to the results, and show the progress."""
     with extra("bench", "the bench"):
@@ -102,7 +104,10 @@ def _run_units(
     period_s, ending = (0.5, "") if log.isatty() else (15.0, "\n")  # on a terminal the line overwrites itself
     look = {"mininterval": period_s, "smoothing": 0, "bar_format": _LINE + ending}
     with tqdm(total=work, file=log, disable=not units, **look) as bar:
-        for done in crew.run(units, setup, policy, bar.update):
+        if not pool.ray:
+            pool = replace(pool, workers=max(1, min(pool.workers, len(units))))
+        make = partial(UnitRunner, setup, policy if pool.here else None)
+        for done in pool.run(units, make, bar.update):
             results.add(done)
             episodes += len(done.rows)
             bar.set_postfix_str(f"{episodes} episodes done", refresh=False)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from bid_ros.core.errors import BidError
+from bid_ros.decoding import split_decoders
 from bid_ros.system.run import RunArguments, argument_fields, argument_kind
 
 SYSTEM_HELP = "a system's folder, or the name of a shipped one: franka_place or ur5_pick"
@@ -58,6 +59,27 @@ def given_arguments(options: argparse.Namespace, of: type[Arguments]) -> Argumen
             value = getattr(options, item.name)
             given[item.name] = tuple(value) if isinstance(value, list) else value
     return of(**given)
+
+
+def add_decoders(parser: Any, flag: str, **options: Any) -> None:
+    """Add an option that takes a comma list of decoders, each with its settings, and gives a tuple."""
+    parser.add_argument(flag, type=split_decoders, **options)
+
+
+def add_former(parser: Any, sentences: Mapping[str, str]) -> None:
+    """Let former options answer with a sentence about what took their place. Parsing raises BidError for them.
+
+    Args:
+        parser: parser of the verb.
+        sentences: by option, such as ``--decay``.
+    """
+
+    class Former(argparse.Action):
+        def __call__(self, *given: Any, **named: Any) -> None:
+            option = str(given[3] if len(given) > 3 else named["option_string"])
+            raise BidError(f"{option} is no option any more: {sentences[option]}")
+
+    parser.add_argument(*sentences, action=Former, nargs="?", help=argparse.SUPPRESS, default=argparse.SUPPRESS)
 
 
 def add_list(parser: Any, flag: str, kind: Callable[[str], Any], **options: Any) -> None:

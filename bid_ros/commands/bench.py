@@ -1,4 +1,4 @@
-"""``bid bench``: compare decoders, time decisions, and measure what a system costs."""
+"""``bid bench``: compare decoders in simulation."""
 
 import argparse
 import json
@@ -7,18 +7,25 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from bid_ros.commands.arguments import add_list
+from bid_ros.commands.arguments import add_decoders, add_former, add_list
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
-from bid_ros.commands.bench_peers import add_peers_parser
-from bid_ros.commands.bench_system import add_system_parser
 from bid_ros.commands.tasks import task_of, task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import check_extra
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
-from bid_ros.decoding import METRICS, TERMS, TRIMS, VARIANTS, decoder_names
+from bid_ros.decoding import TERMS, VARIANTS, DecoderConfig, decoder_names
 
-_WARM_STARTS: Final = ("renoise", "clean")
+_NOW_SETTINGS: Final = {
+    "--mode-size": "bid:mode_size=2",
+    "--decay": "bid:decay=0.3",
+    "--metric": "bid:metric=l1",
+    "--trim": "bid:variant=paper,trim=nearest",
+    "--ema-weight": "ema:ema_weight=0.3",
+    "--warm-start": "warmstart:warm_start=clean",
+}
+_USUAL: Final = ("metric", "trim", "mode_size", "decay", "ema_weight", "warm_start")
+_MOVED: Final = ("peers", "system")
 _TASK: Final = "pusht"
 _SHOWN: Final = {"block_keypoints", "agent_position"}
 
@@ -27,19 +34,27 @@ def add_parser(verbs: Any) -> None:
     """Add ``bench`` and its parts."""
     bench = verbs.add_parser(
         "bench",
-        help="measure decoders in simulation, and what a system costs",
-        description="Measure what a decoder does to success, smoothness and latency, and what each node costs.",
+        help="measure decoders in simulation",
+        description="Measure what a decoder does to success, smoothness and latency.",
     )
     parts = bench.add_subparsers(title="benches", dest="bench", required=True, metavar="BENCH")
     _add_pusht(parts)
     add_diagnostic_parser(parts)
-    add_peers_parser(parts)
-    add_system_parser(parts)
     data = parts.add_parser("data", help="turn the human demonstrations of Push-T into a data set")
     data.add_argument("file", help="pusht_cchi_v7_lowdim.npz, as Diffusion Policy publishes it (Chi et al., 2023)")
     data.add_argument("--task", default=_TASK, help="pusht or pusht_history (default pusht)")
     data.add_argument("--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
     data.set_defaults(run=run_data)
+    for name in _MOVED:
+        moved = parts.add_parser(name, add_help=False, prefix_chars="\0")  # whatever was given with it
+        moved.add_argument("given", nargs="*", help=argparse.SUPPRESS)
+        moved.set_defaults(run=run_moved)
+
+
+def run_moved(options: argparse.Namespace) -> int:
+    """Say where a bench is now."""
+    name = options.bench
+    raise BidError(f"bid bench {name} is now a script of a checkout of bid_ros: python scripts/results {name}")
 
 
 def _add_pusht(parts: Any) -> None:
@@ -52,21 +67,21 @@ def _add_pusht(parts: Any) -> None:
     )
     grid = pusht.add_argument_group("what is compared (comma lists)")
     grid.add_argument("--preset", choices=("published",), help="what was published: decoders and conditions")
-    add_list(grid, "--decoder", str, default="vanilla,bid", help=f"of {', '.join(decoder_names())}")
+    add_decoders(
+        grid,
+        "--decoder",
+        default="vanilla,bid",
+        help=f"of {', '.join(decoder_names())}; settings follow a colon, as in bid:decay=0.3,metric=l1",
+    )
     add_list(grid, "--horizon", str, default="1", help="actions executed per decision; all = open loop")
     add_list(grid, "--noise", float, default="0", help="strength of the action noise")
     add_list(grid, "--drift", float, default="0", help="px that the block moves along x and y a step")
     add_list(grid, "--jump", float, default="0", help="px by which the block is displaced once, to time reactions")
     add_list(grid, "--delay", int, default="0", help="steps from an observation to the first action decided on it")
     add_list(grid, "--samples", int, default="16", help="N")
-    add_list(grid, "--mode-size", _mode_size, default="auto", help="K; auto = min(3, N // 2)")
-    add_list(grid, "--decay", float, default="0.5", help="rho")
-    add_list(grid, "--ema-weight", float, default="0.5", help="lambda, weight of the new prediction")
-    add_list(grid, "--metric", str, default="l2", help=f"of {', '.join(METRICS)}")
     add_list(grid, "--variant", str, default="corrected", help=f"of {', '.join(VARIANTS)}")
-    add_list(grid, "--trim", str, default="previous", help=f"of {', '.join(TRIMS)}; only variant paper has it")
     add_list(grid, "--terms", str, default="bid", help=f"of {', '.join(TERMS)}")
-    add_list(grid, "--warm-start", str, default="renoise", help=f"of {', '.join(_WARM_STARTS)}")
+    add_former(grid, {flag: f"say --decoder {text}, also several" for flag, text in _NOW_SETTINGS.items()})
     grid.add_argument("--no-weak", action="store_true", help="do without the weak policy")
     plan = pusht.add_argument_group("how often")
     plan.add_argument("--episodes", type=int, default=100, help="of each cell and seed")
@@ -91,11 +106,10 @@ def run_pusht(options: argparse.Namespace) -> int:
     from bid_ros.bench.scene import Setup, pusht_scene
     from bid_ros.bench.summary import markdown
     from bid_ros.bench.sweep import SUMMARY, run_bench
-    from bid_ros.bench.workers import Crew
+    from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.policy.bundle import bundled_task
 
-    if options.workers < 1:
-        raise BidError(f"workers is {options.workers}; valid is 1 or more")
+    pool = WorkerPool(options.workers, options.ray)
     check_extra("bench", "the bench", "tqdm", "onnx", "gym_pusht")
     if options.ray:
         check_extra("ray", "--ray", "ray")
@@ -105,7 +119,7 @@ def run_pusht(options: argparse.Namespace) -> int:
     plan = Plan(options.episodes, options.seeds, options.steps, options.batch)
     setup = Setup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
     out = Path(options.out)
-    summaries = run_bench(cells, plan, setup, out, Crew(options.workers, options.ray))
+    summaries = run_bench(cells, plan, setup, out, pool)
     print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(summaries))
     print(f"report: {out / REPORT}", file=sys.stderr)
     return 0
@@ -126,11 +140,8 @@ def grid_lists(options: argparse.Namespace) -> dict[str, Any]:
     lists: dict[str, Any] = {name: value for name, value in vars(options).items() if isinstance(value, tuple)}
     del lists["seeds"]
     lists["weak"] = [not options.no_weak]
-    return {**lists, **PRESETS.get(options.preset, {})}
-
-
-def _mode_size(text: str) -> int | None:
-    return None if text == "auto" else int(text)
+    usual = {name: [getattr(DecoderConfig(), name)] for name in _USUAL}  # unless the decoder's text says otherwise
+    return {**lists, **usual, **PRESETS.get(options.preset, {})}
 
 
 def _bundle(text: str) -> Path:

@@ -19,7 +19,7 @@ from bid_ros.system.folder import System, find_system
 from bid_ros.system.run import RunArguments
 
 # Arguments of a run that change what there is to check.
-CHECKED = ("robot_ip", "acts", "decoder", "samples", "action_horizon", "bundle", "out", "namespace", "parameters")
+CHECKED = ("robot_ip", "acts", "decoder", "bundle", "out", "namespace", "parameters")
 
 
 def add_parser(verbs: Any) -> None:

@@ -1,109 +1,279 @@
-"""``bid video``, ``bid repair``, ``bid table`` and ``bid motion``: look at recorded runs."""
+"""``bid data``: build data sets from bags, convert them between formats, and look at one."""
+
+from __future__ import annotations
 
 import argparse
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bid_ros.commands.tasks import recorded, task_file_of_bags
-from bid_ros.core.extras import extra
-from bid_ros.core.task import load_task
+from bid_ros.commands.tasks import task_file_of_bags, task_of
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task, load_task
+from bid_ros.recording.outcomes import ALL, OUTCOMES, SUCCESS
+
+if TYPE_CHECKING:
+    from bid_ros.formats import Column, Contents, Options, Source
+    from bid_ros.recording.build_dataset import BagReport
+
+SOURCE_HELP = "a data set of any known format, a bag, or a folder of runs with bags"
+TASK_HELP = "name or path of the task file, whose section data says where the features are (default: what the data say)"
 
 
 def add_parser(verbs: Any) -> None:
-    """Add the four verbs."""
-    video = verbs.add_parser("video", help="draw the decisions of a bag over its images")
-    video.add_argument("bag")
-    video.add_argument("--task", default="", help="name or path of the task file (default: that of run.json beside it)")
-    video.add_argument("--out", default="run.gif", help="GIF or MP4 file to write (default run.gif)")
-    video.add_argument(
-        "--quality",
-        choices=("cameras", "480p", "720p", "1080p"),
-        default="cameras",
-        help="cameras: what they saw, with the decisions; a height: the shaded scene of the twin, also as .png",
+    """Add ``data`` and its parts."""
+    data = verbs.add_parser(
+        "data",
+        help="build data sets from bags, convert them, and look at one",
+        description="Data sets of other formats: LeRobotDataset, the zarr of Diffusion Policy, robomimic's HDF5. "
+        "bid train reads all of them as they are.",
     )
-    video.add_argument("--at", type=float, default=3.0, help="s after an episode's start, of a .png (default 3)")
-    video.set_defaults(run=run_video)
-
-    repair = verbs.add_parser("repair", help="repair a bag whose recorder was killed")
-    repair.add_argument("bag")
-    repair.set_defaults(run=run_repair)
-
-    table = verbs.add_parser("table", help="table and bar chart of the success of runs")
-    table.add_argument("runs", nargs="+", help="run.json files or folders that hold one")
-    table.add_argument("--plot", default="", help="PNG file to write")
-    table.set_defaults(run=run_table)
-
-    motion = verbs.add_parser(
-        "motion",
-        help="hold the motion that a run commanded against the limits, at changes of chunk and elsewhere",
-        description="Speed and acceleration of the recorded set-points beside the task's limits. The arm node records "
-        "one set-point in two, so an acceleration is the mean over two steps of the servo. The last line says by how "
-        "much the tool came after its set-points, and how far off it was besides. Exit status 1 if one is above a "
-        "limit.",
+    parts = data.add_subparsers(title="parts", dest="part", required=True, metavar="PART")
+    _add_build(parts)
+    _add_convert(parts)
+    info = parts.add_parser(
+        "info",
+        help="say what a data set holds, and what each other format would lose of it",
+        description="Say what a data set holds: episodes, rows, rate, features with their keys and shapes. With "
+        "--task: where each feature of the task comes from.",
     )
-    motion.add_argument("bag")
-    motion.add_argument(
-        "--task", default="", help="name or path of the task file (default: that of run.json beside it)"
+    info.add_argument("path", help=SOURCE_HELP)
+    info.add_argument("--task", default="", help=TASK_HELP)
+    info.add_argument("--from", dest="source_format", default="", help="format of the data set (default: recognised)")
+    info.add_argument("--json", action="store_true", help="print the report as JSON")
+    info.set_defaults(run=run_info)
+
+
+def _add_build(parts: Any) -> None:
+    build = parts.add_parser("build", help="build a data set from bags")
+    build.add_argument("bags", nargs="+", help="bags, or folders that hold runs with a bag")
+    build.add_argument("--task", default="", help="name or path of the task file (default: what the bags are of)")
+    build.add_argument("--out", default="data/dataset.npz", help="file to write (default data/dataset.npz)")
+    build.set_defaults(run=run_build)
+
+
+def _add_convert(parts: Any) -> None:
+    convert = parts.add_parser(
+        "convert",
+        help="write a data set in another format",
+        description="Write a data set in another format, one episode in memory at a time. Running a killed command "
+        "again continues after the last whole episode. The target appears when it is whole; nothing is replaced.",
+        epilog="With a task the target holds the task's features, under their names. Without one it holds what the "
+        "source holds, under the source's keys.",
     )
-    motion.add_argument("--plot", default="", help="PNG file to write")
-    motion.add_argument("--json", action="store_true", help="print the report as JSON")
-    motion.set_defaults(run=run_motion)
-
-
-def run_video(options: argparse.Namespace) -> int:
-    """Draw the video of a bag."""
-    from bid_ros.views.replay_video import write_run_video
-
-    bag = Path(options.bag)
-    file = task_file_of_bags(options.task, [bag])
-    if options.quality != "cameras":
-        with extra("twin", "a shaded picture"):
-            from bid_ros.views.studio_video import write_studio
-
-        written = write_studio(bag, Path(options.out), load_task(file), options.quality, options.at)
-        print(f"wrote {written}" if written else "the bag has no episode of that length", file=sys.stderr)
-        return 0 if written else 1
-    twin = recorded(bag).get("hardware", "twin") == "twin"
-    written = write_run_video(bag, Path(options.out), load_task(file), file.with_name("cameras.yaml"), twin)
-    print(f"wrote {written}" if written else "the bag has no images of an episode", file=sys.stderr)
-    return 0 if written else 1
-
-
-def run_repair(options: argparse.Namespace) -> int:
-    """Repair a bag."""
-    from bid_ros.recording.repair import repair_bag
-
-    report = repair_bag(Path(options.bag))
-    print(
-        f"{options.bag}: {report.messages} messages, {report.damaged_chunks} damaged chunks left out, "
-        f"{report.cut_bytes} bytes cut",
-        file=sys.stderr,
+    convert.add_argument("source", help=SOURCE_HELP)
+    convert.add_argument("target", help="file or folder to write; a name ending in .zip makes zarr one file")
+    convert.add_argument(
+        "--to",
+        required=True,
+        metavar="FORMAT",
+        help="lerobot_v30, lerobot_v21, zarr, robomimic, npz, bag, or another's",
     )
+    convert.add_argument("--from", dest="source_format", default="", help="format of the source (default: recognised)")
+    convert.add_argument("--task", default="", help=TASK_HELP)
+    convert.add_argument(
+        "--images",
+        default="video",
+        metavar="FORM",
+        help="for LeRobot: png, exact; or video, small with loss, or video:RATE with a rate factor of H.264 from 0 to "
+        "51, smaller is better (default video:18)",
+    )
+    convert.add_argument(
+        "--outcome",
+        default="",
+        metavar="WHICH",
+        help=f"episodes that ended so: {', '.join(OUTCOMES)} (default: of bags {SUCCESS}, of other data sets {ALL})",
+    )
+    convert.add_argument("--json", action="store_true", help="print the report as JSON")
+    convert.set_defaults(run=run_convert)
+
+
+def run_build(options: argparse.Namespace) -> int:
+    """Build a data set from bags."""
+    from bid_ros.formats.bag import bags_below
+    from bid_ros.recording.build_dataset import build_dataset  # takes a second to import
+
+    bags = [bag for path in options.bags for bag in bags_below(Path(path))]
+    if not bags:
+        raise BidError(
+            f"there is no bag in {', '.join(options.bags)}; valid are bags, or folders that hold runs with one"
+        )
+    task = load_task(task_file_of_bags(options.task, bags))
+    out = Path(options.out)
+    dataset = build_dataset(bags, task, progress=_report, cache=out.parent / "parts")
+    dataset.save(out)
+    print(f"{out}: {dataset.episodes} episodes, {dataset.rows} rows, sha256 {dataset.sha256}", file=sys.stderr)
     return 0
 
 
-def run_table(options: argparse.Namespace) -> int:
-    """Compare runs."""
-    from bid_ros.episodes.comparison import success_table
+def _report(report: BagReport) -> None:
+    print(f"{report.path}: {report.used} of {report.episodes} episodes, {report.rows} rows", file=sys.stderr)
+    for reason in report.reasons:
+        print(f"  {reason}", file=sys.stderr)
 
-    files = [path / "run.json" if path.is_dir() else path for path in map(Path, options.runs)]
-    print(success_table(files, Path(options.plot) if options.plot else None))
+
+def run_convert(options: argparse.Namespace) -> int:
+    """Convert a data set."""
+    from bid_ros.formats import convert
+
+    source, task = opened(options.source, options.task, options.source_format, options.outcome)
+    written = _written(options.images, task)
+    origin = str(Path(options.source).resolve())
+    with progress_bar(source.contents) as progress:
+        report = convert(source, options.target, options.to, written, progress, origin)
+    if options.json:
+        print(json.dumps(report.__dict__))
+        return 0
+    again = f", {report.resumed} from an earlier run" if report.resumed else ""
+    print(f"{report.target}: {report.format}, {report.episodes} episodes{again}, {report.rows} rows", file=sys.stderr)
+    for name, (median, lowest) in report.fidelity.items():
+        print(
+            f"pictures of {name}: median PSNR {median:.1f} dB, lowest {lowest:.1f} dB, in the first episode",
+            file=sys.stderr,
+        )
+    for sentence in report.lost:
+        print(f"  {sentence}", file=sys.stderr)
     return 0
 
 
-def run_motion(options: argparse.Namespace) -> int:
-    """Compare the commanded motion of a run with the limits, and the tool's motion with the commanded one."""
-    from bid_ros.views.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
-    from bid_ros.views.lag import followed_line, followed_report, read_followed
+def _written(images: str, task: Task | None) -> Options:
+    """Return how a data set is written. Raises BidError for another ``--images``."""
+    from bid_ros.formats import Options
 
-    limits = load_task(task_file_of_bags(options.task, [Path(options.bag)])).limits
-    motion = read_commanded(Path(options.bag))
-    report = commanded_report(motion, limits)
-    tool = followed_report(read_followed(Path(options.bag)))
-    text = f"{commanded_table(report)}\n{followed_line(tool)}"
-    print(json.dumps({**report, "tool": tool}) if options.json else text)
-    if options.plot:
-        draw_commanded(motion, limits, Path(options.plot))
-    return 1 if any(row["above"] for row in report["quantities"].values()) else 0
+    form, _, rate = images.partition(":")
+    if form == "png" and not rate:
+        return Options("png", task=task)
+    if form == "video" and not rate:
+        return Options("video", task=task)
+    if form == "video" and rate.isdecimal():
+        return Options("video", int(rate), task)
+    raise BidError(f"--images is '{images}'; valid are png, video and video:RATE with a rate factor of 0 to 51")
+
+
+def run_info(options: argparse.Namespace) -> int:
+    """Describe a data set."""
+    from bid_ros.formats import FORMATS
+    from bid_ros.formats.base import about_json
+
+    source, task = opened(options.path, options.task, options.source_format)
+    contents = source.contents
+    lost = {name: _lost(contents, name, task) for name in FORMATS.names() if FORMATS.find(name).writer is not None}
+    if options.json:
+        print(json.dumps({"path": options.path, **about_json(contents), "lost": lost}))
+    else:
+        print(_table(options.path, contents, lost))
+    return 0
+
+
+def opened(path: str, named: str, form: str = "", outcome: str = "") -> tuple[Source, Task | None]:
+    """Open a data set as that of a task, if one is named or the data say one that is shipped.
+
+    Args:
+        path: file or folder.
+        named: value of ``--task``.
+        form: format of the data set; empty: recognised.
+        outcome: of the episodes, one of ``OUTCOMES``; empty: of bags success, of other data sets all.
+
+    Raises:
+        BidError: the data set is damaged or unknown, or does not hold what the task needs.
+    """
+    from bid_ros.formats import chosen, mapped, open_source
+    from bid_ros.formats.bag import bags_below
+    from bid_ros.formats.registry import format_of
+
+    form = form or format_of(Path(path))
+    if form == "bag":
+        bags = bags_below(Path(path))
+        task = load_task(task_file_of_bags(named, bags)) if bags else None
+        return chosen(open_source(path, task, form), outcome or SUCCESS), task
+    source = chosen(open_source(path, None, form), outcome or ALL)
+    task = task_of(named, "", path) if named else _task_said(source.contents, path)
+    return (source, None) if task is None else (mapped(source, task), task)
+
+
+def _task_said(contents: Contents, path: str) -> Task | None:
+    """Return the task that the data name, if it is shipped and has not changed since."""
+    if not contents.task:
+        return None
+    try:
+        task = task_of("", contents.task, path)
+    except BidError:
+        return None
+    return task if task.signature() == contents.signature else None
+
+
+def dataset_task(path: str, named: str) -> Task:
+    """Return the task that the data set at ``path`` is read for.
+
+    Raises:
+        BidError: neither ``named`` nor the data say it, or its file is invalid.
+    """
+    from bid_ros.formats import open_source
+    from bid_ros.formats.bag import bags_below
+    from bid_ros.formats.registry import format_of
+
+    if named:
+        return task_of(named, "", path)
+    form = format_of(Path(path))
+    if form == "bag":
+        return load_task(task_file_of_bags("", bags_below(Path(path))))
+    said = open_source(path, None, form).contents.task
+    if not said:
+        raise BidError(f"{path} does not say which task its data are of; give the task file with --task")
+    return task_of("", said, path)
+
+
+@contextmanager
+def progress_bar(contents: Contents, most: int | None = None) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar of episodes, ``most`` at most, on standard error, where it is a terminal."""
+    from bid_ros.core.extras import extra
+
+    with extra("data", "bid data"):
+        from tqdm import tqdm
+    total = most if contents.lengths is None else len(contents.lengths[:most])
+    with tqdm(total=total, unit="episode", file=sys.stderr, disable=None) as bar:
+
+        def show(episodes: int, rows: int) -> None:
+            bar.set_postfix(rows=rows, refresh=False)
+            bar.update(episodes - bar.n)
+
+        yield show
+
+
+def _lost(contents: Contents, name: str, task: Task | None) -> list[str]:
+    """Return what a format would lose of the contents, or the sentence with which it refuses them."""
+    from bid_ros.formats import FORMATS, Options
+
+    form = FORMATS.find(name)
+    if form.writer is None:
+        return []
+    try:
+        form.writer(contents, Options(task=task))
+    except BidError as error:
+        return [str(error)]
+    return form.losses(contents, Options(task=task))
+
+
+def _names(column: Column) -> str:
+    """Return the names of the values, the middle ones of many left out."""
+    names = column.names
+    return ", ".join(names if len(names) <= 8 else (*names[:3], "...", names[-1]))
+
+
+def _table(path: str, contents: Contents, lost: dict[str, list[str]]) -> str:
+    count = "?" if contents.lengths is None else len(contents.lengths)
+    rate = "rate unknown" if contents.rate_hz is None else f"{contents.rate_hz:g} Hz"
+    task = f", task {contents.task}" if contents.task else ""
+    rows = "?" if contents.rows is None else contents.rows
+    lines = [f"{path}: {contents.format}, {count} episodes, {rows} rows, {rate}{task}", ""]
+    lines += ["| feature | key | shape | type | values |", "|---|---|---|---|---|"]
+    for column in (*contents.columns, contents.action):
+        kind = f"{column.dtype}, {column.codec}" if column.codec else column.dtype
+        lines.append(f"| {column.name} | {column.key or column.name} | {column.shape} | {kind} | {_names(column)} |")
+    lines += ["", *(f"not read: {sentence}" for sentence in contents.left)]
+    for name, sentences in lost.items():
+        lines.append(f"to {name}: {'; '.join(sentences) or 'nothing is lost'}")
+    return "\n".join(lines)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.commands.episodes_edit import add_edits, add_remap, add_verb
+from bid_ros.commands.episodes_runs import add_runs
 from bid_ros.commands.progress import progress
 from bid_ros.commands.tasks import recorded_task, task_path
 from bid_ros.core.errors import BidError
@@ -21,6 +22,9 @@ EPILOG = """examples:
   bid episodes show runs/today/bag:2                    topics, rates, events and end of one episode
   bid episodes validate runs/ --task franka_place       what a data set must not hold; exit status 1 if there is some
   bid episodes sheet runs/today/bag:2 -o sheet.png      what the cameras saw
+  bid episodes video runs/today/bag -o run.gif          the decisions, over the images
+  bid episodes motion runs/today/bag                    the commanded motion beside the limits
+  bid episodes table runs/a runs/b                      the success of runs
   bid episodes trim runs/today/bag:2 --to 4.5 -o good   a bag of the first 4.5 s
   bid episodes delete runs/today/bag:2                  into the trash; bid episodes restore takes it back
 """
@@ -32,7 +36,7 @@ def add_parser(verbs: Any) -> None:
         "episodes",
         help="list, check, cut and show recorded episodes",
         description="Look at recorded bags and clean them. Bags of other recorders are read too: MCAP, sqlite3, ROS 1. "
-        "No verb changes a bag, except delete, which moves it to a trash.",
+        "Only two change a bag: delete moves it to a trash, and repair mends one whose recorder was killed.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -60,17 +64,20 @@ def add_parser(verbs: Any) -> None:
         ("sheet", "write a contact sheet: what every camera saw over time", "sheet.png"),
         ("plot", "plot the motion: tool, gripper and speed, commanded and measured", "plot.png"),
     ):
-        picture = add_verb(inner, name, what, run_picture)
+        picture = inner.add_parser(name, help=what)
+        picture.set_defaults(run=run_picture)
         picture.add_argument("bag", help=EPISODE_HELP)
         picture.add_argument("-o", "--out", default=default, help=f"PNG file to write (default {default})")
         _task(picture)
         add_remap(picture)
 
-    page = add_verb(inner, "page", "write one HTML page of a whole data set", run_page)
+    page = inner.add_parser("page", help="write one HTML page of a whole data set")
+    page.set_defaults(run=run_page)
     page.add_argument("paths", nargs="+", help=PATHS_HELP)
     page.add_argument("-o", "--out", default="episodes", help="folder to write index.html to (default episodes)")
     _task(page)
     add_remap(page)
+    add_runs(inner)
     add_edits(inner)
 
 
@@ -183,7 +190,7 @@ def run_picture(options: argparse.Namespace) -> int:
             draw_sheet(reader, episodes, out)
         else:
             draw_trajectory(reader, episodes, task, out)
-    print(json.dumps({"written": str(out)}) if options.json else f"wrote {out}")
+    print(f"wrote {out}")
     return 0
 
 
@@ -201,5 +208,5 @@ def run_page(options: argparse.Namespace) -> int:
             cards += read_cards(bag, tasks.of(bag), remapped)
             step()
     written = write_page(cards, Path(options.out), " ".join(options.paths))
-    print(json.dumps({"written": str(written)}) if options.json else f"wrote {written}")
+    print(f"wrote {written}")
     return 0

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bid_ros.commands.arguments import SYSTEM_HELP, add_list
+from bid_ros.commands.arguments import SYSTEM_HELP, add_decoders
 from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
+from bid_ros.recording.invented import sentence
 from bid_ros.recording.outcomes import OUTCOMES, SUCCESS
 from bid_ros.system.folder import find_system, shipped_systems
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from bid_ros.evaluation.run import Outcome
 
 DECODERS: Final = "vanilla,ema,bid"
-SHOWN: Final = 12
+SHOWN: Final = 12  # episodes on the page
 SAID: Final = 5  # reasons for what is left out
 
 
@@ -37,7 +38,12 @@ def add_parser(verbs: Any) -> None:
     )
     parser.add_argument("system", help=f"{SYSTEM_HELP}; or a task file, or pusht")
     parser.add_argument("data", help="bags, a folder of runs, or a data set")
-    add_list(parser, "--decoders", str, default=DECODERS, help=f"comma list of decoders (default {DECODERS})")
+    add_decoders(
+        parser,
+        "--decoders",
+        default=DECODERS,
+        help=f"comma list, as in vanilla,bid:terms=backward (default {DECODERS})",
+    )
     parser.add_argument("--samples", type=int, default=16, help="N, strong samples a decision (default 16)")
     parser.add_argument("--bundle", default="", help="folder of the policy bundle (default: system.yaml's)")
     parser.add_argument("--runtime", default="auto", help="network runtime (default auto)")
@@ -51,9 +57,6 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--episodes", type=int, default=0, metavar="N", help="only the first N episodes")
     parser.add_argument("--workers", type=int, default=1, help="processes, each with one thread (default 1)")
     parser.add_argument("--ray", default="", metavar="ADDRESS", help="judge on a Ray cluster; local starts one here")
-    parser.add_argument(
-        "--shown", type=int, default=SHOWN, metavar="N", help=f"episodes that the page shows (default {SHOWN})"
-    )
     parser.add_argument("--out", default="out/evaluation", help="folder for the results (default out/evaluation)")
     parser.add_argument("--json", action="store_true", help="print evaluation.json on standard output")
     parser.set_defaults(run=run)
@@ -61,8 +64,8 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate. Return 0."""
-    from bid_ros.commands.datasets import progress_bar
-    from bid_ros.evaluation.crew import Crew
+    from bid_ros.commands.data import progress_bar
+    from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.evaluation.evaluate import Setup
     from bid_ros.evaluation.run import evaluate
     from bid_ros.formats import chosen, mapped, open_source
@@ -72,24 +75,27 @@ def run(options: argparse.Namespace) -> int:
     task, folder = _task_and_bundle(options)
     bundle = load_bundle(folder, task)
     setup = Setup(task, folder, decoders, options.samples, options.seed, options.runtime)
-    crew, out = Crew(options.workers, options.ray), Path(options.out)
+    pool, out = WorkerPool(options.workers, options.ray), Path(options.out)
     recorded = chosen(open_source(options.data, task), options.outcome)
     source = mapped(recorded, task)
     begin = time.monotonic()
     with progress_bar(source.contents, options.episodes or None) as progress:
         most = options.episodes or None
-        outcome = evaluate(setup, bundle.sha256, source, out / "parts", crew, options.shown, most, progress)
+        outcome = evaluate(setup, bundle.sha256, source, out / "parts", pool, SHOWN, most, progress)
     if not outcome.episodes:
         raise BidError(f"{options.data} holds no episode of outcome {options.outcome}; valid is data with one or more")
     about = {"task": task.name, "bundle_sha256": bundle.sha256, "samples": options.samples, "seed": options.seed}
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
-    found = _written(outcome, out, about | {"data": options.data})
+    invented = list(getattr(recorded, "invented", ()))
+    found = _written(outcome, out, about | {"data": options.data, "invented": invented})
     print(
         json.dumps(found) if options.json else (out / "evaluation.md").read_text(), end="" if not options.json else "\n"
     )
     for line in _left_out(found["left_out"]):
         print(line, file=sys.stderr)
-    print(_throughput(outcome, len(decoders), crew.workers, time.monotonic() - begin), file=sys.stderr)
+    if invented:
+        print(f"{options.data}: {sentence(invented)}", file=sys.stderr)
+    print(_throughput(outcome, len(decoders), pool.workers, time.monotonic() - begin), file=sys.stderr)
     print(f"wrote {out}/evaluation.html, .json, .md and .png", file=sys.stderr)
     return 0
 
@@ -99,9 +105,8 @@ def _checked(options: argparse.Namespace) -> tuple[str, ...]:
     decoders = tuple(dict.fromkeys(filter(None, options.decoders)))
     if not decoders:
         raise BidError("--decoders names none; valid is a comma list of one or more")
-    for name in ("episodes", "shown"):
-        if (value := getattr(options, name)) < 0:
-            raise BidError(f"--{name} is {value}; valid is 0 or more")
+    if options.episodes < 0:
+        raise BidError(f"--episodes is {options.episodes}; valid is 0 or more")
     return decoders
 
 
@@ -128,7 +133,8 @@ def _written(outcome: "Outcome", out: Path, about: dict[str, Any]) -> dict[str, 
     out.mkdir(parents=True, exist_ok=True)
     every = [vars(item) for item in outcome.episodes]
     (out / "evaluation.json").write_text(json.dumps({**found, "by_episode": every}))
-    (out / "evaluation.md").write_text(markdown(found) + "\n")
+    said = f"\nThe bags were {sentence(found['invented'])}.\n" if found["invented"] else ""
+    (out / "evaluation.md").write_text(f"{markdown(found)}\n{said}")
     draw(found, out / "evaluation.png")
     write_page(found, outcome.pages, out / "evaluation.png", out / "evaluation.html")
     return found

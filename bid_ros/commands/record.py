@@ -17,9 +17,8 @@ from bid_ros.teleop.registry import DEVICES
 
 CODEC: Final = "png"
 ARGUMENTS: Final = (
-    *("robot_ip", "device_settings", "image_codec", "moving", "episodes", "seed", "timeout"),
-    *("decoder", "samples", "action_horizon", "bundle"),
-    *("rviz", "out", "namespace", "parameters", "log_level"),
+    *("robot_ip", "device_settings", "image_codec", "bundle", "moving", "episodes", "seed", "timeout"),
+    *("rviz", "out", "namespace", "parameters"),
 )
 EPISODES: Final = """\
 Each episode waits until you start it, and gets a bag of its own in OUT/episodes. With the device:

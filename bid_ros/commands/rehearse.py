@@ -41,9 +41,10 @@ def run(options: argparse.Namespace) -> int:
     task, policy = chosen.system.task, chosen.policy
     policy_task, arm = chosen.system.policy_task, chosen.system.arm()
     bundle = load_bundle(Path(policy.bundle), policy_task)
+    decoder = bundle_decoder(policy.decoder, bundle, policy_task, policy.samples, policy.action_horizon)
     log = RunLog(
         task=task.name,
-        decoder=policy.decoder,
+        decoder=decoder.name,
         samples=policy.samples,
         action_horizon=policy.action_horizon,
         bundle_sha256=bundle_sha256(bundle.path),
@@ -51,13 +52,12 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
         hardware="rehearsal",
     )
-    decoder = bundle_decoder(policy.decoder, bundle, policy_task, policy.samples, policy.action_horizon)
     chunks, screen = policy_chunks(task, policy_task, arm)
     maker = DecisionMaker(load_policy(bundle, policy_task, options.runtime), decoder, policy_task, screen=screen)
     rehearsal = Rehearsal(task, maker, chosen.system.stage(), arm=arm, chunks=chunks, policy_task=policy_task)
     try:
         for episode in range(options.episodes):
-            result = rehearsal.run(episode, options.seed + episode, chosen.moving, policy.decoder)
+            result = rehearsal.run(episode, options.seed + episode, chosen.moving, decoder.name)
             log.results.append(result)
             print(f"episode {episode + 1}: {result.outcome} after {result.duration_s:.1f} s", file=sys.stderr)
     finally:

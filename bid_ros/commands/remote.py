@@ -14,7 +14,6 @@ from bid_ros.core.errors import BidError
 from bid_ros.policy.remote.config import TIMEOUT_MS, RemoteConfig
 from bid_ros.policy.remote.dial import parse_address
 from bid_ros.policy.remote.key import VARIABLE, read_key
-from bid_ros.policy.remote.parts import MOST, USUAL
 from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
 
 CONNECT_S: Final = 5.0
@@ -49,10 +48,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--api-key-file", default="", metavar="FILE", help=key)
     certificate = "of wss://: trust the server with this certificate alone (default: what this computer trusts)"
     parser.add_argument("--certificate", default="", metavar="FILE", help=certificate)
-    beside = (
-        f"connections that carry each message together, 1 to {MOST}; several keep pace on a link that loses packets"
-    )
-    parser.add_argument("--connections", type=int, default=USUAL, help=f"{beside} (default {USUAL})")
+    parser.add_argument("--connections", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(run=run)
 
@@ -63,8 +59,9 @@ def run(options: argparse.Namespace) -> int:
     key_file, certificate = _path(options.api_key_file), _path(options.certificate)
     if options.certificate and not address.startswith("wss:"):
         raise BidError(f"--certificate is given, but {address} is not encrypted; valid is an address wss://HOST:PORT")
-    given = {"api_key_file": key_file, "certificate": certificate, "connections": options.connections}
-    plain = RemoteConfig(address, options.timeout_ms, **given)
+    if options.connections is not None:
+        raise BidError("--connections is no option any more; a policy has one connection: leave it out")
+    plain = RemoteConfig(address, options.timeout_ms, api_key_file=key_file, certificate=certificate)
     said = own_words(ask_metadata(plain, CONNECT_S))
     if said and (options.key or options.prompt):
         raise BidError(f"{address} is a server of bid serve, which knows its features; leave --key and --prompt out")

@@ -15,7 +15,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.system.folder import find_system
 from bid_ros.teleop.retrace import SLOWEST
 
-ARGUMENTS: Final = ("robot_ip", "rviz", "record", "out", "namespace", "parameters", "log_level")
+ARGUMENTS: Final = ("robot_ip", "rviz", "out", "namespace")
 APPROACH_S: Final = 60.0  # more than any way to the first pose takes
 
 
@@ -29,8 +29,7 @@ def add_parser(verbs: Any) -> None:
         "the motion began. The safety node judges every chunk. It shows the motion and asks before anything moves.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
-    parser.add_argument("bag", help="a bag: its folder or file")
-    parser.add_argument("--episode", type=int, default=0, help="number of the episode in the bag (default 0)")
+    parser.add_argument("bag", help="a bag: its folder or file; BAG:N is its episode N, counted from 0 (default 0)")
     parser.add_argument("--speed", type=float, default=0.5, help="times the recorded speed, 0.05 to 1 (default 0.5)")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_run_arguments(parser, ARGUMENTS, {"out": "out/retrace"})
@@ -42,14 +41,16 @@ def run(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from bid_ros.control.joint_chunks import tool_task
+    from bid_ros.curation.catalog import split_name
     from bid_ros.recording.reader import BagReader
     from bid_ros.replay.motion import read_recorded_motion
 
     check_range("", "--speed", options.speed, SLOWEST, 1.0, BidError)
     system, arguments = find_system(options.system), run_arguments(options)
     task = tool_task(system.task)  # of a task that commands joints the tool's motion is followed, by inverse kinematics
-    with BagReader(options.bag) as reader:
-        motion = read_recorded_motion(reader, task, options.episode)
+    bag, number = split_name(options.bag)
+    with BagReader(bag) as reader:
+        motion = read_recorded_motion(reader, task, number or 0)
     where = f"robot {arguments.robot_ip}" if arguments.robot_ip else "twin"
     print(f"arm          {system.task.robot}, {where}\n{motion.described(task, options.speed)}", file=sys.stderr)
     if not options.yes:
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     file = Path(f"{arguments.out}.motion.npz").resolve()
     motion.save(file, task)
     given = yaml.safe_dump({"motion": str(file), "speed": options.speed}, default_flow_style=True, width=4096)
-    moving = recorded(Path(options.bag)).get("moving")
+    moving = recorded(bag).get("moving")
     changed = replace(
         arguments,
         acts="retrace",

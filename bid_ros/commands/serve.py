@@ -24,6 +24,7 @@ from bid_ros.teleop.certificate import SELF, own_certificate
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 PORT: Final = 8000  # as openpi's
+SEED: Final = 0  # of the noise, for clients that send none
 PRIORITY: Final = 7  # steps of niceness, as a policy node has: a decision that waits for other programs is missed
 
 
@@ -43,14 +44,11 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--port", type=int, default=PORT, help=f"0: any free one (default {PORT})")
     key = f"file with a key that clients have to send (default: the variable {VARIABLE}; without both, none)"
     parser.add_argument("--api-key-file", default="", metavar="FILE", help=key)
-    certificate = "encrypt (wss://) with a certificate in PEM form; self: make one of this computer's own"
+    certificate = "encrypt (wss://) with a certificate and its key in PEM form; self: make one of this computer's own"
     parser.add_argument("--certificate", default="", metavar="FILE", help=certificate)
-    parser.add_argument("--certificate-key", default="", metavar="FILE", help="its key, if it is in a file of its own")
     parser.add_argument("--runtime", default="auto", help="network runtime (default auto)")
     parser.add_argument("--threads", type=int, default=1, help="inference threads (default 1)")
-    parser.add_argument("--engines", default="", help="folder of compiled engines (default ~/.cache/bid_ros/engines)")
     parser.add_argument("--samples", type=int, default=16, help="N to be ready for (default 16)")
-    parser.add_argument("--seed", type=int, default=0, help="of the noise, for clients that send none (default 0)")
     parser.add_argument("--json", action="store_true", help="print the report at the end as JSON")
     parser.set_defaults(run=run)
 
@@ -59,17 +57,16 @@ def run(options: argparse.Namespace) -> int:
     """Serve until a signal, then report."""
     check_range("", "port", options.port, 0, 65535, BidError)
     check_range("", "samples", options.samples, 1, MOST, BidError)
-    check_range("", "seed", options.seed, 0, 2**31 - 1, BidError)
-    key, tls = read_key(options.api_key_file), encryption(options.certificate, options.certificate_key)
+    key, tls = read_key(options.api_key_file), encryption(options.certificate)
     task = task_of(options.task, bundled_task(options.bundle), options.bundle)
     bundle = load_bundle(options.bundle, task)
-    policy = start_policy(bundle, task, options.samples, options.runtime, options.threads, options.engines)
+    policy = start_policy(bundle, task, options.samples, options.runtime, options.threads)
     raise_priority(PRIORITY, every_thread=True)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     service = PolicyService(policy, bundle, task)
-    server = PolicyServer(service, options.host, options.port, options.seed, _say, key, tls)
+    server = PolicyServer(service, options.host, options.port, SEED, _say, key, tls)
     try:
         _say(described(bundle, task, policy.runtime, policy.has_weak, server))
         _say(access(options, bool(key)))
@@ -103,28 +100,27 @@ def access(options: argparse.Namespace, keyed: bool) -> str:
     return f"{reach}; {'clients have to send the key' if keyed else 'no key is asked for: whoever reaches it may ask'}"
 
 
-def encryption(certificate: str, key: str) -> ssl.SSLContext | None:
-    """Return the settings of TLS for a certificate and its key; None without a certificate.
+def encryption(certificate: str) -> ssl.SSLContext | None:
+    """Return the settings of TLS for a file with a certificate and its key; None without one.
 
     Raises:
-        BidError: a file cannot be read, or holds no certificate and its key.
+        BidError: the file cannot be read, or holds no certificate and its key.
     """
     if not certificate:
-        if key:
-            raise BidError("--certificate-key is given without --certificate")
         return None
+    key = None
     if certificate == SELF:
         certificate, key = own_certificate()
         _say(f"  its certificate, for `bid remote --certificate`: {certificate}")
-    for file in filter(None, (certificate, key)):
-        if not Path(file).is_file():
-            raise BidError(f"there is no file {file}; valid is one in PEM form")
+    if not Path(certificate).is_file():
+        raise BidError(f"there is no file {certificate}; valid is one in PEM form")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        context.load_cert_chain(certificate, key or None)
+        context.load_cert_chain(certificate, key)
     except (ssl.SSLError, OSError) as error:
-        files = f"{certificate} and {key} hold" if key else f"{certificate} holds"
-        raise BidError(f"{files} no certificate with its key ({error.strerror or error}); valid is PEM form") from error
+        raise BidError(
+            f"{certificate} holds no certificate with its key ({error.strerror or error}); valid is PEM form"
+        ) from error
     return context
 
 

@@ -9,6 +9,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
 from bid_ros.system.folder import shipped_systems
+from bid_ros.tasks.base import TaskDescriptor
 
 
 def task_path(name: str) -> Path:
@@ -65,6 +66,17 @@ def recorded_task(bags: Sequence[Path]) -> str:
         said = " and ".join(f"'{name}' ({file})" for name, file in sorted(names.items()))
         raise BidError(f"the bags are of the tasks {said}; valid are bags of one task, or --task")
     return next(iter(names))
+
+
+def moving_in(runs: Sequence[Path]) -> str:
+    """Return what moves in the task of ``run.json`` files, such as ``cup``; ``target`` if their task is not known."""
+    from bid_ros.tasks.registry import kind_of
+
+    said = next(filter(None, (_said(recorded(file)) for file in runs)), "")
+    try:
+        return kind_of(load_task(task_path(said))).moves if said else TaskDescriptor.moves
+    except BidError:
+        return TaskDescriptor.moves
 
 
 def recorded(bag: Path) -> dict[str, Any]:

@@ -2,13 +2,19 @@
 
 import argparse
 import sys
-from typing import Any
+from typing import Any, Final
 
 from bid_ros.commands import up
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
-from bid_ros.system.driving import ARGUMENTS, DEFAULTS, KEYBOARD, driven
+from bid_ros.system.driving import DEFAULTS, KEYBOARD, driven
 from bid_ros.system.folder import find_system
 from bid_ros.teleop.registry import DEVICES
+
+# Of daily use; bid up has them all.
+ARGUMENTS: Final = (
+    *("robot_ip", "device_settings", "moving", "episodes", "rviz", "record"),
+    *("out", "namespace", "parameters"),
+)
 
 
 def add_parser(verbs: Any) -> None:

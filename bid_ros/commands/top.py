@@ -10,8 +10,9 @@ from typing import Any, Final
 from bid_ros.commands.arguments import SYSTEM_HELP
 from bid_ros.commands.robot import NAMESPACE
 from bid_ros.core.errors import BidError
-from bid_ros.core.topics import check_namespace, recorded_topics
+from bid_ros.core.topics import check_namespace
 from bid_ros.system.folder import System, find_system
+from bid_ros.tasks.topics import system_topics
 
 LISTEN_S: Final = 4.0  # for one snapshot: heartbeats and diagnostics come once a second
 
@@ -24,42 +25,44 @@ def add_parser(verbs: Any) -> None:
         description="Show how a running system is, twice a second: state of safety and arm, decoder and N, latencies "
         "of the decisions, losses of the candidates, rate and silence of every topic and node, and what the nodes say "
         "of themselves. Nothing waits for it; nodes may come and go. The screen needs the extra `view`.",
-        epilog="--once and --json need no extra. Their exit status is 1 if nothing was heard.",
+        epilog="--seconds and --json need no extra. Their exit status is 1 if nothing was heard.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
     parser.add_argument("--namespace", default="", help=NAMESPACE)
-    parser.add_argument("--once", action="store_true", help="listen for a while, print once, end")
-    parser.add_argument("--json", action="store_true", help="as --once, as JSON")
+    parser.add_argument("--json", action="store_true", help="listen for a while, print once as JSON, end")
     parser.add_argument(
-        "--seconds", type=float, default=LISTEN_S, help=f"how long --once and --json listen (default {LISTEN_S:g})"
+        "--seconds", type=float, help=f"listen for so long, print once, end (default of --json: {LISTEN_S:g})"
     )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Watch a system; return 1 if a snapshot has nothing."""
-    if not 0.1 <= options.seconds <= 3600:
-        raise BidError(f"--seconds is {options.seconds:g}; valid is 0.1 to 3600")
+    seconds = LISTEN_S if options.seconds is None else options.seconds
+    if not 0.1 <= seconds <= 3600:
+        raise BidError(f"--seconds is {seconds:g}; valid is 0.1 to 3600")
     system, namespace = find_system(options.system), check_namespace(options.namespace)
-    return _once(system, namespace, options) if options.once or options.json else _screen(system, namespace)
+    if options.seconds is None and not options.json:
+        return _screen(system, namespace)
+    return _once(system, namespace, seconds, options.json)
 
 
-def _once(system: System, namespace: str, options: argparse.Namespace) -> int:
+def _once(system: System, namespace: str, seconds: float, as_json: bool) -> int:
     from bid_ros.nodes.following import follow
     from bid_ros.views.vitals import Vitals
     from bid_ros.views.vitals_text import vitals_text
 
-    topics, ended = recorded_topics(system.task), threading.Event()
+    topics, ended = system_topics(system.task), threading.Event()
     vitals = Vitals(topics)
-    timer = threading.Timer(options.seconds, ended.set)
+    timer = threading.Timer(seconds, ended.set)
     timer.daemon = True
     timer.start()
     follow(topics, vitals.add, namespace, ended, images=False)
     said = vitals.snapshot(time.time_ns())
-    print(json.dumps(said) if options.json else vitals_text(said))
+    print(json.dumps(said) if as_json else vitals_text(said))
     if any(item["silent_s"] is not None for item in said["topics"].values()):
         return 0
-    print(f"nothing was heard in namespace {namespace or '/'} in {options.seconds:g} s", file=sys.stderr)
+    print(f"nothing was heard in namespace {namespace or '/'} in {seconds:g} s", file=sys.stderr)
     return 1
 
 
@@ -67,11 +70,11 @@ def _screen(system: System, namespace: str) -> int:
     from bid_ros.views.top_screen import TopScreen  # first: a missing extra is said before anything starts
 
     if not sys.stdout.isatty():
-        raise BidError("standard output is no terminal; valid is a terminal, or --once or --json")
+        raise BidError("standard output is no terminal; valid is a terminal, or --seconds or --json")
     from bid_ros.nodes.following import follow
     from bid_ros.views.vitals import Vitals
 
-    topics, ended, problems = recorded_topics(system.task), threading.Event(), list[BaseException]()
+    topics, ended, problems = system_topics(system.task), threading.Event(), list[BaseException]()
     vitals = Vitals(topics)
 
     def listen() -> None:

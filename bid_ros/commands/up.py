@@ -5,7 +5,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
@@ -13,7 +13,9 @@ from bid_ros.system.description import NO_RVIZ, command_line, describe, environm
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.preparation import prepare
 from bid_ros.system.processes import supervise
-from bid_ros.system.run import RunArguments
+from bid_ros.system.run import RunArguments, argument_fields
+
+ARGUMENTS: Final = tuple(item.name for item in argument_fields() if item.name != "image_codec")
 
 
 def add_parser(verbs: Any) -> None:
@@ -26,7 +28,7 @@ def add_parser(verbs: Any) -> None:
         "and one log per node to --out.",
     )
     parser.add_argument("system", help=SYSTEM_HELP)
-    add_run_arguments(parser)
+    add_run_arguments(parser, ARGUMENTS)
     parser.set_defaults(run=run)
 
 
@@ -39,7 +41,7 @@ def play(system: System, arguments: RunArguments, as_json: bool) -> int:
     """Run a system and draw its video; return the exit status of the run. Raises BidError as :func:`start`."""
     status = start(system, arguments)
     out = Path(arguments.out)
-    # Whoever has asked for the end does not wait for a video, which `bid video` draws as well.
+    # Whoever has asked for the end does not wait for a video, which `bid episodes video` draws as well.
     if arguments.record and (out / "bag").exists() and status < 128:
         _draw(out, system, twin=not arguments.robot_ip)
     if as_json and (out / "run.json").exists():
@@ -52,7 +54,7 @@ def _draw(out: Path, system: System, twin: bool) -> None:
     from bid_ros.views.replay_video import write_run_video  # takes a third of a second to import
 
     try:
-        video = write_run_video(out / "bag", out / "run.gif", system.task, system.file("cameras.yaml"), twin)
+        video = write_run_video(out / "bag", out / "run.gif", system.file("task.yaml"), twin)
     except BidError as error:
         print(f"no video: {error}", file=sys.stderr)
         return

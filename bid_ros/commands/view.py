@@ -15,7 +15,7 @@ from bid_ros.core.errors import BidError, CameraError
 from bid_ros.core.extras import extra
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import check_namespace
-from bid_ros.system.folder import FILE, System, find_system, shipped_systems
+from bid_ros.system.folder import FILE, System, file_beside, find_system, shipped_systems
 
 WEB_PORT: Final = 9090
 
@@ -101,8 +101,8 @@ def _bag(options: argparse.Namespace, recording: Any) -> None:
     file = Path(task_file_of_bags(options.task, [bag]))
     task = load_task(file)
     twin = recorded(bag).get("hardware", "twin") == "twin"
-    cameras = _cameras(file.with_name("cameras.yaml"), task, twin)
-    places = tool_places(task, file.with_name("robot.yaml"), twin)
+    cameras = _cameras(file_beside(file, "cameras.yaml"), task, twin)
+    places = tool_places(task, file_beside(file, "robot.yaml"), twin)
     view = RerunView(recording, task, cameras, places, _outline(task))
     with BagReader(bag, read_remapped(options.remap)) as reader:
         first, last = reader.span_ns
@@ -120,8 +120,8 @@ def _bag(options: argparse.Namespace, recording: Any) -> None:
 def _live(options: argparse.Namespace, recording: Any) -> None:
     import time
 
-    from bid_ros.core.topics import recorded_topics
     from bid_ros.nodes.following import follow
+    from bid_ros.tasks.topics import system_topics
     from bid_ros.views.places import tool_places
     from bid_ros.views.rerun_view import RerunView
 
@@ -130,7 +130,7 @@ def _live(options: argparse.Namespace, recording: Any) -> None:
     cameras = _cameras(system.file("cameras.yaml"), task, not options.robot)
     places = tool_places(task, system.file("robot.yaml"), not options.robot)
     view = RerunView(recording, task, cameras, places, _outline(task))
-    known = recorded_topics(task)
+    known = system_topics(task)
     view.begin(time.time_ns())
     print("watching; Ctrl-C ends it", file=sys.stderr, flush=True)
     with suppress(KeyboardInterrupt):

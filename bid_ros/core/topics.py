@@ -5,6 +5,7 @@ A name without a leading slash is relative to the namespace of its system: ``-r 
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -73,7 +74,7 @@ CALIBRATIONS: Final = Topic("sensor_msgs/msg/CameraInfo", IMAGE_QOS)
 BODIES: Final = Topic(POSE_TYPE)
 SCENES: Final = Topic("bid_msgs/msg/TwinScene", SCENE_QOS)
 TOPICS: Final[dict[str, Topic]] = {}
-"""Every recorded topic, except those of the cameras."""
+"""Every topic that is recorded for all tasks."""
 
 
 def _recorded(name: str, type_name: str, qos: Qos = STATE_QOS) -> str:
@@ -101,7 +102,6 @@ EPISODE_EVENT: Final = _recorded("episode/event", "bid_msgs/msg/EpisodeEvent", E
 EPISODE_NOTE: Final = _recorded("episode/note", "std_msgs/msg/String")
 TELEOP_SWITCH: Final = _recorded("teleop/switch", "std_msgs/msg/Bool", SWITCH_QOS)
 GRANT: Final = _recorded("grant", "bid_msgs/msg/Grant", GRANT_QOS)
-TOPICS.update({body_topic(name): BODIES for name in ("cup", "object", "saucer")})
 HEARTBEAT: Final = _recorded("heartbeat", "bid_msgs/msg/Heartbeat", HEARTBEAT_QOS)
 ROSOUT: Final = _recorded("/rosout", "rcl_interfaces/msg/Log", ROSOUT_QOS)
 DIAGNOSTICS: Final = _recorded("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")
@@ -195,15 +195,19 @@ def feature_topic(feature: Feature, older: bool = False) -> str:
     return (OLDER_TOPICS if older else {}).get(feature.name, FEATURE_TOPICS[feature.name])
 
 
-def recorded_topics(task: Task) -> dict[str, Topic]:
+def recorded_topics(task: Task, bodies: Iterable[str] = ()) -> dict[str, Topic]:
     """Return every topic that is recorded for ``task``, its cameras first.
+
+    Args:
+        task: with cameras and vectors.
+        bodies: names of those whose true pose the twin publishes.
 
     Raises:
         TaskError: a vector names a topic that has another type, or that is also named with or without its slash.
     """
     images = {camera_topic(camera.name): IMAGES for camera in task.cameras}
     calibrations = {camera_info_topic(camera.name): CALIBRATIONS for camera in task.cameras}
-    topics = images | calibrations | TOPICS
+    topics = images | calibrations | TOPICS | {body_topic(name): BODIES for name in bodies}
     for feature in task.observation:
         if feature.kind == "vector":
             _add_vector(topics, feature)

@@ -98,7 +98,9 @@ class Source:
             yield
         except BROKEN as error:
             reason = " ".join(str(error).split()).rstrip(".")
-            raise RecordingError(f"bag {self.bag} is damaged ({reason}); bid repair keeps what can be read") from error
+            raise RecordingError(
+                f"bag {self.bag} is damaged ({reason}); bid episodes repair keeps what can be read"
+            ) from error
 
     def __enter__(self) -> Self:
         return self

@@ -143,7 +143,7 @@ def _events(reader: BagReader, begin: int, end: int) -> list[dict[str, Any]]:
 
 def shown_text(about: Mapping[str, Any]) -> str:
     """Return what :func:`shown` found as text."""
-    complete = "" if about["complete"] else ", not closed by its recorder: bid repair restores its index"
+    complete = "" if about["complete"] else ", not closed by its recorder: bid episodes repair restores its index"
     without = "" if about["definitions"] else ", without definitions: those of ROS 2 Jazzy are taken"
     task = about["task"] or "not known"
     lines = [

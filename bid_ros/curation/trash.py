@@ -16,6 +16,7 @@ from bid_ros.recording.reader import BagReader
 
 TRASH: Final = ".bid_trash"
 ABOUT: Final = "deleted.json"
+REPLACED: Final = ".replaced"
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,12 @@ def restore(bag: Path) -> Deleted:
         valid = f"valid are {', '.join(names)}" if names else "it is empty"
         raise RecordingError(f"bag {bag.name} is not in the trash {bag.parent / TRASH}; {valid}")
     gone = found[-1]
+    place = Path(gone.place)
     if bag.exists():
         if not gone.left or _state(bag) != gone.left:
             raise RecordingError(f"{bag} is there again or was changed since; valid is to move it away first")
-        shutil.rmtree(bag)  # every message of it is in the bag that comes back
-    place = Path(gone.place)
+        # Every message of it is in the bag that comes back. Moved first: a broken restore can be repeated.
+        bag.rename(place / REPLACED)
     (place / bag.name).rename(bag)
     shutil.rmtree(place)
     with suppress(OSError):

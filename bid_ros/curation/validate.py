@@ -15,6 +15,7 @@ from bid_ros.curation.checks.clock import check_recorder_clock
 from bid_ros.curation.checks.topics import check_topics
 from bid_ros.curation.fault import Fault, error, warning
 from bid_ros.curation.track import EpisodeTrack, read_track
+from bid_ros.recording.invented import invented_fields, sentence
 from bid_ros.recording.reader import BagReader
 
 
@@ -86,9 +87,11 @@ def faults_of_bag(reader: BagReader, task: Task | None) -> Iterator[Fault]:
     """Yield the faults of a whole bag: its file, its clock, its topics."""
     if not reader.was_complete:
         text = "the recording was not closed; read up to its last whole message"
-        yield warning("readable", f"{text}: bid repair restores its index")
+        yield warning("readable", f"{text}: bid episodes repair restores its index")
     if not sum(reader.counts.values()):
         yield error("readable", "the bag holds no message; valid is one or more")
         return
+    if fields := invented_fields(reader.custom):
+        yield warning("invented", f"{sentence(fields)}; valid is what a recorder heard")
     yield from check_recorder_clock(reader.path)
     yield from check_topics(reader, task)

@@ -130,12 +130,25 @@ class Choice:
     executed: int
 
 
-class Decoder(Protocol):
-    """Turns samples of a policy into the chunk that is executed. It has a memory, so use it from one place.
+@dataclass(frozen=True)
+class Needs:
+    """What a decoder needs of a policy. A policy that cannot do it refuses the decoder before anything moves.
 
-    A decoder whose proposals have a ``guidance`` has a true attribute ``needs_gradient``: then only a policy that has
-    gradients takes it.
+    Attributes:
+        starts: its proposals may have a ``start``.
+        gradients: its proposals may have a ``guidance``.
     """
+
+    starts: bool = False
+    gradients: bool = False
+
+
+class Decoder(Protocol):
+    """Turns samples of a policy into the chunk that is executed. It has a memory, so use it from one place."""
+
+    @property
+    def needs(self) -> Needs:
+        """What it needs of a policy besides samples from noise."""
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.bid import Selection, select
-from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest, Proposal, StartMode
+from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest, Needs, Proposal, StartMode
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import DecisionMemory, Overlap
 
@@ -51,9 +51,9 @@ class RecedingDecoder:
         self._memory = DecisionMemory()
 
     @property
-    def warm_starts(self) -> bool:
-        """Whether sampling may start from the previous decision."""
-        return self._start_mode != "noise"
+    def needs(self) -> Needs:
+        """A start, where sampling may start from the previous decision."""
+        return Needs(starts=self._start_mode != "noise")
 
     def reset(self) -> None:
         """Forget the previous decision."""

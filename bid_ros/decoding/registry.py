@@ -1,13 +1,15 @@
 """Decoders by name. Add one as a file of this package with a builder in ``DECODERS``, or as an entry point."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.registry import Registry, collect
-from bid_ros.decoding.decoder import Decoder
+from bid_ros.decoding.decoder import Decoder, Needs
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.receding import Builder
+from bid_ros.decoding.written import read_decoder, write_decoder
 
 # The published comparison, in its order; lists of names begin with it.
 _FIRST: Final = ("vanilla", "ema", "warmstart", "bid", "bid+ema", "bid+warmstart")
@@ -37,10 +39,23 @@ def decoder_names() -> tuple[str, ...]:
     return DECODERS_BY_NAME.names()
 
 
-def build_decoder(name: str, config: DecoderConfig | None = None) -> Decoder:
-    """Build a decoder with an empty memory.
+def build_decoder(text: str, config: DecoderConfig | None = None) -> Decoder:
+    """Build a decoder with an empty memory. Its name is ``text``, with the settings in their own order.
+
+    Args:
+        text: a name, or a name with settings: ``bid:variant=paper``; see :mod:`bid_ros.decoding.written`.
+        config: settings that the text does not say.
 
     Raises:
-        DecodingError: the name is unknown or registered twice, or its package fails to import.
+        DecodingError: the name is unknown or registered twice, its package fails to import, a setting is not valid, or
+            the decoder does not say what it needs.
     """
-    return DECODERS_BY_NAME.find(name)(name, config or DecoderConfig())
+    name, settings = read_decoder(text)
+    build = DECODERS_BY_NAME.find(name)
+    decoder = build(write_decoder(name, settings), replace(config or DecoderConfig(), **settings))
+    if not isinstance(getattr(decoder, "needs", None), Needs):
+        raise DecodingError(
+            f"decoder '{name}' has no attribute 'needs'; valid is a Needs of bid_ros.decoding, which took the place of "
+            "warm_starts and needs_gradient"
+        )
+    return decoder

@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.decoding.decoder import DecodeRequest, Guidance, Proposal
+from bid_ros.decoding.decoder import DecodeRequest, Guidance, Needs, Proposal
 from bid_ros.decoding.prefix import prefix_weights
 from bid_ros.decoding.receding import Builder, RecedingDecoder
 
@@ -28,13 +28,12 @@ GUIDANCE_CLIP: Final = 5.0  # the paper's
 
 
 class RealTimeChunking(RecedingDecoder):
-    """Executes one sample, which the denoising made a continuation of the previous decision. It has no other memory.
+    """Executes one sample, which the denoising made a continuation of the previous decision. It has no other memory."""
 
-    Attributes:
-        needs_gradient: True. Only a policy that has gradients can draw its sample.
-    """
-
-    needs_gradient = True
+    @property
+    def needs(self) -> Needs:
+        """Gradients: only a policy that has them can draw its sample."""
+        return Needs(gradients=True)
 
     def propose(self, request: DecodeRequest) -> Proposal:
         """Return what to sample. Raises DecodingError as :meth:`Decoder.propose`."""

@@ -31,11 +31,8 @@ vanilla: Final[Builder] = RecedingDecoder
 
 DECODERS: Final[Mapping[str, Builder]] = {
     "vanilla": vanilla,
-    "receding": vanilla,
     # One sample, blended with the previous decision.
     "ema": partial(RecedingDecoder, blend=moving_average),
     # One sample, started from the previous decision shifted by the steps that passed, its last row repeated.
     "warmstart": partial(RecedingDecoder, start_mode=None),
-    # As published: the previous decision stands in for a sample at full noise, whatever ``warm_start`` says.
-    "warmstart-clean": partial(RecedingDecoder, start_mode="clean"),
 }

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.core.errors import BidError
+from bid_ros.decoding import current_decoder
 from bid_ros.episodes.confidence import paired_difference, wilson_interval
 
 REFERENCE: Final = "bid"
@@ -17,11 +18,11 @@ _COLORS: Final = ("#2f6fdb", "#f08a24", "#3aa76d", "#b05ad6")
 
 @dataclass
 class Cell:
-    """Episodes of one decoder at one speed of the cup.
+    """Episodes of one decoder at one target speed.
 
     Attributes:
         decoder: name, with N and action horizon.
-        moving: speed of the cup, m/s.
+        moving: target speed, m/s.
         outcomes: success of each episode, by (repetition of the seed, seed).
     """
 
@@ -47,8 +48,8 @@ class Cell:
         self.outcomes[repetition, seed] = success
 
 
-def success_table(runs: Sequence[str | Path], plot: str | Path | None = None) -> str:
-    """Return a Markdown table of success by decoder and speed of the cup. With ``plot``, write a bar chart too.
+def success_table(runs: Sequence[str | Path], plot: str | Path | None = None, moves: str = "target") -> str:
+    """Return a Markdown table of success by decoder and target speed. With ``plot``, write a bar chart too.
 
     Runs of the same decoder, N, action horizon and speed are added up. Each rate has its 95 % Wilson interval. The last
     column compares with ``bid`` on the episodes that both have (same speed and seed).
@@ -56,14 +57,15 @@ def success_table(runs: Sequence[str | Path], plot: str | Path | None = None) ->
     Args:
         runs: paths of ``run.json`` files.
         plot: PNG file to write.
+        moves: what moves, as in :class:`bid_ros.tasks.base.TaskDescriptor`.
 
     Raises:
         BidError: a file is missing or is not a ``run.json``.
     """
     cells = collect(runs)
     if plot is not None:
-        draw_chart(cells, plot)
-    return markdown(cells)
+        draw_chart(cells, plot, moves)
+    return markdown(cells, moves)
 
 
 def collect(runs: Sequence[str | Path]) -> list[Cell]:
@@ -96,10 +98,10 @@ def collect(runs: Sequence[str | Path]) -> list[Cell]:
     return [cells[key] for key in sorted(cells)]
 
 
-def markdown(cells: Sequence[Cell]) -> str:
-    """Return a row per cell: decoder, cup, successes, rate with interval, ``bid`` minus it."""
+def markdown(cells: Sequence[Cell], moves: str = "target") -> str:
+    """Return a row per cell: decoder, target speed, successes, rate with interval, ``bid`` minus it."""
     lines = [
-        "| decoder | cup | successes | rate | 95 % interval | bid minus it, same episodes |",
+        f"| decoder | {moves} | successes | rate | 95 % interval | bid minus it, same episodes |",
         "|---|---|---|---|---|---|",
     ]
     for cell in cells:
@@ -107,11 +109,11 @@ def markdown(cells: Sequence[Cell]) -> str:
         rate = f"{cell.successes / len(cell.outcomes):.0%}" if cell.outcomes else "-"
         count = f"{cell.successes} of {len(cell.outcomes)}"
         interval = f"{low:.0%} to {high:.0%}"
-        lines.append(f"| {cell.decoder} | {_cup(cell)} | {count} | {rate} | {interval} | {_against(cell, cells)} |")
+        lines.append(f"| {cell.decoder} | {_speed(cell)} | {count} | {rate} | {interval} | {_against(cell, cells)} |")
     return "\n".join(lines)
 
 
-def draw_chart(cells: Sequence[Cell], path: str | Path) -> None:
+def draw_chart(cells: Sequence[Cell], path: str | Path, moves: str = "target") -> None:
     """Write a PNG: a group of bars per decoder, a bar per speed, with 95 % intervals."""
     from matplotlib.figure import Figure  # takes half a second to import, and only the chart needs it
 
@@ -129,7 +131,7 @@ def draw_chart(cells: Sequence[Cell], path: str | Path) -> None:
         ends = 100 * np.array([cell.interval for cell in shown]).T
         errors = np.abs(ends - rates)
         color = _COLORS[index % len(_COLORS)]
-        axes.bar(places, rates, 0.9 * width, color=color, label=f"cup {_cup(shown[0])}", zorder=2)
+        axes.bar(places, rates, 0.9 * width, color=color, label=f"{moves} {_speed(shown[0])}", zorder=2)
         axes.errorbar(places, rates, errors, fmt="none", ecolor="#222222", elinewidth=1.2, capsize=3, zorder=3)
     axes.set_xticks(range(len(decoders)), [name.replace(", ", "\n", 1) for name in decoders])
     axes.set(ylim=(0, 105), ylabel="success, %")
@@ -145,10 +147,11 @@ def _name(run: Mapping[str, Any]) -> str:
     # Episodes of different hardware are never added up.
     hardware = run.get("hardware", "twin")
     where = "" if hardware == "twin" else f", {hardware}"
-    return f"{run['decoder']}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "") + where
+    decoder = " then ".join(map(current_decoder, run["decoder"].split(" then ")))
+    return f"{decoder}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "") + where
 
 
-def _cup(cell: Cell) -> str:
+def _speed(cell: Cell) -> str:
     return f"{cell.moving * 100:g} cm/s" if cell.moving else "static"
 
 

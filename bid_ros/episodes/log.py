@@ -94,7 +94,7 @@ class RunLog:
         task: name.
         decoder: name; of the decisions, once there are some.
         samples: N strong candidates per decision; the largest of the decisions, once there are some.
-        moving: speed of the cup in m/s, 0 = static.
+        moving: target speed in m/s, 0 = static.
         seed: seed of the first episode.
         hardware: ``twin`` or the name of the robot.
         bundle_sha256: hash of the policy bundle, empty without a policy.

@@ -48,13 +48,13 @@ class Rehearsal:
         self._chunks = chunks or TaskChunks(task, None)
         self._envelope = Envelope(task, arm=arm)
 
-    def run(self, episode: int, seed: int, cup_speed: float, label: str = "") -> EpisodeResult:
+    def run(self, episode: int, seed: int, speed: float, label: str = "") -> EpisodeResult:
         """Rehearse the episode of a seed, with the same start and path of the cup as in the twin.
 
         The outcome is one of the stage, ``timeout``, or ``stopped: <reason>`` if the safety envelope refused a chunk.
         """
         start = scene_of(self._task, seed)
-        self._stage.begin(seed, start, cup_speed)
+        self._stage.begin(seed, start, speed)
         trial = Trial(self._task, self._config, self._stage, start, self._maker.history, self._arm, self._observed)
         if trial.joints is not None:
             self._chunks.begin(trial.joints, trial.now_ns)

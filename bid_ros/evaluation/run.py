@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from bid_ros.evaluation.crew import Crew
+from bid_ros.core.worker_pool import Report, WorkerPool
 from bid_ros.evaluation.evaluate import EpisodeMeasures, Setup, episode_key
 from bid_ros.evaluation.trace import Trace
 from bid_ros.formats.base import Episode, Source
@@ -70,7 +70,7 @@ def evaluate(
     bundle_sha256: str,
     source: Source,
     folder: Path,
-    crew: Crew | None = None,
+    pool: WorkerPool | None = None,
     shown: int = 12,
     most: int | None = None,
     progress: Callable[[int, int], None] = lambda episodes, rows: None,
@@ -82,7 +82,7 @@ def evaluate(
         bundle_sha256: hash of its bundle.
         source: data set of the task, from :func:`bid_ros.formats.mapped`.
         folder: keeps what was measured of each episode, so that the same call goes on where another was stopped.
-        crew: who judges; None: this process.
+        pool: who judges; None: this process.
         shown: number of episodes, the first ones, whose pictures and chunks are kept for the page.
         most: number of episodes, the first ones; None: all.
         progress: called with the numbers of episodes and decisions done.
@@ -111,7 +111,7 @@ def evaluate(
                 outcome.resumed += 1
                 add(found)
 
-    for item in (crew or Crew()).run(jobs(), partial(_Worker, setup)):
+    for item in (pool or WorkerPool()).run(jobs(), partial(_Worker, setup)):
         parts.keep(item)
         add(item)
     outcome.episodes = [done[number] for number in sorted(done)]
@@ -121,7 +121,7 @@ def evaluate(
 class _Worker:
     """Judges episodes; it loads the policy once."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, _: Report) -> None:
         self._task, self._evaluation = setup.task, setup.build()
 
     def __call__(self, job: Job) -> Done:

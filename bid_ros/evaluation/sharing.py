@@ -9,7 +9,7 @@ import numpy as np
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import Array
 from bid_ros.decoding import StartMode
-from bid_ros.policy.base import Policy, made_up_rows
+from bid_ros.policy.base import Capabilities, Policy
 
 TIMED_EVERY: Final = 16
 """At one row in so many, what a decoder asks for is really computed for it alone, to measure the time."""
@@ -34,14 +34,16 @@ class SharedPolicy(Policy):
     def __init__(self, policy: Policy, samples: int, seed: int) -> None:
         self._policy, self._samples, self._seed = policy, samples, seed
         self.runtime = policy.runtime
-        self.has_gradients = getattr(policy, "has_gradients", False)
-        self.has_starts = getattr(policy, "has_starts", True)
-        self.made_up_rows = made_up_rows(policy)
         self.encode_ms = self.sample_ms = 0.0
         self._decision: tuple[int, int] = (0, 0)
         self._encoded: Any = None
         self._pool: tuple[Array, Array | None] | None = None
         self._took: dict[tuple[int, ...], float] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the policy."""
+        return self._policy.capabilities
 
     @property
     def has_weak(self) -> bool:

@@ -14,6 +14,7 @@ from bid_ros.formats.bag_writer import BagsWriter, losses
 from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, runs_of
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.files import bag_files
+from bid_ros.recording.invented import invented_in
 from bid_ros.recording.outcomes import SUCCESS, check_outcomes
 
 
@@ -55,6 +56,11 @@ class BagSource:
     def contents(self) -> Contents:
         """What the bags hold of the task."""
         return self._contents
+
+    @property
+    def invented(self) -> tuple[str, ...]:
+        """Fields of the bags that nobody recorded, ``TOPIC.FIELD`` each."""
+        return invented_in(self._bags)
 
     @property
     def files(self) -> tuple[str, ...]:

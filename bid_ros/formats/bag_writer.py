@@ -24,6 +24,7 @@ from bid_ros.core.topics import (
 )
 from bid_ros.formats.base import Contents, Episode, Options, lost_extras
 from bid_ros.recording.encoding import Encoder
+from bid_ros.recording.invented import marked
 from bid_ros.recording.references import PERSON, check_recorded
 from bid_ros.recording.writer import BagWriter
 
@@ -57,7 +58,7 @@ class BagsWriter:
         check_recorded(task)
         if task.columns("joints") is not None:
             raise RecordingError(f"task '{task.name}' commands joints; valid for a bag is one that commands a pose")
-        self._task = task
+        self._task, self._held = task, contents.extras
         self._status: list[Feature] = []
         for feature in task.observation:
             self._add(feature)
@@ -68,7 +69,8 @@ class BagsWriter:
         """Write one episode as the bag ``bag`` in a folder."""
         stamps = episode.stamps_ns + (EARLIEST_NS if episode.stamps_ns[0] < EARLIEST_NS else 0)
         encoders = {topic: Encoder(kind) for topic, kind in self._topics().items()}
-        with BagWriter(folder / "bag", custom_data={"task": self._task.name}) as bag:
+        about = {"task": self._task.name, **marked(self._invented(episode, encoders[ARM_STATUS].fields))}
+        with BagWriter(folder / "bag", custom_data=about) as bag:
             for topic, encoder in encoders.items():
                 bag.add_topic(f"/{topic}", encoder.definition)
             for topic, stamp, values in self._messages(episode, stamps):
@@ -100,6 +102,31 @@ class BagsWriter:
     def _topics(self) -> dict[str, str]:
         cameras = {camera_topic(camera.name): IMAGE_TYPE for camera in self._task.cameras}
         return cameras | {topic: TOPICS[topic].type_name for topic in (ARM_STATUS, EPISODE_EVENT)}
+
+    def _invented(self, episode: Episode, status: Sequence[str]) -> Iterator[str]:
+        """Yield each field, as ``TOPIC.FIELD``, that the messages must have and the data set does not hold.
+
+        Args:
+            episode: what is held.
+            status: names of the fields of an arm's status.
+        """
+        if "stamps" not in self._held:
+            yield from (f"{topic}.header.stamp" for topic in self._topics())
+        yield from (f"{EPISODE_EVENT}.{name}" for name in ("seed", "label") if name not in self._held)
+        if "success" not in self._held or episode.success is None:
+            yield from (f"{EPISODE_EVENT}.{name}" for name in ("success", "outcome"))
+        measured, asked = ({item.kind for item in items} for items in (self._status, self._task.action))
+        known = {
+            *("header", "robot", "reason", "joint_positions", "tool", "reference", "reference_stamp"),
+            *(["source"] if "interventions" in self._held else []),
+            *(["gripper_width"] if "gripper" in measured else []),
+            *(["reference_gripper"] if "gripper" in asked else []),
+        }
+        yield from (f"{ARM_STATUS}.{name}" for name in status if name not in known)
+        for name, kinds in (("tool", measured), ("reference", asked)):
+            for part, kind in (("position", "position"), ("orientation", "rotation_6d")):
+                if kind not in kinds:
+                    yield f"{ARM_STATUS}.{name}.{part}"
 
     def _messages(self, episode: Episode, stamps: NDArray[np.int64]) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """Yield topic, time and values of each message, in the order of their times."""

@@ -1,4 +1,4 @@
-"""What of a task is what of an imported policy: the space of its bundle.
+"""Maps task features to an imported policy's columns: the space of its bundle.
 
 A person may describe it. Otherwise the section ``data`` of the task says it, which names columns of data sets in the
 same way: a policy's observations and actions are those of the data set that it was trained on.

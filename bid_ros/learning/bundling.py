@@ -20,7 +20,8 @@ from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
 from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import DIFFUSION, MANIFEST, load_bundle
+from bid_ros.policy.bundle import MANIFEST, load_bundle
+from bid_ros.policy.bundle_fields import DIFFUSION
 from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest
@@ -82,14 +83,14 @@ def export_again(
     """Write a bundle anew, with the same weights and the graphs that this version writes.
 
     Args:
-        bundle: which ``bid export`` wrote.
+        bundle: which ``bid policy export`` wrote.
         out: folder of the new bundle; the old one's own is valid.
         task: task of the bundle.
         sampling_steps: network calls a sample of a diffusion policy; default: those of the bundle.
         temperature: of the codes of VQ-BeT; default: that of the bundle.
 
     Raises:
-        BundleError: the bundle was not written by ``bid export``, ``out`` is not a bundle, a graph differs from
+        BundleError: the bundle was not written by ``bid policy export``, ``out`` is not a bundle, a graph differs from
             PyTorch, or a student was not trained for so many steps.
     """
     sampling = sampled_by(bundle, sampling_steps, temperature)

@@ -12,8 +12,8 @@ from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.policy.base import Graphs
-from bid_ros.policy.diffusion.frames import FrameEncoder
 from bid_ros.policy.diffusion.sampler import Denoise, DiffusionConfig, Sampler, Samples
+from bid_ros.policy.frame_encoder import FrameEncoder
 from bid_ros.policy.runtimes.base import Runtime
 
 

@@ -44,7 +44,7 @@ def distill(
     interrupted run.
 
     Args:
-        bundle: a diffusion policy that ``bid export`` wrote.
+        bundle: a diffusion policy that ``bid policy export`` wrote.
         dataset: demonstrations of its task: those of its training, or others.
         run: folder of the checkpoints.
         out: folder of the new bundle. An old bundle is replaced; anything else is refused.
@@ -54,8 +54,8 @@ def distill(
 
     Raises:
         RecordingError: the data set does not fit the task.
-        BundleError: the bundle is distilled already, was not written by ``bid export``, or has fewer noise levels than
-            ``config``; or ``out`` is not a bundle, or is the bundle itself.
+        BundleError: the bundle is distilled already, was not written by ``bid policy export``, or has fewer noise
+            levels than ``config``; or ``out`` is not a bundle, or is the bundle itself.
         BidError: ``run`` holds another distillation, or a checkpoint that does not fit.
     """
     keep_freed_memory()

@@ -51,7 +51,7 @@ def train(
 
     Args:
         config: settings.
-        dataset: data set, or a file that ``bid dataset`` made.
+        dataset: data set, or a file that ``bid data build`` made.
         out: folder of the run, see :mod:`bid_ros.learning.run_folder`.
         task: task of the data.
         progress: whether to print a progress line on the standard error stream.

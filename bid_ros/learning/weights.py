@@ -15,7 +15,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.policy.base import Bundle, Graphs
-from bid_ros.policy.bundle import DIFFUSION
+from bid_ros.policy.bundle_fields import DIFFUSION
 from bid_ros.policy.diffusion.policy import ENCODING
 
 _OF_NORMALISATION = ("onnx::Mul_", "onnx::Add_")
@@ -25,7 +25,7 @@ def bundle_networks(bundle: Bundle, task: Task) -> dict[str, PolicyNetworks]:
     """Return the networks of a bundle with the same weights: ``strong`` and, where there is one, ``weak``.
 
     Raises:
-        BundleError: the bundle was not written by ``bid export``.
+        BundleError: the bundle was not written by ``bid policy export``.
     """
     trained, found = training_of(bundle), {}
     for strength, files in (("strong", bundle.strong), ("weak", bundle.weak)):
@@ -39,7 +39,7 @@ def training_of(bundle: Bundle) -> TrainConfig:
     """Return how a diffusion policy was trained.
 
     Raises:
-        BundleError: the bundle is of another family, has a space, or was not written by ``bid export``.
+        BundleError: the bundle is of another family, has a space, or was not written by ``bid policy export``.
     """
     if bundle.family != DIFFUSION:
         raise BundleError(f"bundle {bundle.path} is of the family {bundle.family}; valid is {DIFFUSION}")
@@ -49,7 +49,9 @@ def training_of(bundle: Bundle) -> TrainConfig:
             "they cannot be read back; import it again with --sampling-steps for fewer denoising steps"
         )
     if "training" not in bundle.provenance:
-        raise BundleError(f"bundle {bundle.path} does not say how it was trained; valid is one that bid export wrote")
+        raise BundleError(
+            f"bundle {bundle.path} does not say how it was trained; valid is one that bid policy export wrote"
+        )
     return parse_settings(TrainConfig, bundle.provenance["training"], f"bundle {bundle.path}: training")
 
 

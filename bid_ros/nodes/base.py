@@ -17,8 +17,8 @@ from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
 from bid_ros.nodes.convert import header, set_time
 from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.heartbeat import PERIOD_S, HeartbeatThread
 from bid_ros.nodes.parameters import Parameter, check_parameters
-from bid_ros.nodes.pulse import PERIOD_S, Pulse
 from bid_ros.nodes.run import run_node
 from bid_ros.nodes.topics import message_type, overridable, profile, publisher
 from bid_ros.system.parameters import QOS, check_override
@@ -39,7 +39,7 @@ class BidNode(Node):
         heartbeat_s: s between two heartbeats. No other node can have a short deadline for a node whose period is long.
         changeable: names of the parameters that may be set while the node runs; :meth:`change` takes them.
         ended: whether the node was asked to end, or ends by itself.
-        worked: call it at each step of the node's work. :class:`bid_ros.nodes.pulse.Pulse` tells what for.
+        worked: call it at each step of the node's work, as :class:`bid_ros.nodes.heartbeat.HeartbeatThread` expects.
         robot: name of the robot of this node's system.
         frame_prefix: prefix of the name of every frame.
         hardware_id: whose diagnostics these are: ``robot``, or without a namespace the task's robot, such as franka.
@@ -100,8 +100,8 @@ class BidNode(Node):
         self._heartbeat_publisher = self.advertise(HEARTBEAT)
         self._diagnostics_publisher = self.advertise(DIAGNOSTICS)
         limit_s = WORK_LIMIT_S if work_limit_s is None else work_limit_s
-        self.pulse = Pulse(self._send_heartbeat, limit_s, self.heartbeat_s)
-        self.worked = self.pulse.worked
+        self.heartbeat = HeartbeatThread(self._send_heartbeat, limit_s, self.heartbeat_s)
+        self.worked = self.heartbeat.worked
         if work_limit_s is None:
             self.create_timer(WORK_PERIOD_S, self.worked)
         self.create_timer(1.0, self._publish_diagnostics)

@@ -53,7 +53,7 @@ class CameraNode(BidNode):
             name: ImageFitter(name, camera.crop, self._features[name].shape) for name, camera in self._cameras.items()
         }
         rate = min(feature.rate_hz for feature in self._task.cameras)
-        self.pulse.limit_s = STALLED_PERIODS / rate
+        self.heartbeat.limit_s = STALLED_PERIODS / rate
         self._pairing = FramePairing(names, rate, self.value("tolerance_s"))
         self._images = {name: self.advertise(topics.camera_topic(name), topics.IMAGES) for name in names}
         self._infos = {name: self.advertise(topics.camera_info_topic(name), topics.CALIBRATIONS) for name in names}

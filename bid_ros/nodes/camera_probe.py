@@ -17,7 +17,7 @@ from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import IMAGES, TOPICS, recorded_topics
 from bid_ros.nodes.client import visiting
 from bid_ros.nodes.topics import message_type, profile
-from bid_ros.recording.features import extract
+from bid_ros.observing.features import extract
 from bid_ros.system.check.cameras import Seen, fitter_of
 
 

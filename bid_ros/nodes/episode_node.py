@@ -21,10 +21,10 @@ from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import format_summary, write_run
 from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.convert import header
+from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.joints import ARM_CONFIG
 from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.nodes.pulse import RARE_S
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.recording.episodes import DISCARDED, UNDO, UNDONE
@@ -36,7 +36,7 @@ PARAMETERS = (
     Parameter("episodes", 3, "number of episodes", 1, 100000),
     Parameter("seed", 0, "seed of the first episode; episode i uses seed + i", 0, 2**31 - 1),
     Parameter("labels", [""], "label of each episode, repeated in turn: the decoder, or clean and diverse"),
-    Parameter("moving", 0.03, "speed of the cup in m/s, 0 = static", 0.0, 0.2),
+    Parameter("moving", 0.03, "target speed in the twin, m/s; 0 = static", 0.0, 0.2),
     Parameter("twin", True, "the system runs in its twin; otherwise an operator prepares and judges"),
     ARM_CONFIG,
     Parameter("acting", "policy", "source that moves the arm in an episode: policy or teleop"),

@@ -10,7 +10,7 @@ from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import Qos, feature_topic, recorded_topics
 from bid_ros.nodes.base import BidNode
-from bid_ros.recording.features import extract
+from bid_ros.observing.features import extract
 
 
 def subscribe_features(

@@ -82,7 +82,7 @@ class Operator(ABC):
         Args:
             start: ``(3,)`` tool position, m, base frame.
             seed: seed of the scene.
-            moving: speed of the cup, m/s.
+            moving: target speed, m/s.
             label: label of the episode. A style of demonstration may begin elsewhere.
         """
         self._node.move_to(start, DOWN, self._setup.open_width)

@@ -17,8 +17,9 @@ from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
+from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.policy_parameters import PARAMETERS
 from bid_ros.nodes.policy_report import PolicyReport
 from bid_ros.policy.budget import SampleBudget, fitted_budget
 from bid_ros.policy.bundle import load_bundle
@@ -29,31 +30,6 @@ from bid_ros.policy.runtimes.registry import is_compiled
 from bid_ros.safety.task_chunks import policy_chunks
 from bid_ros.system.priority import raise_priority
 
-PARAMETERS = (
-    Parameter("task", "", "path of the task file"),
-    Parameter("bundle", "", "folder of the policy bundle"),
-    Parameter("bundle_task", "", "path of the task file of a bundle that predicts poses where joints are commanded"),
-    Parameter("decoder", "bid", "registry name of the decoder; names: docs/reference/decoders/index.md"),
-    Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
-    Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
-    Parameter("runtime", "auto", "network runtime; names: docs/reference/runtimes.md"),
-    Parameter(
-        "fallback_runtime", "", "starts instead if runtime cannot be used; empty: the node then refuses to start"
-    ),
-    Parameter("engines", "", "folder of compiled engines; empty: ~/.cache/bid_ros/engines"),
-    ARM_CONFIG,
-    TWIN,
-    Parameter("threads", 1, "inference threads", 1, 64),
-    Parameter(
-        "budget_ms", 45.0, "a decision may take this long: N shrinks until it fits; 0 = N stays as it is", 0.0, 1000.0
-    ),
-    Parameter("seed", 0, "seed of the sampling noise", 0, 2**31 - 1),
-    Parameter("frame_wait_ms", 65.0, "a decision waits this long for frames; a little over half a period", 0.0, 1000.0),
-    Parameter("decision_phase_ms", 5.0, "decisions start this long after each multiple of the period", 0.0, 1000.0),
-    Parameter(
-        "max_late_ms", 40.0, "a decision that would start later than this after its time is skipped", 0.0, 1000.0
-    ),
-)
 SOURCE = "policy"
 CHOICE, FIXED = ("decoder", "samples"), ("seed", "action_horizon")
 STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then there is no heartbeat
@@ -70,7 +46,7 @@ class PolicyNode(BidNode):
         self._commanded = self.load_task()
         own_task = self.value("bundle_task") or self.value("task")
         self._task = load_task(own_task).with_frame_prefix(self.frame_prefix)
-        self.pulse.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
+        self.heartbeat.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
         self._bundle = load_bundle(Path(self.value("bundle")), load_task(own_task))
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
@@ -240,7 +216,7 @@ class PolicyNode(BidNode):
         except RemoteError as error:
             self._lost = str(error)
             self._report.missed += 1
-            self.pulse.failed()
+            self.heartbeat.failed()
             self.get_logger().error(f"no decision: {error}", throttle_duration_sec=1.0)
         if not self._lost:
             self.worked()

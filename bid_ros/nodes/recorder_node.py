@@ -19,13 +19,12 @@ from bid_ros.core.topics import (
     EPISODE_NOTE,
     IMAGE_TYPE,
     ROSOUT,
-    recorded_topics,
 )
 from bid_ros.episodes.bags import EpisodeBags
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
 from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.nodes.pulse import RARE_S
 from bid_ros.nodes.topics import message_type
 from bid_ros.recording.compression import find_codec
 from bid_ros.recording.counters import Counters, Disk
@@ -33,6 +32,7 @@ from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.provenance import provenance
 from bid_ros.recording.writer import BagWriter
 from bid_ros.system.priority import raise_priority
+from bid_ros.tasks.topics import system_topics
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file, which names the cameras"),
@@ -61,7 +61,7 @@ class RecorderNode(BidNode):
         self._writer: BagWriter | None = None
         self._bags: EpisodeBags | None = None
         self._codec = find_codec(self.value("image_codec"))
-        self._topics = recorded_topics(self.load_task())
+        self._topics = system_topics(self.load_task())
         self._packed = {name for name, topic in self._topics.items() if self._codec and topic.type_name == IMAGE_TYPE}
         stored = {
             name: COMPRESSED_IMAGE_TYPE if name in self._packed else t.type_name for name, t in self._topics.items()

@@ -13,7 +13,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from bid_ros.core.errors import BidError
 from bid_ros.nodes.executor import LeanExecutor
-from bid_ros.nodes.pulse import Pulse
+from bid_ros.nodes.heartbeat import HeartbeatThread
 from bid_ros.system.ending import Ending
 from bid_ros.system.output import keep_printing
 from bid_ros.system.priority import raise_priority
@@ -27,7 +27,7 @@ class Runnable(Protocol):
     ended: bool
     exit_status: int
     outlives: Sequence[str]
-    pulse: Pulse
+    heartbeat: HeartbeatThread
 
     def begin(self) -> None:
         """Open devices and files, and start threads."""
@@ -74,7 +74,7 @@ def _run(factory: Callable[..., Runnable], ending: Ending) -> int:
     executor = LeanExecutor()
     node = factory()
     ending.commit(node.end)
-    node.pulse.start()
+    node.heartbeat.start()
     try:
         executor.add_node(node)
         _spend_now_what_would_interrupt()
@@ -85,7 +85,7 @@ def _run(factory: Callable[..., Runnable], ending: Ending) -> int:
         _spin(executor, node)
     finally:
         node.close()
-        node.pulse.stop()
+        node.heartbeat.stop()
     executor.shutdown()  # it holds what the node destroys
     node.destroy_node()
     rclpy.try_shutdown()

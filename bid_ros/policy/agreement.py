@@ -18,7 +18,7 @@ DECODER = "bid"
 
 
 @dataclass(frozen=True)
-class Agreement:
+class PolicyAgreement:
     """How far two policies agree.
 
     Attributes:
@@ -34,7 +34,7 @@ class Agreement:
 
 def compare_policies(
     bundle: Bundle, task: Task, reference: Policy, other: Policy, observations: Iterable[Observation], samples: int
-) -> Agreement:
+) -> PolicyAgreement:
     """Let both decide on the same observations, with the same noise.
 
     The memory of the decisions is the reference's for both. So one different choice is one difference, not the first of
@@ -56,7 +56,7 @@ def compare_policies(
                 differences.append(float(apart.max()))
         choice = beside.choose(draft.request, *found)
         same.append(maker.finish(draft, *wanted).choice.index == choice.index)
-    return Agreement(len(same), max(differences), float(np.mean(same)))
+    return PolicyAgreement(len(same), max(differences), float(np.mean(same)))
 
 
 def decision_times(

@@ -41,8 +41,8 @@ class Bundle:
         action_spread: ``(D,)`` standard deviation of the actions in the training data, task units.
         strong: graphs of the policy, by their role in the family.
         weak: graphs of the early checkpoint, None without one.
-        provenance: origin (commit, data, seeds, steps). For people, and for ``bid distill``
-            and ``bid export``, which read how the policy was trained.
+        provenance: origin (commit, data, seeds, steps). For people, and for ``bid policy distill``
+            and ``bid policy export``, which read how the policy was trained.
         space: what the network sees and predicts. None: the features and the action of the task.
         action_weights: factor of each action feature of the task in the distances that decoders compare, by name. A
             feature that is not named has 1.
@@ -76,19 +76,36 @@ class Bundle:
         return History(grid.steps, grid.dt_ns)
 
 
+@dataclass(frozen=True)
+class Capabilities:
+    """What a policy can do besides sampling from noise, and what it expects.
+
+    Attributes:
+        starts: whether sampling can start from a chunk, so that decoders may warm-start.
+        gradients: whether samples can be drawn towards a chunk: ``sample`` then takes an argument ``guidance``,
+            :class:`bid_ros.decoding.Guidance` or None.
+        made_up_rows: first rows of a chunk that only fill the shape: rows of the past, not predicted.
+        history: observed steps that it wants, None for those that the task says.
+    """
+
+    starts: bool = True
+    gradients: bool = False
+    made_up_rows: int = 0
+    history: History | None = None
+
+
 class Policy(Protocol):
     """Samples action chunks. Results do not depend on earlier calls. One thread only.
-
-    A policy with a true attribute ``has_gradients`` also takes an argument ``guidance``,
-    :class:`bid_ros.decoding.Guidance` or None. One with a false attribute ``has_starts`` samples from noise alone. One
-    with an attribute ``history``, :class:`bid_ros.core.observation.History`, wants other observed steps than the task
-    says. One with an attribute ``made_up_rows``, a number, does not predict so many of the first rows of its chunks.
 
     Attributes:
         runtime: name of the library that runs the networks.
     """
 
     runtime: str
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do. A policy whose server is started again may answer differently afterwards."""
 
     @property
     def has_weak(self) -> bool:
@@ -138,13 +155,7 @@ class Policy(Protocol):
 
 def policy_history(policy: Policy, task: Task) -> History:
     """Return the observed steps that a policy wants, as :meth:`Bundle.history` of its bundle."""
-    found: History = getattr(policy, "history", None) or task_history(task)
-    return found
-
-
-def made_up_rows(policy: Policy) -> int:
-    """Return how many of the first rows of a policy's chunks only fill the shape: rows of the past, not predicted."""
-    return int(getattr(policy, "made_up_rows", 0))
+    return policy.capabilities.history or task_history(task)
 
 
 @dataclass(frozen=True)

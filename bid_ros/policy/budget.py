@@ -109,7 +109,7 @@ class SampleBudget:
             return ""
         return (
             f"decisions of {self.samples} sample take longer than their {self._budget_ns / 1e6:.0f} ms; "
-            "use a faster computer, end other programs, or give a bundle with fewer denoising steps (bid distill)"
+            "use a faster computer, end other programs, or a bundle with fewer denoising steps (bid policy distill)"
         )
 
     def _ratio(self, more: int) -> float:
@@ -138,8 +138,8 @@ def fitted_budget(policy: Policy, decoder: Decoder, task: Task, budget_ms: float
         return None
     budget = SampleBudget(wanted.strong, round(budget_ms * 1e6))
     # N may fall to each number while the arm moves, and nothing may compile then. The trials compile what starts from
-    # noise. Another package's decoder need not say how it starts.
-    if getattr(decoder, "warm_starts", True):
+    # noise.
+    if decoder.needs.starts:
         for count in budget.steps:
             policy.warm_up(count)
     weak = wanted.weak > 0 and policy.has_weak

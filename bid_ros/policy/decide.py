@@ -25,7 +25,7 @@ from bid_ros.decoding import (
     feature_weights,
 )
 from bid_ros.decoding.lead import LeadDecoder
-from bid_ros.policy.base import Bundle, Policy, made_up_rows, policy_history
+from bid_ros.policy.base import Bundle, Policy, policy_history
 from bid_ros.policy.publishable import publishable
 from bid_ros.policy.registry import FAMILIES
 
@@ -89,10 +89,10 @@ class Draft:
             DecodingError: as :meth:`Policy.sample`, or the policy cannot be guided, or cannot start from a chunk.
         """
         given: dict[str, Any] = {}
-        if self.start_mode != "noise" and not getattr(policy, "has_starts", True):
+        if self.start_mode != "noise" and not policy.capabilities.starts:
             raise DecodingError(f"start mode is '{self.start_mode}'; valid for this policy is noise")
         if self.guidance is not None:
-            if not getattr(policy, "has_gradients", False):
+            if not policy.capabilities.gradients:
                 raise DecodingError(f"guided samples need gradients, which runtime '{policy.runtime}' has not")
             given["guidance"] = self.guidance
         return policy.sample(self.encoded, self.strong, self.weak, self.rng, self.start, self.start_mode, **given)
@@ -187,7 +187,8 @@ class DecisionMaker:
         layout = task.dt_ns, task.observation_steps, task.horizon, task.action_dim
         most = task.horizon - task.observation_steps  # a longer delay leaves nothing to decide
         delay = None if self.delay is None else min(self.delay, most)
-        request = DecodeRequest(observation.stamp_ns, *layout, delay=delay, made_up=made_up_rows(self._policy))
+        made_up = self._policy.capabilities.made_up_rows
+        request = DecodeRequest(observation.stamp_ns, *layout, delay=delay, made_up=made_up)
         proposal = self._decoder.propose(request)
         if proposal.strong == 0:
             return None
@@ -223,13 +224,13 @@ class DecisionMaker:
 
 def check_decoder(decoder: Decoder, policy: Policy) -> None:
     """Raise DecodingError if a decoder needs gradients, or starts from a chunk, and a policy cannot do that."""
-    if getattr(decoder, "warm_starts", False) and not getattr(policy, "has_starts", True):
+    if decoder.needs.starts and not policy.capabilities.starts:
         raise DecodingError(
             f"decoder '{decoder.name}' starts from its last decision, which this policy cannot: its family samples "
             "from noise alone, its server is not one of bid serve, or the space of its bundle has no exact way back; "
             "valid is a decoder that starts from noise"
         )
-    if getattr(decoder, "needs_gradient", False) and not getattr(policy, "has_gradients", False):
+    if decoder.needs.gradients and not policy.capabilities.gradients:
         raise DecodingError(
             f"decoder '{decoder.name}' needs the network's gradient, which runtime '{policy.runtime}' has not; "
             "valid is runtime torch, also behind bid serve (then bid remote again), with a diffusion policy that "
@@ -238,8 +239,7 @@ def check_decoder(decoder: Decoder, policy: Policy) -> None:
 
 
 def _check_denoising(decoder: Decoder, denoises: bool, what: str) -> None:
-    changes = getattr(decoder, "warm_starts", False) or getattr(decoder, "needs_gradient", False)
-    if changes and not denoises:
+    if (decoder.needs.starts or decoder.needs.gradients) and not denoises:
         raise DecodingError(
             f"decoder '{decoder.name}' changes the denoising of samples, but {what} denoises nothing; "
             f"valid is one that does not, such as vanilla, ema or bid"
@@ -254,7 +254,7 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
     """Return a decoder for a bundle: with its action weights, and with weak samples if it has a weak policy.
 
     Args:
-        name: registry name.
+        name: of the decoder; its settings may follow, as in ``bid:variant=paper``.
         bundle: a checked bundle.
         task: the task it was checked against.
         samples: N, strong samples a decision, and as many weak ones.

@@ -7,7 +7,7 @@ from typing import Final
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.task import Task
-from bid_ros.policy.base import Bundle, Policy, PolicyFamily
+from bid_ros.policy.base import Bundle, Capabilities, Policy, PolicyFamily
 from bid_ros.policy.runtimes.base import Runtime
 from bid_ros.policy.runtimes.registry import build_runtime
 from bid_ros.policy.spaces.policy import SpacedPolicy
@@ -32,9 +32,13 @@ def load_policy(bundle: Bundle, task: Task, runtime: str | Runtime = "auto", thr
         BidError: the runtime cannot be used.
     """
     load = FAMILIES.find(bundle.family).load
-    if bundle.space is None:
-        return load(bundle, task, runtime, threads)
-    return SpacedPolicy(load(bundle, network_task(bundle.space, task), runtime, threads), bundle.space, task)
+    policy = load(bundle, network_task(bundle.space, task) if bundle.space else task, runtime, threads)
+    if not isinstance(getattr(policy, "capabilities", None), Capabilities):
+        raise BundleError(
+            f"a policy of the family {bundle.family} has no attribute 'capabilities'; valid is a Capabilities of "
+            "bid_ros.policy.base, which took the place of has_starts, has_gradients, made_up_rows and history"
+        )
+    return SpacedPolicy(policy, bundle.space, task) if bundle.space else policy
 
 
 def start_policy(

@@ -17,9 +17,9 @@ from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import feature_topic, recorded_topics
+from bid_ros.observing.features import extract
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.episodes import Episode, find_episodes, unwanted
-from bid_ros.recording.features import extract
 from bid_ros.recording.files import bag_files
 from bid_ros.recording.outcomes import ALL, SUCCESS
 from bid_ros.recording.reader import BagReader

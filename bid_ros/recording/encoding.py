@@ -31,6 +31,11 @@ class Encoder:
         """What a bag must contain about the type."""
         return find_definition(self._name)
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields."""
+        return tuple(name for name, _ in self._store.fielddefs[self._name][1])
+
     def encode(self, values: Mapping[str, Any]) -> bytes:
         """Return a message in CDR. Fields that ``values`` lacks are zero or empty; a mapping is a message in a field.
 

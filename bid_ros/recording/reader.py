@@ -276,4 +276,4 @@ class BagReader:
         reason = " ".join(str(error).split()).rstrip(".")
         if self.path.suffix == ROS1:
             return RecordingError(f"bag {self.path} cannot be read ({reason}); rosbag reindex repairs a bag of ROS 1")
-        return RecordingError(f"bag {self.path} is damaged ({reason}); bid repair keeps what can be read")
+        return RecordingError(f"bag {self.path} is damaged ({reason}); bid episodes repair keeps what can be read")

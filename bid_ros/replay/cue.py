@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.observation import Observation
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
+from bid_ros.decoding import current_decoder
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Setting:
     """What a recorded decision says about how it was made.
 
     Attributes:
-        decoder: registry name.
+        decoder: name and settings, as they are written today.
         action_horizon: actions executed a decision.
         samples: N, strong samples that were drawn, also those that were screened out.
         seed, stream: of the sampling noise.
@@ -91,7 +92,7 @@ def recorded_from(message: Any) -> Recorded:
         stamp_ns=stamp_ns(message),
         sequence=int(message.sequence),
         setting=Setting(
-            decoder=str(message.decoder),
+            decoder=current_decoder(str(message.decoder)),
             action_horizon=int(message.action_horizon),
             samples=int(message.samples) + int(message.screened),
             seed=int(message.seed),

@@ -17,7 +17,7 @@ class Changes:
     """What a replay does in another way than the recording. None: as recorded.
 
     Attributes:
-        decoder: registry name.
+        decoder: name, with settings if it has some.
         action_horizon: actions executed a decision.
         samples: N.
         seed: of the sampling noise.

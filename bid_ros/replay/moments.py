@@ -10,8 +10,8 @@ from bid_ros.core.observation import History, ObservationBuffer
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, feature_topic
+from bid_ros.observing.features import extract
 from bid_ros.recording.episodes import END, START
-from bid_ros.recording.features import extract
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.recording.topic_types import check_types
 from bid_ros.replay.cue import Cue, Recorded, recorded_from

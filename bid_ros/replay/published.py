@@ -15,10 +15,10 @@ from bid_ros.core.topics import (
     REPLAY_QOS,
     ROSOUT,
     Topic,
-    recorded_topics,
 )
 from bid_ros.recording.definitions import installed_types
 from bid_ros.recording.reader import BagReader
+from bid_ros.tasks.topics import system_topics
 
 MADE_ANEW: Final = (DECISION, POLICY_CHUNK)
 OF_THE_NODES: Final = (HEARTBEAT, DIAGNOSTICS, ROSOUT)
@@ -52,7 +52,7 @@ def published_topics(reader: BagReader, task: Task) -> tuple[dict[str, Published
     """
     if not reader.is_ros2:
         raise RecordingError(f"bag {reader.path} is of ROS 1; valid for live nodes is one of ROS 2: leave out --nodes")
-    known = recorded_topics(task)
+    known = system_topics(task)
     own = {reader.recorded_name(name): name for name in known}
     left: list[str] = []
     found: dict[str, Published] = {}

@@ -1,6 +1,6 @@
 """The envelope: checks a whole chunk against every limit of its task before any of it is forwarded."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +13,8 @@ from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import Array, matrix_from_6d
 from bid_ros.core.task import Task
-from bid_ros.safety.joints import JointEnvelope
+from bid_ros.safety.bound import Bound, over
+from bid_ros.safety.motion import MotionEnvelope
 from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
 
 JUDGED: Final = ("position", "rotation_6d", "gripper")
@@ -68,15 +69,10 @@ class Envelope:
 
     def __init__(self, task: Task, config: EnvelopeConfig | None = None, arm: ArmModel | None = None) -> None:
         check_judged(task)
-        self._position, self._six = task.columns("position") or slice(0, 0), task.columns("rotation_6d")
-        self._width = task.columns("gripper")
-        self._joint_columns, self._arm = task.columns("joints"), arm
-        if self._joint_columns is not None:
-            self._joints = JointEnvelope(known_arm(task, arm).limits, task.limits)
+        self._six, self._width = task.columns("rotation_6d"), task.columns("gripper")
+        self._motion = MotionEnvelope(task, None if task.columns("joints") is None else known_arm(task, arm))
         self._task, self._limits, self._config = task, task.limits, config or EnvelopeConfig()
         self._max_rows = self._config.max_horizons * task.horizon
-        self._low = np.array(task.limits.workspace_min)
-        self._high = np.array(task.limits.workspace_max)
 
     def check(
         self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None = None
@@ -101,24 +97,19 @@ class Envelope:
         at = chunk.position_at(now_ns)
         first, dt_s = int(at), chunk.dt_ns / NANOSECONDS
         rows = chunk.actions[first:]  # that can still be executed
-        if self._joint_columns is not None:
-            yield from self._joints.refusals(rows[:, self._joint_columns], dt_s, first)
-        position, matrices = rows[:, self._position], None
-        if self._joint_columns is not None and self._arm is not None:
-            position, matrices = self._arm.forward(rows[:, self._joint_columns])
-        yield from self._workspace(position)
-        yield from self._motion(position, dt_s)
+        motion, whole = self._motion, rows[None]
+        tool = motion.tool(whole)
+        yield from _broken(motion.bounds(whole, tool, dt_s, first))
         if self._six is not None:
             error, tolerance = _rotation_error(rows[:, self._six]), self._config.rotation_tolerance
             yield from _at_most("rotation", "distance to a rotation", error, tolerance, "")
-            matrices = matrix_from_6d(rows[:, self._six])
-        if matrices is not None:
-            yield from self._turning(matrices, dt_s)
+            yield from _broken(motion.turning(matrix_from_6d(whole[..., self._six]), dt_s))
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
-        if self._joint_columns is not None:
-            yield from self._joints.jump(_between(rows[:, self._joint_columns], at - first), measured)
-        yield from self._jump(position, at - first, tool_position)
+        if motion.joints is not None:
+            yield from motion.joints.jump(_between(rows[:, motion.joint_columns], at - first), measured)
+        if tool[0] is not None:
+            yield from self._jump(tool[0][0], at - first, tool_position)
 
     def _form(self, chunk: ActionChunk) -> Iterator[Verdict]:
         """Whether the chunk is one of this task at all."""
@@ -145,34 +136,7 @@ class Envelope:
         yield from _at_most("time", lead, -age_s, self._limits.max_chunk_lead, "s")
         length_s = (chunk.end_ns - chunk.stamp_ns) / NANOSECONDS
         if age_s >= length_s:
-            yield _over("time", "the chunk is over: its age", age_s, length_s, "s")
-
-    def _workspace(self, position: Array) -> Iterator[Verdict]:
-        outside = np.maximum(self._low - position, position - self._high)
-        row, axis = divmod(int(outside.argmax()), 3)
-        if outside[row, axis] > 0:
-            value, low, high = float(position[row, axis]), self._low[axis], self._high[axis]
-            reason = f"{'xyz'[axis]} is {value:.3f} m; the workspace is {low:.3f} to {high:.3f} m"
-            yield refused("workspace", reason, value, low if value < low else high)
-
-    def _motion(self, position: Array, dt_s: float) -> Iterator[Verdict]:
-        difference, limits = position, self._limits
-        for trigger, limit, unit in (
-            ("speed", limits.max_speed, "m/s"),
-            ("acceleration", limits.max_acceleration, "m/s^2"),
-            ("jerk", limits.max_jerk, "m/s^3"),
-        ):
-            difference = (difference[1:] - difference[:-1]) / dt_s
-            yield from _at_most(trigger, trigger, _largest(difference), limit, unit)
-
-    def _turning(self, matrices: Array, dt_s: float) -> Iterator[Verdict]:
-        limits = self._limits
-        rates = turns(matrices) / dt_s
-        yield from _at_most("turn_rate", "turn rate", _largest(rates), limits.max_turn_rate, "rad/s")
-        change, most = _largest((rates[1:] - rates[:-1]) / dt_s), limits.max_turn_acceleration
-        yield from _at_most("turn_acceleration", "turn acceleration", change, most, "rad/s^2")
-        tilt = float(np.arccos(np.clip(-matrices[:, 2, 2].max(), -1.0, 1.0)))
-        yield from _at_most("tilt", "tilt from straight down", tilt, limits.max_tilt, "rad")
+            yield over("time", "the chunk is over: its age", age_s, length_s, "s")
 
     def _gripper(self, width: Array) -> Iterator[Verdict]:
         low, high, slack = self._limits.gripper_min, self._limits.gripper_max, self._config.gripper_tolerance
@@ -226,20 +190,16 @@ def _between(rows: Array, passed: float) -> Array:
     return between
 
 
+def _broken(bounds: Iterable[Bound]) -> Iterator[Verdict]:
+    """Yield a refusal for each bound that the only motion breaks."""
+    for bound in bounds:
+        if not bound.kept[0]:
+            yield bound.refusal(0)
+
+
 def _at_most(trigger: str, what: str, measured: float, limit: float, unit: str) -> Iterator[Verdict]:
     if not measured <= limit:  # not `>`, which NaN would pass
-        yield _over(trigger, what, measured, limit, unit)
-
-
-def _over(trigger: str, what: str, measured: float, limit: float, unit: str) -> Verdict:
-    suffix = f" {unit}" if unit else ""
-    reason = f"{what} is {measured:.3f}{suffix}; the limit is {limit:.3f}{suffix}"
-    return refused(trigger, reason, measured, limit)
-
-
-def _largest(vectors: Array) -> float:
-    """Largest length of vectors (n, 3); 0 if there are none, NaN if one is NaN."""
-    return float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max(initial=0.0)))
+        yield over(trigger, what, measured, limit, unit)
 
 
 def _rotation_error(six: Array) -> float:
@@ -248,17 +208,3 @@ def _rotation_error(six: Array) -> float:
     lengths = np.sqrt(np.einsum("nij,nij->ni", six.reshape(-1, 2, 3), six.reshape(-1, 2, 3)))
     product = np.einsum("ij,ij->i", first, second)
     return float(max(np.abs(lengths - 1.0).max(), np.abs(product).max()))
-
-
-def turns(matrices: Array) -> Array:
-    """Return rotation vectors (..., n - 1, 3) in rad, base frame, from each matrix (..., n, 3, 3) to the next."""
-    relative = matrices[..., 1:, :, :] @ np.swapaxes(matrices[..., :-1, :, :], -1, -2)
-    sine = 0.5 * (relative[..., [2, 0, 1], [1, 2, 0]] - relative[..., [1, 2, 0], [2, 0, 1]])
-    length = np.sqrt(np.einsum("...j,...j->...", sine, sine))
-    cosine = 0.5 * (np.trace(relative, axis1=-2, axis2=-1) - 1.0)
-    angle = np.arctan2(length, cosine)
-    # A half turn has no unique axis. Any axis keeps the angle, and the limit is about the angle.
-    scale = np.where(length > 1e-9, angle / np.maximum(length, 1e-9), 1.0)
-    found: Array = sine * scale[..., None]
-    found[(length <= 1e-9) & (cosine < 0), 0] = np.pi
-    return found

@@ -1,4 +1,4 @@
-"""Checks the joints of a whole chunk: position, speed, acceleration, and the way to the measured joints."""
+"""Checks the joints of many motions at once: position, speed, acceleration; and the way to the measured joints."""
 
 from collections.abc import Iterator
 
@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from bid_ros.control.arm_model import JointLimits
 from bid_ros.core.limits import Limits
 from bid_ros.core.rotation import Array
+from bid_ros.safety.bound import Bound, all_kept
 from bid_ros.safety.verdict import Verdict, refused
 
 
@@ -28,19 +29,26 @@ class JointEnvelope:
         self._low, self._high = np.array(kept.low), np.array(kept.high)
         self._speed, self._acceleration = np.array(kept.speed), np.array(kept.acceleration)
 
-    def refusals(self, joints: Array, dt_s: float, first: int) -> Iterator[Verdict]:
-        """Yield a refusal for each kind of limit that is broken.
+    def bounds(self, joints: Array, dt_s: float, first: int = 0) -> Iterator[Bound]:
+        """Yield the bounds of joints: position, speed and acceleration.
 
         Args:
-            joints: ``(n, joints)`` rad, the rows that can still be executed.
+            joints: ``(N, n, joints)`` rad, the rows of each motion that can still be executed.
             dt_s: s between two rows.
             first: number of the first of these rows in its chunk, for the sentence.
         """
-        yield from self._positions(joints, first)
-        rates = np.diff(joints, axis=0) / dt_s
-        yield from self._at_most("joint_speed", "turns at", rates, self._speed, "rad/s", first)
-        changes = np.diff(rates, axis=0) / dt_s
-        yield from self._at_most("joint_acceleration", "accelerates at", changes, self._acceleration, "rad/s^2", first)
+        outside = np.maximum(self._low - joints, joints - self._high)
+        yield Bound(
+            (outside <= 0).all(axis=(1, 2)), lambda number: self._outside(joints[number], outside[number], first)
+        )
+        rates = np.diff(joints, axis=1) / dt_s
+        yield self._at_most("joint_speed", "turns at", rates, self._speed, "rad/s", first)
+        changes = np.diff(rates, axis=1) / dt_s
+        yield self._at_most("joint_acceleration", "accelerates at", changes, self._acceleration, "rad/s^2", first)
+
+    def keeps(self, joints: Array, dt_s: float) -> NDArray[np.bool_]:
+        """Return which of the motions ``(N, n, joints)`` keep every bound, ``(N,)``."""
+        return all_kept(len(joints), self.bounds(joints, dt_s))
 
     def jump(self, action: Array, measured: ArrayLike | None) -> Iterator[Verdict]:
         """Yield a refusal if the action for now ``(joints,)`` is far from the measured joints, or these are unknown."""
@@ -63,35 +71,25 @@ class JointEnvelope:
             what = f"{self._name(number)} is {away[number]:.3f} rad from its action for now"
             yield refused("joint_jump", f"{what}; the limit is {self._max_jump:.3f} rad", away[number], self._max_jump)
 
-    def keeps(self, joints: Array, dt_s: float) -> NDArray[np.bool_]:
-        """Return for each of the motions ``(N, n, joints)`` whether it keeps position, speed and acceleration."""
-        rates = np.diff(joints, axis=1) / dt_s
-        changes = np.diff(rates, axis=1) / dt_s
-        inside = ((self._low <= joints) & (joints <= self._high)).all(axis=(1, 2))
-        slow = (np.abs(rates) <= self._speed).all(axis=(1, 2)) & (np.abs(changes) <= self._acceleration).all(
-            axis=(1, 2)
-        )
-        kept: NDArray[np.bool_] = np.logical_and(inside, slow)
-        return kept
-
-    def _positions(self, joints: Array, first: int) -> Iterator[Verdict]:
-        outside = np.maximum(self._low - joints, joints - self._high)
+    def _outside(self, joints: Array, outside: Array, first: int) -> Verdict:
+        """Return the refusal of a motion ``(n, joints)`` rad, by how far each joint is outside its limits."""
         row, joint = np.unravel_index(int(outside.argmax()), outside.shape)
-        if not outside[row, joint] <= 0:
-            value, low, high = float(joints[row, joint]), self._low[joint], self._high[joint]
-            what = f"{self._name(int(joint))} is {value:.3f} rad in action {first + row}"
-            reason = f"{what}; the limits are {low:.3f} to {high:.3f} rad"
-            yield refused("joint_position", reason, value, low if value < low else high)
+        value, low, high = float(joints[row, joint]), self._low[joint], self._high[joint]
+        what = f"{self._name(int(joint))} is {value:.3f} rad in action {first + row}"
+        reason = f"{what}; the limits are {low:.3f} to {high:.3f} rad"
+        return refused("joint_position", reason, value, low if value < low else high)
 
-    def _at_most(self, trigger: str, verb: str, rates: Array, most: Array, unit: str, first: int) -> Iterator[Verdict]:
-        if not rates.size:
-            return
+    def _at_most(self, trigger: str, verb: str, rates: Array, most: Array, unit: str, first: int) -> Bound:
+        """Return the bound of rates ``(N, n, joints)``."""
         shares = np.abs(rates) / most
-        row, joint = np.unravel_index(int(shares.argmax()), shares.shape)
-        if not shares[row, joint] <= 1:
-            value, limit = float(abs(rates[row, joint])), float(most[joint])
+
+        def refusal(number: int) -> Verdict:
+            row, joint = np.unravel_index(int(shares[number].argmax()), shares.shape[1:])
+            value, limit = float(abs(rates[number, row, joint])), float(most[joint])
             what = f"{self._name(int(joint))} {verb} {value:.3f} {unit} from action {first + row} on"
-            yield refused(trigger, f"{what}; the limit is {limit:.3f} {unit}", value, limit)
+            return refused(trigger, f"{what}; the limit is {limit:.3f} {unit}", value, limit)
+
+        return Bound(np.asarray((shares <= 1).all(axis=(1, 2))), refusal)
 
     def _name(self, number: int) -> str:
         return f"joint {number + 1} ({self._names[number]})"

@@ -114,7 +114,7 @@ class Twin(Protocol):
     def stop(self) -> None:
         """End the physics and close the connections; calling it again does nothing."""
 
-    def reset(self, seed: int, cup_speed: float) -> object:
+    def reset(self, seed: int, speed: float) -> object:
         """Lay out the episode of a seed; raises ArmError if the robot is in the way, TaskError for a bad value."""
 
     def start_path(self) -> None:
@@ -147,18 +147,18 @@ class SceneTwin:
         self.bodies = scene.bodies
         self._scene, self._loop = scene, loop
 
-    def reset(self, seed: int, cup_speed: float = 0.0) -> Any:
+    def reset(self, seed: int, speed: float = 0.0) -> Any:
         """Lay out the episode of a seed and return its layout.
 
         Args:
             seed: of the episode.
-            cup_speed: of what moves in the scene, m/s.
+            speed: of what moves in the scene, m/s.
 
         Raises:
             ArmError: if the robot is in the way, or the twin does not run.
             TaskError: if the seed or the speed is not valid.
         """
-        layout = self._scene.layout(seed, cup_speed)
+        layout = self._scene.layout(seed, speed)
         self._loop.call(lambda: self._world.lay_out(layout))
         return layout
 

@@ -170,7 +170,8 @@ def _recorder(run: Run, out: Path) -> dict[str, Any]:
     from bid_ros.recording.compression import find_codec  # OpenCV takes a while to import
 
     arguments = run.arguments
-    find_codec(arguments.image_codec)
+    codec = arguments.image_codec or run.system.parameters["recorder"].get("image_codec", "raw")
+    find_codec(str(codec))
     setup = {
         "robot": run.system.task.robot,
         "robot_ip": arguments.robot_ip,
@@ -181,7 +182,8 @@ def _recorder(run: Run, out: Path) -> dict[str, Any]:
         **({"policy": _policy(run)} if run.acts == POLICY else {}),
     }
     place = {"episodes": str(out / "episodes")} if arguments.person else {"bag": str(out / "bag")}
-    return {**place, "image_codec": arguments.image_codec, "setup": json.dumps(setup)}
+    chosen = {"image_codec": arguments.image_codec} if arguments.image_codec else {}
+    return {**place, **chosen, "setup": json.dumps(setup)}
 
 
 def _episode(run: Run) -> dict[str, Any]:

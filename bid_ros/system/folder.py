@@ -14,11 +14,11 @@ from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import load_settings, parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
-from bid_ros.core.topics import recorded_topics
 from bid_ros.robots.registry import check_joints, load_arm_config, task_arm
 from bid_ros.system.parameters import check_declared, flattened
 from bid_ros.tasks.base import Stage
 from bid_ros.tasks.registry import build_stage, kind_of
+from bid_ros.tasks.topics import system_topics
 
 FILE: Final = "system.yaml"
 POLICY: Final = "policy"
@@ -34,7 +34,7 @@ class PolicySettings:
         bundle: folder, relative to the system's; or name of a shipped bundle. Empty: there is none yet.
         bundle_task: task file, relative to the system's folder, that the bundle was made for, where it predicts the
             tool's pose and this system's task commands joints. Empty: it was made for this system's task.
-        decoder: registry name of the decoder, which chooses among the samples.
+        decoder: name of the decoder, which chooses among the samples; its settings may follow: ``bid:variant=paper``.
         samples: N, strong samples a decision.
         action_horizon: actions executed a decision; 1 is closed loop.
     """
@@ -51,7 +51,7 @@ class TwinSettings:
     """The twin of a system.
 
     Attributes:
-        moving: speed in m/s of what moves in the scene; 0 = static.
+        moving: target speed in the twin, m/s; 0 = static.
     """
 
     moving: Annotated[float, Field(ge=0, le=0.1)] = 0.0
@@ -62,11 +62,13 @@ class SystemSettings:
     """The content of ``system.yaml``.
 
     Attributes:
+        like: folder, relative to this one, of a system whose files stand in for those that this one lacks; empty: none.
         acts: who drives the arm: ``policy``, or the name of a teleoperation device.
         policy: settings of the policy.
         twin: settings of the twin.
     """
 
+    like: str = ""
     acts: str = POLICY
     policy: PolicySettings = PolicySettings()
     twin: TwinSettings = TwinSettings()
@@ -146,7 +148,7 @@ class System:
         kind_of(self.task)
         try:
             check_joints(self.task)
-            recorded_topics(self.task)
+            system_topics(self.task)
             # rosbags takes a tenth of a second to import, which no other use of a system should wait for.
             from bid_ros.recording.definitions import check_vectors
 
@@ -207,11 +209,34 @@ class System:
         return build_stage(self.task, config.gripper_thresholds)
 
     def file(self, name: str) -> Path:
-        """Return the path of a file of the folder. Raises BidError if it is missing."""
-        path = self.folder / name
-        if not path.is_file():
-            raise BidError(f"system {self.folder} has no file {name}")
-        return path
+        """Return the path of a file of the folder, or of the system that it is like.
+
+        Raises:
+            BidError: it is missing, or ``like`` names no system, or leads in a circle.
+        """
+        for folder in self.folders:
+            if (folder / name).is_file():
+                return folder / name
+        others = "".join(f", nor has {folder}, which it is like" for folder in self.folders[1:])
+        raise BidError(f"system {self.folder} has no file {name}{others}")
+
+    @cached_property
+    def folders(self) -> tuple[Path, ...]:
+        """The folder, and those whose files stand in for what it lacks. Raises BidError as :meth:`file`."""
+        found, settings = [self.folder], self.settings
+        while settings.like:
+            folder = (found[-1] / settings.like).resolve()
+            if not (folder / FILE).is_file():
+                raise BidError(
+                    f"system {found[-1]} is like {settings.like}, which is no system; valid is a folder with {FILE}"
+                )
+            if folder in found:
+                raise BidError(
+                    f"system {found[-1]} is like {settings.like}, which leads back to itself; valid is another system"
+                )
+            found.append(folder)
+            settings = load_settings(SystemSettings, folder / FILE, "system file")
+        return tuple(found)
 
     def bundle(self, asked: str = "") -> Path:
         """Return the folder of the policy bundle.
@@ -227,7 +252,7 @@ class System:
         named = self.settings.policy.bundle
         if not named:
             raise BidError(
-                f"system {self.folder} has no policy: train one (bid demos, bid dataset, bid train, bid export) and "
+                f"system {self.folder} has no policy: train one (bid demos, data build, train, policy export) and "
                 f"name its bundle in {FILE}, or let a teleoperation device act"
             )
         own = self.folder / named
@@ -281,6 +306,20 @@ def find_system(named: str | Path) -> System:
         folder = share("config", str(named))
     folder = folder.resolve()
     return System(folder, load_settings(SystemSettings, folder / FILE, "system file"))
+
+
+def file_beside(task_file: Path, name: str) -> Path:
+    """Return the path of a file of the system that a task file belongs to, or beside a task file alone.
+
+    Whether it exists is not said. Raises BidError if the ``system.yaml`` beside the task file is not valid.
+    """
+    own = task_file.with_name(name)
+    if own.is_file() or not task_file.with_name(FILE).is_file():
+        return own
+    try:
+        return find_system(task_file.parent).file(name)
+    except BidError:
+        return own
 
 
 def shipped_systems() -> tuple[str, ...]:

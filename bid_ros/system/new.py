@@ -53,7 +53,10 @@ def new_system(folder: str | Path, robot: str = "", like: str = "") -> System:
 def _copy(source: System, path: Path, robot: str) -> None:
     if robot and robot != source.task.robot:
         raise BidError(f"system '{source.folder.name}' is of the robot {source.task.robot}, not of {robot}")
-    files = {file.name: file.read_text() for file in source.folder.iterdir() if file.is_file()}
+    # What stands in for a file of the source becomes a file of the copy.
+    found = {file.name: file for folder in reversed(source.folders) for file in folder.iterdir() if file.is_file()}
+    files = {name: file.read_text() for name, file in found.items()}
+    files[FILE] = re.sub(r"(?m)^like:.*\n", "", files[FILE])
     first, rest = files["task.yaml"].split("\n", 1)
     files["task.yaml"] = f"{first}\n{LIKE.format(name=source.folder.name, task=source.task.name)}{rest}"
     _write_files(path, files)

@@ -1,4 +1,4 @@
-"""What a node prints never stops it, whoever reads it."""
+"""A node goes on when its output cannot be written."""
 
 import sys
 from io import BufferedWriter, FileIO, TextIOWrapper
@@ -6,7 +6,7 @@ from typing import Any, TextIO
 
 
 class _Unbroken(FileIO):
-    """A file that takes what its reader, its terminal or its disk does not take any more. That is lost."""
+    """Drops output when the reader is gone, or the terminal or the disk takes no more."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -17,7 +17,7 @@ class _Unbroken(FileIO):
 
 
 def keep_printing() -> None:
-    """From here on, a standard output or standard error that nobody reads any more is no error.
+    """Go on when nobody reads the standard output or standard error any more: the output is dropped.
 
     The front end reads what its nodes print. If it is killed, a node has steps to do until its end: an episode is ended
     and recorded. ``print`` would raise BrokenPipeError in the middle of them.

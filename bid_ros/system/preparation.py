@@ -57,7 +57,7 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
             bundle = load_bundle(Path(wanted["bundle"]), task)
             decoder = bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
             runtime = wanted.get("runtime", "auto")
-            if getattr(decoder, "needs_gradient", False):
+            if decoder.needs.gradients:
                 _check_gradient(decoder.name, bundle, runtime)
             if bundle.space is not None:
                 check_space(bundle.space, task, decoder)

@@ -28,7 +28,7 @@ class ReplayArguments:
 
     bag: str = argument("", "the bag: its folder or file")
     remap: tuple[str, ...] = argument((), "recorded names of topics, each as TOPIC:=/RECORDED/NAME")
-    decoder: str | None = argument(None, "how chunks are chosen (default: as recorded)")
+    decoder: str | None = argument(None, "as in bid or bid:variant=paper (default: as recorded)")
     samples: int | None = argument(None, "N, strong samples a decision (default: as recorded)", 1, 256)
     action_horizon: int | None = argument(None, "actions executed a decision (default: as recorded)", 1, 64)
     seed: int | None = argument(None, "seed of the sampling noise (default: as recorded)", 0, 2**31 - 1)

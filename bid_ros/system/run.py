@@ -28,17 +28,19 @@ class RunArguments:
 
     robot_ip: str = argument("", "address of the robot; without it the twin is started")
     acts: str | None = argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
-    styles: tuple[str, ...] = argument((), "styles of scripted demonstrations, the episodes in them in turn")
+    styles: tuple[str, ...] = argument((), "styles of scripted demonstrations, cycled over the episodes")
     device_settings: str = argument("", "settings of the teleoperation device in YAML, such as 'deadzone: 0.2'")
     takeover: str = argument("", "device with which a person takes over from the policy, such as gamepad")
     person: bool = argument(False, "a person starts, ends and takes back episodes; each gets a bag of its own")
-    image_codec: str = argument("raw", "of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY")
-    decoder: str | None = argument(None, "how chunks are chosen (default: system.yaml's)")
+    image_codec: str = argument(
+        "", "of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY (default: nodes.yaml's, else raw)"
+    )
+    decoder: str | None = argument(None, "as in bid or bid:variant=paper (default: system.yaml's)")
     samples: int | None = argument(None, "N, strong samples a decision (default: system.yaml's)", 1, 256)
     action_horizon: int | None = argument(None, "actions a decision; 1 = closed loop (default: system.yaml's)", 1, 64)
     bundle: str = argument("", "folder of the policy bundle (default: system.yaml's)")
     moving: float | None = argument(
-        None, "m/s of what moves in the twin's scene, 0 = static (default: system.yaml's)", 0.0, 0.1
+        None, "target speed in the twin, m/s; 0 = static (default: system.yaml's)", 0.0, 0.1
     )
     episodes: int = argument(3, "how many episodes", 1, 100_000)
     seed: int = argument(0, "seed of the first episode", 0, 2**31 - 1)

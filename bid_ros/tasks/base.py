@@ -16,7 +16,7 @@ from bid_ros.sim.twin import Array, Pose, TwinScene
 
 PENDING: Final = "pending"
 NOT_JUDGED: Final = "not judged"
-MAX_SPEED: Final = 0.10  # m/s, the fastest path of a cup
+MAX_SPEED: Final = 0.10  # m/s, of what moves in a scene
 STEP_NS: Final = 10_000_000  # of every stage
 
 
@@ -116,8 +116,8 @@ class Stage(Protocol):
     def bodies(self) -> Mapping[str, Array]:
         """Positions ``(3,)`` m, base frame, of what a demonstration looks at."""
 
-    def begin(self, seed: int, start: Array, cup_speed: float) -> None:
-        """Lay out the episode of a seed, the tool at ``start`` ``(3,)`` m and pointing down, and let the cup go.
+    def begin(self, seed: int, start: Array, speed: float) -> None:
+        """Lay out the episode of a seed, the tool at ``start`` ``(3,)`` m and pointing down, a target at ``speed`` m/s.
 
         Raises:
             TaskError: the seed or the speed is not valid.
@@ -145,12 +145,12 @@ class Stage(Protocol):
         """Free the renderer."""
 
 
-def check_episode(seed: int, speed: float) -> None:
-    """Raise TaskError unless there is an episode of this seed with a cup of this speed in m/s; 0: it stands."""
+def check_episode(seed: int, speed: float, moves: str) -> None:
+    """Raise TaskError unless there is an episode of this seed in which ``moves`` has this speed, m/s; 0: it stands."""
     if seed < 0:
         raise TaskError(f"episode seed is {seed}; valid is 0 or more")
     if not 0.0 <= speed <= MAX_SPEED:
-        raise TaskError(f"cup speed is {speed} m/s; valid is 0 (static) to {MAX_SPEED}")
+        raise TaskError(f"{moves} speed is {speed} m/s; valid is 0 (static) to {MAX_SPEED}")
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,8 @@ class TaskDescriptor:
         name: for example ``placing``.
         setup: how an episode begins; None: with an open gripper.
         scene: from a task to what stands around the robot in its twin.
-        bodies: names of what the score needs to know the pose of, and the scene has.
+        bodies: names of what the score needs to know the pose of, and the scene has. Their ground truth is recorded.
+        moves: what moves in the scene, the disturbance: ``cup`` in a table of cup speeds.
         score: makes a judge of episodes in the twin; by default nobody judges there.
         stage: from width and height of the images in px, the names of the cameras and the gripper's thresholds to
             what a rehearsal plays on; None: the task cannot be rehearsed.
@@ -211,6 +212,7 @@ class TaskDescriptor:
     scene: Callable[[Task], TwinScene]
     setup: Setup | None = None
     bodies: tuple[str, ...] = ()
+    moves: str = "target"
     score: Callable[[], Score] = Unjudged
     stage: Callable[..., Stage] | None = None
     demonstrator: Demonstrator | None = None

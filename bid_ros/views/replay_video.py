@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from bid_ros.cameras.config import CameraConfig, load_cameras
 from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import CameraError
-from bid_ros.core.task import Task
+from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, camera_topic
 from bid_ros.recording.episodes import END, START
 from bid_ros.recording.reader import BagReader
+from bid_ros.system.folder import file_beside
 from bid_ros.views.frames import DecisionPainter, decision_text
 from bid_ros.views.places import ToolPlaces, tool_places
 from bid_ros.views.video import compose, write_gif, write_mp4
@@ -23,7 +24,7 @@ FRAMES_PER_SECOND = 5
 MAX_FRAMES = 300
 
 
-def write_run_video(bag: Path, out: Path, task: Task, cameras: Path, twin: bool) -> Path | None:
+def write_run_video(bag: Path, out: Path, task_file: Path, twin: bool) -> Path | None:
     """Write a GIF (or MP4, by the name of ``out``) of the episodes in a bag. None: the bag has no images of one.
 
     The candidates are drawn over the first fixed, calibrated camera. The other cameras are shown beside it. A bag
@@ -32,17 +33,18 @@ def write_run_video(bag: Path, out: Path, task: Task, cameras: Path, twin: bool)
     Args:
         bag: the recording.
         out: file to write.
-        task: task of the run.
-        cameras: camera file of the run, beside its ``robot.yaml``.
+        task_file: of the run. The files of its system say where cameras and tool are.
         twin: whether the run was in the twin.
 
     Raises:
         RecordingError: the bag cannot be read.
         CameraError: no camera in the camera file has a pose.
     """
+    task = load_task(task_file)
+    cameras, robot = (file_beside(task_file, name) for name in ("cameras.yaml", "robot.yaml"))
     with BagReader(bag) as reader:
         found = load_cameras(cameras, [camera.name for camera in task.cameras], twin)
-        pictures = list(_pictures(reader, task, found, tool_places(task, cameras.with_name("robot.yaml"), twin)))
+        pictures = list(_pictures(reader, task, found, tool_places(task, robot, twin)))
     if not pictures:
         return None
     stride = max(1, -(-len(pictures) // MAX_FRAMES))

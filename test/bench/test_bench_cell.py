@@ -47,10 +47,10 @@ def test_the_weak_policy_is_withheld_on_request():
     [
         ("bid", True, "corrected", "bid"),
         ("bid+delay", True, "corrected", "bid"),
-        ("bid-backward", None, "corrected", None),
-        ("bid-positive", None, "corrected", None),
-        ("bid-negative", True, "corrected", None),
-        ("bid-reference-v2", True, None, "bid"),
+        ("bid:terms=backward", None, "corrected", "backward"),
+        ("bid:terms=positive", None, "corrected", "positive"),
+        ("bid:terms=negative", True, "corrected", "negative"),
+        ("bid:variant=reference_v2", True, "reference_v2", "bid"),
         ("vanilla", None, None, None),
     ],
 )
@@ -116,7 +116,7 @@ def test_the_first_seed_has_the_published_starts():
         ({"decoder": "ema", "ema_weight": 0.3}, ""),
         ({"decoder": "warmstart"}, ""),
         ({"decoder": "warmstart", "warm_start": "clean"}, ".836"),
-        ({"decoder": "warmstart-clean"}, ".836"),
+        ({"decoder": "warmstart:warm_start=clean"}, ".836"),
     ],
 )
 def test_published_numbers_stand_beside_what_they_were_measured_of_only(changes, published):

@@ -35,6 +35,16 @@ def test_comma_lists_span_a_grid(task):
     assert {cell.horizon for cell in cells} == {1, 15}
 
 
+def test_settings_of_a_decoder_are_cells_of_their_own(task):
+    cells = cells_of(task, "--decoder", "bid,bid:decay=0.3,metric=l1,bid:decay=0.5,ema,ema:ema_weight=.2")
+    assert [(cell.decoder, cell.decay, cell.metric, cell.ema_weight) for cell in cells] == [
+        ("bid", 0.5, "l2", None),  # which bid:decay=0.5 is too
+        ("bid", 0.3, "l1", None),
+        ("ema", None, None, 0.5),
+        ("ema", None, None, 0.2),
+    ]
+
+
 def test_a_bench_of_a_policy_with_more_history(tmp_path, capsys):
     """The task is the one that the bundle is of. Nothing was published for a policy of another family."""
     pytest.importorskip("gym_pusht")
@@ -87,7 +97,10 @@ def test_a_bench_from_the_command_line(task, tmp_path, capsys):
         (["--decoder", "best"], "decoder 'best' is unknown"),
         (["--seeds", "0"], "seeds are [0]"),
         (["--workers", "0"], "workers is 0"),
-        (["--samples", "4", "--mode-size", "3"], "valid with 4 samples is at most 2"),
+        (["--samples", "4", "--decoder", "bid:mode_size=3"], "valid with 4 samples is at most 2"),
+        (["--decoder", "bid-paper"], "decoder 'bid-paper' is now written 'bid:variant=paper'"),
+        (["--decay", "0.1,0.3"], "--decay is no option any more: say --decoder bid:decay=0.3, also several"),
+        (["--trim=nearest"], "--trim is no option any more: say --decoder bid:variant=paper,trim=nearest"),
         (["--bundle", "/nowhere"], "bundle folder /nowhere does not exist"),
     ],
 )
@@ -97,3 +110,9 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, capsys, argument
     error = capsys.readouterr().err.strip().splitlines()
     assert len(error) == 1 and message in error[0]
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["peers", "system"])
+def test_a_bench_that_moved_says_where(capsys, name):
+    assert main(["bench", name, "franka_place", "--samples", "4"]) == 2
+    assert f"is now a script of a checkout of bid_ros: python scripts/results {name}" in capsys.readouterr().err

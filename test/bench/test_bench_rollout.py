@@ -11,6 +11,7 @@ from bid_ros.bench.episode import Episode
 from bid_ros.bench.grid import Plan, Unit
 from bid_ros.bench.rollout import load_policy, run_unit
 from bid_ros.core.task import parse_task
+from bid_ros.policy.base import Capabilities
 
 TIMES = {"encode_ms", "sample_ms", "choose_ms", "world_ms"}
 BID = {"decoder": "bid", "samples": 8, "weak": True, "variant": "corrected"}
@@ -106,7 +107,7 @@ def test_a_delayed_chunk_begins_with_the_row_for_its_instant(setup, batch):
 class Ahead:
     """Predicts nothing of the past: four of its nine rows are made up."""
 
-    runtime, has_weak, made_up_rows = "numpy", False, 4
+    runtime, has_weak, capabilities = "numpy", False, Capabilities(made_up_rows=4)
 
     def encode(self, observation, weak=True):
         return None
@@ -132,7 +133,7 @@ def test_noise_follows_the_rows_that_are_predicted(setup):
 class Forgetful(Ahead):
     """Sees one observation, and makes up nothing."""
 
-    made_up_rows = 0
+    capabilities = Capabilities()
 
 
 @pytest.mark.parametrize("noise", [0.0, 1.0])

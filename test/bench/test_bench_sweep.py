@@ -13,8 +13,8 @@ from bid_ros.bench.grid import Plan, build_cells
 from bid_ros.bench.results import ROWS, read_rows
 from bid_ros.bench.summary import markdown
 from bid_ros.bench.sweep import run_bench
-from bid_ros.bench.workers import Crew
 from bid_ros.core.errors import BidError
+from bid_ros.core.worker_pool import WorkerPool
 
 TIMES = {"encode_ms", "sample_ms", "choose_ms", "world_ms", "trace"}
 LISTS = {
@@ -36,13 +36,13 @@ def numbers(folder):
     return {key: {name: row[name] for name in row if name not in TIMES} for key, row in sorted(rows.items())}
 
 
-def run(setup, folder, plan, crew=None, **changes):
-    return run_bench(cells_of(setup, **changes), plan, setup, folder, crew, log=io.StringIO())
+def run(setup, folder, plan, pool=None, **changes):
+    return run_bench(cells_of(setup, **changes), plan, setup, folder, pool, log=io.StringIO())
 
 
 def test_workers_and_batches_change_no_number(setup, tmp_path):
     run(setup, tmp_path / "one", Plan(5, (1, 2), 25, batch=5))
-    run(setup, tmp_path / "two", Plan(5, (1, 2), 25, batch=2), Crew(workers=2))
+    run(setup, tmp_path / "two", Plan(5, (1, 2), 25, batch=2), WorkerPool(workers=2))
     assert len(numbers(tmp_path / "one")) == 40
     assert numbers(tmp_path / "one") == numbers(tmp_path / "two")
 
@@ -112,7 +112,7 @@ def test_a_decoder_that_needs_a_weak_policy_is_refused_without_one(tmp_path):
 def test_a_failing_worker_is_reported(setup, tmp_path):
     broken = replace(setup, scene=replace(setup.scene, observe=observe_nothing))
     with pytest.raises(BidError, match="the camera is off"):
-        run_bench(cells_of(setup), Plan(2, (1,), 5), broken, tmp_path, Crew(workers=2), log=io.StringIO())
+        run_bench(cells_of(setup), Plan(2, (1,), 5), broken, tmp_path, WorkerPool(workers=2), log=io.StringIO())
 
 
 @pytest.mark.timeout(400)
@@ -122,7 +122,7 @@ def test_ray_gives_the_same_numbers(setup, tmp_path, monkeypatch, root):
     run(setup, tmp_path / "here", Plan(2, (1,), 10))
     for attempt in range(3):
         try:
-            run(setup, tmp_path / "ray", Plan(2, (1,), 10, batch=1), Crew(ray="local"))
+            run(setup, tmp_path / "ray", Plan(2, (1,), 10, batch=1), WorkerPool(ray="local"))
             break
         except BidError as error:
             # Ray gives its own processes 30 s to start, which a busy computer may not.
@@ -134,7 +134,7 @@ def test_ray_gives_the_same_numbers(setup, tmp_path, monkeypatch, root):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_progress_says_what_is_left(setup, tmp_path, workers):
     log = io.StringIO()
-    run_bench(cells_of(setup), Plan(4, (1,), 25), setup, tmp_path, Crew(workers), log)
+    run_bench(cells_of(setup), Plan(4, (1,), 25), setup, tmp_path, WorkerPool(workers), log)
     first, *rest = (line.lstrip("\r") for line in log.getvalue().splitlines() if line)
     assert first == "  0%, 00:00 spent, ? left"
     assert re.fullmatch(r"100%, 16 episodes done, 00:\d\d spent, 00:00 left", rest[-1])

@@ -10,6 +10,8 @@ from bid_ros.cli import main
 from bid_ros.core.paths import share
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_the_shipped_policy_pushes_the_block_home(tmp_path, capsys):
     pytest.importorskip("gym_pusht")
     arguments = ["bench", "pusht", "--bundle", str(share("models", "pusht")), "--decoder", "vanilla,bid"]

@@ -23,7 +23,7 @@ def bundle(task, tmp_path):
 
 def compiled(*arguments):
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        status = main(["compile", *map(str, arguments), "--decisions", "3"])
+        status = main(["policy", "compile", *map(str, arguments), "--decisions", "3"])
     return status, printed.getvalue()
 
 

@@ -113,7 +113,17 @@ def test_training_takes_any_format(dataset, file, tmp_path, capsys):
     source, path = str(tmp_path / "set.npz"), str(tmp_path / "set")
     convert = ["data", "convert", source, path, "--to", "lerobot_v21", "--images", "png", "--task", file]
     assert main(convert) == 0
-    small = ["--steps", "2", "--weak-steps", "1", "--batch", "4", "--widths", "8", "16", "--condition", "16"]
+    small = [
+        "--steps",
+        "2",
+        "--weak-steps",
+        "1",
+        "--batch",
+        "4",
+        "--set",
+        "network.widths=[8,16]",
+        "network.condition=16",
+    ]
     runs = []
     for number, data in enumerate((source, path)):
         out = tmp_path / f"run{number}"

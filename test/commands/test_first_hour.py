@@ -39,6 +39,7 @@ def shortened(command: str) -> list[str]:
     return shlex.split(command)[1:]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_every_command_of_the_first_hour_works(ros_domain, tmp_path, patient, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -93,9 +93,11 @@ def test_nothing_moves_unless_a_person_says_yes(system, bag, capsys, monkeypatch
     ("given", "sentence"),
     [
         (["--speed", "1.2"], "--speed is 1.2; valid is 0.05 to 1.0"),
-        (["--episode", "1"], "episode is 1; valid in"),
+        (["--episode", "1"], "name the episode N of a bag BAG:N"),
     ],
 )
 def test_a_motion_that_is_not_there_is_refused(system, bag, capsys, given, sentence):
     assert main(["retrace", str(system), str(bag), *given]) == 2
     assert sentence in capsys.readouterr().err
+    assert main(["retrace", str(system), f"{bag}:1"]) == 2
+    assert "episode is 1; valid in" in capsys.readouterr().err

@@ -60,7 +60,7 @@ def served(task, tmp_path):
 
 def test_a_bundle_that_points_to_a_server_decides_like_the_one_there(served, task, tmp_path):
     finish, port, bundle = served
-    done = bid("remote", f"127.0.0.1:{port}", str(tmp_path / "remote"), "--timeout-ms", "5000", "--connections", "2")
+    done = bid("remote", f"127.0.0.1:{port}", str(tmp_path / "remote"), "--timeout-ms", "5000")
     assert done.returncode == 0, done.stderr
     assert "strong and weak samples, task franka_place" in done.stdout
     seen = blank_observation(task)
@@ -126,6 +126,12 @@ def test_a_value_outside_its_range_is_one_sentence(flag, value):
     assert status == 2 and said.startswith(f"error: {flag} is {value}; valid is ")
 
 
+def test_an_option_that_went_is_one_sentence(tmp_path):
+    status, said = run("remote", "127.0.0.1:9", tmp_path / "pi", "--connections", 4)
+    assert status == 2
+    assert said == "error: --connections is no option any more; a policy has one connection: leave it out\n"
+
+
 def test_a_server_of_openpi_needs_a_task_and_may_be_told_names(tmp_path, task):
     with talking(pack({})) as address:
         status, said = run("remote", address, tmp_path / "pi")
@@ -175,7 +181,7 @@ def test_a_key_is_never_on_the_command_line(task, tmp_path, monkeypatch):
         (("serve", "nowhere", "--api-key-file", "absent"), "the file of the key, absent, cannot be read: No such file"),
         (("serve", "nowhere", "--certificate", "absent"), "there is no file absent; valid is one in PEM form"),
         (("serve", "nowhere", "--certificate", __file__), "test_serve.py holds no certificate with its key"),
-        (("serve", "nowhere", "--certificate-key", "absent"), "--certificate-key is given without --certificate"),
+        (("serve", "nowhere", "--certificate-key", "absent"), "append the key to the file of --certificate"),
         (
             ("remote", "gpu:1", "new", "--certificate", "absent"),
             "ws://gpu:1 is not encrypted; valid is",

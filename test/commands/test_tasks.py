@@ -48,14 +48,14 @@ def test_data_of_a_task_that_is_not_shipped_ask_for_its_file():
         task_of("", "pour_tea", "my.npz")
 
 
-@pytest.mark.parametrize("verb", ["dataset", "motion", "video"])
+@pytest.mark.parametrize("verb", ["data build", "episodes motion", "episodes video"])
 def test_the_verbs_ask_for_the_task_when_nothing_says_it(tmp_path, capsys, verb):
     (bag,) = runs(tmp_path, None)
-    out = [] if verb == "motion" else ["--out", str(tmp_path / "file")]
-    assert main([verb, str(bag), *out]) == 2
+    out = [] if verb == "episodes motion" else ["--out", str(tmp_path / "file")]
+    assert main([*verb.split(), str(bag), *out]) == 2
     assert "does not say which task was recorded; give it with --task" in capsys.readouterr().err
 
 
 def test_a_folder_without_bags_is_refused(tmp_path, capsys):
-    assert main(["dataset", str(tmp_path), "--out", str(tmp_path / "file")]) == 2
+    assert main(["data", "build", str(tmp_path), "--out", str(tmp_path / "file")]) == 2
     assert f"there is no bag in {tmp_path}" in capsys.readouterr().err

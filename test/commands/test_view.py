@@ -44,7 +44,7 @@ def test_an_episode_is_shorter_than_the_recording(run_folder, tmp_path, capsys):
         (["view", "franka_place", "--web", "--port", "80"], "--port is 80; valid is 1024 to 65534"),
         (["view", "franka_place", "--save", "x.mcap"], "valid is a name that ends in .rrd"),
         (["top", "no_such_thing"], "system 'no_such_thing' does not exist"),
-        (["top", "franka_place", "--once", "--seconds", "0"], "--seconds is 0; valid is 0.1 to 3600"),
+        (["top", "franka_place", "--seconds", "0"], "--seconds is 0; valid is 0.1 to 3600"),
         (["top", "franka_place", "--namespace", "a b"], "namespace is 'a b'"),
         (["top", "franka_place"], "standard output is no terminal"),
     ],

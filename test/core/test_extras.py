@@ -62,7 +62,7 @@ NAMED_FIRST = {"bench": ("tqdm",), "ray": ("tqdm", "onnx", "gym_pusht")}
     ("missing", "extra", "words"),
     [
         ("torch", "train", ("train", "data.npz")),
-        ("torch", "train", ("export", "training")),
+        ("torch", "train", ("policy", "export", "training")),
         ("gym_pusht", "bench", PUSHT),
         ("onnx", "bench", PUSHT),
         ("ray", "ray", (*PUSHT, "--ray", "local")),

@@ -53,7 +53,7 @@ def change(content, path, value):
         content[last] = value
 
 
-DELETE = object()
+DELETE = "nothing is left of it"
 NAN, INF = float("nan"), float("inf")
 FORCE = {
     "name": "force",

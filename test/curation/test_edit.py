@@ -139,6 +139,6 @@ def test_a_damaged_chunk_stops_an_edit_and_leaves_nothing(bag, tmp_path):
     content = bytearray(file.read_bytes())
     content[20_000:20_100] = bytes(100)  # inside the first chunk
     file.write_bytes(content)
-    with pytest.raises(RecordingError, match=r"is damaged .*; bid repair keeps what can be read"):
+    with pytest.raises(RecordingError, match=r"is damaged .*; bid episodes repair keeps what can be read"):
         split(bag, tmp_path / "parts", {})
     assert not list((tmp_path / "parts").glob(".*"))

@@ -195,7 +195,7 @@ def test_an_open_loop_executes_every_executable_row(name):
     assert [decoder.propose(request_at(step)).strong > 0 for step in (1, 14, 15)] == [False, False, True]
 
 
-@pytest.mark.parametrize("plain", ["vanilla", "receding", "ema", "warmstart", "warmstart-clean"])
+@pytest.mark.parametrize("plain", ["vanilla", "ema", "warmstart", "warmstart:warm_start=clean"])
 def test_decoders_without_selection_draw_one_sample(plain):
     proposal = build_decoder(plain, CONFIG).propose(request_at(0))
     assert (proposal.strong, proposal.weak) == (1, 0)
@@ -328,13 +328,7 @@ def test_warm_start_is_the_shifted_decision_with_its_last_row_repeated(warm, mod
     np.testing.assert_array_equal(proposal.start[13:], np.repeat(first[15:], 3, axis=0))
 
 
-def test_the_published_warm_start_is_clean_whatever_the_settings_say():
-    decoder = build_decoder("warmstart-clean", DecoderConfig(warm_start="renoise"))
-    decide(decoder, 0, 1)
-    assert decoder.propose(request_at(1)).start_mode == "clean"
-
-
-@pytest.mark.parametrize("cold", ["vanilla", "receding", "ema", "bid", "bid+ema", "bid+delay"])
+@pytest.mark.parametrize("cold", ["vanilla", "ema", "bid", "bid+ema", "bid+delay"])
 def test_other_decoders_start_from_noise(cold):
     decoder = build_decoder(cold, CONFIG)
     decide(decoder, 0, 1)
@@ -398,4 +392,4 @@ def test_a_decoder_says_whether_its_samples_start_warm(name):
     """What it says is what it does once it has a previous decision."""
     decoder = build_decoder(name, DecoderConfig(samples=4, weak_samples=4))
     decoder.choose(request_at(0), samples(0, decoder.propose(request_at(0)).strong), None)
-    assert decoder.warm_starts == (decoder.propose(request_at(1)).start_mode != "noise")
+    assert decoder.needs.starts == (decoder.propose(request_at(1)).start_mode != "noise")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bid_ros.core.errors import BidError
-from bid_ros.episodes.comparison import success_table
+from bid_ros.episodes.comparison import collect, success_table
 
 
 @pytest.fixture
@@ -25,6 +25,11 @@ def run(tmp_path):
 def rows(table):
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
     return {(row[0], row[1]): row[2:] for row in cells}
+
+
+def test_former_names_of_decoders_are_read(run):
+    rows = [run("bid-paper", [True]), run("bid:variant=paper", [False], first_seed=5), run("ema then receding", [True])]
+    assert [cell.decoder for cell in collect(rows)] == ["bid:variant=paper, N = 16", "ema then vanilla, N = 16"]
 
 
 def test_one_row_per_decoder_and_speed_with_its_interval(run):

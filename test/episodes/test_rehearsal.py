@@ -149,7 +149,7 @@ def test_the_command_writes_a_run_that_tables_understand(root, task, tmp_path, c
     assert main(["rehearse", "franka_place", *arguments]) == 0
     run = json.loads(capsys.readouterr().out)
     assert run["hardware"] == "rehearsal" and run["results"][0]["outcome"] in ("timeout", "dropped")
-    assert main(["table", str(tmp_path / "run.json")]) == 0
+    assert main(["episodes", "table", str(tmp_path / "run.json")]) == 0
     assert "bid+lead, N = 4" in capsys.readouterr().out
 
 

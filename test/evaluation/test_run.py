@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
-from evaluated_data import ROWS, TASK, dataset, doubled, ending, environment
+from evaluated_data import ROWS, TASK, dataset
 
 from bid_ros.core.errors import BidError
-from bid_ros.evaluation.crew import THREADS, WAITING, Crew
+from bid_ros.core.worker_pool import WorkerPool
 from bid_ros.evaluation.evaluate import Setup
 from bid_ros.evaluation.run import evaluate
 from bid_ros.evaluation.trace import FRAMES, GRID
@@ -28,9 +27,9 @@ def five(tmp_path_factory):
     return path
 
 
-def evaluated(bundle, data, folder, crew=None, decoders=DECODERS, **options):
+def evaluated(bundle, data, folder, pool=None, decoders=DECODERS, **options):
     setup = Setup(TASK, bundle, decoders, samples=4, runtime="onnx")
-    return evaluate(setup, "hash", mapped(open_source(data, TASK), TASK), folder, crew, **options)
+    return evaluate(setup, "hash", mapped(open_source(data, TASK), TASK), folder, pool, **options)
 
 
 def numbers(outcome):
@@ -43,7 +42,7 @@ def numbers(outcome):
 
 def test_two_processes_find_what_one_does_in_the_order_of_the_data(bundle, five, tmp_path):
     one = evaluated(bundle, five, tmp_path / "one", shown=2)
-    two = evaluated(bundle, five, tmp_path / "two", Crew(workers=2), shown=2)
+    two = evaluated(bundle, five, tmp_path / "two", WorkerPool(workers=2), shown=2)
     assert [item.seed for item in one.episodes] == SEEDS
     assert numbers(one) == numbers(two)
     assert [page.name for page in one.pages] == [page.name for page in two.pages]
@@ -58,7 +57,7 @@ def test_ray_finds_the_same(bundle, five, tmp_path, monkeypatch, root):
     here = evaluated(bundle, five, tmp_path / "here", most=3)
     for attempt in range(3):
         try:
-            ray = evaluated(bundle, five, tmp_path / "ray", Crew(ray="local"), most=3)
+            ray = evaluated(bundle, five, tmp_path / "ray", WorkerPool(ray="local"), most=3)
             break
         except BidError as error:
             # Ray gives its own processes 30 s to start, which a busy computer may not.
@@ -108,41 +107,6 @@ def test_the_page_gets_pictures_choices_and_samples_on_one_grid(bundle, five, tm
     assert found["sheet"].startswith("/9j/"), "a JPEG"
 
 
-class Counting:
-    """Jobs that count how many were taken before their results came back."""
-
-    def __init__(self, count: int) -> None:
-        self.taken, self.back, self.most, self._count = 0, 0, 0, count
-
-    def __iter__(self):
-        for number in range(self._count):
-            self.taken += 1
-            self.most = max(self.most, self.taken - self.back)
-            yield number
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_jobs_are_taken_only_when_someone_can_do_them(workers):
-    jobs, found = Counting(20), []
-    for result in Crew(workers).run(jobs, doubled):
-        jobs.back += 1
-        found.append(result)
-    assert sorted(found) == [2 * number for number in range(20)]
-    assert jobs.most <= (1 if workers == 1 else workers + WAITING)
-
-
-def test_workers_compute_with_one_thread(monkeypatch):
-    monkeypatch.setenv(THREADS[0], "7")
-    monkeypatch.delenv(THREADS[1], raising=False)
-    assert list(Crew(2).run(THREADS, environment)) == ["1"] * len(THREADS)
-    assert (os.environ[THREADS[0]], THREADS[1] in os.environ) == ("7", False)
-
-
-def test_a_worker_that_dies_is_one_sentence():
-    with pytest.raises(BidError, match="a worker process ended unexpectedly; run the same command to go on"):
-        list(Crew(2).run(range(3), ending))
-
-
 def test_an_error_of_a_worker_is_its_own(five, tmp_path):
     with pytest.raises(BidError, match="nowhere"):
-        evaluated(Path("nowhere"), five, tmp_path, Crew(2))
+        evaluated(Path("nowhere"), five, tmp_path, WorkerPool(2))

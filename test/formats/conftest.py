@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import cv2
 import numpy as np
 import pytest
+from shared_files import shared_file
 from small_task import SMALL
 
 from bid_ros.core.task import Task, parse_task
@@ -107,10 +108,7 @@ def unpacked(archive: Path, folder: Path) -> SimpleNamespace:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Folder of the large golden files and data; the test is left out where there is none."""
-    found = [path / "shared" for path in ROOT.parents if (path / "shared" / "golden" / "lerobot").is_dir()]
-    if not found:
-        pytest.skip("no shared folder with golden files")
-    return found[0]
+    return shared_file("golden", "lerobot").parents[1]
 
 
 @pytest.fixture(scope="session")

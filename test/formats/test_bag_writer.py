@@ -12,9 +12,14 @@ from scipy.spatial.transform import Rotation
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.task import parse_task
+from bid_ros.core.topics import ARM_STATUS
 from bid_ros.curation.catalog import find_bags
+from bid_ros.curation.edit import trim
 from bid_ros.curation.listing import listed
+from bid_ros.curation.validate import validate_bag
 from bid_ros.formats import FORMATS, Options, convert, load_dataset, mapped, open_source
+from bid_ros.recording.invented import invented_fields, invented_in
+from bid_ros.recording.reader import BagReader
 
 
 def turned(count, seed=0):
@@ -128,3 +133,37 @@ def test_what_no_bag_can_hold_is_refused(opened, real, dataset, task, kit, tmp_p
     bent = parse_task({**content, "action": joints, "limits": limits})
     with pytest.raises(RecordingError, match="commands joints; valid for a bag is one that commands a pose"):
         FORMATS.find("bag").writer(opened(real, task).contents, Options(task=bent))
+
+
+def test_what_nobody_recorded_is_marked(opened, real, task, tmp_path):
+    source = opened(real, task)
+    convert(source, tmp_path / "bags", "bag", Options(task=task))
+    (bag, *_) = bags = find_bags([tmp_path / "bags"])
+    with BagReader(bag) as reader:
+        fields = invented_fields(reader.custom)
+        states = [item.message for item in reader.messages([ARM_STATUS])]
+    # A recording that never heard an arm: what its fields say in every message is marked.
+    made = {"mode", "sequence", "command_age", "reference_twist", "gripper_busy"}
+    assert {f"arm/status.{name}" for name in made} | {"episode/event.outcome"} <= {*fields}
+    assert not {"arm/status.tool.position", "arm/status.tool.orientation", "arm/status.header.stamp"} & {*fields}
+    assert all(not any(state.reference_twist) and state.sequence == 0 for state in states)
+    assert invented_in(bags) == fields
+    (fault,) = [item for found in validate_bag(bag, task) for item in found.faults if item.check == "invented"]
+    assert fault.severity == "warning" and "nobody recorded: arm/status.command_age, arm/status.grip" in fault.text
+
+    class Bare:
+        contents = replace(source.contents, extras=frozenset())
+
+        def episodes(self, start=0, names=None):
+            yield from (replace(episode, success=None) for episode in source.episodes(start, names))
+
+    convert(Bare(), tmp_path / "bare", "bag", Options(task=task))
+    more = {*invented_in(find_bags([tmp_path / "bare"]))} - {*fields}
+    assert {"arm/status.header.stamp", "episode/event.label", "episode/event.seed"} <= more
+
+
+def test_a_cut_bag_still_says_what_nobody_recorded(opened, real, task, tmp_path):
+    convert(opened(real, task), tmp_path / "bags", "bag", Options(task=task))
+    bag = find_bags([tmp_path / "bags"])[0]
+    trim(bag, 0, 0.0, None, tmp_path / "cut", {})
+    assert invented_in([tmp_path / "cut"]) == invented_in([bag]) != ()

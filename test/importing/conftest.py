@@ -11,25 +11,21 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from shared_files import shared_file
 
 from bid_ros.core.task import Task, parse_task
 from bid_ros.importing.networks.unet import ConditionalUnet
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
 def golden(tmp_path_factory):
     """Unpack a golden case by name; the test is left out where there is no folder with them."""
-    found = [path / "shared" / "golden" / "lerobot" for path in ROOT.parents]
-    folders = [path for path in found if path.is_dir()]
-    if not folders:
-        pytest.skip("no shared folder with golden files")
+    archives = shared_file("golden", "lerobot")
     folder, cases = tmp_path_factory.mktemp("golden"), {}
 
     def unpacked(name: str) -> SimpleNamespace:
         if name not in cases:
-            with tarfile.open(folders[0] / f"{name}.tar.xz") as file:
+            with tarfile.open(archives / f"{name}.tar.xz") as file:
                 file.extractall(folder, filter="data")
             cases[name] = SimpleNamespace(path=folder / name, numbers=dict(np.load(folder / name / "golden.npz")))
         return cases[name]

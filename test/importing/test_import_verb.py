@@ -1,4 +1,4 @@
-"""``bid import``, from files to a policy that is sampled."""
+"""``bid policy import``, from files to a policy that is sampled."""
 
 import json
 
@@ -38,8 +38,8 @@ def test_two_checkpoints_become_a_bundle_with_a_weak_policy(kit, tmp_path, task,
     weak = kit.write_lerobot(tmp_path / "early", seed=1)
     out = tmp_path / "bundle"
     arguments = [
+        "policy",
         "import",
-        "lerobot",
         str(strong),
         "--weak",
         str(weak),
@@ -85,7 +85,7 @@ def test_two_checkpoints_become_a_bundle_with_a_weak_policy(kit, tmp_path, task,
 def test_bad_arguments_end_with_a_sentence(kit, tmp_path, task, capsys, given, message):
     folder = kit.write_lerobot(tmp_path / "policy")
     out = tmp_path / "bundle"
-    assert main(["import", "lerobot", str(folder), "--task", str(task), "--out", str(out), *given]) == 2
+    assert main(["policy", "import", str(folder), "--task", str(task), "--out", str(out), *given]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not out.exists()
@@ -95,13 +95,13 @@ def test_nothing_but_a_bundle_is_replaced(kit, tmp_path, task, capsys):
     folder = kit.write_lerobot(tmp_path / "policy")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
-    assert main(["import", "lerobot", str(folder), "--task", str(task), "--out", str(tmp_path / "full")]) == 2
+    assert main(["policy", "import", str(folder), "--task", str(task), "--out", str(tmp_path / "full")]) == 2
     assert "exists and is not a bundle" in capsys.readouterr().err
 
 
 def test_a_graph_that_onnx_cannot_hold_is_refused(kit, tmp_path, task, capsys, monkeypatch):
     monkeypatch.setattr("bid_ros.importing.graphs.LARGEST", 1000)
     folder, out = kit.write_lerobot(tmp_path / "policy"), tmp_path / "bundle"
-    assert main(["import", "lerobot", str(folder), "--task", str(task), "--out", str(out)]) == 2
+    assert main(["policy", "import", str(folder), "--task", str(task), "--out", str(out)]) == 2
     assert "strong policy: denoiser has weights of 0.0 GB; valid is up to 0 GB" in capsys.readouterr().err
     assert not out.exists()

@@ -1,4 +1,4 @@
-"""What of a task is what of an imported policy."""
+"""Maps task features to an imported policy's columns."""
 
 import pytest
 

@@ -100,7 +100,7 @@ def test_a_bundle_written_anew_has_the_same_weights(task, exported, tmp_path) ->
         assert all(torch.equal(ours[name], theirs[name]) for name in ours if not name.startswith("goal"))
     again = export_again(after, tmp_path / "after", task)
     assert {path.name for path in again.path.iterdir()} == {path.name for path in before.path.iterdir()}
-    with pytest.raises(BundleError, match="does not say how it was trained; valid is one that bid export wrote"):
+    with pytest.raises(BundleError, match="does not say how it was trained; valid is one that bid policy export wrote"):
         export_again(replace(before, provenance={}), tmp_path / "none", task)
 
 

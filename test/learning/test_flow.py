@@ -91,9 +91,12 @@ def test_a_trained_flow_takes_both_ways_of_a_fork(forked, make_config, tmp_path)
 def test_the_command_line_trains_a_flow(task, task_file, dataset, tmp_path, capsys):
     dataset.save(tmp_path / "data.npz")
     arguments = ["train", str(tmp_path / "data.npz"), "--task", str(task_file), "--family", "flow", "--steps", "2"]
-    small = ["--widths", "16", "32", "--condition", "32", "--out", str(tmp_path / "run")]
+    small = ["--set", "network.widths=[16,32]", "network.condition=32", "--out", str(tmp_path / "run")]
     assert main([*arguments, *small]) == 0
-    assert main(["export", str(tmp_path / "run"), "--task", str(task_file), "--out", str(tmp_path / "bundle")]) == 0
+    assert (
+        main(["policy", "export", str(tmp_path / "run"), "--task", str(task_file), "--out", str(tmp_path / "bundle")])
+        == 0
+    )
     assert load_bundle(tmp_path / "bundle", task).settings == replace(FLOW, sampling_steps=5)
-    assert main([*arguments, "--prediction", "epsilon"]) == 2
-    assert "--prediction is for --family diffusion; a flow learns velocities" in capsys.readouterr().err
+    assert main([*arguments, "--set", "diffusion.prediction=epsilon"]) == 2
+    assert "diffusion.prediction is for --family diffusion; a flow learns velocities" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from tiny_bundle import make_tiny_bundle
 
+from bid_ros.cli import GROUPS
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DIAGNOSTICS, ROSOUT, TF, TF_STATIC
 from bid_ros.recording.build_dataset import build_dataset
@@ -22,25 +23,7 @@ from bid_ros.recording.reader import BagReader
 
 LIMIT_S = 40.0
 SHARED = {DIAGNOSTICS, ROSOUT, TF, TF_STATIC}  # by all systems of a graph
-VERBS = (
-    "up",
-    "teleop",
-    "demos",
-    "dataset",
-    "train",
-    "export",
-    "video",
-    "repair",
-    "table",
-    "motion",
-    "bench",
-    "data",
-    "rehearse",
-    "reset",
-    "operator",
-    "serve",
-    "remote",
-)
+VERBS = [name for group in GROUPS.values() for name in group]
 HEAVY = (
     "msgpack",
     "websockets",
@@ -68,6 +51,8 @@ def test_a_process_of_its_own_runs_the_command():
 def test_help_names_every_verb_and_says_when_hardware_is_touched():
     done = bid("--help")
     assert done.returncode == 0
+    for group in GROUPS:
+        assert f"\n{group}:\n" in done.stdout, group
     for verb in VERBS:
         assert f"\n    {verb} " in done.stdout, verb
     assert "--robot-ip" in done.stdout and "twin" in done.stdout
@@ -230,7 +215,7 @@ def test_reset_without_a_system_says_how_to_start_one(ros_domain):
 
 
 def assert_moved_inside_the_limits(bag, task):
-    done = bid("motion", str(bag), "--task", task, "--json")
+    done = bid("episodes", "motion", str(bag), "--task", task, "--json")
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert json.loads(done.stdout)["changes_of_chunk"] > 0
 

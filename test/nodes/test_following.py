@@ -82,7 +82,7 @@ def test_bid_top_says_what_is_there_as_json(bench):
 
 
 def test_bid_top_of_nothing_ends_with_1(ros_domain):
-    process = command("top", "franka_place", "--once", "--seconds", "0.2", "--namespace", "left")
+    process = command("top", "franka_place", "--seconds", "0.2", "--namespace", "left")
     output, errors = process.communicate(timeout=START_S)
     assert process.returncode == 1 and "nothing was heard yet" in output
     assert errors.strip() == "nothing was heard in namespace /left in 0.2 s"

@@ -129,6 +129,7 @@ def test_ctrl_c_pressed_three_times_ends_everything_in_order(system):
     assert_ended_in_order(system, since)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_a_frozen_episode_node_stops_the_arm_and_does_not_keep_the_run_for_ever(system, record_property):
     """The grant ends at once; later the run ends by itself, says who hung, and loses nothing."""

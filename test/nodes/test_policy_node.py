@@ -387,9 +387,9 @@ def test_decoder_and_samples_change_between_two_episodes(bench, root, tmp_path, 
 
     first = next_episode()
     assert (first.decoder, first.samples) == ("vanilla", 1)
-    assert set_parameters(bench, decoder="bid")[0].successful
+    assert set_parameters(bench, decoder="bid:terms=backward,variant=paper")[0].successful
     first = next_episode()
-    assert (first.decoder, first.samples, first.previous_steps) == ("bid", 3, 0)
+    assert (first.decoder, first.samples, first.previous_steps) == ("bid:variant=paper,terms=backward", 3, 0)
     sequences = [chunk.sequence for chunk in harness.chunks]
     assert sequences == sorted(set(sequences)), "the numbers of the chunks began anew"
 
@@ -401,6 +401,8 @@ def test_parameters_that_cannot_change_say_so(bench, root, tmp_path, task):
     assert harness.until_decisions(1)
     (unknown,) = set_parameters(bench, decoder="best")
     assert not unknown.successful and "'best'" in unknown.reason and "valid are" in unknown.reason
+    (former,) = set_parameters(bench, decoder="bid-paper")
+    assert not former.successful and "'bid-paper' is now written 'bid:variant=paper'" in former.reason
     (guided,) = set_parameters(bench, decoder="rtc")
     assert not guided.successful and "needs the network's gradient, which runtime 'onnx' has not" in guided.reason
     (many,) = set_parameters(bench, samples=1000)

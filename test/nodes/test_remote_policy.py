@@ -29,6 +29,7 @@ from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import STATE_QOS
 from bid_ros.nodes.convert import time_message
 from bid_ros.nodes.topics import profile
+from bid_ros.policy.base import Capabilities
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system
@@ -50,7 +51,7 @@ MOVES, RESTS = 0.5 * SPEED, 0.002  # m/s of the set-point
 class Circling:
     """A policy whose tool goes round a circle for ever, from wherever it is. It may be told to fail."""
 
-    runtime, has_weak = "circling", False
+    runtime, has_weak, capabilities = "circling", False, Capabilities(starts=False)
 
     def __init__(self, task) -> None:
         self._task = task
@@ -204,8 +205,13 @@ def test_a_network_that_is_cut_stops_the_arm(driven, record_property):
 
 @pytest.mark.parametrize(
     "spoil",
-    [lambda chunks: chunks * np.nan, lambda chunks: chunks[:, :5], lambda chunks: 1 / 0],
-    ids=["nan", "another shape", "an error there"],
+    [
+        lambda chunks: chunks * np.nan,
+        lambda chunks: chunks[:, :5],
+        lambda chunks: 1 / 0,
+        lambda chunks: time.sleep(2 * TIMEOUT_MS / 1000) or chunks,
+    ],
+    ids=["nan", "another shape", "an error there", "always too late"],
 )
 def test_a_server_that_answers_something_else_stops_the_arm(driven, record_property, spoil):
     event = time.time_ns()

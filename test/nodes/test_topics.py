@@ -6,6 +6,7 @@ import re
 
 from bid_ros.core import topics
 from bid_ros.core.task import load_task
+from bid_ros.tasks.topics import system_topics
 
 # By its constant or function; a replay also offers what a bag names.
 NAME = r"(?:topics\.)?([A-Z]\w+|\w+_topic)(\(\w+\))?"
@@ -24,10 +25,10 @@ def offered(root) -> list[tuple[str, topics.Topic]]:
 
 
 def test_every_recorded_topic_is_offered_as_the_table_says(root):
-    table = topics.recorded_topics(load_task(root / "config" / "franka_place" / "task.yaml"))
+    table = system_topics(load_task(root / "config" / "franka_place" / "task.yaml"))
     seen = {name: topic for name, topic in offered(root) if name in table}
     assert seen == {name: table[name] for name in seen}
-    others = {topics.ROSOUT, *(topics.body_topic(name) for name in ("object", "saucer"))}  # ROS's own, other tasks'
+    others = {topics.ROSOUT, *(topics.body_topic(name) for name in ("object",))}  # ROS's own, another body
     assert set(table) - set(seen) - others == {name for name in table if "third_person" in name}
 
 

@@ -21,7 +21,7 @@ import pytest
 import yaml
 from forked_bid import bid
 
-from bid_ros.core.topics import EPISODE_EVENT, TOOL_POSE, camera_topic
+from bid_ros.core.topics import EPISODE_EVENT, TOOL_POSE, body_topic, camera_topic
 from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.recording.reader import BagReader
 
@@ -174,8 +174,13 @@ def test_a_robot_a_device_and_a_camera_run_in_a_new_system(typed, gantry, tmp_pa
 
 
 @pytest.mark.timeout(240)
-def test_a_kind_of_task_is_demonstrated_and_judged_in_the_twin(typed, gantry):
+def test_a_kind_of_task_is_demonstrated_judged_and_recorded_in_the_twin(typed, gantry, tmp_path):
     edit(gantry / "task.yaml", yaml.safe_load(BLOCKS["task.yaml"]))
     command = "bid up my_gantry --acts scripted --styles straight --episodes 1 --seed 3 --out runs/touching"
     run = json.loads(typed(command, "--json", limit_s=150.0))
     assert run["results"][0]["outcome"] == "success" and run["successes"] == 1
+    with BagReader(tmp_path / "runs" / "touching" / "bag") as reader:
+        balls = [item.message.pose.position for item in reader.messages([body_topic("ball")])]
+        tools = [item.message.pose.position for item in reader.messages([TOOL_POSE])]
+    assert len(balls) > 30 and (balls[-1].x, balls[-1].y, balls[-1].z) != (0.0, 0.0, 0.0)
+    assert max(abs(getattr(balls[-1], axis) - getattr(tools[-1], axis)) for axis in "xyz") < 0.03, "it was touched"

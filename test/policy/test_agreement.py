@@ -20,7 +20,7 @@ class Shifted:
 
     def __init__(self, policy, turn, offset):
         self._policy, self._turn, self._offset = policy, turn, offset
-        self.has_weak = policy.has_weak
+        self.has_weak, self.capabilities = policy.has_weak, policy.capabilities
 
     def encode(self, observation, weak=True):
         return self._policy.encode(observation, weak)

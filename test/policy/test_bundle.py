@@ -10,7 +10,8 @@ from tiny_bundle import make_tiny_bundle, write_manifest
 from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.core.task import load_task
 from bid_ros.decoding import feature_weights
-from bid_ros.policy.bundle import Manifest, bundle_sha256, load_bundle
+from bid_ros.policy.bundle import bundle_sha256, load_bundle
+from bid_ros.policy.bundle_fields import Manifest
 from bid_ros.policy.decide import bundle_decoder
 from bid_ros.policy.registry import load_policy
 
@@ -208,7 +209,7 @@ def test_a_space_is_read(copy, task, policy, observe):
     found = same.sample(same.encode(observe()), 3, 2, np.random.default_rng(0))
     for one, two in zip(wanted, found, strict=True):
         np.testing.assert_allclose(two, one, atol=5e-6)
-    assert same.has_starts and not same.has_gradients  # as runtime onnx has none
+    assert same.capabilities.starts and not same.capabilities.gradients  # as runtime onnx has none
 
 
 def test_a_space_may_want_more_steps(copy, task):

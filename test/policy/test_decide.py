@@ -23,7 +23,7 @@ def build(policy, task, name="bid", seed=0, weak=True, **config):
 
 @pytest.mark.parametrize("name", decoder_names())
 def test_every_decoder_decides_on_real_samples(name, policy, tiny, task, observe):
-    if getattr(build_decoder(name), "needs_gradient", False):
+    if build_decoder(name).needs.gradients:
         with pytest.raises(DecodingError, match="needs the network's gradient, which runtime 'onnx"):
             build(policy, task, name)
         if not TORCH:

@@ -100,7 +100,7 @@ def test_damaged_chunk_is_reported_by_the_reader_and_left_out_by_the_repair(writ
     middle = (ends[1] + ends[2]) // 2
     content[middle] ^= 0xFF
     file.write_bytes(content)
-    with pytest.raises(RecordingError, match=r"bag .* is damaged \(.*\); bid repair keeps what can be read"):
+    with pytest.raises(RecordingError, match=r"bag .* is damaged \(.*\); bid episodes repair keeps what can be read"):
         sequences(bag)
     assert repair_bag(bag).damaged_chunks == 1
     lost = set(range(2 * PER_CHUNK, 3 * PER_CHUNK))

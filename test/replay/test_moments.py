@@ -42,7 +42,7 @@ def decision(kit, stamp, task, statuses, **fields):
         selected=values.tolist(),
         samples=5,
         screened=2,
-        decoder="bid",
+        decoder=fields.pop("decoder", "bid"),
         # rclpy overstates the serialized size of empty arrays of doubles.
         backward=[0.0],
         forward=[0.0],
@@ -66,6 +66,15 @@ def test_a_recorded_decision_is_cued_with_the_samples_that_it_was_made_on(kit, m
     assert cue.observation.values["tool_position"][:, 0] == pytest.approx(place)
     setting = cue.recorded.setting
     assert (setting.samples, setting.delay, setting.seed, cue.recorded.sequence) == (7, None, 4, 9)
+
+
+@pytest.mark.parametrize("recorded", ["bid-paper-nearest", "bid:variant=paper,trim=nearest"])
+def test_a_recorded_decoder_is_read_as_it_is_written_today(kit, make_run, task, tmp_path, recorded):
+    run, stamp = make_run(), START + 507 * MS
+    statuses = (START + 400 * MS, START + 500 * MS)
+    run.add(DECISION, stamp + 60 * MS, decision(kit, stamp, task, statuses, decoder=recorded))
+    (cue,) = cues_of(run.write(tmp_path / "bag"), task)
+    assert cue.recorded.setting.decoder == "bid:variant=paper,trim=nearest"
 
 
 def test_a_decision_waits_for_a_sample_that_was_noted_after_it(kit, make_run, task, tmp_path):

@@ -54,7 +54,7 @@ def test_a_task_without_objects_has_an_empty_table_and_its_own_cameras(robot):
         made.reset(0, 0.0)
         made.start_path()
         assert made.ground_truth().bodies == {} and made.scene_state().qpos.size == model.nq
-        with pytest.raises(TaskError, match=r"cup_speed is 0\.03 m/s; valid is 0, as nothing moves on an empty table"):
+        with pytest.raises(TaskError, match=r"target speed is 0\.03 m/s; valid is 0, as nothing moves"):
             made.reset(0, 0.03)
     finally:
         made.stop()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from bid_ros.cli import main
 from bid_ros.core.errors import BidError
 from bid_ros.system.description import describe
-from bid_ros.system.folder import find_system
+from bid_ros.system.folder import file_beside, find_system
+from bid_ros.system.new import new_system
 from bid_ros.system.run import RunArguments
 
 ROBOTS = {"franka_place": 7, "ur5_pick": 6}
@@ -54,3 +57,39 @@ def test_a_bundle_task_that_does_not_fit_is_one_sentence(system):
     policy = replace(policy, bundle_task="nowhere.yaml")
     with pytest.raises(BidError, match=r"has no file nowhere\.yaml"):
         _ = replace(system, settings=replace(system.settings, policy=policy)).policy_task
+
+
+def test_what_a_folder_lacks_is_that_of_the_system_it_is_like(system, root):
+    name = system.folder.name
+    assert system.folders == (system.folder, root / "config" / name)
+    assert system.file("task.yaml").parent == system.folder
+    for file in ("robot.yaml", "cameras.yaml", "nodes.yaml", "view.rviz", "foxglove.json"):
+        assert system.file(file) == root / "config" / name / file == file_beside(system.file("task.yaml"), file)
+    with pytest.raises(BidError, match=rf"has no file notes\.txt, nor has .*config/{name}, which it is like"):
+        system.file("notes.txt")
+
+
+@pytest.mark.parametrize(
+    ("like", "sentence"),
+    [
+        ("../nowhere", r"system .*mine is like \.\./nowhere, which is no system; valid is a folder with system\.yaml"),
+        (".", r"system .*mine is like \., which leads back to itself; valid is another system"),
+        ("../other", r"system .*other is like \.\./mine, which leads back to itself; valid is another system"),
+    ],
+)
+def test_a_system_that_is_like_nothing_or_like_itself_is_one_sentence(tmp_path, capsys, like, sentence):
+    for name, of in (("mine", like), ("other", "../mine")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "system.yaml").write_text(f"like: {of}\n")
+    with pytest.raises(BidError, match=sentence):
+        _ = find_system(tmp_path / "mine").task
+    assert main(["check", str(tmp_path / "mine")]) == 1
+    assert re.search(sentence, capsys.readouterr().out)
+
+
+def test_a_copy_has_all_files_of_its_own(system, tmp_path):
+    made = new_system(tmp_path / "mine", like=str(system.folder))
+    assert made.settings == replace(system.settings, like="") and made.folders == (made.folder,)
+    for file in ("robot.yaml", "cameras.yaml", "nodes.yaml", "view.rviz", "foxglove.json"):
+        assert made.file(file).parent == made.folder
+    assert made.task.signature() == system.task.signature()

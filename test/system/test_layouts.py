@@ -13,10 +13,11 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys import get_types_from_msg
 
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import MARKERS, OVERLAY, TOPICS, Topic, recorded_topics
+from bid_ros.core.topics import MARKERS, OVERLAY, TOPICS, Topic
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.storage import BagFile
 from bid_ros.system.folder import find_system, shipped_systems
+from bid_ros.tasks.topics import system_topics
 from bid_ros.views import overlay, scene
 
 # Foxglove's own
@@ -39,7 +40,7 @@ def layout(folder) -> dict[str, Any]:
 def topics(folder) -> dict[str, Topic]:
     """Full names of the topics of a system, and their types."""
     live = {MARKERS: Topic("visualization_msgs/msg/MarkerArray"), OVERLAY: Topic("sensor_msgs/msg/Image")}
-    recorded = TOPICS if folder.name == "table" else recorded_topics(load_task(folder / "task.yaml"))
+    recorded = TOPICS if folder.name == "table" else system_topics(load_task(folder / "task.yaml"))
     return {f"/{name.lstrip('/')}": topic for name, topic in {**recorded, **live}.items()}
 
 
@@ -161,7 +162,7 @@ def test_a_recording_has_schemas_that_foxglove_reads(root, tmp_path):
     """MCAP with ros2msg text and CDR messages is what Foxglove opens without a connection to ROS."""
     from mcap.reader import make_reader
 
-    known = recorded_topics(find_system("franka_place").task)
+    known = system_topics(find_system("franka_place").task)
     file = BagFile(tmp_path / "bag_0.mcap", "zstd")
     for name, topic in known.items():
         file.add_topic(f"/{name.lstrip('/')}", find_definition(topic.type_name), "")

@@ -11,9 +11,10 @@ from bid_ros.cli import main
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.limits import Limits
 from bid_ros.core.topics import ARM_STATUS, TOPICS
+from bid_ros.curation.commanded import commanded_report, read_commanded
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.writer import BagWriter
-from bid_ros.views.commanded import commanded_report, commanded_table, read_commanded
+from bid_ros.views.commanded import commanded_table
 
 LIMITS = Limits((0.0, -1.0, 0.0), (1.0, 1.0, 1.0), max_speed=0.5, max_acceleration=5.0)
 SECOND = 1_000_000_000
@@ -133,25 +134,28 @@ def test_the_command_prints_draws_and_says_whether_all_was_inside(tmp_path, caps
     (tmp_path / "run.json").write_text('{"task": "ur5_pick"}')
     good = recorded(tmp_path / "good", [status(k, 0.05 * min(k, 4), k // 5) for k in range(20)])
     picture = tmp_path / "plots" / "motion.png"
-    assert main(["motion", str(good), "--plot", str(picture)]) == 0
+    assert main(["episodes", "motion", str(good), "--plot", str(picture)]) == 0
     assert "20 set-points in 0.4 s, changes of chunk: 3" in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
     bad = recorded(tmp_path / "bad", [status(0, 0.0, 1), status(1, 0.7, 2)])
-    assert main(["motion", str(bad), "--json"]) == 1
+    assert main(["episodes", "motion", str(bad), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["quantities"]["speed, m/s"]["above"] == 1
 
 
 def test_the_command_does_not_guess_whose_limits_count(tmp_path, capsys):
     bag = recorded(tmp_path / "bag", [status(k, 0.0, 1) for k in range(3)])
-    assert main(["motion", str(bag)]) == 2
+    assert main(["episodes", "motion", str(bag)]) == 2
     assert "does not say which task was recorded" in capsys.readouterr().err
-    assert main(["motion", str(bag), "--task", "franka_place"]) == 0
+    assert main(["episodes", "motion", str(bag), "--task", "franka_place"]) == 0
 
 
 def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path, capsys):
     bag = recorded(tmp_path / "bag", [status(k, 0.0, 1) for k in range(3)])
     (tmp_path / "file").touch()
-    assert main(["motion", str(bag), "--task", "ur5_pick", "--plot", str(tmp_path / "file" / "motion.png")]) == 2
+    assert (
+        main(["episodes", "motion", str(bag), "--task", "ur5_pick", "--plot", str(tmp_path / "file" / "motion.png")])
+        == 2
+    )
     assert capsys.readouterr().err.startswith("error: ")
 
 

@@ -70,7 +70,7 @@ def test_the_command_says_the_lag_of_a_bag(tmp_path, capsys):
             for pose, values in ((message.reference, wanted), (message.tool, tool)):
                 pose.position.x, pose.position.y, pose.position.z = values[:3].tolist()
             assert writer.write(f"/{ARM_STATUS}", round(at * 1e9), serialize_message(message))
-    assert main(["motion", str(tmp_path / "bag"), "--task", "ur5_pick"]) == 0
+    assert main(["episodes", "motion", str(tmp_path / "bag"), "--task", "ur5_pick"]) == 0
     assert "the tool lags by 40 ms; but for that it is off by 0." in capsys.readouterr().out
-    assert main(["motion", str(tmp_path / "bag"), "--task", "ur5_pick", "--json"]) == 0
+    assert main(["episodes", "motion", str(tmp_path / "bag"), "--task", "ur5_pick", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tool"]["lag_s"] == pytest.approx(0.04, abs=0.001)

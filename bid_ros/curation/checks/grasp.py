@@ -8,6 +8,7 @@ import numpy as np
 from bid_ros.core.task import Task
 from bid_ros.curation.fault import Fault, error, warning
 from bid_ros.curation.track import ArmTrack, EpisodeTrack
+from bid_ros.tasks.registry import TASKS, setup_of
 
 END_S: Final = 0.2  # over which the motion of the gripper is seen at the end
 CLOSING_M: Final = 0.002  # by which it closes in that time
@@ -22,10 +23,15 @@ def check_grasp(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
         return
     yield from _cut_off(track, arm)
     yield from _empty(track, arm, 0.0 if task is None else task.limits.gripper_min)
-    if task is not None and task.kind == "placing" and track.recorded.success and _holds(arm):
+    if task is not None and _lets_go(task) and track.recorded.success and _holds(arm):
         at = track.seconds(arm.stamps_ns[-1])
         text = "the episode counts as a success, but the gripper still holds on at its end; valid is to let go"
         yield error("grasp", text, at)
+
+
+def _lets_go(task: Task) -> bool:
+    """Whether an episode begins with something held, so that a success has let go of it."""
+    return task.kind in TASKS.names() and setup_of(task).held is not None
 
 
 def _holds(arm: ArmTrack) -> bool:

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from bid_ros.core.task import Task
+from bid_ros.curation.commanded import LONGEST_PERIODS, TOLERANCE, CommandedMotion
 from bid_ros.curation.fault import Fault, error, warning
 from bid_ros.curation.track import ArmTrack, EpisodeTrack
 from bid_ros.safety.envelope import EnvelopeConfig
-from bid_ros.views.commanded import LONGEST_PERIODS, TOLERANCE, CommandedMotion
 
 Array = NDArray[np.float64]
 COMMAND_SLACK_M: Final = 0.001

@@ -13,7 +13,7 @@ from bid_ros.core.topics import (
     recorded_topics,
 )
 from bid_ros.curation.fault import Fault, error, warning
-from bid_ros.recording.features import extract
+from bid_ros.observing.features import extract
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.topic_types import wrong_type
 

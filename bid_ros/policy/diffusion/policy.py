@@ -4,9 +4,7 @@ The graphs, ONNX files of the strong and of the weak policy:
 
 - encoder: one input per observation feature, by its name: an image uint8 ``(To, height, width, 3)`` with values 0
   to 255, a vector float32 ``(To, S)`` normalised; one output ``condition`` float32 ``(1, C)``.
-- frames, where there is one: from the images of one instant, uint8 ``(1, height, width, 3)`` by camera, to ``points``
-  float32 ``(1, P)``. The encoder then has an input ``points`` float32 ``(To, P)`` in place of the images, and each
-  frame is encoded once.
+- frames, where there is one: see :mod:`bid_ros.policy.graph_policy`.
 - denoiser: inputs ``sample`` float32 ``(N, H, D)`` with any N, ``step`` int64 ``(1,)``, the training time step, and
   ``condition`` float32 ``(1, C)``; one output ``prediction`` float32 ``(N, H, D)``.
 - sampler, where there is one: all steps of the sampling in one call. Inputs ``noise`` float32 ``(noises, N, H, D)``
@@ -15,7 +13,6 @@ The graphs, ONNX files of the strong and of the weak policy:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -23,19 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError, DecodingError
-from bid_ros.core.observation import Observation, blank_observation
+from bid_ros.core.observation import blank_observation
 from bid_ros.core.task import Task
 from bid_ros.decoding import Guidance, StartMode
-from bid_ros.policy.anchor import action_anchor, action_bounds
-from bid_ros.policy.base import Bundle, Graphs
-from bid_ros.policy.diffusion.frames import FrameEncoder
+from bid_ros.policy.base import Array, Bundle, Capabilities, Graphs
 from bid_ros.policy.diffusion.guided import Differentiable, guided
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler
-from bid_ros.policy.graphs import BYTE, FLOAT, check_graph, graph_feeds, output_width
+from bid_ros.policy.graph_policy import Encoded, GraphPolicy, ObservationEncoder
+from bid_ros.policy.graphs import FLOAT, check_graph, output_width
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
-from bid_ros.policy.runtimes.registry import build_runtime
 
-Array = NDArray[np.float64]
 ENCODING: Final = ("frames", "encoder")  # roles of the graphs that encode
 SAMPLER_TOLERANCE: Final = 1e-3  # normalised units; rounding differs far less
 
@@ -48,30 +42,7 @@ class WholeSampling(Protocol):
         """Return the graph ``sampler``, made from a denoiser that this runtime loaded."""
 
 
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """An encoded observation. All samples of a decision share it.
-
-    Attributes:
-        strong: condition ``(1, C)`` of the strong policy.
-        weak: condition ``(1, C)`` of the weak policy, None if it was not asked for.
-        anchor: ``(D,)``, offset that is added to predicted actions, task units.
-        low, high: ``(D,)``, bounds that the sums are clipped to, task units.
-    """
-
-    strong: NDArray[np.float32]
-    weak: NDArray[np.float32] | None
-    anchor: Array
-    low: Array
-    high: Array
-
-    def place(self, predicted: Array) -> Array:
-        """Return predicted actions ``(..., D)`` with the offset added and clipped, in task units."""
-        placed: Array = np.clip(predicted + self.anchor, self.low, self.high)
-        return placed
-
-
-class DiffusionPolicy:
+class DiffusionPolicy(GraphPolicy):
     """Samples action chunks from a bundle. Results do not depend on earlier calls. One thread only.
 
     Args:
@@ -86,40 +57,25 @@ class DiffusionPolicy:
     """
 
     def __init__(self, bundle: Bundle, task: Task, runtime: str | Runtime = "auto", threads: int = 1) -> None:
-        chosen = build_runtime(runtime, threads) if isinstance(runtime, str) else runtime
-        self.runtime = chosen.name
-        self._task = task
-        self._bundle = bundle
+        super().__init__(bundle, task, runtime, threads)
         self._sampler = Sampler(bundle.settings)
-        self._strong = _Networks(bundle.strong, task, chosen, self._sampler)
+        self._strong = _Networks(bundle.strong, task, self._chosen, self._sampler)
         self._weak: _Networks | None = None
         if bundle.weak is not None:
             shared = all(bundle.weak.get(role) == bundle.strong.get(role) for role in ENCODING)
-            self._weak = _Networks(bundle.weak, task, chosen, self._sampler, self._strong if shared else None)
+            encoder = self._strong.encoder if shared else None
+            self._weak = _Networks(bundle.weak, task, self._chosen, self._sampler, encoder)
 
     @property
-    def has_weak(self) -> bool:
-        """Whether the bundle has a weak policy."""
-        return self._weak is not None
+    def capabilities(self) -> Capabilities:
+        """Samples can be guided where the runtime derives the strong policy's denoiser and the sampler allows it."""
+        return Capabilities(gradients=self._sampler.guides and isinstance(self._strong.denoiser, Differentiable))
 
-    def encode(self, observation: Observation, weak: bool = True) -> Encoded:
-        """Run the observation encoders, once a decision.
-
-        Args:
-            observation: features as the task names them, raw units.
-            weak: whether weak samples will be drawn. No effect without a weak policy.
-
-        Raises:
-            ObservationError: a feature is missing, or has another shape than the task says.
-        """
-        feeds = graph_feeds(self._bundle, self._task, observation)
-        first, second = self._strong.encode(feeds), None
-        if weak and self._weak is not None:
-            second = first if self._weak.encoder is self._strong.encoder else self._weak.encode(feeds)
-        newest = {feature.name: observation.values[feature.name][-1] for feature in self._task.vectors}
-        anchor = action_anchor(self._task, self._bundle.action_reference, newest)
-        low, high = action_bounds(self._task, self._bundle.action_reference, newest, self._bundle.observation)
-        return Encoded(first, second, anchor, low, high)
+    def _encoded(self, feeds: Mapping[str, NDArray[Any]], weak: bool) -> tuple[Any, Any]:
+        first = self._strong.encoder.run(feeds)
+        if not weak or self._weak is None:
+            return first, None
+        return first, first if self._weak.encoder is self._strong.encoder else self._weak.encoder.run(feeds)
 
     def sample(
         self,
@@ -149,33 +105,19 @@ class DiffusionPolicy:
         Raises:
             DecodingError: a count is not valid, or weak samples are asked for that were not encoded.
         """
-        if strong < 1 or weak < 0:
-            raise DecodingError(
-                f"{strong} strong and {weak} weak samples were asked for; valid is 1 or more and 0 or more"
-            )
         first = None if start is None else self._bundle.action.normalise(start - encoded.anchor)
+        towards = None if guidance is None else self._guided(encoded, guidance)
 
-        def draw(networks: _Networks, condition: NDArray[np.float32], count: int, denoise: Denoise | None) -> Array:
+        def draw(networks: _Networks, condition: NDArray[np.float32], count: int) -> Array:
             shape = (self._sampler.noises, count, self._task.horizon, self._task.action_dim)
-            noise = rng.standard_normal(shape, dtype=np.float32)
+            noise, denoise = rng.standard_normal(shape, dtype=np.float32), towards if networks is self._strong else None
             if networks.sampler is not None and start_mode == "noise" and denoise is None:
                 result = networks.sampler.run({"noise": noise, "condition": condition})
             else:
                 result = self._sampler.run(denoise or networks.predict(condition), noise, first, start_mode)
             return encoded.place(self._bundle.action.denormalise(result))
 
-        guided_by = None if guidance is None else self._guided(encoded, guidance)
-        chunks = draw(self._strong, encoded.strong, strong, guided_by)
-        if weak == 0:
-            return chunks, None
-        if self._weak is None or encoded.weak is None:
-            raise DecodingError(f"{weak} weak samples were asked for, but the observation has no weak encoding")
-        return chunks, draw(self._weak, encoded.weak, weak, None)
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether the runtime can derive the strong policy's denoiser, and the sampler can be guided."""
-        return self._sampler.guides and isinstance(self._strong.denoiser, Differentiable)
+        return self._drawn(encoded, strong, weak, draw)
 
     def _guided(self, encoded: Encoded, guidance: Guidance) -> Denoise:
         denoiser = self._strong.denoiser
@@ -195,35 +137,32 @@ class DiffusionPolicy:
             modes.add("renoise")  # which the denoiser serves
         for count, mode in product({1, samples}, modes):
             self.sample(encoded, count, count if self.has_weak else 0, np.random.default_rng(0), start, mode)
-        if self.has_gradients:
+        if self.capabilities.gradients:
             free = Guidance(start, np.zeros(self._task.horizon), 0.0)
             self.sample(encoded, 1, 0, np.random.default_rng(0), guidance=free)
 
 
 class _Networks:
-    """The graphs of one policy. Their inputs and outputs are checked. ``encoding``: another policy's, to share it."""
+    """The graphs of one policy. Their inputs and outputs are checked. ``encoder``: another policy's, to share it."""
 
     def __init__(
-        self, files: Graphs, task: Task, runtime: Runtime, stepwise: Sampler, encoding: "_Networks | None" = None
+        self,
+        files: Graphs,
+        task: Task,
+        runtime: Runtime,
+        stepwise: Sampler,
+        encoder: ObservationEncoder | None = None,
     ) -> None:
-        self.frames: FrameEncoder | None = encoding.frames if encoding else _load_frames(files, task, runtime)
-        self.encoder: Graph = encoding.encoder if encoding else runtime.load(files["encoder"])
-        self._vectors = [item.name for item in task.vectors]
+        self.encoder = encoder or ObservationEncoder(files, task, runtime)
         self.denoiser: Graph = runtime.load(files["denoiser"])
         self.sampler: Graph | None = None
-        steps, chunk = task.observation_steps, (None, task.horizon, task.action_dim)
-        observation = {item.name: TensorSpec((steps, *item.shape), FLOAT) for item in task.vectors}
-        if self.frames is not None:
-            observation["points"] = TensorSpec((steps, output_width(self.frames.graph.output)), FLOAT)
-        else:
-            observation |= {item.name: TensorSpec((steps, *item.shape), BYTE) for item in task.cameras}
-        condition = TensorSpec((1, output_width(self.encoder.output)), FLOAT)
+        chunk = None, task.horizon, task.action_dim
+        condition = TensorSpec((1, output_width(self.encoder.graph.output)), FLOAT)
         inputs = {
             "sample": TensorSpec(chunk, FLOAT),
             "step": TensorSpec((1,), np.dtype(np.int64)),
             "condition": condition,
         }
-        check_graph(files["encoder"].name, self.encoder, observation, condition)
         check_graph(files["denoiser"].name, self.denoiser, inputs, TensorSpec(chunk, FLOAT))
         if isinstance(runtime, WholeSampling):
             self.sampler = runtime.sampling(self.denoiser, stepwise)
@@ -232,12 +171,6 @@ class _Networks:
             inputs = {"noise": TensorSpec((stepwise.noises, *chunk), FLOAT), "condition": condition}
             check_graph(files["sampler"].name, self.sampler, inputs, TensorSpec(chunk, FLOAT))
             self._check_sampler(files["sampler"].name, self.sampler, stepwise, task)
-
-    def encode(self, feeds: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
-        """Return the condition ``(1, C)`` of all features."""
-        if self.frames is not None:
-            feeds = {"points": self.frames.points(feeds)} | {name: feeds[name] for name in self._vectors}
-        return self.encoder.run(feeds)
 
     def _check_sampler(self, name: str, sampler: Graph, stepwise: Sampler, task: Task) -> None:
         """Raise BundleError if the graph of the whole sampling was made for other settings: they are inside it."""
@@ -253,12 +186,3 @@ class _Networks:
     def predict(self, condition: NDArray[np.float32]) -> Denoise:
         """Return the denoiser as a function of sample and step."""
         return lambda sample, step: self.denoiser.run({"sample": sample, "step": step, "condition": condition})
-
-
-def _load_frames(files: Graphs, task: Task, runtime: Runtime) -> FrameEncoder | None:
-    if "frames" not in files:
-        return None
-    graph = runtime.load(files["frames"])
-    wanted = {item.name: TensorSpec((1, *item.shape), BYTE) for item in task.cameras}
-    check_graph(files["frames"].name, graph, wanted, TensorSpec((1, output_width(graph.output)), FLOAT))
-    return FrameEncoder(graph, list(wanted))

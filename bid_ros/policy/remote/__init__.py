@@ -1,6 +1,6 @@
 """Policies elsewhere: a server samples, over openpi's websocket protocol. ``bid serve`` is such a server."""
 
-from typing import Any
+from typing import Any, Final
 
 from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
@@ -8,8 +8,12 @@ from bid_ros.policy.base import Bundle, Policy, PolicyFamily
 from bid_ros.policy.remote.config import REMOTE, RemoteConfig
 from bid_ros.policy.runtimes.base import Runtime
 
+OLD: Final = "connections"  # bundles had it once; a policy now has one connection
+
 
 def _settings(content: Any) -> RemoteConfig:
+    if isinstance(content, dict):
+        content = {name: value for name, value in content.items() if name != OLD}
     return parse_settings(RemoteConfig, content, REMOTE)
 
 

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from bid_ros.core.errors import BundleError
 from bid_ros.core.settings import settings
-from bid_ros.policy.remote.parts import MOST, USUAL
 
 REMOTE: Final = "remote"
 TIMEOUT_MS: Final = 250.0  # below 300 ms, after which a policy node's heartbeat pauses by itself
@@ -30,8 +29,6 @@ class RemoteConfig:
             without that. The key itself is never in a bundle.
         certificate: of ``wss://``, path of a file with the certificate that the server's must be, or be signed by;
             empty: one that this computer trusts.
-        connections: carry each message together, where ``bid serve`` answers. Several keep their pace on a link that
-            loses packets.
     """
 
     address: Annotated[str, Field(pattern=r"^wss?://[^\s/]+$")]
@@ -43,4 +40,3 @@ class RemoteConfig:
     gradients: bool = False
     api_key_file: str = ""
     certificate: str = ""
-    connections: Annotated[int, Field(ge=1, le=MOST)] = USUAL

@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from bid_ros.core.errors import BundleError, RemoteError
+from bid_ros.policy.remote.tcp import tune
 
 PORTS: Final = {"ws": 80, "wss": 443}
 VALID: Final = "valid is HOST:PORT, ws://HOST:PORT or wss://HOST:PORT"
@@ -54,12 +55,16 @@ class Dialler:
 
     Args:
         address: of the server, as :func:`parse_address` returns it.
+
+    Attributes:
+        congestion: congestion control of the last connection, as :func:`bid_ros.policy.remote.tcp.tune` returns it.
     """
 
     def __init__(self, address: str) -> None:
         url = urlsplit(address)
         self._host, self._port = url.hostname or "", url.port or PORTS[url.scheme]
         self._known: list[Any] = []
+        self.congestion = ""
 
     def connected(self, end: float) -> socket.socket:
         """Return a connection. Each address gets an equal share of the time that is left.
@@ -68,7 +73,7 @@ class Dialler:
             TimeoutError: there was none in time.
             OSError: no address of the server takes one, or its name is not known.
         """
-        known = self._known = self._known or self._found(end)  # several threads may connect
+        known = self._known = self._known or self._found(end)
         problem: OSError = TimeoutError()
         for number, (family, kind, protocol, _, address) in enumerate(known):
             plain = socket.socket(family, kind, protocol)
@@ -76,7 +81,7 @@ class Dialler:
                 plain.settimeout(seconds_left(end) / (len(known) - number))
                 plain.connect(address)
                 plain.settimeout(None)
-                plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self.congestion = tune(plain)
                 self._known = known[number:]  # those before it give no answer
                 return plain
             except OSError as error:

@@ -1,23 +1,23 @@
 """The connection to a policy server. Whatever goes wrong ends it, so no late answer is ever taken for a new one."""
 
 import logging
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from bid_ros.core.errors import RemoteError
 from bid_ros.core.extras import extra
 from bid_ros.policy.remote.dial import Dialler, parse_address, seconds_left, trusting
 from bid_ros.policy.remote.key import HEADER, VARIABLE, authorization
-from bid_ros.policy.remote.lanes import Lanes
-from bid_ros.policy.remote.parts import MOST
-from bid_ros.policy.remote.wire import EXTENSION, unpack
+from bid_ros.policy.remote.tcp import PONG_S
+from bid_ros.policy.remote.wire import unpack
 
 LONGEST_TEXT: Final = 200  # characters of what a server says that are shown
 CLOSE_S: Final = 0.1  # for a goodbye
-WIDEN_S: Final = 5.0  # for the connections besides the first
 PING_S: Final = 20.0  # a router forgets a connection that is silent
 TOO_BIG: Final = 1009  # status with which an end of a websocket refuses a message (RFC 6455, 7.4.1)
 
@@ -32,7 +32,6 @@ class Link:
             server is not the right one.
         key: that the server asks for; empty: none.
         certificate: see :func:`bid_ros.policy.remote.dial.trusting`.
-        connections: that carry each message together, if the server offers it. Several questions at once go over one.
 
     Attributes:
         asked_bytes: of the last questions.
@@ -48,24 +47,24 @@ class Link:
         greet: Callable[[Mapping[str, Any]], None],
         key: str = "",
         certificate: str = "",
-        connections: int = 1,
     ) -> None:
         self._address, self._largest, self._greet = parse_address(address), largest, greet
-        self._key, self._count = key, connections
+        self._key = key
         self._tls = trusting(certificate) if self._address.startswith("wss:") else None
         self._dialler = Dialler(self._address)
-        self._lanes: Lanes | None = None
-        self._widening: list[threading.Thread] = []
+        self._connection: Any = None
         self.asked_bytes = 0
         self._quiet = logging.getLogger("bid_ros.remote")
         self._quiet.setLevel(logging.CRITICAL)  # a broken connection is said in one sentence, not in a traceback
 
+    @property
+    def congestion(self) -> str:
+        """Congestion control of the connection, such as ``bbr``; empty if the system names none."""
+        return self._dialler.congestion
+
     def connect(self, limit_s: float) -> None:
-        """Connect, if there is no connection, and wait for all connections. Raises RemoteError as :meth:`ask`."""
-        end = time.monotonic() + limit_s
+        """Connect, if there is no connection. Raises RemoteError as :meth:`ask`."""
         self._guarded(self._connected, limit_s)
-        for thread in self._widening:
-            thread.join(max(0.0, end - time.monotonic()))
 
     def ask(self, questions: Callable[[], Sequence[bytes]], limit_s: float) -> list[dict[str, Any]]:
         """Send questions and return their answers, in order.
@@ -85,9 +84,9 @@ class Link:
 
     def close(self) -> None:
         """End the connection, at once."""
-        ended, self._lanes = self._lanes, None
+        ended, self._connection = self._connection, None
         if ended is not None:
-            ended.close()
+            _end(ended)
 
     def refuse(self, what: str) -> RemoteError:
         """Close the connection; return the error that the server sent ``what``."""
@@ -141,19 +140,14 @@ class Link:
         body = response.body.decode("utf-8", "replace") if response.body else ""
         return f"HTTP {response.status_code}" + (f": {_line(body)}" if body.strip() else "")
 
-    def _connected(self, end: float) -> Lanes:
-        """Return the connections. More than the first are opened meanwhile, and never waited for."""
-        if self._lanes is None:
-            lanes = self._lanes = Lanes(self._opened({}, end), self._largest)
-            said = self._answer(lanes, end)
-            self._greet(said)
-            session, count = _offered(said)
-            limit = time.monotonic() + WIDEN_S
-            self._widening = lanes.widen(session, min(count, self._count), lambda also: self._opened(also, limit))
-        return self._lanes
+    def _connected(self, end: float) -> Any:
+        """Return the connection, greeted."""
+        if self._connection is None:
+            self._connection = self._opened(end)
+            self._greet(self._answer(end))
+        return self._connection
 
-    def _opened(self, headers: Mapping[str, str], end: float) -> Any:
-        """Return a new websocket. Several threads may ask for one."""
+    def _opened(self, end: float) -> Any:
         from websockets.sync.client import connect
 
         plain = self._dialler.connected(end)
@@ -164,7 +158,7 @@ class Link:
                 ssl=self._tls,
                 proxy=None,
                 compression=None,
-                additional_headers={**headers, **({HEADER: authorization(self._key)} if self._key else {})},
+                additional_headers={HEADER: authorization(self._key)} if self._key else None,
                 max_size=self._largest,
                 open_timeout=seconds_left(end),
                 close_timeout=CLOSE_S,
@@ -179,7 +173,7 @@ class Link:
     def _asked_twice(self, questions: Callable[[], Sequence[bytes]], end: float) -> list[dict[str, Any]]:
         from websockets.exceptions import ConnectionClosed
 
-        old = self._lanes is not None
+        old = self._connection is not None
         try:
             return self._asked(questions, end)
         except ConnectionClosed as error:
@@ -190,37 +184,48 @@ class Link:
         return self._asked(questions, end)
 
     def _asked(self, questions: Callable[[], Sequence[bytes]], end: float) -> list[dict[str, Any]]:
-        lanes = self._connected(end)
-        if lanes.unasked():
+        connection = self._connected(end)
+        with suppress(TimeoutError):
+            connection.recv(timeout=0)
             raise self.refuse("a message before it was asked")
         messages = questions()
         self.asked_bytes = sum(map(len, messages))
         # Sending over a dead connection would take minutes.
-        limit = threading.Timer(seconds_left(end), lanes.close)
+        limit = threading.Timer(seconds_left(end), _end, [connection])
         limit.start()
         try:
             for message in messages:
-                lanes.send(message, whole=len(messages) > 1)
-            return [self._answer(lanes, end) for _ in messages]
+                connection.send(message)
+            return [self._answer(end) for _ in messages]
         finally:
             limit.cancel()
 
-    def _answer(self, lanes: Lanes, end: float) -> dict[str, Any]:
+    def _answer(self, end: float) -> dict[str, Any]:
+        message = self._received(end)
+        if not isinstance(message, bytes):
+            raise self.refuse(f"no answer but a text: {_line(message)}")
         try:
-            message = lanes.receive(end)
-            if isinstance(message, bytes):
-                return unpack(message)
+            return unpack(message)
         except RemoteError as error:
             raise self.refuse(str(error)) from error
-        raise self.refuse(f"no answer but a text: {_line(message)}")
+
+    def _received(self, end: float) -> bytes | str:
+        """Return the next message. Meanwhile send pongs, see :mod:`bid_ros.policy.remote.tcp`."""
+        from websockets.exceptions import ConnectionClosed
+
+        while True:
+            left = seconds_left(end)
+            with suppress(TimeoutError):
+                message: bytes | str = self._connection.recv(timeout=min(PONG_S, left))
+                return message
+            with suppress(ConnectionClosed):  # what came before it ended is still to be received
+                self._connection.pong()
 
 
-def _offered(metadata: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the session that a server offers, and for how many connections; 1 if it offers none."""
-    said = metadata.get(EXTENSION)
-    said = said if isinstance(said, dict) else {}
-    session, count = said.get("session"), said.get("connections")
-    return (session, min(count, MOST)) if isinstance(session, str) and isinstance(count, int) else ("", 1)
+def _end(connection: Any) -> None:
+    """End a connection at once. Any thread may do it."""
+    with suppress(OSError):  # its threads end with the socket; nothing waits for the other end
+        connection.socket.shutdown(socket.SHUT_RDWR)
 
 
 def _line(text: str) -> str:

@@ -13,7 +13,7 @@ from bid_ros.core.errors import DecodingError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.task import Task
 from bid_ros.decoding import Guidance, StartMode
-from bid_ros.policy.base import Bundle
+from bid_ros.policy.base import Bundle, Capabilities
 from bid_ros.policy.remote.config import REMOTE, RemoteConfig
 from bid_ros.policy.remote.frames import SentFrames
 from bid_ros.policy.remote.key import read_key
@@ -44,9 +44,6 @@ class RemotePolicy:
         bundle: of the family ``remote``.
         task: the task it was checked against.
 
-    Attributes:
-        made_up_rows: first rows of a chunk that the policy there does not predict.
-
     Raises:
         RemoteError: the server does not answer, or serves something else than the bundle was written for.
     """
@@ -59,11 +56,10 @@ class RemotePolicy:
         self._limit_s, self._number = self._config.timeout_ms / 1000, 0
         self._sent, self._sparing = SentFrames([item.name for item in task.cameras]), False
         key = read_key(self._config.api_key_file)
-        self.made_up_rows = task.observation_steps - 1  # until bid serve says it
-        self._guides = self._deflating = False
+        self.capabilities = Capabilities(starts=False, made_up_rows=task.observation_steps - 1)
+        self._deflating = False
         config = self._config
-        connections = config.connections if config.serves else 1
-        self._link = Link(config.address, LARGEST, self._greet, key, config.certificate, connections)
+        self._link = Link(config.address, LARGEST, self._greet, key, config.certificate)
         self._link.connect(CONNECT_S)
         self.vitals: dict[str, object] = {}
 
@@ -71,19 +67,6 @@ class RemotePolicy:
     def has_weak(self) -> bool:
         """Whether the server has a weak policy."""
         return self._weak
-
-    @property
-    def has_starts(self) -> bool:
-        """Whether sampling can start from a trajectory: ``bid serve`` takes one, if the policy there does."""
-        return bool(self._config.serves) and self._config.starts
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether samples can be drawn towards a chunk: the server derives its network, and only the chunk is sent.
-
-        It said so when the bundle was written, and says so now.
-        """
-        return bool(self._config.serves) and self._config.gradients and self._guides
 
     def encode(self, observation: Observation, weak: bool = True) -> Asked:
         """Check an observation. It is sent with the question for samples.
@@ -206,7 +189,8 @@ class RemotePolicy:
         took_ms = 1000 * (time.monotonic() - begin)
         inside = sum(_inference_ms(answer) for answer in answers)
         times = {"server_ms": round(inside, 1), "network_ms": round(max(0.0, took_ms - inside), 1)}
-        self.vitals = {**times, "question_kb": round(self._link.asked_bytes / 1000, 1)}
+        size = {"question_kb": round(self._link.asked_bytes / 1000, 1)}
+        self.vitals = {**times, **size, "congestion_control": self._link.congestion or "unknown"}
         return answers
 
     def _greet(self, metadata: Mapping[str, Any]) -> None:
@@ -221,9 +205,16 @@ class RemotePolicy:
                 f"{what}; valid is {self._config.serves[:12]}, or write the bundle anew: bid remote"
             )
         if self._config.serves and isinstance(said, dict):
-            rows = said.get("made_up_rows")
-            self._guides = said.get("has_gradients") is True
-            self.made_up_rows = min(max(rows, 0), self._task.observation_steps - 1) if isinstance(rows, int) else 0
+            self.capabilities = self._told(said)
+
+    def _told(self, said: Mapping[str, Any]) -> Capabilities:
+        """Return what the policy there can do. Guiding it needs the word of now and of when the bundle was written."""
+        rows, most = said.get("made_up_rows"), self._task.observation_steps - 1
+        return Capabilities(
+            starts=self._config.starts,
+            gradients=self._config.gradients and said.get("has_gradients") is True,
+            made_up_rows=min(max(rows, 0), most) if isinstance(rows, int) else 0,
+        )
 
 
 def _wanted(start: Array | None, start_mode: StartMode, guidance: Guidance | None) -> dict[str, Any]:

@@ -27,16 +27,17 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 from bid_ros.policy.remote.frames import KeptFrames
 from bid_ros.policy.remote.key import HEADER, authorization
-from bid_ros.policy.remote.parts import HEADER as SESSION
 from bid_ros.policy.remote.service import PolicyService
-from bid_ros.policy.remote.session import Session, parse_place
-from bid_ros.policy.remote.wire import EXTENSION, inflated, pack, unpack
+from bid_ros.policy.remote.tcp import PONG_S, PONGS, tune
+from bid_ros.policy.remote.wire import inflated, pack, unpack
 
 START_S: Final = 10.0
 KEPT: Final = 100_000  # times of answers
 CLIENTS: Final = 16  # at once
-WAITING: Final = 1  # messages of one connection that are in memory, besides those of its session
+WAITING: Final = 4  # messages of one client that are in memory, besides the one that is answered
 OPEN_S: Final = 5.0  # for the opening of a connection
+SEND_S: Final = 5.0  # for an answer
+CLOSE_S: Final = 1.5  # for an orderly end
 
 
 class PolicyServer:
@@ -82,7 +83,7 @@ class PolicyServer:
             # websockets' does, uses one state of OpenSSL twice at once: one of 300 connections never opened.
             tls.num_tickets = 0
         self._expected, self._tls = authorization(key).encode() if key else b"", tls
-        self._numbers, self._sessions = count(), dict[str, Session]()
+        self._numbers, self._clients = count(), 0
         self._ready = threading.Event()
         self._error: OSError | None = None
         self._loop = asyncio.new_event_loop()
@@ -154,48 +155,46 @@ class PolicyServer:
         sent = " ".join(request.headers.get_all(HEADER)).encode("utf-8", "replace")
         if self._expected and not hmac.compare_digest(sent, self._expected):
             return connection.respond(HTTPStatus.UNAUTHORIZED, "this server asks for its key\n")
-        if place := request.headers.get(SESSION):
-            name, index = parse_place(place)
-            if name not in self._sessions or not self._sessions[name].has_place(index):
-                return connection.respond(HTTPStatus.NOT_FOUND, "there is no such session, or no such place in it\n")
-        elif len(self._sessions) >= CLIENTS:
+        if self._clients >= CLIENTS:
             return connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, f"all {CLIENTS} places for clients are taken\n")
         return None
 
     async def _client(self, connection: Any) -> None:
-        """Serve one connection until it goes: a client's first one, or one that joins a client's session."""
+        """Answer the questions of one client until it goes, or takes no answers."""
         from websockets.exceptions import ConnectionClosed
 
-        name, index = parse_place(connection.request.headers.get(SESSION, ""))
-        with contextlib.suppress(ConnectionClosed, TimeoutError):
-            if not name:
-                await self._serve_client(connection)
-            elif name in self._sessions:
-                await self._sessions[name].join(connection, index)
-
-    async def _serve_client(self, connection: Any) -> None:
-        """Answer the questions of one client until it goes. Raises ConnectionClosed then."""
-        number, session = next(self._numbers), Session(connection, self._service.largest)
-        rng, frames = np.random.default_rng((self._seed, number)), KeptFrames()
-        self._say(f"client {number} came from {connection.remote_address[0]}")
-        self._sessions[session.name] = session
+        number, frames = next(self._numbers), KeptFrames()
+        rng = np.random.default_rng((self._seed, number))
+        congestion = tune(connection.transport.get_extra_info("socket"))
+        self._say(f"client {number} came from {connection.remote_address[0]} ({congestion or 'TCP'})")
+        self._clients += 1
+        following: asyncio.Task[None] | None = None
         try:
-            said = self._service.metadata()
-            await connection.send(pack({**said, EXTENSION: {**said[EXTENSION], **session.offer()}}))
-            async for message in session.messages():
-                if (answer := await self._answered(session, message, rng, frames)) is not None:
-                    await session.send(answer)
+            with contextlib.suppress(ConnectionClosed, TimeoutError):
+                await connection.send(pack(self._service.metadata()))
+                async for message in connection:
+                    if (answer := await self._answered(connection, message, rng, frames)) is not None:
+                        async with asyncio.timeout(SEND_S):
+                            await connection.send(answer)
+                        following = asyncio.create_task(_follow(connection))
         finally:
-            del self._sessions[session.name]
-            await session.close()
+            self._clients -= 1
+            if following is not None:
+                following.cancel()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_S):
+                    await connection.close()
+            connection.transport.abort()  # one that took nothing any more would never end
             self._say(f"client {number} went")
 
     async def _answered(
-        self, session: Session, message: Any, rng: np.random.Generator, frames: KeptFrames
+        self, connection: Any, message: Any, rng: np.random.Generator, frames: KeptFrames
     ) -> bytes | str | None:
         """Return the answer to a question when it is its turn. None: its client is gone by then."""
+        from websockets.protocol import State
+
         async with self._turn:
-            if not session.is_open:
+            if connection.state is not State.OPEN:
                 self.dropped += 1
                 return None
             begin = time.monotonic()
@@ -214,3 +213,13 @@ class PolicyServer:
             return str(error) if isinstance(error, BidError) else f"{type(error).__name__}: {error}"
         self.answered += 1
         return answer
+
+
+async def _follow(connection: Any) -> None:
+    """Send pongs behind an answer, see :mod:`bid_ros.policy.remote.tcp`."""
+    from websockets.exceptions import ConnectionClosed
+
+    with contextlib.suppress(ConnectionClosed):
+        for _ in range(PONGS):
+            await asyncio.sleep(PONG_S)
+            await connection.pong()

@@ -12,7 +12,7 @@ from bid_ros.core.errors import BidError, RemoteError
 from bid_ros.core.observation import Observation, task_history
 from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import Guidance, StartMode
-from bid_ros.policy.base import Bundle, Policy, made_up_rows, policy_history
+from bid_ros.policy.base import Bundle, Policy, policy_history
 from bid_ros.policy.remote.frames import KeptFrames
 from bid_ros.policy.remote.ranges import task_ranges
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_of, generator_words
@@ -56,7 +56,7 @@ class PolicyService:
 
         Of a bundle with a space the ranges are those of the task's limits: its own are of the network's numbers.
         """
-        bundle, task = self._bundle, self._task
+        bundle, task, can = self._bundle, self._task, self._policy.capabilities
         observation, action = bundle.observation, bundle.action
         if bundle.space is not None:
             observation, action, _ = task_ranges(task)
@@ -70,11 +70,11 @@ class PolicyService:
             "horizon": task.horizon,
             "action_dim": task.action_dim,
             "has_weak": self._policy.has_weak,
-            "has_starts": bool(getattr(self._policy, "has_starts", True)),
-            "has_gradients": bool(getattr(self._policy, "has_gradients", False)),
+            "has_starts": can.starts,
+            "has_gradients": can.gradients,
             "keeps_frames": True,
             "inflates": True,
-            "made_up_rows": made_up_rows(self._policy),
+            "made_up_rows": can.made_up_rows,
             "runtime": self._policy.runtime,
             "observation": {name: item.to_dict() for name, item in observation.items()},
             "action": action.to_dict(),
@@ -145,7 +145,7 @@ class PolicyService:
         said, task = wanted.get("guidance"), self._task
         if said is None:
             return {}
-        if not getattr(self._policy, "has_gradients", False):
+        if not self._policy.capabilities.gradients:
             raise RemoteError(
                 f"guided samples need gradients, which runtime '{self._policy.runtime}' has not; valid is a server of "
                 "bid serve --runtime torch"

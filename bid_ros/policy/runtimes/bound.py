@@ -3,107 +3,21 @@
 Each combination of input shapes has a session of its own: a CUDA graph and an engine have fixed shapes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import BidError, BundleError
-from bid_ros.policy.runtimes import nvidia
+from bid_ros.core.errors import BundleError
 from bid_ros.policy.runtimes.base import TensorSpec
-from bid_ros.policy.runtimes.engines import EngineCache, EngineKey, sha256_of
+from bid_ros.policy.runtimes.engines import EngineCache, Key, sha256_of
 from bid_ros.policy.runtimes.onnx import OnnxRuntime
+from bid_ros.policy.runtimes.providers import Provider
 
 Shapes = Mapping[str, Sequence[int]]
-NO_TF32: Final = {"use_tf32": "0"}
-
-
-@dataclass(frozen=True)
-class Provider:
-    """How onnxruntime reaches a device.
-
-    Attributes:
-        providers: names and options, for the folder of the engine and the input shapes; empty: ``devices`` are used.
-        device: where inputs and outputs stay, in onnxruntime's words.
-        devices: of a plugin, with their options.
-        gpu: of this computer, None for the CPU.
-        versions: of the libraries, by name.
-        compiled: whether there is an engine.
-        rewritten: whether half precision takes a rewritten graph; otherwise the provider is told to compute in it.
-    """
-
-    providers: Callable[[Path, Shapes], list[tuple[str, dict[str, str]]]]
-    device: str = "cuda"
-    devices: Sequence[Any] = ()
-    gpu: nvidia.Gpu | None = None
-    versions: Mapping[str, str] | None = None
-    compiled: bool = False
-    rewritten: bool = True
-
-
-def find_provider(name: str, half: bool) -> Provider:
-    """Return the provider of a runtime. Raises BidError if something is missing, with the line that installs it."""
-    nvidia.single_precision()
-    if name == "cuda":
-        options = {"enable_cuda_graph": "1", **NO_TF32}
-        return Provider(lambda folder, shapes: [("CUDAExecutionProvider", options)], gpu=nvidia.require_cuda())
-    versions = {"onnxruntime": str(onnxruntime.__version__)}
-    if name == "tensorrt":
-        gpu = nvidia.require_tensorrt()
-        return Provider(
-            lambda folder, shapes: [
-                ("TensorrtExecutionProvider", tensorrt_options(folder, shapes, half)),
-                ("CUDAExecutionProvider", NO_TF32),
-            ],
-            gpu=gpu,
-            versions={**versions, "tensorrt": nvidia.tensorrt_version()},
-            compiled=True,
-            rewritten=False,
-        )
-    card, devices, version = nvidia.require_rtx()
-    return Provider(
-        lambda folder, shapes: [("", rtx_options(folder, shapes))],
-        devices=devices,
-        gpu=card,
-        versions={**versions, "tensorrt-rtx": version},
-        compiled=True,
-    )
-
-
-def tensorrt_options(folder: Path, shapes: Shapes, half: bool) -> dict[str, str]:
-    """Return options of onnxruntime's TensorRT provider: one profile, of these shapes alone."""
-    profile = _profile(shapes)
-    return {
-        "trt_fp16_enable": "1" if half else "0",
-        "trt_engine_cache_enable": "1",
-        "trt_engine_cache_path": str(folder),
-        "trt_timing_cache_enable": "1",
-        "trt_timing_cache_path": str(folder.parent),
-        "trt_profile_min_shapes": profile,
-        "trt_profile_opt_shapes": profile,
-        "trt_profile_max_shapes": profile,
-        "trt_cuda_graph_enable": "1",
-    }
-
-
-def rtx_options(folder: Path, shapes: Shapes) -> dict[str, str]:
-    """Return options of the TensorRT-RTX plugin. It compiles on the device in seconds, and keeps that in the folder."""
-    profile = _profile(shapes)
-    return {
-        "nv_runtime_cache_path": str(folder),
-        "nv_profile_min_shapes": profile,
-        "nv_profile_opt_shapes": profile,
-        "nv_profile_max_shapes": profile,
-        "enable_cuda_graph": "1",
-    }
-
-
-def _profile(shapes: Shapes) -> str:
-    return ",".join(f"{name}:{'x'.join(map(str, shape))}" for name, shape in shapes.items())
 
 
 class BoundRuntime:
@@ -114,31 +28,63 @@ class BoundRuntime:
         provider: see there.
         engines: cache of engines.
         half: compute in float16.
+
+    Raises:
+        BidError: something that the provider needs is missing.
     """
 
     def __init__(self, name: str, provider: Provider, engines: EngineCache, half: bool = False) -> None:
         self.name, self.provider, self.engines, self.half = name, provider, engines, half
-        self._reader = OnnxRuntime(1)
+        self.found = provider.require()
 
     def load(self, path: Path) -> "BoundGraph":
         """Load one ONNX file. Raises BundleError if onnxruntime cannot read it."""
-        graph = self._reader.load(path)
-        return BoundGraph(self, path, graph.inputs, graph.output, graph.symbols)
+        return BoundGraph(self, path)
+
+    def key(self, path: Path, shapes: Shapes) -> Key:
+        """Return what an engine of a graph for these input shapes depends on."""
+        return {
+            "runtime": self.name,
+            "graph": sha256_of(path),
+            "inputs": {name: list(shape) for name, shape in shapes.items()},
+            "gpu": self.found.gpu.name,
+            "versions": {
+                "capability": self.found.gpu.capability,
+                "driver": self.found.gpu.driver,
+                "onnxruntime": str(onnxruntime.__version__),
+                **self.found.versions,
+            },
+        }
+
+    def session(self, model: str | bytes, folder: Path, shapes: Shapes, extents: Mapping[str, int]) -> Any:
+        """Return onnxruntime's session of a graph, with open extents by their name in it.
+
+        Raises:
+            BundleError: onnxruntime goes on without the provider.
+        """
+        provider, options = self.provider, onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = 1
+        for name, extent in extents.items():
+            options.add_free_dimension_override_by_name(name, extent)
+        profile = ",".join(f"{name}:{'x'.join(map(str, shape))}" for name, shape in shapes.items())
+        own = dict(provider.options(folder, profile, self.half))
+        if self.found.devices:  # of a plugin
+            options.add_provider_for_devices(list(self.found.devices), own)
+            return onnxruntime.InferenceSession(model, options, enable_fallback=0)
+        providers = [(provider.name, own), *((name, dict(more)) for name, more in provider.rest)]
+        session = onnxruntime.InferenceSession(model, options, providers=providers, enable_fallback=0)
+        if session.get_providers()[0] != provider.name:  # onnxruntime goes on with what it has, after a warning
+            raise BundleError(f"onnxruntime did not load {provider.name}, only {', '.join(session.get_providers())}")
+        return session
 
 
 class BoundGraph:
     """One graph, in a session for each combination of input shapes."""
 
-    def __init__(
-        self,
-        runtime: BoundRuntime,
-        path: Path,
-        inputs: Mapping[str, TensorSpec],
-        output: TensorSpec,
-        symbols: Mapping[str, Sequence[str | int]],
-    ) -> None:
-        self._runtime, self._path, self._symbols = runtime, path, symbols
-        self.inputs, self.output = inputs, output
+    def __init__(self, runtime: BoundRuntime, path: Path) -> None:
+        self._runtime, self._path, read = runtime, path, OnnxRuntime(1).load(path)
+        self.inputs, self.output, self._symbols = read.inputs, read.output, read.symbols
         self._sessions: dict[tuple[tuple[int, ...], ...], _Session] = {}
 
     def run(self, feeds: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -151,36 +97,26 @@ class BoundGraph:
 
     def _open(self, shapes: Shapes) -> "_Session":
         runtime, extents = self._runtime, self._extents(shapes)
-        provider, engines, folder, key = runtime.provider, runtime.engines, Path(), None
-        if provider.compiled and provider.gpu is not None:
-            gpu = provider.gpu
-            key = EngineKey(
-                runtime.name.split(":")[0],
-                "fp16" if runtime.half else "fp32",
-                sha256_of(self._path),
-                shapes,
-                gpu.name,
-                gpu.capability,
-                gpu.driver,
-                provider.versions or {},
-            )
-            folder = engines.open(key, self._path.name)
+        output = self._output_shape(extents)
+        folder, key = Path(), runtime.key(self._path, shapes) if runtime.provider.compiled else None
+        if key is not None:
+            folder = runtime.engines.open(key, self._path.name)
         model: str | bytes = str(self._path)
-        if runtime.half and provider.rewritten:
+        if runtime.half and runtime.provider.rewritten:
             from bid_ros.policy.runtimes.half import halved
 
             model = halved(self._path, runtime.name.split(":")[0])
         try:
-            session = _session(model, provider, provider.providers(folder, shapes), extents)
-            bound = _Session(session, provider.device, self.inputs, shapes, self._output_shape(extents))
-        except BidError:
+            session = runtime.session(model, folder, shapes, extents)
+            bound = _Session(session, runtime.provider.device, self.inputs, shapes, output)
+        except BundleError:
             raise
         except Exception as error:  # onnxruntime's exceptions have no common base but this
             raise BundleError(
                 f"runtime '{runtime.name}' cannot run {self._path}: {' '.join(str(error).split())}"
             ) from error
-        if key is not None and engines.build:
-            engines.seal(key)
+        if key is not None:
+            runtime.engines.seal(key)
         return bound
 
     def _extents(self, shapes: Shapes) -> dict[str, int]:
@@ -222,20 +158,3 @@ class _Session:
             value.update_inplace(feeds[name])
         self._session.run_with_iobinding(self._binding)
         return np.array(self._output.numpy())
-
-
-def _session(
-    model: str | bytes, provider: Provider, providers: list[tuple[str, dict[str, str]]], extents: Mapping[str, int]
-) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = 1
-    for name, extent in extents.items():
-        options.add_free_dimension_override_by_name(name, extent)
-    if provider.devices:
-        options.add_provider_for_devices(list(provider.devices), providers[0][1])
-        return onnxruntime.InferenceSession(model, options, enable_fallback=0)
-    session = onnxruntime.InferenceSession(model, options, providers=providers, enable_fallback=0)
-    if session.get_providers()[0] != providers[0][0]:  # onnxruntime goes on with what it has, after a warning
-        raise BundleError(f"onnxruntime did not load {providers[0][0]}, only {', '.join(session.get_providers())}")
-    return session

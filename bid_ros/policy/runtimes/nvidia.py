@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +40,21 @@ class Gpu:
     driver: str
 
 
+@dataclass(frozen=True)
+class Found:
+    """What of a provider is on this computer.
+
+    Attributes:
+        gpu: that computes.
+        versions: of the libraries beside onnxruntime, by name.
+        devices: of a plugin, in onnxruntime's words.
+    """
+
+    gpu: Gpu
+    versions: Mapping[str, str] = field(default_factory=dict)
+    devices: Sequence[Any] = ()
+
+
 def find_gpu() -> Gpu:
     """Return the first GPU, as ``nvidia-smi`` lists it.
 
@@ -60,8 +76,9 @@ def find_gpu() -> Gpu:
     return Gpu(*parts)
 
 
-def require_cuda() -> Gpu:
+def require_cuda() -> Found:
     """Load the libraries of onnxruntime's CUDA provider. Raises BidError if one is missing."""
+    _single_precision()
     gpu = find_gpu()
     import onnxruntime
 
@@ -69,19 +86,19 @@ def require_cuda() -> Gpu:
         raise BidError(f"onnxruntime {onnxruntime.__version__} is built without CUDA; install it with: {CUDA_LINE}")
     onnxruntime.preload_dlls()  # from NVIDIA's Python packages, where they are installed
     _require_libraries("cuda", CUDA_LINE)
-    return gpu
+    return Found(gpu)
 
 
-def require_tensorrt() -> Gpu:
+def require_tensorrt() -> Found:
     """Load the libraries of onnxruntime's TensorRT provider. Raises BidError if one is missing."""
-    gpu = require_cuda()
+    found = require_cuda()
     if importlib.util.find_spec("tensorrt_libs"):
         folder = Path(str(import_module("tensorrt_libs").__file__)).parent
         for library in ("libnvinfer.so.10", "libnvinfer_plugin.so.10", "libnvonnxparser.so.10"):
             if (folder / library).exists():
                 ctypes.CDLL(str(folder / library), mode=ctypes.RTLD_GLOBAL)
     _require_libraries("tensorrt", TENSORRT_LINE)
-    return gpu
+    return Found(found.gpu, {"tensorrt": str(ctypes.CDLL("libnvinfer.so.10").getInferLibVersion())})
 
 
 def _require_libraries(provider: str, line: str) -> None:
@@ -109,11 +126,6 @@ def _loads(name: str) -> bool:
     return True
 
 
-def tensorrt_version() -> str:
-    """Return the version of the loaded TensorRT, such as ``101303``."""
-    return str(ctypes.CDLL("libnvinfer.so.10").getInferLibVersion())
-
-
 @cache
 def _register() -> tuple[str, str]:
     """Make the plugin known to onnxruntime, once a process; return its name and version."""
@@ -124,8 +136,9 @@ def _register() -> tuple[str, str]:
     return plugin.get_ep_name(), plugin.__version__
 
 
-def require_rtx() -> tuple[Gpu, list[Any], str]:
-    """Return GPU, onnxruntime's device and the version of TensorRT-RTX. Raises BidError if something is missing."""
+def require_rtx() -> Found:
+    """Load onnxruntime's plugin for TensorRT-RTX. Raises BidError if something is missing."""
+    _single_precision()
     gpu = find_gpu()
     if not gpu.capability.startswith(RTX_CAPABILITIES):
         raise BidError(
@@ -148,9 +161,9 @@ def require_rtx() -> tuple[Gpu, list[Any], str]:
         raise BidError(
             f"TensorRT-RTX {version} finds no device with driver {gpu.driver}; install it with: {DRIVER_LINE}"
         )
-    return gpu, devices[:1], version
+    return Found(gpu, {"tensorrt-rtx": version}, devices[:1])
 
 
-def single_precision() -> None:
+def _single_precision() -> None:
     """Keep NVIDIA's libraries, which are not loaded yet, from rounding float32 to 10 bits (TF32)."""
     os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")

@@ -8,6 +8,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 from bid_ros.policy.runtimes.base import Runtime
 from bid_ros.policy.runtimes.engines import EngineCache, default_cache
+from bid_ros.policy.runtimes.providers import PROVIDERS
 
 # Per runtime the options that its name may end with, as in torch:fp16.
 OPTIONS: Final = {
@@ -15,13 +16,11 @@ OPTIONS: Final = {
     "openvino": (),
     "onnx": (),
     "torch": ("fp16", "fuse"),
-    "cuda": ("fp16",),
-    "tensorrt": ("fp16",),
-    "tensorrt-rtx": ("fp16",),
+    **dict.fromkeys(PROVIDERS, ("fp16",)),
 }
 RUNTIMES: Final = tuple(OPTIONS)
-ON_CPU: Final = ("openvino", "onnx", "torch")  # what remains without a GPU; torch uses one if there is one
-COMPILED: Final = ("tensorrt", "tensorrt-rtx")  # their engines fit one number of samples
+# What remains without a GPU, by the modules that it needs; torch uses a GPU if there is one.
+ON_CPU: Final = {"openvino": ("openvino",), "onnx": ("onnxruntime",), "torch": ("torch", "onnx")}
 
 
 def build_runtime(name: str = "auto", threads: int = 1, engines: str | Path = "", build: bool = False) -> Runtime:
@@ -55,14 +54,14 @@ def build_runtime(name: str = "auto", threads: int = 1, engines: str | Path = ""
         with extra("train", "runtime 'torch'"):
             from bid_ros.policy.runtimes.torch import TorchRuntime
         return TorchRuntime(name, threads, "fp16" in options, "fuse" in options)
-    from bid_ros.policy.runtimes.bound import BoundRuntime, find_provider
+    from bid_ros.policy.runtimes.bound import BoundRuntime
 
+    cache = EngineCache(Path(engines or default_cache()), build)
     try:
-        provider = find_provider(kind, "fp16" in options)
+        return BoundRuntime(name, PROVIDERS[kind], cache, "fp16" in options)
     except BidError as error:
         remain = ", ".join(item for item in ON_CPU if _installed(item))
         raise BidError(f"runtime '{name}' cannot be used: {error}; what remains: {remain}") from error
-    return BoundRuntime(name, provider, EngineCache(Path(engines or default_cache()), build), "fp16" in options)
 
 
 def parse_runtime(name: str) -> tuple[str, tuple[str, ...]]:
@@ -79,28 +78,22 @@ def parse_runtime(name: str) -> tuple[str, tuple[str, ...]]:
 
 def is_compiled(name: str) -> bool:
     """Return whether the engines of a policy's runtime fit one number of samples only."""
-    return name.split(":")[0] in COMPILED
+    kind = name.split(":")[0]
+    return kind in PROVIDERS and PROVIDERS[kind].compiled
 
 
 def missing(name: str) -> str:
     """Return what this computer lacks for a runtime, and how to install it; empty if it can be used."""
     kind, _ = parse_runtime(name)
-    if kind in ON_CPU and not _installed(kind):
-        try:
-            build_runtime(name)
-        except BidError as error:
-            return str(error)
-    if kind in (*ON_CPU, "auto"):
-        return ""
-    from bid_ros.policy.runtimes.bound import find_provider
-
     try:
-        find_provider(kind, half=False)
+        if kind in PROVIDERS:
+            PROVIDERS[kind].require()
+        elif kind in ON_CPU and not _installed(kind):
+            build_runtime(name)
     except BidError as error:
         return str(error)
     return ""
 
 
 def _installed(name: str) -> bool:
-    modules = {"openvino": ("openvino",), "onnx": ("onnxruntime",), "torch": ("torch", "onnx")}
-    return all(importlib.util.find_spec(module) for module in modules[name])
+    return all(importlib.util.find_spec(module) for module in ON_CPU[name])

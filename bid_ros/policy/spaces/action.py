@@ -8,14 +8,20 @@ from numpy.typing import NDArray
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BundleError
-from bid_ros.core.rotation import Array, matrix_to_6d
+from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Task
 from bid_ros.policy.spaces.config import Part, Space
 from bid_ros.policy.spaces.forms import columns_of
 from bid_ros.policy.spaces.grid import Grid
 from bid_ros.policy.spaces.layout import place_columns
-from bid_ros.policy.spaces.parts import ROTATION, Anchor, Place, RotationPart, ValuePart, observed_feature
-from bid_ros.policy.spaces.rotations import from_6d
+from bid_ros.policy.spaces.part_conversion import (
+    ROTATION,
+    Anchor,
+    PartColumns,
+    RotationPart,
+    ValuePart,
+    observed_feature,
+)
 
 
 class ActionConversion:
@@ -46,7 +52,9 @@ class ActionConversion:
         columns = place_columns(described, sizes, "space.action")
         self.size = sum(sizes)
         places = [
-            Place(part, at, *own[part.feature]) for part, at in zip(described, columns, strict=True) if part.feature
+            PartColumns(part, at, *own[part.feature])
+            for part, at in zip(described, columns, strict=True)
+            if part.feature
         ]
         dt = grid.dt_ns / NANOSECONDS
         turning = [RotationPart(place, task, dt) for place in places if place.feature.kind == ROTATION]
@@ -69,7 +77,7 @@ class ActionConversion:
         for name, turns in self._needed.items():
             values = np.asarray(observed[name], dtype=np.float64)
             rows = values[np.maximum(np.arange(-self._past - 1, 0) + len(values), 0)]
-            found[name] = from_6d(rows) if turns else rows
+            found[name] = matrix_from_6d(rows) if turns else rows
         return found
 
     def to_task(self, predicted: Array, anchor: Anchor) -> Array:

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BundleError
-from bid_ros.core.rotation import Array, matrix_to_6d
+from bid_ros.core.rotation import Array, matrix_from_6d, matrix_from_vector, matrix_to_6d, vector_from_matrix
 from bid_ros.core.task import Task
 from bid_ros.policy.spaces.config import Space
-from bid_ros.policy.spaces.rotations import from_6d, from_vector, to_vector
 
 NEAR: Final = 1e-6  # rows: two instants this close are one; a rate is not always a whole number of nanoseconds
 
@@ -47,7 +46,7 @@ def grid_of(space: Space, task: Task) -> Grid:
     return Grid(steps, horizon, past, dt_ns)
 
 
-class Rows:
+class RowMapping:
     """Carries chunks from the rows of a network to those of the task, by time.
 
     A task's row between two of the network's is interpolated: numbers on a line, rotations about one axis (Shoemake,
@@ -115,9 +114,9 @@ class Rows:
         part = share[:, None]
         mixed: Array = before + part * (after - before)
         for columns in self._rotations:
-            start, end = from_6d(before[..., columns]), from_6d(after[..., columns])
-            turn = to_vector(np.swapaxes(start, -1, -2) @ end)
-            mixed[..., columns] = matrix_to_6d(start @ from_vector(part * turn))
+            start, end = matrix_from_6d(before[..., columns]), matrix_from_6d(after[..., columns])
+            turn = vector_from_matrix(np.swapaxes(start, -1, -2) @ end)
+            mixed[..., columns] = matrix_to_6d(start @ matrix_from_vector(part * turn))
         for columns in self._switched:
             mixed[..., columns] = before[..., columns]
         return mixed

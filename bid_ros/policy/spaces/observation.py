@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError
 from bid_ros.core.observation import Observation
-from bid_ros.core.rotation import DOWN_6D, Array
+from bid_ros.core.rotation import DOWN_6D, Array, matrix_from_6d
 from bid_ros.core.task import Feature, Task
 from bid_ros.policy.spaces import reference
 from bid_ros.policy.spaces.config import STEPWISE, ObservedFeature, Part, Space
 from bid_ros.policy.spaces.forms import chosen_form, columns_of, value_form
 from bid_ros.policy.spaces.layout import place_columns
-from bid_ros.policy.spaces.parts import ROTATION
-from bid_ros.policy.spaces.rotations import from_6d, rotation_form
+from bid_ros.policy.spaces.part_conversion import ROTATION
+from bid_ros.policy.spaces.rotations import rotation_form
 
 Source = Callable[[Observation], NDArray[Any]]
 Steps = Callable[[Observation], Array]
@@ -116,7 +116,7 @@ def _part(part: Part, feature: Feature, task: Task, where: str) -> Steps:
         if relative:
             seen = seen - seen[-1]
         if axes:
-            seen = reference.against(from_6d(observation.values[axes][-1]), seen)
+            seen = reference.against(matrix_from_6d(observation.values[axes][-1]), seen)
         return values.network(seen)
 
     return numbers
@@ -128,10 +128,10 @@ def _turns(part: Part, feature: Feature) -> Steps:
     form = rotation_form(kind, part.order, part.degrees, part.positive)
     if part.reference == "absolute" and kind == ROTATION:
         return lambda observation: observation.values[feature.name]
-    start = from_6d(np.array(DOWN_6D))
+    start = matrix_from_6d(np.array(DOWN_6D))
 
     def turns(observation: Observation) -> Array:
-        matrix = from_6d(observation.values[feature.name])
+        matrix = matrix_from_6d(observation.values[feature.name])
         if part.reference == "absolute":
             return form.columns(matrix)
         return form.columns(reference.between(matrix, matrix[-1] if part.reference == "observed" else start, tool))

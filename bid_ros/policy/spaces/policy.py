@@ -12,12 +12,12 @@ from bid_ros.core.observation import History, Observation
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.decoding import Decoder, Guidance, StartMode
-from bid_ros.policy.base import Policy, made_up_rows
+from bid_ros.policy.base import Capabilities, Policy
 from bid_ros.policy.spaces.action import ActionConversion
 from bid_ros.policy.spaces.config import Space
-from bid_ros.policy.spaces.grid import NEAR, Rows, grid_of
+from bid_ros.policy.spaces.grid import NEAR, RowMapping, grid_of
 from bid_ros.policy.spaces.observation import ObservationConversion
-from bid_ros.policy.spaces.parts import ROTATION, Anchor
+from bid_ros.policy.spaces.part_conversion import ROTATION, Anchor
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +45,9 @@ class SpacedPolicy:
 
     Attributes:
         runtime: name of the library that runs the networks.
-        history: observed steps that it wants, at the network's rate.
-        has_starts: whether sampling may start from a chunk. It may where the space has an exact way back, and the
-            policy can.
-        has_gradients: whether samples may be drawn towards a chunk. They may where the exact way back goes row by row,
-            and the policy can.
-        made_up_rows: first rows of a chunk that lie before all that the policy predicts.
+        capabilities: sampling may start from a chunk where the space has an exact way back, and be drawn towards one
+            where that goes row by row, if the policy can. Made-up rows lie before all that the policy predicts. The
+            history is at the network's rate.
 
     Raises:
         BundleError: the space does not fit the task.
@@ -62,12 +59,14 @@ class SpacedPolicy:
         self._observation = ObservationConversion(space, task)
         self._action = ActionConversion(space, task, grid)
         self._rows = rows_of(space, task)
-        self.history = History(grid.steps, grid.dt_ns)
-        early = int((self._rows.at < made_up_rows(policy) - NEAR).sum())
-        self.made_up_rows = min(early, task.observation_steps - 1)
-        able = getattr(policy, "has_starts", True)
-        self.has_starts = able and self._action.linear and self._rows.starts
-        self.has_gradients = getattr(policy, "has_gradients", False) and self._action.row_wise and self._rows.guides
+        self._steps, can = grid.steps, policy.capabilities
+        early = int((self._rows.at < can.made_up_rows - NEAR).sum())
+        self.capabilities = Capabilities(
+            starts=can.starts and self._action.linear and self._rows.starts,
+            gradients=can.gradients and self._action.row_wise and self._rows.guides,
+            made_up_rows=min(early, task.observation_steps - 1),
+            history=History(grid.steps, grid.dt_ns),
+        )
 
     @property
     def has_weak(self) -> bool:
@@ -75,12 +74,12 @@ class SpacedPolicy:
         return self._policy.has_weak
 
     def encode(self, observation: Observation, weak: bool = True) -> SpacedEncoding:
-        """Encode an observation of the task's features at the steps of :attr:`history`, raw units.
+        """Encode an observation of the task's features at the steps of its history, raw units.
 
         Raises:
             ObservationError: a feature is missing, or has another shape.
         """
-        _check_observed(observation.values, self._task, self.history.steps)
+        _check_observed(observation.values, self._task, self._steps)
         seen = self._policy.encode(self._observation.to_network(observation), weak)
         return SpacedEncoding(seen, self._action.anchor(observation.values))
 
@@ -102,7 +101,7 @@ class SpacedPolicy:
         given: dict[str, Any] = {}
         start = self.start(encoded, start, start_mode)
         if guidance is not None:
-            if not self.has_gradients:
+            if not self.capabilities.gradients:
                 raise DecodingError(f"guided samples were asked for; valid are unguided ones: {NO_WAY_BACK}")
             weights = self._rows.weights(guidance.weights)
             given["guidance"] = replace(guidance, target=self._back(guidance.target, encoded.anchor), weights=weights)
@@ -117,7 +116,7 @@ class SpacedPolicy:
         """
         if start_mode == "noise":
             return None
-        if not self.has_starts:
+        if not self.capabilities.starts:
             raise DecodingError(f"start mode is '{start_mode}'; valid is noise: {NO_WAY_BACK}")
         return None if start is None else self._back(start, encoded.anchor)
 
@@ -144,8 +143,8 @@ def check_space(space: Space, task: Task, decoder: Decoder) -> None:
     """Raise DecodingError if a decoder starts from a chunk, or draws towards one, and a space has no exact way back."""
     action, rows = ActionConversion(space, task, grid_of(space, task)), rows_of(space, task)
     for asks, able, needs in (
-        (getattr(decoder, "warm_starts", False), action.linear and rows.starts, "starts from its last decision"),
-        (getattr(decoder, "needs_gradient", False), action.row_wise and rows.guides, "draws towards its last decision"),
+        (decoder.needs.starts, action.linear and rows.starts, "starts from its last decision"),
+        (decoder.needs.gradients, action.row_wise and rows.guides, "draws towards its last decision"),
     ):
         if asks and not able:
             raise DecodingError(
@@ -154,11 +153,11 @@ def check_space(space: Space, task: Task, decoder: Decoder) -> None:
             )
 
 
-def rows_of(space: Space, task: Task) -> Rows:
+def rows_of(space: Space, task: Task) -> RowMapping:
     """Return the way from a network's rows to the task's. Raises BundleError if they end before those of the task."""
     grid = grid_of(space, task)
     rotations = [own for item, own in task.action_columns if item.kind == ROTATION]
-    return Rows(grid, task, rotations, ActionConversion(space, task, grid).switched)
+    return RowMapping(grid, task, rotations, ActionConversion(space, task, grid).switched)
 
 
 def _check_observed(values: Mapping[str, NDArray[Any]], task: Task, steps: int) -> None:

@@ -10,7 +10,15 @@ from typing import Final
 
 import numpy as np
 
-from bid_ros.core.rotation import Array, matrix_to_6d, quaternion_from_matrix
+from bid_ros.core.rotation import (
+    Array,
+    matrix_from_6d,
+    matrix_from_quaternion,
+    matrix_from_vector,
+    matrix_to_6d,
+    quaternion_from_matrix,
+    vector_from_matrix,
+)
 
 SMALLEST: Final = 1e-12  # a quaternion shorter than this is no rotation, and counts as none at all
 AXES: Final = {"x": 0, "y": 1, "z": 2}
@@ -33,9 +41,9 @@ def rotation_form(form: str, order: str = "", degrees: bool = False, positive: s
     """Return a form of :data:`bid_ros.policy.spaces.config.ROTATIONS`, the fields as in ``Part``."""
     unit, sign = np.pi / 180 if degrees else 1.0, "xyzw".index(positive)
     forms = {
-        "rotation_6d": RotationForm(from_6d, matrix_to_6d),
+        "rotation_6d": RotationForm(matrix_from_6d, matrix_to_6d),
         "rotation_6d_rows": RotationForm(
-            lambda rows: _transposed(from_6d(rows)), lambda matrix: matrix_to_6d(_transposed(matrix))
+            lambda rows: _transposed(matrix_from_6d(rows)), lambda matrix: matrix_to_6d(_transposed(matrix))
         ),
         "matrix": RotationForm(_from_nine, lambda matrix: matrix.reshape(*matrix.shape[:-2], 9)),
         "quaternion_xyzw": RotationForm(from_quaternion, lambda matrix: _to_quaternion(matrix, sign)),
@@ -44,7 +52,7 @@ def rotation_form(form: str, order: str = "", degrees: bool = False, positive: s
             lambda matrix: _to_quaternion(matrix, sign)[..., [3, 0, 1, 2]],
         ),
         "rotation_vector": RotationForm(
-            lambda columns: from_vector(columns * unit), lambda matrix: to_vector(matrix) / unit
+            lambda columns: matrix_from_vector(columns * unit), lambda matrix: vector_from_matrix(matrix) / unit
         ),
         "euler": RotationForm(
             lambda columns: from_euler(columns * unit, order), lambda matrix: to_euler(matrix, order) / unit
@@ -53,59 +61,18 @@ def rotation_form(form: str, order: str = "", degrees: bool = False, positive: s
     return forms[form]
 
 
-def from_6d(six: Array) -> Array:
-    """Return what :func:`bid_ros.core.rotation.matrix_from_6d` does, but for rounding, and faster for many at once."""
-    matrix = np.empty((*six.shape[:-1], 3, 3))
-    first, second, third = matrix[..., 0], matrix[..., 1], matrix[..., 2]
-    first[...] = six[..., :3] / _length(six[..., :3])
-    second[...] = six[..., 3:] - np.einsum("...i,...i->...", first, six[..., 3:])[..., None] * first
-    second /= _length(second)
-    for i, (j, k) in enumerate(((1, 2), (2, 0), (0, 1))):
-        third[..., i] = first[..., j] * second[..., k] - first[..., k] * second[..., j]
-    return matrix
-
-
-def _length(vectors: Array) -> Array:
-    length: Array = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))[..., None]
-    return np.maximum(length, 1e-9)
-
-
 def from_quaternion(quaternion: Array) -> Array:
-    """Return the rotation matrices ``(..., 3, 3)`` of quaternions ``(..., 4)`` xyzw of any length but 0."""
-    length = np.linalg.norm(quaternion, axis=-1, keepdims=True)
-    x, y, z, w = np.moveaxis(quaternion / np.maximum(length, SMALLEST), -1, 0)
-    matrix = np.empty((*quaternion.shape[:-1], 3, 3))
-    matrix[..., 0, 0] = 1 - 2 * (y * y + z * z)
-    matrix[..., 0, 1] = 2 * (x * y - z * w)
-    matrix[..., 0, 2] = 2 * (x * z + y * w)
-    matrix[..., 1, 0] = 2 * (x * y + z * w)
-    matrix[..., 1, 1] = 1 - 2 * (x * x + z * z)
-    matrix[..., 1, 2] = 2 * (y * z - x * w)
-    matrix[..., 2, 0] = 2 * (x * z - y * w)
-    matrix[..., 2, 1] = 2 * (y * z + x * w)
-    matrix[..., 2, 2] = 1 - 2 * (x * x + y * y)
-    return matrix
-
-
-def from_vector(vector: Array) -> Array:
-    """Return the rotation matrices ``(..., 3, 3)`` of rotation vectors ``(..., 3)`` in rad."""
-    half = np.linalg.norm(vector, axis=-1, keepdims=True) / 2
-    # sin(half) / (2 half), which is 1/2 where the angle is 0
-    return from_quaternion(np.concatenate([vector * (np.sinc(half / np.pi) / 2), np.cos(half)], axis=-1))
-
-
-def to_vector(matrix: Array) -> Array:
-    """Return the rotation vectors ``(..., 3)`` in rad, of length 0 to pi, of rotation matrices ``(..., 3, 3)``."""
-    quaternion = quaternion_from_matrix(matrix)
-    axis, sine = quaternion[..., :3], np.linalg.norm(quaternion[..., :3], axis=-1, keepdims=True)
-    turn = np.where(sine < SMALLEST, 2.0, 2 * np.arctan2(sine, quaternion[..., 3:]) / np.maximum(sine, SMALLEST))
-    vector: Array = axis * turn
-    return vector
+    """Return the rotation matrices ``(..., 3, 3)`` of quaternions ``(..., 4)`` xyzw; one of length 0 turns nothing."""
+    none = np.linalg.norm(quaternion, axis=-1, keepdims=True) < SMALLEST
+    return matrix_from_quaternion(np.where(none, [0.0, 0.0, 0.0, 1.0], quaternion))
 
 
 def from_euler(angles: Array, order: str) -> Array:
     """Return the rotation matrices ``(..., 3, 3)`` of Euler angles ``(..., 3)`` in rad, ``order`` as in ``Part``."""
-    turns = [_about(AXES[axis], angles[..., column]) for column, axis in enumerate(order.lower())]
+    turns = [
+        matrix_from_vector(angles[..., column, None] * np.eye(3)[AXES[axis]])
+        for column, axis in enumerate(order.lower())
+    ]
     first, second, third = turns if order.isupper() else turns[::-1]
     matrix: Array = first @ second @ third
     return matrix
@@ -130,20 +97,9 @@ def to_euler(matrix: Array, order: str) -> Array:
     return angles if turning else angles[..., ::-1]
 
 
-def _about(axis: int, angle: Array) -> Array:
-    """Return the rotation matrices ``(..., 3, 3)`` about one axis."""
-    cosine, sine = np.cos(angle), np.sin(angle)
-    matrix = np.zeros((*angle.shape, 3, 3))
-    second, third = (axis + 1) % 3, (axis + 2) % 3
-    matrix[..., axis, axis] = 1.0
-    matrix[..., second, second] = matrix[..., third, third] = cosine
-    matrix[..., second, third], matrix[..., third, second] = -sine, sine
-    return matrix
-
-
 def _from_nine(columns: Array) -> Array:
-    """Return the rotation matrices nearest to nine numbers, by the columns of the matrix as :func:`from_6d`."""
-    return from_6d(matrix_to_6d(columns.reshape(*columns.shape[:-1], 3, 3)))
+    """Return the rotation matrices nearest to nine numbers, by the columns of the matrix as :func:`matrix_from_6d`."""
+    return matrix_from_6d(matrix_to_6d(columns.reshape(*columns.shape[:-1], 3, 3)))
 
 
 def _to_quaternion(matrix: Array, positive: int) -> Array:

@@ -9,7 +9,7 @@ from bid_ros.core.task import Task
 from bid_ros.policy.spaces.action import ActionConversion
 from bid_ros.policy.spaces.config import Space
 from bid_ros.policy.spaces.grid import grid_of
-from bid_ros.policy.spaces.parts import ROTATION
+from bid_ros.policy.spaces.part_conversion import ROTATION
 
 DRAWN = 512  # chunks; the spread is then known to a few hundredths
 

@@ -9,7 +9,7 @@ from bid_ros.policy.spaces.observation import ObservationConversion
 ACTION = "action"
 
 
-class NetworkFeature(Feature):
+class SpaceFeature(Feature):
     """An input or the output of a network: images, or a vector of numbers of any meaning, which have no topic."""
 
     def __post_init__(self) -> None:
@@ -36,7 +36,7 @@ def network_task(space: Space, task: Task) -> Task:
     grid = grid_of(space, task)
     shapes = ObservationConversion(space, task).shapes
     observation = tuple(
-        NetworkFeature(name=name, kind="image" if len(shape) == 3 else "vector", shape=shape)
+        SpaceFeature(name=name, kind="image" if len(shape) == 3 else "vector", shape=shape)
         for name, shape in shapes.items()
     )
     size = ActionConversion(space, task, grid).size
@@ -47,7 +47,7 @@ def network_task(space: Space, task: Task) -> Task:
         observation_steps=grid.steps,
         horizon=grid.horizon,
         observation=observation,
-        action=(NetworkFeature(name=ACTION, kind="vector", shape=(size,)),),
+        action=(SpaceFeature(name=ACTION, kind="vector", shape=(size,)),),
         limits=task.limits,
         base_frame=task.base_frame,
         tool_frame=task.tool_frame,

@@ -36,7 +36,7 @@ class VqBetSettings:
     temperature: Temperature
 
 
-class Forecast(NamedTuple):
+class CodeForecast(NamedTuple):
     """What the network predicts from an observation.
 
     Attributes:
@@ -51,17 +51,17 @@ class Forecast(NamedTuple):
 
 
 def forecast_size(codes: int, rows: int, action_dim: int) -> int:
-    """Return how many numbers a :class:`Forecast` holds."""
+    """Return how many numbers a :class:`CodeForecast` holds."""
     return codes + codes * codes + LAYERS * codes * rows * action_dim
 
 
-def split_forecast(values: NDArray[np.float32], codes: int, rows: int, action_dim: int) -> Forecast:
+def split_forecast(values: NDArray[np.float32], codes: int, rows: int, action_dim: int) -> CodeForecast:
     """Return the parts of what the graph ``encoder`` computes, ``(1, C + C C + 2 C R D)``."""
     primary, secondary, offsets = np.split(values[0], [codes, codes + codes * codes])
-    return Forecast(primary, secondary.reshape(codes, codes), offsets.reshape(LAYERS, codes, rows, action_dim))
+    return CodeForecast(primary, secondary.reshape(codes, codes), offsets.reshape(LAYERS, codes, rows, action_dim))
 
 
-def draw_codes(forecast: Forecast, temperature: float, uniforms: Array) -> NDArray[np.int64]:
+def draw_codes(forecast: CodeForecast, temperature: float, uniforms: Array) -> NDArray[np.int64]:
     """Draw N pairs of codes, the second one given the first.
 
     Args:
@@ -80,7 +80,7 @@ def draw_codes(forecast: Forecast, temperature: float, uniforms: Array) -> NDArr
     return np.stack([first, second], axis=1).astype(np.int64)
 
 
-def chunks_of(codes: NDArray[np.int64], table: NDArray[np.float32], forecast: Forecast) -> NDArray[np.float32]:
+def chunks_of(codes: NDArray[np.int64], table: NDArray[np.float32], forecast: CodeForecast) -> NDArray[np.float32]:
     """Return normalised chunks ``(N, R, D)``: what the codes stand for, and the offsets of both.
 
     Args:

@@ -90,7 +90,7 @@ class RosConfig:
         max_lag: distance of a joint from where it was sent, rad, at which the arm counts as not following.
         lag_timeout_s: s for which it may be that far.
         pose_gain: 1/s, how fast a twist makes up for a wrong pose.
-        twist_lag_s: s after which the tool is where a twist sends it: what ``bid motion`` says of a run with
+        twist_lag_s: s after which the tool is where a twist sends it: what ``bid episodes motion`` says of a run with
             ``pose_gain: 0``.
         gripper: its settings. None: no gripper.
         gripper_thresholds: widths that mean open and closed.

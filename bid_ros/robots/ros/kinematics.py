@@ -63,7 +63,7 @@ class ChainKinematics:
         rotation_weight: float = 1.0,
     ) -> None:
         self.joints = len(chain.joint_names)
-        self._model: Any = pinocchio.buildModelFromXML(chain.urdf)
+        self._model: Any = chain.model.copy()
         tool = pinocchio.SE3(matrix_from_quaternion(tool_quaternion), np.asarray(tool_offset, dtype=np.float64))
         last = self._model.frames[self._model.nframes - 1]  # the chain ends in the tool link
         frame = pinocchio.Frame("bid_tool", last.parentJoint, last.placement * tool, pinocchio.FrameType.OP_FRAME)

@@ -1,6 +1,7 @@
 """The chain of a URDF as frames between joints that turn about z, for kinematics of many rows at once."""
 
 import numpy as np
+import pinocchio
 
 from bid_ros.control import chain as serial
 from bid_ros.core.rotation import Array
@@ -9,13 +10,15 @@ from bid_ros.robots.ros.urdf import Chain
 
 def serial_chain(chain: Chain) -> serial.Chain:
     """Return the chain as frames between joints that turn about z."""
+    model, data = chain.model, chain.model.createData()
+    pinocchio.forwardKinematics(model, data, np.zeros(model.nq))  # only then data has the axes
     frames, before = [], np.eye(3)
-    for placed in chain.placed:
-        align = _z_to(placed.axis)
-        frames.append(serial.Frame(before.T @ placed.position, before.T @ placed.rotation @ align))
+    for place, joint in zip(model.jointPlacements.tolist()[1:], data.joints.tolist()[1:], strict=True):
+        align = _z_to(joint.S.reshape(6)[3:])
+        frames.append(serial.Frame(before.T @ place.translation, before.T @ place.rotation @ align))
         before = align
-    end = chain.end
-    frames.append(serial.Frame(before.T @ end.position, before.T @ end.rotation))
+    end = model.frames[model.nframes - 1].placement
+    frames.append(serial.Frame(before.T @ end.translation, before.T @ end.rotation))
     return serial.Chain(tuple(frames))
 
 

@@ -1,5 +1,8 @@
 """The chain of joints between two links of a URDF, without meshes, inertias and everything beside the chain.
 
+Pinocchio reads the chain alone. Of a whole URDF it wants more than robots come with: it refuses one whose gripper has a
+joint without limits, and takes 0 for a limit that is not there. It says why on stderr only.
+
 Source: ROS, "URDF XML specification" (wiki.ros.org/urdf/XML): elements ``joint``, ``limit`` and ``origin``.
 """
 
@@ -7,29 +10,15 @@ import math
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import pinocchio
 
 from bid_ros.core.errors import ArmError
-from bid_ros.core.rotation import Array
 
 TURNS: Final = ("revolute", "continuous")
 FREE: Final = 1e4  # rad: limit of a joint that turns on and on, for a library that wants one
-
-
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """A frame in the one before it, at 0 rad of all joints.
-
-    Attributes:
-        position, rotation: ``(3,)`` m and ``(3, 3)``.
-        axis: ``(3,)`` of length 1, about which the joint turns, in its own frame.
-    """
-
-    position: Array
-    rotation: Array
-    axis: Array
 
 
 @dataclass(frozen=True)
@@ -40,18 +29,14 @@ class Chain:
         joint_names: of the joints that turn.
         lower, upper: limits, rad; infinite for a joint that turns on and on.
         speed: largest speed, rad/s; NaN where the URDF names none.
-        urdf: URDF of the chain alone, every joint revolute, ending in the tool link.
-        placed: each joint's frame in that of the joint before.
-        end: the tool link in the last joint's frame.
+        model: Pinocchio's model of the chain alone. Its last frame is the tool link.
     """
 
     joint_names: tuple[str, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     speed: tuple[float, ...]
-    urdf: str
-    placed: tuple[Placed, ...]
-    end: Placed
+    model: Any
 
 
 def is_file(urdf: str) -> bool:
@@ -99,65 +84,36 @@ def read_chain(text: str, base_link: str, tool_link: str, where: str) -> Chain:
     if not moving:
         raise ArmError(f"{where} has no joint that turns between {base_link} and {tool_link}; valid is an arm's chain")
     limits = [_limits(joint, where) for joint in moving]
-    return Chain(
-        tuple(joint.get("name", "") for joint in moving),
-        tuple(low for low, _, _ in limits),
-        tuple(high for _, high, _ in limits),
-        tuple(speed for _, _, speed in limits),
-        _written(joints, base_link),
-        *_placed(joints, where),
-    )
-
-
-def _placed(joints: list[ET.Element], where: str) -> tuple[tuple[Placed, ...], Placed]:
-    """Return the frames of the joints that turn, and that of the last link."""
-    found: list[Placed] = []
-    position, rotation, none = np.zeros(3), np.eye(3), np.zeros(3)
     for joint in joints:
-        place, turn = _origin(joint, where)
-        position, rotation = position + rotation @ place, rotation @ turn
-        if joint.get("type") in TURNS:
-            found.append(Placed(position, rotation, _axis(joint, where)))
-            position, rotation = np.zeros(3), np.eye(3)
-    return tuple(found), Placed(position, rotation, none)
-
-
-def _origin(joint: ET.Element, where: str) -> tuple[Array, Array]:
-    """Return position and rotation of a joint's frame in the link above it."""
-    found = joint.find("origin")
-    values = {} if found is None else found.attrib
-    name = f"origin of joint '{joint.get('name')}' of {where}"
-    roll, pitch, yaw = _three(values.get("rpy", "0 0 0"), name)
-    return _three(values.get("xyz", "0 0 0"), name), _about(2, yaw) @ _about(1, pitch) @ _about(0, roll)
-
-
-def _axis(joint: ET.Element, where: str) -> Array:
-    found, name = joint.find("axis"), f"axis of joint '{joint.get('name')}' of {where}"
-    axis = _three("1 0 0" if found is None else found.get("xyz", "1 0 0"), name)
-    length = float(np.linalg.norm(axis))
-    if length < 1e-6:
-        raise ArmError(f"{name} is 0 0 0; valid is a direction")
-    return axis / length
-
-
-def _three(text: str, what: str) -> Array:
+        _check(joint, where)
     try:
-        values = np.array([float(word) for word in text.split()])
-    except ValueError as error:
-        raise ArmError(f"{what} is '{text}'; valid are three numbers") from error
-    if values.shape != (3,) or not np.isfinite(values).all():
-        raise ArmError(f"{what} is '{text}'; valid are three numbers")
-    return values
+        model = pinocchio.buildModelFromXML(_written(joints, base_link))
+    except ValueError as error:  # the cause is on stderr
+        what = f"{where} names a joint or link between {base_link} and {tool_link} twice"
+        raise ArmError(f"{what}; valid is a name for each") from error
+    names = tuple(joint.get("name", "") for joint in moving)
+    lower, upper, speed = zip(*limits, strict=True)
+    return Chain(names, lower, upper, speed, model)
 
 
-def _about(axis: int, angle: float) -> Array:
-    """Return the rotation ``(3, 3)`` about x, y or z."""
-    c, s = math.cos(angle), math.sin(angle)
-    one, other = (axis + 1) % 3, (axis + 2) % 3
-    matrix = np.eye(3)
-    matrix[one, one] = matrix[other, other] = c
-    matrix[other, one], matrix[one, other] = s, -s
-    return matrix
+def _check(joint: ET.Element, where: str) -> None:
+    """Raise ArmError unless a joint's origin and axis are numbers: Pinocchio says on stderr that they are not."""
+    for tag, field in (("origin", "xyz"), ("origin", "rpy"), ("axis", "xyz")):
+        found, what = joint.find(tag), f"{tag} of joint '{joint.get('name')}' of {where}"
+        if found is None or field not in found.attrib:
+            continue
+        values = _numbers(found.attrib[field])
+        if len(values) != 3 or not np.isfinite(values).all():
+            raise ArmError(f"{what} is '{found.attrib[field]}'; valid are three numbers")
+        if tag == "axis" and np.linalg.norm(values) < 1e-6:
+            raise ArmError(f"{what} is 0 0 0; valid is a direction")
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split()]
+    except ValueError:
+        return []
 
 
 def _path(root: ET.Element, base_link: str, tool_link: str, where: str) -> list[ET.Element]:

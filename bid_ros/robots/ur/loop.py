@@ -82,19 +82,20 @@ class UrLoop:
             if tick is not None:
                 self._beat_ns = now
                 self._periods.skipped = schedule.skipped
-                self._guarded(now)
+                self.tick(now)
         if self._usable:
             self._robot.end_program()
 
-    def _guarded(self, now_ns: int) -> None:
+    def tick(self, now_ns: int) -> None:
+        """Do the work of one period that begins at ``now_ns``, steady nanoseconds. :meth:`run` calls it."""
         try:
-            self._tick(now_ns)
+            self._work(now_ns)
         except LIBRARY_ERRORS as error:
             # It is in a state that nobody knows.
             text = " ".join(str(error).split())[:LONGEST_TEXT].rstrip(" .!")
             self._lose(f"{self._where} is lost to ur_rtde ({text}): check the network, look at the pendant, then reset")
 
-    def _tick(self, now_ns: int) -> None:
+    def _work(self, now_ns: int) -> None:
         if self._usable:
             self._drive(now_ns)
         self._look()

@@ -45,7 +45,7 @@ def open_ur(config: UrConfig, release: bool) -> UrRobot:
         receive = RTDEReceiveInterface(config.address, float(rate), list(VARIABLES))
         echo = UrEcho(EchoLink(config.address).newest)
         robot = UrRobot(config, rate, receive, RTDEControlInterface(config.address, float(rate)), echo)
-        _configure(config, robot)
+        configure(config, robot)
     except LIBRARY_ERRORS as error:
         raise ArmError(f"robot at {config.address}: {_explained(str(error))}") from error
     return robot
@@ -112,8 +112,12 @@ def _demand_ready(address: str, dashboard: DashboardClient) -> None:
         )
 
 
-def _configure(config: UrConfig, robot: UrRobot) -> None:
-    """Set tool, payload and watchdog. If that fails, end our program on the robot."""
+def configure(config: UrConfig, robot: UrRobot) -> None:
+    """Set tool, payload and watchdog of a robot that runs our program. If that fails, end the program.
+
+    Raises:
+        ArmError: the robot refuses, or its tool is not where the model would have it.
+    """
     try:
         _set_up(config, robot)
     except ArmError:

@@ -8,7 +8,7 @@ from bid_ros.core.settings import read_yaml
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.check.finding import Finding, tried
 from bid_ros.system.description import decided, describe
-from bid_ros.system.folder import POLICY, System
+from bid_ros.system.folder import FILE, POLICY, System, file_beside
 from bid_ros.system.preparation import check_gripper, check_policy
 from bid_ros.system.run import RunArguments
 from bid_ros.tasks.registry import kind_of
@@ -28,7 +28,7 @@ def folder_findings(system: System, arguments: RunArguments) -> Iterator[Finding
 
 
 def _file(system: System, name: str, read: Callable[[Path], str]) -> Finding:
-    return tried(name, lambda: read(system.file(name)), f"correct {system.folder / name}")
+    return tried(name, lambda: read(system.file(name)), f"correct {file_beside(system.folder / FILE, name)}")
 
 
 def _task(system: System) -> str:

@@ -34,6 +34,7 @@ TASK = TaskDescriptor(
     setup=Setup(open_width=MAX_OPENING, opened=0.078, held=None, request="put cup and saucer on the table"),
     scene=lambda task: resolve_name(f"{__name__}.world:SCENE"),
     bodies=("cup", "saucer"),
+    moves="cup",
     score=PickingScore,
     stage=later(f"{__name__}.stage:PickingStage"),
     demonstrator=Demonstrator(

@@ -52,9 +52,9 @@ class PickingStage:
         """Positions of cup and saucer."""
         return {name: position for name, (position, _) in self._scene.truth.bodies.items()}
 
-    def begin(self, seed: int, start: Array, cup_speed: float) -> None:
+    def begin(self, seed: int, start: Array, speed: float) -> None:
         """Put the tool at ``start``, gripper open; lay out cup and saucer for the seed; start the string."""
-        self._scene = PickingLockstep(picking_layout(seed, cup_speed), start)
+        self._scene = PickingLockstep(picking_layout(seed, speed), start)
         self._scene.start_path()
         self._score.reset()
         self._open = True

@@ -88,7 +88,7 @@ def picking_layout(seed: int, speed: float = 0.02) -> PickingLayout:
     Raises:
         TaskError: the seed is negative, or the speed is not valid.
     """
-    check_episode(seed, speed)
+    check_episode(seed, speed, "cup")
     rng = np.random.default_rng(seed)
     saucer = np.array([rng.uniform(*SAUCER_X), rng.uniform(*SAUCER_Y)])
     radius, sign = rng.uniform(*RADIUS), rng.choice((-1.0, 1.0))

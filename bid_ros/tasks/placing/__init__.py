@@ -30,6 +30,7 @@ TASK = TaskDescriptor(
     ),
     scene=lambda task: resolve_name(f"{__name__}.world:SCENE"),
     bodies=("cup", "object"),
+    moves="cup",
     score=PlacementScore,
     stage=later(f"{__name__}.stage:PlacingStage"),
     demonstrator=Demonstrator({"clean": Style(50, 100_000), "diverse": Style(100, 200_000)}, ("cup",), _plan),

@@ -52,17 +52,17 @@ class EpisodeScene:
     path: CupPath
 
 
-def episode_scene(seed: int, cup_speed: float = 0.03) -> EpisodeScene:
+def episode_scene(seed: int, speed: float = 0.03) -> EpisodeScene:
     """Return the layout of a seed.
 
     Args:
         seed: 0 or more.
-        cup_speed: m/s along the path, 0 for a static cup.
+        speed: m/s along the path, 0 for a static cup.
 
     Raises:
         TaskError: the seed is negative, or the speed is not valid.
     """
-    check_episode(seed, cup_speed)
+    check_episode(seed, speed, "cup")
     rng = np.random.default_rng(seed)
     rng.random(3)  # once the start of the tool: without these draws every seed would have another cup
     while True:
@@ -70,7 +70,7 @@ def episode_scene(seed: int, cup_speed: float = 0.03) -> EpisodeScene:
         curve = _closed_curve(cup_start, rng)
         if curve is not None:
             points, spacing = _evenly_spaced(curve)
-            return EpisodeScene(cup_start, CupPath(points, spacing, cup_speed))
+            return EpisodeScene(cup_start, CupPath(points, spacing, speed))
 
 
 def _closed_curve(start: Array, rng: np.random.Generator) -> Array | None:

@@ -49,9 +49,9 @@ class PlacingStage:
         self._scene = KinematicScene(width, height, cameras)
         self.begin(0, np.zeros(3), 0.0)
 
-    def begin(self, seed: int, start: Array, cup_speed: float) -> None:
+    def begin(self, seed: int, start: Array, speed: float) -> None:
         """Put the tool at ``start``, the object in its gripper, and the cup on the path of the seed."""
-        self._path, self._elapsed_s = episode_scene(seed, cup_speed).path, 0.0
+        self._path, self._elapsed_s = episode_scene(seed, speed).path, 0.0
         self.measured: Pose = (start, DOWN)
         self.width, self._held, self._touched = geometry.OBJECT_DIAMETER, True, False
         self._scene.home()

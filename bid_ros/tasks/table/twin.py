@@ -87,7 +87,7 @@ class TableScene:
     def layout(self, seed: int, speed: float) -> None:
         """Return nothing, as nothing is laid out; TaskError if something is to move."""
         if speed:
-            raise TaskError(f"cup_speed is {speed} m/s; valid is 0, as nothing moves on an empty table")
+            raise TaskError(f"target speed is {speed} m/s; valid is 0, as nothing moves on an empty table")
 
     def world(self, model: Any, data: Any) -> EmptyWorld:
         """Return the world in which nothing happens."""

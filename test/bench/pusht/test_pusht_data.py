@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from shared_files import shared_file
 
 from bid_ros.bench.pusht.data import human_dataset, observation_values
 from bid_ros.bench.pusht.env import PushTEnv
@@ -9,7 +10,6 @@ from bid_ros.core.task import load_task
 from bid_ros.recording.dataset import Dataset
 
 NAN = float("nan")
-SHARED = "shared/data/pusht/pusht_cchi_v7_lowdim.npz"
 
 
 @pytest.fixture
@@ -18,11 +18,8 @@ def task(root):
 
 
 @pytest.fixture
-def human(root):
-    path = root.parent / SHARED
-    if not path.is_file():
-        pytest.skip("the human demonstrations are not here")
-    return path
+def human():
+    return shared_file("data", "pusht", "pusht_cchi_v7_lowdim.npz")
 
 
 def arrays():

@@ -111,7 +111,7 @@ def test_a_policy_of_umi_drives_a_task(layout, tmp_path, capsys):
     task_file.write_text(yaml.safe_dump({**content, "horizon": 9}))
     out = tmp_path / "bundle"
     options = ["--task", str(task_file), "--space", str(SPACE), "--out", str(out)]
-    assert main(["import", "diffusion_policy", str(checkpoint), *options]) == 0
+    assert main(["policy", "import", str(checkpoint), *options]) == 0
     notes = capsys.readouterr().err
     assert "note: poses are along the axes of UMI's tool: x to the right of the camera's image" in notes
     assert "note: the published policy crops images" in notes and "rows are 3 rows of the data set apart" in notes

@@ -29,8 +29,7 @@ def test_an_imported_image_policy_places_the_object(tmp_path):
     out = tmp_path / "bundle"
     options = ["--weak", str(tmp_path / "weak"), "--space", str(tmp_path / "space.yaml")]
     assert (
-        main(["import", "lerobot", str(tmp_path / "strong"), "--task", "franka_place", "--out", str(out), *options])
-        == 0
+        main(["policy", "import", str(tmp_path / "strong"), "--task", "franka_place", "--out", str(out), *options]) == 0
     )
     system = find_system("franka_place")
     task = load_task(system.folder / "task.yaml")

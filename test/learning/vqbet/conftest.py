@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from shared_files import shared_file
 
 from bid_ros.learning import TrainConfig
 from bid_ros.learning.vqbet.config import VqBetConfig
@@ -44,10 +45,7 @@ def make_vqbet(make_config: Callable[..., TrainConfig]) -> Callable[..., TrainCo
 @pytest.fixture(scope="session")
 def golden(tmp_path_factory) -> SimpleNamespace:
     """Numbers, weights and the network with these weights."""
-    archives = [path / "shared" / "golden" / "lerobot" / "vqbet_image.tar.xz" for path in ROOT.parents]
-    archive = next((path for path in archives if path.is_file()), None)
-    if archive is None:
-        pytest.skip("no shared folder with golden files")
+    archive = shared_file("golden", "lerobot", "vqbet_image.tar.xz")
     folder = tmp_path_factory.mktemp("vqbet")
     with tarfile.open(archive) as file:
         file.extractall(folder, filter="data")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.decoding import Choice, DecoderConfig, DecodeRequest, Proposal
+from bid_ros.decoding import Choice, DecoderConfig, DecodeRequest, Needs, Proposal
 
 
 class Medoid:
     """It compares samples of one decision only, so it remembers nothing."""
+
+    needs = Needs()  # samples from noise
 
     def __init__(self, name: str, config: DecoderConfig) -> None:
         self.name, self._samples = name, config.samples

@@ -11,7 +11,7 @@ from bid_ros.core.errors import BundleError
 from bid_ros.core.observation import Observation
 from bid_ros.core.settings import Positive, Share, parse_settings, settings
 from bid_ros.core.task import Task
-from bid_ros.policy.base import Bundle, PolicyFamily
+from bid_ros.policy.base import Bundle, Capabilities, PolicyFamily
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 
@@ -36,6 +36,7 @@ class Attractor:
 
     runtime = "numpy"
     has_weak = False
+    capabilities = Capabilities(starts=False)  # samples start from noise alone
 
     def __init__(self, bundle: Bundle, task: Task) -> None:
         self._task, self._settings = task, bundle.settings

@@ -62,58 +62,6 @@ def talking(*says: Callable[[Any], Any] | bytes | str) -> Iterator[str]:
         thread.join()
 
 
-class Detour:
-    """A way to a port of loopback, on which connections can be held up one by one.
-
-    Attributes:
-        port: where it begins.
-        held: (port of a client, "questions" or "answers") whose bytes are not passed on.
-        behind: port of the client, by the port with which the detour asks the server.
-    """
-
-    def __init__(self, port: int) -> None:
-        self._behind, self._listener = port, socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        self.held: set[tuple[int, str]] = set()
-        self.behind: dict[int, int] = {}
-        self._changed = threading.Condition()
-        self._ends: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def hold(self, *ways: tuple[int, str]) -> None:
-        """Hold up these ways, and no others."""
-        with self._changed:
-            self.held = set(ways)
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        self.hold()
-        for end in (self._listener, *self._ends):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, (_, number) = self._listener.accept()
-                behind = socket.create_connection(("127.0.0.1", self._behind))
-                self._ends += [client, behind]
-                self.behind[behind.getsockname()[1]] = number
-                for way, *ends in (("questions", client, behind), ("answers", behind, client)):
-                    threading.Thread(target=self._pass, args=((number, way), *ends), daemon=True).start()
-
-    def _pass(self, way: tuple[int, str], source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(1 << 16):
-                with self._changed:
-                    self._changed.wait_for(lambda: way not in self.held)
-                sink.sendall(data)
-        for end in (source, sink):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-
 @contextmanager
 def deaf(tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """A server that greets, and never reads again; yield its address."""

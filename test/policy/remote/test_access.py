@@ -151,6 +151,7 @@ class Slow:
 
     def __init__(self, policy) -> None:
         self._policy, self.runtime, self.has_weak = policy, policy.runtime, policy.has_weak
+        self.capabilities = policy.capabilities
         self.began, self.go = threading.Event(), threading.Event()
         self.encode = policy.encode
 

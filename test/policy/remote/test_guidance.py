@@ -38,7 +38,7 @@ def test_guided_samples_are_those_of_the_policy_there(bundle, task, observe, gui
     policy = load_policy(bundle, task, "torch")
     with serving(policy, bundle, task) as server:
         pointer, remote = pointed(server, task, tmp_path / "remote")
-        assert pointer.settings.gradients and remote.has_gradients
+        assert pointer.settings.gradients and remote.capabilities.gradients
         found, _ = remote.sample(remote.encode(observe()), 2, 0, np.random.default_rng(3), guidance=guided)
         free, _ = remote.sample(remote.encode(observe()), 2, 0, np.random.default_rng(3))
     expected, _ = policy.sample(policy.encode(observe()), 2, 0, np.random.default_rng(3), guidance=guided)
@@ -65,7 +65,7 @@ def test_rtc_decides_there_as_here(bundle, task, observe, tmp_path):
 def test_a_server_without_gradients_says_so(policy, bundle, task, observe, guided, tmp_path):
     with serving(policy, bundle, task) as server:
         pointer, remote = pointed(server, task, tmp_path / "remote")
-        assert not pointer.settings.gradients and not remote.has_gradients
+        assert not pointer.settings.gradients and not remote.capabilities.gradients
         with pytest.raises(
             DecodingError, match=r"'rtc' needs the network's gradient, .* runtime torch, also behind bid s"
         ):
@@ -78,7 +78,7 @@ def test_a_server_that_was_started_without_gradients_later_has_none(policy, bund
     with serving(load_policy(bundle, task, "torch"), bundle, task) as server:
         pointer, _ = pointed(server, task, tmp_path / "remote")
     with serving(policy, bundle, task, server.port):
-        assert pointer.settings.gradients and not load_policy(pointer, task).has_gradients
+        assert pointer.settings.gradients and not load_policy(pointer, task).capabilities.gradients
 
 
 @pytest.mark.parametrize(

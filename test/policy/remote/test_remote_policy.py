@@ -57,7 +57,7 @@ def test_the_same_generator_gives_the_same_chunks_here_and_there(policy, remote,
             if weak:
                 np.testing.assert_array_equal(ours[1], theirs[1])
     assert here.bit_generator.state == there.bit_generator.state
-    assert remote.made_up_rows == 0
+    assert remote.capabilities.made_up_rows == 0
 
 
 def test_it_starts_where_it_is_told_to(policy, remote, observe, task):
@@ -247,7 +247,7 @@ def test_a_server_of_openpi_is_asked_once_a_sample(task, tmp_path, observe):
     expected = chunk(rows, task.action_dim)
     np.testing.assert_array_equal(chunks[:, past:], np.stack([expected] * 3))
     np.testing.assert_array_equal(chunks[:, :past], np.stack([expected[:1].repeat(past, 0)] * 3))
-    assert remote.made_up_rows == past
+    assert remote.capabilities.made_up_rows == past
 
 
 @pytest.mark.parametrize("took", [float("nan"), float("inf")])

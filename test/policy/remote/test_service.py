@@ -73,8 +73,8 @@ def test_a_policy_that_samples_from_noise_alone_says_so_through_its_server(tmp_p
     with serving(load_policy(bundle, task, "onnx"), bundle, task) as server:
         pointer = remote_bundle(tmp_path / "remote", task, f"ws://127.0.0.1:{server.port}", timeout_ms=5000.0)
         remote = load_policy(pointer, task)
-    assert not remote.has_starts and not pointer.settings.starts
-    assert remote.made_up_rows == task.observation_steps - 1
+    assert not remote.capabilities.starts and not pointer.settings.starts
+    assert remote.capabilities.made_up_rows == task.observation_steps - 1
     with pytest.raises(DecodingError, match="starts from its last decision, which this policy cannot"):
         check_decoder(bundle_decoder("bid+warmstart", pointer, task, 4, 1), remote)
     check_decoder(bundle_decoder("bid", pointer, task, 4, 1), remote)

@@ -1,6 +1,7 @@
 """The code of onnxruntime's GPU providers, with its CPU provider in their place. What needs a GPU is not run here."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,30 +13,28 @@ from onnx import TensorProto
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
-from bid_ros.policy.runtimes.bound import BoundRuntime, Provider, rtx_options, tensorrt_options
+from bid_ros.policy.runtimes.bound import BoundRuntime
 from bid_ros.policy.runtimes.engines import EngineCache
 from bid_ros.policy.runtimes.half import halved
-from bid_ros.policy.runtimes.nvidia import Gpu
+from bid_ros.policy.runtimes.nvidia import Found, Gpu
+from bid_ros.policy.runtimes.providers import PROVIDERS, Provider
 from bid_ros.policy.runtimes.registry import build_runtime
 
 CARD = Gpu("NVIDIA RTX 4090", "8.9", "580.1")
-SHAPES = {"sample": (16, 16, 10), "step": (1,)}
 
 
-def cpu(**options):
-    return Provider(lambda folder, shapes: [("CPUExecutionProvider", {})], device="cpu", **options)
+CPU = Provider("CPUExecutionProvider", lambda: Found(CARD), lambda *_: {}, device="cpu")
 
 
-def runtime(root, build=False, name="tensorrt", half=False, card=CARD, **options):
+def runtime(root, build=False, name="tensorrt", half=False, card=CARD):
     """A runtime with engines: its provider writes a file where TensorRT writes one."""
 
-    def compiled(folder, shapes):
+    def compiled(folder, profile, half):
         if not list(folder.glob("*.engine")):
-            (folder / "graph.engine").write_text(str(shapes))
-        return [("CPUExecutionProvider", {})]
+            (folder / "graph.engine").write_text(profile)
+        return {}
 
-    versions = {"onnxruntime": onnxruntime.__version__}
-    provider = Provider(compiled, "cpu", gpu=card, versions=versions, compiled=True, rewritten=False)
+    provider = replace(CPU, require=lambda: Found(card), options=compiled, compiled=True, rewritten=False)
     return BoundRuntime(name, provider, EngineCache(root, build), half)
 
 
@@ -46,7 +45,7 @@ def policy_on(tiny, task, runtime, samples):
 
 
 def test_a_policy_starts_on_engines_that_were_built_for_its_samples_alone(tiny, task, tmp_path, policy, observe):
-    with pytest.raises(BidError, match=r"no tensorrt engine of strong_\w+\.onnx for .*; build it with: bid compile"):
+    with pytest.raises(BidError, match=r"no tensorrt engine of strong_\w+\.onnx for .*; build it with: bid policy"):
         policy_on(tiny, task, runtime(tmp_path), 4)
     policy_on(tiny, task, runtime(tmp_path, build=True), 4)
     assert len(list(tmp_path.glob("*/key.json"))) == 1 + 2 * 2, "an encoder, two denoisers, for N = 1 and 4"
@@ -55,21 +54,21 @@ def test_a_policy_starts_on_engines_that_were_built_for_its_samples_alone(tiny, 
         *(each.sample(each.encode(observe()), 4, 4, np.random.default_rng(0)) for each in (ours, policy)), strict=True
     ):
         np.testing.assert_allclose(first, second, atol=1e-6)
-    with pytest.raises(BidError, match=r"for sample 8x16x10 and .*; compiled are sample 1x16x10 .*, sample 4x16x10 "):
+    with pytest.raises(BidError, match=r"for sample 8x16x10 and .*; compiled are sample 1x16x10 .*; sample 4x16x10 "):
         policy_on(tiny, task, runtime(tmp_path), 8)
 
 
 def test_engines_of_another_card_are_refused(tiny, task, tmp_path):
     policy_on(tiny, task, runtime(tmp_path, build=True), 2)
     other = runtime(tmp_path, card=Gpu("NVIDIA H200", "9.0", "580.1"))
-    with pytest.raises(BidError, match="is foreign: its gpu is NVIDIA RTX 4090, here it is NVIDIA H200"):
+    with pytest.raises(BidError, match=r" on NVIDIA H200 .*; compiled are .* on NVIDIA RTX 4090 "):
         policy_on(tiny, task, other, 2)
 
 
 @pytest.mark.skipif("CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="it is built with CUDA")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_provider_that_onnxruntime_leaves_out_is_an_error(root):
-    missing = Provider(lambda folder, shapes: [("CUDAExecutionProvider", {})], device="cpu")
+    missing = replace(CPU, name="CUDAExecutionProvider")
     graph = BoundRuntime("cuda", missing, EngineCache(Path("not used"), False)).load(
         root / "models" / "pusht" / "strong_encoder.onnx"
     )
@@ -79,7 +78,7 @@ def test_a_provider_that_onnxruntime_leaves_out_is_an_error(root):
 
 
 def test_shapes_that_do_not_fit_the_graph(root):
-    graph = BoundRuntime("cuda", cpu(), EngineCache(Path("not used"), False)).load(
+    graph = BoundRuntime("cuda", CPU, EngineCache(Path("not used"), False)).load(
         root / "models" / "pusht" / "strong_denoiser.onnx"
     )
     feeds = {"sample": np.zeros((2, 16, 3)), "step": np.zeros(1), "condition": np.zeros((1, 256))}
@@ -96,7 +95,7 @@ def test_half_precision_keeps_time_steps_exact(root, name):
         if node.op_type in ("Sin", "Cos"):
             source = made[node.input[0]]
             assert source.op_type != "Cast" or source.attribute[0].i == TensorProto.FLOAT
-    half = BoundRuntime("cuda:fp16", cpu(), EngineCache(Path("not used"), False), half=True).load(path)
+    half = BoundRuntime("cuda:fp16", CPU, EngineCache(Path("not used"), False), half=True).load(path)
     reference, rng = build_runtime("onnx").load(path), np.random.default_rng(0)
     for rows in (1, 4):
         feeds = {}
@@ -111,12 +110,14 @@ def test_half_precision_keeps_time_steps_exact(root, name):
 
 
 def test_options_of_tensorrt_fix_the_profile():
-    options = tensorrt_options(Path("/cache/engine"), SHAPES, half=True)
-    assert {options[f"trt_profile_{end}_shapes"] for end in ("min", "opt", "max")} == {"sample:16x16x10,step:1"}
+    tensorrt, rtx = (PROVIDERS[name].options for name in ("tensorrt", "tensorrt-rtx"))
+    profile, folder = "sample:16x16x10,step:1", Path("/cache/engine")
+    options = tensorrt(folder, profile, True)
+    assert {options[f"trt_profile_{end}_shapes"] for end in ("min", "opt", "max")} == {profile}
     assert (options["trt_engine_cache_path"], options["trt_timing_cache_path"]) == ("/cache/engine", "/cache")
-    assert options["trt_fp16_enable"] == "1" and tensorrt_options(Path(), SHAPES, half=False)["trt_fp16_enable"] == "0"
-    options = rtx_options(Path("/cache/engine"), SHAPES)
-    assert {options[f"nv_profile_{end}_shapes"] for end in ("min", "opt", "max")} == {"sample:16x16x10,step:1"}
+    assert options["trt_fp16_enable"] == "1" and tensorrt(folder, profile, False)["trt_fp16_enable"] == "0"
+    options = rtx(folder, profile, False)
+    assert {options[f"nv_profile_{end}_shapes"] for end in ("min", "opt", "max")} == {profile}
 
 
 def test_pytorch_is_imported_only_for_its_runtime():

@@ -7,8 +7,10 @@ from installed import TORCH
 from onnx import TensorProto, helper, numpy_helper
 
 from bid_ros.core.errors import BidError, BundleError
-from bid_ros.policy.runtimes.bound import BoundRuntime, Provider
+from bid_ros.policy.runtimes.bound import BoundRuntime
 from bid_ros.policy.runtimes.engines import EngineCache
+from bid_ros.policy.runtimes.nvidia import Found, Gpu
+from bid_ros.policy.runtimes.providers import Provider
 from bid_ros.policy.runtimes.registry import build_runtime
 
 NAMES = ["onnx", "openvino", *TORCH, "bound"]
@@ -18,7 +20,7 @@ def build(name, threads=1):
     """A runtime; ``bound`` is the code of the GPU's providers, with onnxruntime's CPU in their place."""
     if name != "bound":
         return build_runtime(name, threads)
-    cpu = Provider(lambda folder, shapes: [("CPUExecutionProvider", {})], device="cpu")
+    cpu = Provider("CPUExecutionProvider", lambda: Found(Gpu("", "", "")), lambda *_: {}, device="cpu")
     return BoundRuntime("bound", cpu, EngineCache(Path("not used"), build=False))
 
 

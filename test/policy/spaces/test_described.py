@@ -90,6 +90,7 @@ class Retold:
 
     def __init__(self, policy: Any, told: Retelling) -> None:
         self._policy, self._told, self.runtime, self.has_weak = policy, told, policy.runtime, policy.has_weak
+        self.capabilities = policy.capabilities
 
     def encode(self, observation: Observation, weak: bool = True) -> Any:
         told, state = self._told, observation.values["state"]

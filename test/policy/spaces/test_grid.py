@@ -9,13 +9,13 @@ from space_samples import PLACE, random_chunks, six
 
 from bid_ros.core.errors import BundleError
 from bid_ros.policy.spaces.config import Space
-from bid_ros.policy.spaces.grid import Grid, Rows, grid_of
+from bid_ros.policy.spaces.grid import Grid, RowMapping, grid_of
 
 TURNS = [slice(3, 9)]
 
 
 def rows(switched=(), task=PLACE, **space):
-    return Rows(grid_of(Space(**space), task), task, TURNS, switched)
+    return RowMapping(grid_of(Space(**space), task), task, TURNS, switched)
 
 
 def test_what_a_space_leaves_out_is_as_in_the_task():

@@ -9,6 +9,7 @@ from space_samples import PLACE, random_chunks, random_observation
 from bid_ros.core.errors import DecodingError, ObservationError
 from bid_ros.core.observation import History
 from bid_ros.decoding import Guidance, build_decoder
+from bid_ros.policy.base import Capabilities
 from bid_ros.policy.decide import DecisionMaker
 from bid_ros.policy.spaces.config import ObservedFeature, Part, Space
 from bid_ros.policy.spaces.policy import SpacedPolicy, check_space
@@ -26,12 +27,12 @@ TURNED = replace(LINEAR, action=(LINEAR.action[0], Part(feature="tool_rotation",
 class Network:
     """A policy in a network's terms that keeps what it is given, and samples noise around a chunk."""
 
-    runtime, has_weak, has_gradients = "numpy", True, True
+    runtime, has_weak = "numpy", True
 
     def __init__(self, space):
         self.task = network_task(space, PLACE)
         self.shape = (self.task.horizon, self.task.action_dim)
-        self.given = {}
+        self.given, self.capabilities = {}, Capabilities(gradients=True)
 
     def encode(self, observation, weak=True):
         self.given["observed"] = observation.values
@@ -62,17 +63,17 @@ def test_the_network_meets_its_own_terms_alone():
     assert found.network == ("encoded", False)
     np.testing.assert_allclose(network.given["observed"]["state"], seen.values["tool_position"] * 1000)
     assert list(network.given["observed"]) == ["state"] == [item.name for item in network.task.observation]
-    assert policy.history == History(2, 100_000_000) and policy.has_weak and policy.runtime == "numpy"
+    assert policy.capabilities.history == History(2, 100_000_000) and policy.has_weak and policy.runtime == "numpy"
     policy.warm_up(7)
     assert network.given["warm"] == 7
 
 
 def test_rows_before_the_network_s_first_are_made_up():
-    assert spaced()[0].made_up_rows == 0
-    assert spaced(replace(LINEAR, past_rows=0, horizon=16))[0].made_up_rows == PLACE.observation_steps - 1
+    assert spaced()[0].capabilities.made_up_rows == 0
+    assert spaced(replace(LINEAR, past_rows=0, horizon=16))[0].capabilities.made_up_rows == PLACE.observation_steps - 1
     network = Network(LINEAR)
-    network.made_up_rows = 1
-    assert SpacedPolicy(network, LINEAR, PLACE).made_up_rows == 1
+    network.capabilities = Capabilities(made_up_rows=1)
+    assert SpacedPolicy(network, LINEAR, PLACE).capabilities.made_up_rows == 1
 
 
 def test_chunks_come_in_the_task_s_terms():
@@ -91,7 +92,7 @@ def test_a_start_reaches_the_network_in_its_terms(space):
     policy, network = spaced(space)
     start, found = random_chunks(np.random.default_rng(2), (16,)), encoded(policy)
     policy.sample(found, 1, 0, np.random.default_rng(0), start, "renoise")
-    assert policy.has_starts and network.given["mode"] == "renoise"
+    assert policy.capabilities.starts and network.given["mode"] == "renoise"
     again = policy._action.to_task(network.given["start"][None], found.anchor)[0]
     np.testing.assert_allclose(again, start, atol=1e-12)
 
@@ -119,7 +120,7 @@ def test_a_target_reaches_the_network_in_its_terms():
 )
 def test_what_has_no_exact_way_back_is_refused(space, starts, gradients):
     policy, _ = spaced(space)
-    assert (policy.has_starts, policy.has_gradients) == (starts, gradients)
+    assert (policy.capabilities.starts, policy.capabilities.gradients) == (starts, gradients)
     for name, able in (("warmstart", starts), ("rtc", gradients)):
         decoder = build_decoder(name)
         if able:
@@ -141,14 +142,18 @@ def test_what_has_no_exact_way_back_is_refused(space, starts, gradients):
 
 def test_a_policy_that_cannot_start_does_not_learn_it_from_its_space():
     network = Network(LINEAR)
-    network.has_starts = network.has_gradients = False
+    network.capabilities = Capabilities(starts=False)
     policy = SpacedPolicy(network, LINEAR, PLACE)
-    assert not policy.has_starts and not policy.has_gradients
+    assert not policy.capabilities.starts and not policy.capabilities.gradients
 
 
 def test_more_steps_are_wanted_and_checked():
     policy, network = spaced(replace(LINEAR, observation_steps=5, past_rows=1, rate_hz=20.0, horizon=32))
-    assert policy.history == History(5, 50_000_000) == DecisionMaker(policy, build_decoder("vanilla"), PLACE).history
+    assert (
+        policy.capabilities.history
+        == History(5, 50_000_000)
+        == DecisionMaker(policy, build_decoder("vanilla"), PLACE).history
+    )
     encoded(policy, steps=5)
     assert network.given["observed"]["state"].shape == (5, 3)
     with pytest.raises(ObservationError, match=r"has shape .2, .*; the policy needs .5, "):

@@ -7,16 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 from space_samples import six
 
-from bid_ros.core.rotation import matrix_from_6d
-from bid_ros.policy.spaces.rotations import (
-    from_6d,
-    from_euler,
-    from_quaternion,
-    from_vector,
-    rotation_form,
-    to_euler,
-    to_vector,
-)
+from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, vector_from_matrix
+from bid_ros.policy.spaces.rotations import from_euler, from_quaternion, rotation_form, to_euler
 
 TURNS = Rotation.random(40, rng=np.random.default_rng(0))
 MATRICES = TURNS.as_matrix().reshape(5, 8, 3, 3)
@@ -25,19 +17,24 @@ ORDERS = [order for axes in permutations("xyz") for order in ("".join(axes), "".
 
 def test_quaternions_and_rotation_vectors_are_those_of_scipy():
     np.testing.assert_allclose(from_quaternion(3.0 * TURNS.as_quat().reshape(5, 8, 4)), MATRICES, atol=1e-14)
-    np.testing.assert_allclose(from_vector(TURNS.as_rotvec().reshape(5, 8, 3)), MATRICES, atol=1e-14)
-    np.testing.assert_allclose(to_vector(MATRICES), TURNS.as_rotvec().reshape(5, 8, 3), atol=1e-12)
+    np.testing.assert_allclose(matrix_from_vector(TURNS.as_rotvec().reshape(5, 8, 3)), MATRICES, atol=1e-14)
+    np.testing.assert_allclose(vector_from_matrix(MATRICES), TURNS.as_rotvec().reshape(5, 8, 3), atol=1e-12)
 
 
-def test_six_numbers_are_those_of_the_task():
-    raw = np.random.default_rng(0).uniform(-1, 1, (5, 8, 6))  # no rotations: the nearest in the Gram-Schmidt sense
-    np.testing.assert_allclose(from_6d(raw), matrix_from_6d(raw), atol=1e-14)
-    np.testing.assert_allclose(from_6d(np.zeros((1, 6))), matrix_from_6d(np.zeros((1, 6))))
+def test_six_numbers_are_those_of_the_gram_schmidt_process():
+    raw = np.random.default_rng(0).uniform(-1, 1, (5, 8, 6))  # no rotations
+    first, second = raw[..., :3], raw[..., 3:]
+    first = first / np.linalg.norm(first, axis=-1, keepdims=True)
+    second = second - np.sum(first * second, axis=-1, keepdims=True) * first
+    second = second / np.linalg.norm(second, axis=-1, keepdims=True)
+    wanted = np.stack([first, second, np.cross(first, second)], axis=-1)
+    np.testing.assert_allclose(matrix_from_6d(raw), wanted, atol=1e-14)
+    np.testing.assert_array_equal(matrix_from_6d(np.zeros((1, 6))), np.zeros((1, 3, 3)))
 
 
 def test_nothing_turned_has_no_length():
-    np.testing.assert_array_equal(from_vector(np.zeros((1, 3))), np.eye(3)[None])
-    np.testing.assert_array_equal(to_vector(np.eye(3)[None]), np.zeros((1, 3)))
+    np.testing.assert_array_equal(matrix_from_vector(np.zeros((1, 3))), np.eye(3)[None])
+    np.testing.assert_array_equal(vector_from_matrix(np.eye(3)[None]), np.zeros((1, 3)))
     np.testing.assert_array_equal(from_quaternion(np.zeros((1, 4))), np.eye(3)[None])
 
 

@@ -5,17 +5,17 @@ import pytest
 
 from bid_ros.core.errors import BundleError
 from bid_ros.policy.vqbet import FAMILY
-from bid_ros.policy.vqbet.codes import Forecast, VqBetSettings, chunks_of, draw_codes, forecast_size, split_forecast
+from bid_ros.policy.vqbet.codes import CodeForecast, VqBetSettings, chunks_of, draw_codes, forecast_size, split_forecast
 
 ROWS, WIDTH = 3, 2
 
 
 @pytest.fixture
-def forecast() -> Forecast:
+def forecast() -> CodeForecast:
     """Codes 0 and 1 are equally likely first; the second code is then surely 1 or surely 0."""
     sure = np.array([[0.0, 60.0], [60.0, 0.0]], np.float32)
     offsets = np.arange(2 * 2 * ROWS * WIDTH, dtype=np.float32).reshape(2, 2, ROWS, WIDTH)
-    return Forecast(np.zeros(2, np.float32), sure, offsets)
+    return CodeForecast(np.zeros(2, np.float32), sure, offsets)
 
 
 def test_the_second_code_belongs_to_the_first(forecast):
@@ -26,14 +26,14 @@ def test_the_second_code_belongs_to_the_first(forecast):
 
 def test_a_code_is_the_first_whose_cumulated_probability_reaches_the_number():
     logits = np.log(np.array([0.2, 0.5, 0.3], np.float32))
-    forecast = Forecast(logits, np.tile(logits, (3, 1)), np.zeros((2, 3, 1, 1), np.float32))
+    forecast = CodeForecast(logits, np.tile(logits, (3, 1)), np.zeros((2, 3, 1, 1), np.float32))
     uniforms = np.array([[0.1, 0.19], [0.21, 0.69], [0.71, 0.999999], [0.0, 1.0]])
     assert draw_codes(forecast, 1.0, uniforms).tolist() == [[0, 0], [1, 1], [2, 2], [0, 2]]
 
 
 def test_temperature_sharpens_and_flattens():
     logits = np.array([0.0, 1.0], np.float32)
-    forecast = Forecast(logits, np.tile(logits, (2, 1)), np.zeros((2, 2, 1, 1), np.float32))
+    forecast = CodeForecast(logits, np.tile(logits, (2, 1)), np.zeros((2, 2, 1, 1), np.float32))
     uniforms = np.random.default_rng(0).random((4000, 2))
     shares = [draw_codes(forecast, value, uniforms).mean(axis=0) for value in (0.5, 1.0, 10.0)]
     for share, value in zip(shares, (0.5, 1.0, 10.0), strict=True):

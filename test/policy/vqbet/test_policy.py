@@ -80,7 +80,7 @@ def test_a_start_is_refused(policy, observation):
         policy.sample(policy.encode(observation), 1, 0, np.random.default_rng(0), np.zeros((4, 4)), "renoise")
 
 
-@pytest.mark.parametrize("name", ["warmstart", "warmstart-clean", "bid+warmstart", "rtc"])
+@pytest.mark.parametrize("name", ["warmstart", "warmstart:warm_start=clean", "bid+warmstart", "rtc"])
 def test_decoders_that_change_the_denoising_are_refused(policy, bundle, name):
     with pytest.raises(DecodingError, match="changes the denoising of samples, but the family vqbet denoises nothing"):
         bundle_decoder(name, bundle, TASK, samples=4, action_horizon=1)

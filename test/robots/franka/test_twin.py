@@ -56,7 +56,7 @@ def test_ground_truth_at_home(twin: FrankaTwin) -> None:
 
 
 def test_reset_lays_out_the_seed(twin: FrankaTwin) -> None:
-    scene = twin.reset(11, cup_speed=0.06)
+    scene = twin.reset(11, speed=0.06)
     expected = episode_scene(11, 0.06)
     np.testing.assert_array_equal(scene.cup_start, expected.cup_start)
     wait_until(lambda: twin.ground_truth().bodies["object"][0][2] > 0.2)
@@ -78,7 +78,7 @@ def test_cup_waits_for_the_grasp(twin: FrankaTwin) -> None:
 def test_impossible_speed_is_refused_and_changes_nothing(twin: FrankaTwin) -> None:
     before = twin.ground_truth().bodies["cup"][0]
     with pytest.raises(TaskError, match="cup speed is 3"):
-        twin.reset(99, cup_speed=3.0)
+        twin.reset(99, speed=3.0)
     np.testing.assert_array_equal(twin.ground_truth().bodies["cup"][0], before)
 
 

@@ -7,11 +7,9 @@ import pytest
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.urdf import Chain, Placed
+from bid_ros.robots.ros.urdf import Chain
 
-CHAIN = Chain(
-    ("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), "", (), Placed(np.zeros(3), np.eye(3), np.zeros(3))
-)
+CHAIN = Chain(("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), None)
 
 
 def limits(chain=CHAIN, **parts):

@@ -11,6 +11,10 @@ LINKS = "".join(
 )
 
 
+XACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="x">
+<xacro:include filename="arm.xacro"/><link name="base"/></robot>"""
+
+
 def robot(first='type="revolute"', limit='<limit lower="-1" upper="2" velocity="3" effort="1"/>', links=LINKS):
     return f"""<robot name="small">{links}
       <joint name="two" type="continuous"><parent link="a"/><child link="b"/><limit velocity="4" effort="1"/></joint>
@@ -23,12 +27,19 @@ def test_the_chain_is_in_order_from_base_to_tool_whatever_the_order_of_the_file(
     chain = read_chain(robot(), "base", "tool", "URDF x")
     assert chain.joint_names == ("one", "two")
     assert (chain.lower, chain.upper, chain.speed) == ((-1.0, -math.inf), (2.0, math.inf), (3.0, 4.0))
-    assert "visual" not in chain.urdf and "beside" not in chain.urdf
+    assert list(chain.model.names) == ["universe", "one", "two"]
+    assert [frame.name for frame in chain.model.frames][-1] == "tool"
 
 
 def test_a_limit_that_is_not_there_is_not_a_number():
     chain = read_chain(robot(limit=""), "base", "tool", "URDF x")
     assert math.isnan(chain.lower[0]) and math.isnan(chain.upper[0]) and math.isnan(chain.speed[0])
+
+
+def test_what_is_beside_the_chain_may_be_broken_and_a_joint_may_mimic_another():
+    """Pinocchio would refuse the whole: its finger has no limits, a link has no geometry, a limit no effort."""
+    text = robot(limit='<limit lower="-1" upper="2" velocity="3"/><mimic joint="beside"/>')
+    assert read_chain(text, "base", "tool", "URDF x").joint_names == ("one", "two")
 
 
 def test_the_twins_own_arm_has_its_joints():
@@ -45,6 +56,13 @@ def test_the_twins_own_arm_has_its_joints():
         (robot(), "base", "side", "joint 'beside' of URDF x is of type prismatic; valid between base and side are"),
         (robot(), "b", "tool", "has no joint that turns between b and tool"),
         (robot(limit='<limit lower="low"/>'), "base", "tool", "limits of joint 'one' of URDF x are no numbers"),
+        ("", "base", "tool", "URDF x is not XML: no element found"),
+        (XACRO, "base", "tool", "URDF x has no link 'tool'; valid are base"),
+        (robot(first='type="floating"'), "base", "tool", "joint 'one' of URDF x is of type floating; valid between"),
+        (robot(first=""), "base", "tool", "joint 'one' of URDF x is of type None; valid between"),
+        (robot().replace('"two"', '"one"'), "base", "tool", "names a joint or link between base and tool twice"),
+        (robot().replace('parent link="a"', 'parent link="c"'), "base", "tool", "'tool' of URDF x is not below 'base'"),
+        (robot().replace("0 0 1", "0 nan 1"), "base", "tool", "axis of joint 'one' of URDF x is '0 nan 1'; valid are"),
     ],
 )
 def test_what_is_no_chain_is_one_sentence(text, base, tool, said):

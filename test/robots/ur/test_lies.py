@@ -1,15 +1,17 @@
-"""A UR that tells plausible lies comes to rest within 500 ms, with what disagreed; one that is honest never does."""
+"""A UR that tells plausible lies comes to rest within 500 ms, with what disagreed; one that is honest never does.
+
+In lockstep. ``test_lies_over_sockets.py`` has what needs ur_rtde and sockets.
+"""
 
 import re
-import threading
+import sys
 import time
 
 import numpy as np
 import pytest
-from robots.rtde_lies import CLOCK, END, JOINTS, POSE, SPEEDS, Lie, add, for_a_moment, freeze, put, texts
-from robots.tcp_proxy import DOWN, UP, Network
+from robots.rtde_lies import CLOCK, END, JOINTS, POSE, SPEEDS, add, for_a_moment, freeze, put
+from robots.ur.lockstep import lockstep
 from robots.ur_sweep import OPTIONS, Sweep, assert_at_rest_since, moved
-from ur_twin import free_address
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -17,10 +19,6 @@ from bid_ros.robots.base import Dynamics
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
-
-# A shared computer is held up for a fifth of a second now and then. An arm that stops too late is tried again then; a
-# defect is late every time.
-pytestmark = pytest.mark.flaky(reruns=2, only_rerun=["after the last sign of life"])
 
 MODELS = {"e-series": "ur5e", "cb3": "ur5"}
 FAST_S, TURN_S = 0.3, 0.7  # into the swing: at 0.18 m/s, and just after it turned back, at 0.04 m/s
@@ -57,146 +55,101 @@ CB3_LIES = ("everything is frozen but the time", "a joint drifts", "the clock ru
 CASES = [("e-series", lie) for lie in LIES] + [("cb3", lie) for lie in CB3_LIES]
 
 
-# Of module scope: each test hands the next one an arm that it recovered.
-@pytest.fixture(scope="module", params=list(MODELS))
-def robot(request, module_servers):
-    server = module_servers("ur_server.py", request.param)
-    server.generation = request.param
-    yield server
-    server.close()
+@pytest.fixture
+def robot(request):
+    """A robot of this module's clock; an e-series without a parameter."""
+    with lockstep(getattr(request, "param", "e-series"), sys.modules[__name__]) as world:
+        yield world
 
 
-@pytest.fixture(scope="module")
-def network(robot):
-    between = Network(free_address(), robot.address)
-    yield between
-    between.close()
-
-
-@pytest.fixture(scope="module")
-def driven(network, robot):
-    built = build_arm("ur", UrConfig(network.address, model=MODELS[robot.generation], **OPTIONS))
+@pytest.fixture
+def arm(robot):
+    built = build_arm("ur", UrConfig(robot.address, model=MODELS[robot.generation], **OPTIONS))
     built.connect()
     yield built
     built.close()
 
 
-@pytest.fixture
-def arm(driven, network):
-    driven.move_to_joints(INITIAL_Q, QUICK)
-    yield driven
-    driven.stop()
-    if driven.state().fault:
-        network.heal()
-        driven.recover()
-    assert driven.state().fault == ""
-
-
-def only(generation):
-    """Run a test with one generation of controllers."""
-    return pytest.mark.parametrize("robot", [generation], indirect=True)
-
-
-def assert_contradiction(arm, network, what):
+def assert_contradiction(arm, robot, what):
     fault = arm.state().fault
     end = "compare it with what the pendant shows, then reset"
-    assert re.fullmatch(rf"robot at {network.address} contradicts itself, ({what}): {end}", fault), fault
+    assert re.fullmatch(rf"robot at {robot.address} contradicts itself, ({what}): {end}", fault), fault
     assert not arm.state().in_control
     assert np.abs(arm.state().joint_positions - INITIAL_Q).max() < 0.9, "no lie is handed on"
     assert np.abs(arm.state().joint_velocities).max() < 4.0, "no lie is handed on"
 
 
-def check(arm, robot, network, seconds, lie, what):
+def check(arm, robot, seconds, lie, what):
     """Tell a lie some seconds into a swing."""
     sweep = Sweep(arm)
     sweep.run(seconds)
     event = time.monotonic_ns()
-    network.damage(DOWN, lie)
+    robot.damage(lie)
     assert sweep.until_refused(1.0) == arm.state().fault
-    assert_contradiction(arm, network, what)
+    assert_contradiction(arm, robot, what)
     assert_at_rest_since(robot, event)
+    robot.heal()
+    arm.recover()
+    assert arm.state().fault == ""
 
 
 @pytest.mark.parametrize(("robot", "lie"), CASES, indirect=["robot"])
-def test_a_lie_in_motion_stops_the_arm(arm, robot, network, lie):
+def test_a_lie_in_motion_stops_the_arm(arm, robot, lie):
     change, what = LIES[lie]
-    check(arm, robot, network, FAST_S, Lie(change), what)
+    check(arm, robot, FAST_S, change, what)
 
 
-def test_an_arm_that_is_frozen_where_it_turns_back(arm, robot, network):
+@pytest.mark.parametrize("robot", MODELS, indirect=True)
+def test_an_arm_that_is_frozen_where_it_turns_back(arm, robot):
     """It neither moves nor says that it does; only the set-points show that it should."""
-    check(arm, robot, network, TURN_S, Lie(freeze(JOINTS, END)), f"{JOINT}|{STILL}")
+    check(arm, robot, TURN_S, freeze(JOINTS, END), f"{JOINT}|{STILL}")
 
 
-@only("e-series")
-def test_an_arm_that_is_frozen_before_it_moves(arm, robot, network):
-    network.damage(DOWN, Lie(freeze(JOINTS, END)))
-    check(arm, robot, network, 0.0, Lie(freeze(JOINTS, END)), STILL)
+def test_an_arm_that_is_frozen_before_it_moves(arm, robot):
+    robot.damage(freeze(JOINTS, END))
+    check(arm, robot, 0.0, freeze(JOINTS, END), STILL)
 
 
-@only("e-series")
-def test_everything_that_the_robot_says_is_frozen(arm, robot, network):
-    """Also that it has done what it was asked for, so that a call for a stop gets no answer."""
-    check(arm, robot, network, FAST_S, Lie(freeze(JOINTS, END), rest_too=True), f"{JOINT}|{STILL}")
-
-
-@only("e-series")
 @pytest.mark.parametrize("lie", ["a joint is off by 1 rad", "everything is frozen but the time"])
-def test_a_lie_in_a_joint_motion_stops_the_arm(arm, robot, network, lie):
+def test_a_lie_in_a_joint_motion_stops_the_arm(arm, robot, lie):
     change, what = LIES[lie]
-    errors = []
+    events = []
 
-    def move():
-        try:
-            arm.move_to_joints(AWAY, Dynamics(0.3, 0.3, 1.0))
-        except ArmError as error:
-            errors.append(str(error))
+    def begin():
+        events.append(robot.now_ns)
+        robot.damage(change)
 
-    thread = threading.Thread(target=move)
-    thread.start()
-    end = time.monotonic() + 2.0
-    while np.abs(arm.state().joint_velocities).max() < 0.5:
-        assert time.monotonic() < end, "the motion does not begin"
-        time.sleep(0.002)
-    event = time.monotonic_ns()
-    network.damage(DOWN, Lie(change))
-    thread.join(1.0)
-    assert errors == [arm.state().fault]
-    assert_contradiction(arm, network, what)
-    assert_at_rest_since(robot, event)
+    robot.when(lambda: np.abs(arm.state().joint_velocities).max() > 0.5, begin)
+    with pytest.raises(ArmError) as caught:
+        arm.move_to_joints(AWAY, Dynamics(0.3, 0.3, 1.0))
+    assert str(caught.value) == arm.state().fault
+    assert_contradiction(arm, robot, what)
+    assert_at_rest_since(robot, events[0])
 
 
-@only("e-series")
-def test_a_joint_motion_that_is_not_seen_to_begin_is_ended(arm, robot, network):
-    network.damage(DOWN, Lie(freeze(JOINTS, END)))
+def test_a_joint_motion_that_is_not_seen_to_begin_is_ended(arm, robot):
+    robot.damage(freeze(JOINTS, END))
     event = time.monotonic_ns()
     with pytest.raises(ArmError, match=r"ended 0\.80 rad from the goal: look at what holds it"):
         arm.move_to_joints(AWAY, Dynamics(0.2, 0.1, 1.0))
     assert_at_rest_since(robot, event)
-    network.damage(DOWN, bytes)
-    end = time.monotonic() + 1.0
-    while not arm.state().fault:
-        assert time.monotonic() < end, "the way from the lie to the truth is a jump"
-        time.sleep(0.002)
+    robot.heal()
+    time.sleep(0.01)
+    assert arm.state().fault, "the way from the lie to the truth is a jump"
 
 
-@only("e-series")
 @pytest.mark.parametrize("lie", ["a joint is off by 1 rad", "the clock runs at double pace"])
-def test_a_lie_at_rest_is_a_fault_and_nothing_moves(arm, robot, network, lie):
+def test_a_lie_at_rest_is_a_fault_and_nothing_moves(arm, robot, lie):
     change, what = LIES[lie]
     before = moved(robot)
-    network.damage(DOWN, Lie(change))
-    end = time.monotonic() + 0.5
-    while not arm.state().fault:
-        assert time.monotonic() < end, "no fault"
-        time.sleep(0.002)
-    assert_contradiction(arm, network, what)
+    robot.damage(change)
+    time.sleep(0.5)
+    assert_contradiction(arm, robot, what)
     with pytest.raises(ArmError, match="recover first"):
         arm.start()
     assert moved(robot) == before
 
 
-@only("e-series")
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -204,37 +157,13 @@ def test_a_lie_at_rest_is_a_fault_and_nothing_moves(arm, robot, network, lie):
         (add(JOINTS + 5, 1.0), r"has its tool 0 mm and 1\.00 rad from where a ur5e would have it"),
     ],
 )
-def test_a_lie_from_the_beginning_is_refused(network, robot, arm, change, said):
+def test_a_lie_from_the_beginning_is_refused(robot, arm, change, said):
     arm.close()
-    network.damage(DOWN, Lie(change))
-    try:
-        with pytest.raises(ArmError, match=f"robot at {network.address} {said}: check `model`"):
-            arm.connect()
-    finally:
-        network.heal()
+    robot.damage(change)
+    with pytest.raises(ArmError, match=f"robot at {robot.address} {said}: check `model`"):
         arm.connect()
-
-
-@only("e-series")
-def test_text_messages_that_are_empty_stop_the_arm(arm, robot, network):
-    sweep = Sweep(arm)
-    sweep.run(FAST_S)
-    event = time.monotonic_ns()
-    network.damage(DOWN, texts(b""))
-    said = "sent a state that cannot be, a text message of 0 bytes; valid is 3 or more: check what damages its data"
-    assert said in sweep.until_refused(1.0)
-    assert_at_rest_since(robot, event)
-
-
-def test_text_messages_before_each_state_change_nothing(arm, network):
-    sweep = Sweep(arm)
-    sweep.run(FAST_S)
-    network.damage(DOWN, texts(b"\x02hi\x00\x03"))
-    begin = arm.state().stamp_ns
-    sweep.run(1.0)
-    assert arm.state().in_control
-    assert arm.state().stamp_ns - begin > 0.9e9
-    network.damage(DOWN, bytes)
+    robot.heal()
+    arm.connect()
 
 
 def assert_never_near(arm):
@@ -245,11 +174,11 @@ def assert_never_near(arm):
     assert max(margins.values()) < 0.5, margins
 
 
-@pytest.mark.parametrize("generation", MODELS)
-def test_motions_near_the_limits_are_honest(own_servers, generation):
+@pytest.mark.parametrize("robot", MODELS, indirect=True)
+def test_motions_near_the_limits_are_honest(robot):
     """Joints at full speed and acceleration, and a circle at 0.7 m/s and 10 m/s^2."""
-    parts = {"max_speed": 2.0, "max_acceleration": 20.0, "model": MODELS[generation]}
-    arm = build_arm("ur", UrConfig(own_servers("ur_server.py", generation).address, **OPTIONS | parts))
+    parts = {"max_speed": 2.0, "max_acceleration": 20.0, "model": MODELS[robot.generation]}
+    arm = build_arm("ur", UrConfig(robot.address, **OPTIONS | parts))
     arm.connect()
     arm.move_to_joints(FAR, QUICK)
     arm.move_to_joints(INITIAL_Q, QUICK)
@@ -266,19 +195,3 @@ def test_motions_near_the_limits_are_honest(own_servers, generation):
     arm.stop()
     assert_never_near(arm)
     arm.close()
-
-
-def test_honest_states_that_come_in_bursts_are_believed(arm, network):
-    """Every 10 ms another delay of up to 40 ms each way, and what waits behind a late package comes with it."""
-    random = np.random.default_rng(4)
-    sweep = Sweep(arm)
-    end = time.monotonic() + 6.0
-    while time.monotonic() < end:
-        for direction in (UP, DOWN):
-            network.delay(direction, random.uniform(0.0, 0.04))
-        sweep.step()
-    assert arm.state().in_control
-    arm.stop()
-    assert_never_near(arm)
-    for direction in (UP, DOWN):
-        network.delay(direction, 0.0)

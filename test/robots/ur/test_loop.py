@@ -71,7 +71,7 @@ def started(target):
     robot = Robot(target)
     loop, ours, _ = looping(robot)
     for period in range(10):
-        loop._guarded(loop._beat_ns + 2_000_000 * period)
+        loop.tick(loop._beat_ns + 2_000_000 * period)
     return ours.recv(), robot.sent
 
 
@@ -95,7 +95,7 @@ def test_a_command_that_waits_for_the_robot_makes_no_later_state_look_older():
     loop, _ours, memory = looping(SlowOnce(POSE))
     ages = []
     for _ in range(60):
-        loop._guarded(time.monotonic_ns())
+        loop.tick(time.monotonic_ns())
         ages.append(time.monotonic_ns() - memory.read_state().steady_ns)
     assert sorted(ages[-30:])[15] < 8_000_000, "the median: this process may be held up, too"
 
@@ -142,7 +142,7 @@ def test_a_robot_that_contradicts_itself_is_braked_by_set_points_and_then_sent_n
         assert now - begin < 3.0
         place = (0.4, speed * (now - begin), 0.3)
         memory.setpoint.write(TimedSetpoint(round(1e9 * now), place, POSE.quaternion, (0.0, speed, 0.0), ZERO))
-        loop._guarded(time.monotonic_ns())
+        loop.tick(time.monotonic_ns())
         times += [now] * (len(robot.sent) - len(times))
         sent_at_fault = sent_at_fault or (len(robot.sent) if memory.read_state().fault else 0)
         time.sleep(0.002)
@@ -160,7 +160,7 @@ def test_a_robot_that_contradicts_itself_is_braked_by_set_points_and_then_sent_n
     count = len(robot.sent)
     for name in (Request.START, Request.CLEAR):
         ours.send((name,))
-        loop._guarded(time.monotonic_ns())
+        loop.tick(time.monotonic_ns())
         while ours.poll():
             answer = ours.recv()
         assert answer == fault
@@ -194,12 +194,12 @@ def test_a_robot_that_refuses_set_points_is_not_lost_for_those_it_never_reports(
     monkeypatch.setattr(UrLoop, "_lose", lambda loop, reason: lost.append(reason))
     loop, _, memory = looping(Stopped(POSE))
     for period in range(10):
-        loop._guarded(loop._beat_ns + 2_000_000 * period)
+        loop.tick(loop._beat_ns + 2_000_000 * period)
     state = memory.read_state()
     assert "refuses set-points" in state.fault
     end = time.monotonic() + 2 * UrConfig("a").state_timeout_s
     while time.monotonic() < end:
-        loop._guarded(time.monotonic_ns())
+        loop.tick(time.monotonic_ns())
         time.sleep(0.002)
     assert lost == []
     assert memory.read_state().stamp_ns > state.stamp_ns

@@ -5,13 +5,15 @@ it: a message has the transform of every joint that moves, with the stamp of the
 published once, latched; joint states that come sooner than ``publish_frequency`` allows are left out.
 """
 
-from typing import Final
+from typing import Any, Final
+
+import pinocchio
 
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.rotation import Array, matrix_from_vector, quaternion_from_matrix
+from bid_ros.core.rotation import Array
 from bid_ros.robots.bus import Bus, Channel, Values, stamp
 from bid_ros.robots.ros.twin.description import BASE, LINKS, TOOL
-from bid_ros.robots.ros.urdf import Placed, read_chain
+from bid_ros.robots.ros.urdf import read_chain
 
 FREQUENCY_HZ: Final = 200.0  # publish_frequency: more than there are joint states; 20 if nobody sets it
 TYPE: Final = "tf2_msgs/msg/TFMessage"
@@ -29,14 +31,16 @@ class StatePublisher:
     def __init__(self, bus: Bus, urdf: str, moving: str, static: str) -> None:
         self._bus, self._moving = bus, Channel(moving, TYPE, depth=100)
         self._static = Channel(static, TYPE, latched=True)
-        self._chain = read_chain(urdf, BASE, TOOL, "the twin's URDF")
+        self._model: Any = read_chain(urdf, BASE, TOOL, "the twin's URDF").model
+        self._data: Any = self._model.createData()
         self._told_ns = 0
 
     def start(self) -> None:
         """Open the topics, and publish the fixed joint. Raises ArmError if the message type is not there."""
         self._bus.offer(self._moving)
         self._bus.offer(self._static)
-        self._bus.publish(self._static.name, {"transforms": [_transform(0, LINKS[-1], TOOL, self._chain.end, 0.0)]})
+        flange = self._model.frames[self._model.nframes - 1].placement
+        self._bus.publish(self._static.name, {"transforms": [_transform(0, LINKS[-1], TOOL, flange)]})
 
     def publish(self, now_ns: int, joints: Array) -> None:
         """Publish where the links are, unless it was just done.
@@ -48,16 +52,17 @@ class StatePublisher:
         if now_ns - self._told_ns < NANOSECONDS / FREQUENCY_HZ:
             return
         self._told_ns = now_ns
-        parents = (BASE, *LINKS)
-        rows = zip(parents, LINKS, self._chain.placed, joints.tolist(), strict=False)
+        pinocchio.forwardKinematics(self._model, self._data, joints)
+        places = self._data.liMi.tolist()[1:]  # each joint's frame in that of the joint before
+        rows = zip((BASE, *LINKS), LINKS, places, strict=False)
         self._bus.publish(self._moving.name, {"transforms": [_transform(now_ns, *row) for row in rows]})
 
 
-def _transform(at_ns: int, parent: str, child: str, placed: Placed, angle: float) -> Values:
-    rotation = placed.rotation @ matrix_from_vector(angle * placed.axis)
-    turn = dict(zip("xyzw", quaternion_from_matrix(rotation).tolist(), strict=True))
+def _transform(at_ns: int, parent: str, child: str, place: Any) -> Values:
+    """Return a message's transform for a ``pinocchio.SE3``."""
+    x, y, z, *turn = pinocchio.SE3ToXYZQUATtuple(place)
     return {
         "header": {"stamp": stamp(at_ns), "frame_id": parent},
         "child_frame_id": child,
-        "transform": {"translation": dict(zip("xyz", placed.position.tolist(), strict=True)), "rotation": turn},
+        "transform": {"translation": {"x": x, "y": y, "z": z}, "rotation": dict(zip("xyzw", turn, strict=True))},
     }

@@ -72,9 +72,9 @@ class GantryTwin:
         """End the server."""
         self._stopped.set()
 
-    def reset(self, seed: int, cup_speed: float) -> Any:
+    def reset(self, seed: int, speed: float) -> Any:
         """Lay out an episode's scene."""
-        layout = self._scene.layout(seed, cup_speed)
+        layout = self._scene.layout(seed, speed)
         with self._lock:
             self._world.lay_out(layout)
         return layout

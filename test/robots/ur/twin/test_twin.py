@@ -90,7 +90,7 @@ def test_scene_states_are_snapshots(twin) -> None:
 
 
 def test_reset_lays_out_the_seed_and_the_string_waits_for_the_start(twin) -> None:
-    layout = twin.reset(11, cup_speed=0.04)
+    layout = twin.reset(11, speed=0.04)
     assert layout.path == picking_layout(11, 0.04).path
     cycles(twin, 100)
     truth = twin.ground_truth()
@@ -105,7 +105,7 @@ def test_reset_lays_out_the_seed_and_the_string_waits_for_the_start(twin) -> Non
 def test_an_impossible_speed_is_refused_and_changes_nothing(twin) -> None:
     before = twin.ground_truth().bodies["saucer"][0]
     with pytest.raises(TaskError, match="cup speed is 3"):
-        twin.reset(99, cup_speed=3.0)
+        twin.reset(99, speed=3.0)
     np.testing.assert_array_equal(twin.ground_truth().bodies["saucer"][0], before)
 
 

@@ -1,0 +1,110 @@
+"""``bid episodes video``, ``repair``, ``table`` and ``motion``: look at recorded runs."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bid_ros.commands.tasks import moving_in, recorded, task_file_of_bags
+from bid_ros.core.extras import extra
+from bid_ros.core.task import load_task
+
+
+def add_runs(inner: Any) -> None:
+    """Add the four verbs."""
+    video = inner.add_parser("video", help="draw the decisions of a bag over its images")
+    video.add_argument("bag")
+    video.add_argument("--task", default="", help="name or path of the task file (default: that of run.json beside it)")
+    video.add_argument("-o", "--out", default="run.gif", help="GIF or MP4 file to write (default run.gif)")
+    video.add_argument(
+        "--quality",
+        choices=("cameras", "480p", "720p", "1080p"),
+        default="cameras",
+        help="cameras: what they saw, with the decisions; a height: the shaded scene of the twin, also as .png",
+    )
+    video.add_argument("--at", type=float, default=3.0, help="s after an episode's start, of a .png (default 3)")
+    video.set_defaults(run=run_video)
+
+    repair = inner.add_parser("repair", help="repair a bag whose recorder was killed")
+    repair.add_argument("bag")
+    repair.set_defaults(run=run_repair)
+
+    table = inner.add_parser("table", help="table and bar chart of the success of runs")
+    table.add_argument("runs", nargs="+", help="run.json files or folders that hold one")
+    table.add_argument("--plot", default="", help="PNG file to write")
+    table.set_defaults(run=run_table)
+
+    motion = inner.add_parser(
+        "motion",
+        help="hold the motion that a run commanded against the limits, at changes of chunk and elsewhere",
+        description="Speed and acceleration of the recorded set-points beside the task's limits. The arm node records "
+        "one set-point in two, so an acceleration is the mean over two steps of the servo. The last line says by how "
+        "much the tool came after its set-points, and how far off it was besides. Exit status 1 if one is above a "
+        "limit.",
+    )
+    motion.add_argument("bag")
+    motion.add_argument(
+        "--task", default="", help="name or path of the task file (default: that of run.json beside it)"
+    )
+    motion.add_argument("--plot", default="", help="PNG file to write")
+    motion.add_argument("--json", action="store_true", help="print the report as JSON")
+    motion.set_defaults(run=run_motion)
+
+
+def run_video(options: argparse.Namespace) -> int:
+    """Draw the video of a bag."""
+    from bid_ros.views.replay_video import write_run_video
+
+    bag = Path(options.bag)
+    file = task_file_of_bags(options.task, [bag])
+    if options.quality != "cameras":
+        with extra("twin", "a shaded picture"):
+            from bid_ros.views.studio_video import write_studio
+
+        written = write_studio(bag, Path(options.out), load_task(file), options.quality, options.at)
+        print(f"wrote {written}" if written else "the bag has no episode of that length", file=sys.stderr)
+        return 0 if written else 1
+    twin = recorded(bag).get("hardware", "twin") == "twin"
+    written = write_run_video(bag, Path(options.out), file, twin)
+    print(f"wrote {written}" if written else "the bag has no images of an episode", file=sys.stderr)
+    return 0 if written else 1
+
+
+def run_repair(options: argparse.Namespace) -> int:
+    """Repair a bag."""
+    from bid_ros.recording.repair import repair_bag
+
+    report = repair_bag(Path(options.bag))
+    print(
+        f"{options.bag}: {report.messages} messages, {report.damaged_chunks} damaged chunks left out, "
+        f"{report.cut_bytes} bytes cut",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def run_table(options: argparse.Namespace) -> int:
+    """Compare runs."""
+    from bid_ros.episodes.comparison import success_table
+
+    files = [path / "run.json" if path.is_dir() else path for path in map(Path, options.runs)]
+    print(success_table(files, Path(options.plot) if options.plot else None, moving_in(files)))
+    return 0
+
+
+def run_motion(options: argparse.Namespace) -> int:
+    """Compare the commanded motion of a run with the limits, and the tool's motion with the commanded one."""
+    from bid_ros.curation.commanded import commanded_report, read_commanded
+    from bid_ros.views.commanded import commanded_table, draw_commanded
+    from bid_ros.views.lag import followed_line, followed_report, read_followed
+
+    limits = load_task(task_file_of_bags(options.task, [Path(options.bag)])).limits
+    motion = read_commanded(Path(options.bag))
+    report = commanded_report(motion, limits)
+    tool = followed_report(read_followed(Path(options.bag)))
+    text = f"{commanded_table(report)}\n{followed_line(tool)}"
+    print(json.dumps({**report, "tool": tool}) if options.json else text)
+    if options.plot:
+        draw_commanded(motion, limits, Path(options.plot))
+    return 1 if any(row["above"] for row in report["quantities"].values()) else 0

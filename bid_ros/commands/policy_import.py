@@ -1,0 +1,96 @@
+"""``bid policy import``: a policy that another project trained becomes a bundle."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bid_ros.commands.tasks import task_path
+from bid_ros.core.errors import BidError
+from bid_ros.core.settings import load_settings
+from bid_ros.core.task import load_task
+
+if TYPE_CHECKING:
+    from bid_ros.importing.policy import ImportedPolicy, ImportOptions
+
+PROJECTS: Final = ("lerobot", "diffusion_policy")
+
+
+def add_import(parts: Any) -> None:
+    """Add ``bid policy import``."""
+    parser = parts.add_parser(
+        "import",
+        help="turn a policy of another project into a bundle",
+        description="Read a checkpoint of another project, without that project and without running its code, and "
+        "write it as a bundle. Its networks are compared with PyTorch as they are exported. Of LeRobot 0.1 to 0.6: "
+        "types diffusion, multi_task_dit and vqbet. Of the published Diffusion Policy: U-Net and transformer, with "
+        "low-dimensional, hybrid and multi-image observations.",
+    )
+    parser.add_argument(
+        "checkpoint",
+        help="a folder that LeRobot saved a policy to, or a file (.ckpt) of the published Diffusion Policy",
+    )
+    parser.add_argument("--task", required=True, help="name or path of the task file, or of a system's folder")
+    parser.add_argument("--out", required=True, help="folder of the bundle; an old bundle there is replaced")
+    parser.add_argument("--weak", default="", help="an earlier checkpoint of the same training, as the weak policy")
+    parser.add_argument(
+        "--space", default="", help="file that says what the columns are (default: the task's section data says it)"
+    )
+    parser.add_argument("--sampler", default="", help="ddim or ddpm; of a flow euler or rk4 (default: its own)")
+    parser.add_argument("--sampling-steps", type=int, help="steps a sample (default: the checkpoint's own)")
+    parser.add_argument("--clip", default="", help="folder of the CLIP of a policy that reads texts")
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, convert, compare and write."""
+    from bid_ros.core.extras import check_extra
+
+    check_extra("train", "bid policy import", "torch", "onnx", "safetensors")
+    from bid_ros.importing.bundling import write_imported
+    from bid_ros.importing.policy import ImportOptions
+    from bid_ros.policy.spaces.config import Space
+
+    if options.sampling_steps is not None and options.sampling_steps < 1:
+        raise BidError(f"--sampling-steps is {options.sampling_steps}; valid is 1 or more")
+    task = load_task(task_path(options.task))
+    given = ImportOptions(options.sampler, options.sampling_steps, task.description, options.clip)
+    strong = _read(options.checkpoint, given)
+    weak = _read(options.weak, given) if options.weak else None
+    for note in strong.notes:
+        print(f"note: {note}", file=sys.stderr)
+    space = load_settings(Space, options.space, "space file") if options.space else None
+    bundle = write_imported(strong, weak, options.out, task, "", space)
+    report = {
+        "bundle": str(bundle.path),
+        "sha256": bundle.sha256,
+        "type": strong.kind,
+        "weak": weak is not None,
+        "difference_to_pytorch": bundle.provenance["difference_to_pytorch"],
+    }
+    print(json.dumps(report) if options.json else _sentence(report))
+    return 0
+
+
+def _sentence(report: dict[str, Any]) -> str:
+    found = [value for roles in report["difference_to_pytorch"].values() for value in roles.values()]
+    policies = "strong and weak policy" if report["weak"] else "strong policy alone"
+    return (
+        f"wrote {report['bundle']}, {policies} of type {report['type']}; the graphs differ from PyTorch by "
+        f"{max(found):.1e} at most"
+    )
+
+
+def _read(path: str, options: "ImportOptions") -> "ImportedPolicy":
+    """Read a checkpoint of LeRobot, which is a folder, or of Diffusion Policy, which is a file. Raises BidError."""
+    if path in PROJECTS:
+        raise BidError(f"'{path}' is not needed: bid policy import CHECKPOINT tells the projects apart by itself")
+    if Path(path).is_file():
+        from bid_ros.importing.diffusion_policy.reading import read_policy as read_file
+
+        return read_file(path, options)
+    from bid_ros.importing.lerobot.reading import read_policy as read_folder
+
+    return read_folder(path, options)

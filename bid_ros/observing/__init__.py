@@ -1,0 +1,1 @@
+"""Observations from messages: live, in replay and in training."""

@@ -1,0 +1,156 @@
+"""What families of policies whose networks are ONNX graphs share.
+
+An observation is encoded once a decision by the graph ``encoder``. Where a bundle has a graph ``frames``, each camera
+frame is encoded once: from the images of one instant, uint8 ``(1, height, width, 3)`` by camera, to ``points`` float32
+``(1, P)``. The encoder then has an input ``points`` float32 ``(To, P)`` in place of the images.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.core.errors import DecodingError
+from bid_ros.core.observation import Observation
+from bid_ros.core.task import Task
+from bid_ros.policy.anchor import action_anchor, action_bounds
+from bid_ros.policy.base import Array, Bundle, Graphs
+from bid_ros.policy.frame_encoder import FrameEncoder
+from bid_ros.policy.graphs import BYTE, FLOAT, check_graph, graph_feeds, output_width
+from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
+from bid_ros.policy.runtimes.registry import build_runtime
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """An encoded observation. All samples of a decision share it.
+
+    Attributes:
+        strong: what the graphs of the strong policy made of it.
+        weak: the same of the weak policy, None if it was not asked for.
+        anchor: ``(D,)``, offset that is added to predicted actions, task units.
+        low, high: ``(D,)``, bounds that the sums are clipped to, task units.
+    """
+
+    strong: Any
+    weak: Any
+    anchor: Array
+    low: Array
+    high: Array
+
+    def place(self, predicted: Array) -> Array:
+        """Return predicted actions ``(..., D)`` with the offset added and clipped, in task units."""
+        placed: Array = np.clip(predicted + self.anchor, self.low, self.high)
+        return placed
+
+
+class ObservationEncoder:
+    """The graphs that encode an observation, checked.
+
+    Args:
+        files: graphs of a policy.
+        task: of the policy.
+        runtime: loads them.
+        width: of the encoder's output ``(1, width)``; None: any.
+
+    Attributes:
+        graph: the graph ``encoder``.
+
+    Raises:
+        BundleError: a graph cannot be loaded, or does not fit the task.
+    """
+
+    def __init__(self, files: Graphs, task: Task, runtime: Runtime, width: int | None = None) -> None:
+        self.graph: Graph = runtime.load(files["encoder"])
+        self._frames: FrameEncoder | None = None
+        self._vectors = [item.name for item in task.vectors]
+        steps = task.observation_steps
+        inputs = {item.name: TensorSpec((steps, *item.shape), FLOAT) for item in task.vectors}
+        if "frames" in files:
+            graph = runtime.load(files["frames"])
+            images = {item.name: TensorSpec((1, *item.shape), BYTE) for item in task.cameras}
+            check_graph(files["frames"].name, graph, images, TensorSpec((1, output_width(graph.output)), FLOAT))
+            self._frames = FrameEncoder(graph, list(images))
+            inputs["points"] = TensorSpec((steps, output_width(graph.output)), FLOAT)
+        else:
+            inputs |= {item.name: TensorSpec((steps, *item.shape), BYTE) for item in task.cameras}
+        output = TensorSpec((1, output_width(self.graph.output) if width is None else width), FLOAT)
+        check_graph(files["encoder"].name, self.graph, inputs, output)
+
+    def run(self, feeds: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+        """Return the encoding ``(1, width)`` of all features."""
+        if self._frames is not None:
+            feeds = {"points": self._frames.points(feeds)} | {name: feeds[name] for name in self._vectors}
+        return self.graph.run(feeds)
+
+
+class GraphPolicy:
+    """A policy of a bundle with ONNX graphs: it encodes, and draws from the strong and the weak policy.
+
+    A family sets ``_strong`` and ``_weak`` to its loaded networks, ``_weak`` to None without a weak policy.
+
+    Args:
+        bundle: a checked bundle.
+        task: the task it was checked against.
+        runtime: a name for :func:`bid_ros.policy.runtimes.registry.build_runtime`, or a runtime.
+        threads: inference threads of a runtime given by name.
+
+    Attributes:
+        runtime: name of the library that runs the networks.
+
+    Raises:
+        BidError: the runtime cannot be used.
+    """
+
+    _strong: Any
+    _weak: Any = None
+
+    def __init__(self, bundle: Bundle, task: Task, runtime: str | Runtime = "auto", threads: int = 1) -> None:
+        self._chosen = build_runtime(runtime, threads) if isinstance(runtime, str) else runtime
+        self.runtime, self._task, self._bundle = self._chosen.name, task, bundle
+
+    @property
+    def has_weak(self) -> bool:
+        """Whether the bundle has a weak policy."""
+        return self._weak is not None
+
+    def encode(self, observation: Observation, weak: bool = True) -> Encoded:
+        """Run the observation encoders, once a decision.
+
+        Args:
+            observation: features as the task names them, raw units.
+            weak: whether weak samples will be drawn. No effect without a weak policy.
+
+        Raises:
+            ObservationError: a feature is missing, or has another shape than the task says.
+        """
+        task, bundle = self._task, self._bundle
+        strong, other = self._encoded(graph_feeds(bundle, task, observation), weak and self.has_weak)
+        newest = {feature.name: observation.values[feature.name][-1] for feature in task.vectors}
+        anchor = action_anchor(task, bundle.action_reference, newest)
+        return Encoded(strong, other, anchor, *action_bounds(task, bundle.action_reference, newest, bundle.observation))
+
+    def _encoded(self, feeds: Mapping[str, NDArray[Any]], weak: bool) -> tuple[Any, Any]:
+        """Return the encodings of the strong and of the weak policy; the second is None if it is not asked for."""
+        return self._strong.encode(feeds), self._weak.encode(feeds) if weak else None
+
+    def _drawn(
+        self, encoded: Encoded, strong: int, weak: int, draw: Callable[[Any, Any, int], Array]
+    ) -> tuple[Array, Array | None]:
+        """Return strong and weak samples. ``draw`` takes networks, their encoding and a number.
+
+        Raises:
+            DecodingError: a count is not valid, or weak samples are asked for that were not encoded.
+        """
+        if strong < 1 or weak < 0:
+            raise DecodingError(
+                f"{strong} strong and {weak} weak samples were asked for; valid is 1 or more and 0 or more"
+            )
+        chunks = draw(self._strong, encoded.strong, strong)
+        if weak == 0:
+            return chunks, None
+        if self._weak is None or encoded.weak is None:
+            raise DecodingError(f"{weak} weak samples were asked for, but the observation has no weak encoding")
+        return chunks, draw(self._weak, encoded.weak, weak)

@@ -1,0 +1,104 @@
+"""The envelope's arithmetic over many motions at once: the envelope refuses a chunk by it, the screen drops samples."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bid_ros.control.arm_model import ArmModel
+from bid_ros.core.rotation import Array, vector_from_matrix
+from bid_ros.core.task import Task
+from bid_ros.safety.bound import Bound, all_kept, at_most
+from bid_ros.safety.joints import JointEnvelope
+from bid_ros.safety.verdict import Verdict, refused
+
+
+class MotionEnvelope:
+    """Checks how joints and tool move: workspace, speed, acceleration and jerk, and in this order.
+
+    Of a task that commands joints, their position, speed and acceleration come first. Turn rate, turn acceleration and
+    tilt of the tool come last: its pose is what forward kinematics say. Derivatives are finite differences at the given
+    ``dt``. A motion of one row has none.
+
+    Args:
+        task: its limits, and the columns of its position or joints. Without either every motion keeps the limits.
+        arm: of a task that commands joints; None: its motions keep the limits too.
+
+    Attributes:
+        joint_columns: of an action; None: the task commands none.
+        joints: their envelope; None: nothing is known of them.
+    """
+
+    def __init__(self, task: Task, arm: ArmModel | None = None) -> None:
+        limits = self._limits = task.limits
+        self._low, self._high = np.array(limits.workspace_min), np.array(limits.workspace_max)
+        self._position, self.joint_columns = task.columns("position"), task.columns("joints")
+        self._arm = None if self.joint_columns is None else arm
+        self.joints = None if self._arm is None else JointEnvelope(self._arm.limits, limits)
+
+    def tool(self, rows: Array) -> tuple[Array | None, Array | None]:
+        """Return the tool's positions ``(..., 3)`` m, and of a task that commands joints its rotations ``(..., 3, 3)``.
+
+        Args:
+            rows: actions ``(..., D)``.
+        """
+        if self._arm is not None:
+            return self._arm.forward(rows[..., self.joint_columns])
+        return (None if self._position is None else rows[..., self._position]), None
+
+    def bounds(
+        self, rows: Array, tool: tuple[Array | None, Array | None], dt_s: float, first: int = 0
+    ) -> Iterator[Bound]:
+        """Yield the bounds of motions, in order.
+
+        Args:
+            rows: ``(N, n, D)``, the actions of each motion that can still be executed.
+            tool: what :meth:`tool` returns for them.
+            dt_s: s between two rows.
+            first: number of the first of these rows in its chunk, for a sentence.
+        """
+        position, matrices = tool
+        if self.joints is not None:
+            yield from self.joints.bounds(rows[..., self.joint_columns], dt_s, first)
+        if position is not None:
+            yield from self._moving(position, dt_s)
+        if matrices is not None:
+            yield from self.turning(matrices, dt_s)
+
+    def keeps(self, rows: Array, dt_s: float) -> NDArray[np.bool_]:
+        """Return which of the motions ``(N, n, D)`` keep every bound, ``(N,)``."""
+        return all_kept(len(rows), self.bounds(rows, self.tool(rows), dt_s))
+
+    def _moving(self, position: Array, dt_s: float) -> Iterator[Bound]:
+        outside = np.maximum(self._low - position, position - self._high)
+        yield Bound((outside <= 0).all(axis=(1, 2)), lambda number: self._outside(position[number], outside[number]))
+        difference, limits = position, self._limits
+        for trigger, limit, unit in (
+            ("speed", limits.max_speed, "m/s"),
+            ("acceleration", limits.max_acceleration, "m/s^2"),
+            ("jerk", limits.max_jerk, "m/s^3"),
+        ):
+            difference = (difference[:, 1:] - difference[:, :-1]) / dt_s
+            yield at_most(trigger, trigger, _largest(difference), limit, unit)
+
+    def turning(self, matrices: Array, dt_s: float) -> Iterator[Bound]:
+        """Yield the bounds of rotations ``(N, n, 3, 3)``, tool to base, ``dt_s`` s apart: turn rate to tilt."""
+        limits = self._limits
+        rates = vector_from_matrix(matrices[:, 1:] @ np.swapaxes(matrices[:, :-1], -1, -2)) / dt_s
+        yield at_most("turn_rate", "turn rate", _largest(rates), limits.max_turn_rate, "rad/s")
+        change, most = _largest((rates[:, 1:] - rates[:, :-1]) / dt_s), limits.max_turn_acceleration
+        yield at_most("turn_acceleration", "turn acceleration", change, most, "rad/s^2")
+        tilt = np.arccos(np.clip(-matrices[..., 2, 2].max(axis=1), -1.0, 1.0))
+        yield at_most("tilt", "tilt from straight down", tilt, limits.max_tilt, "rad")
+
+    def _outside(self, position: Array, outside: Array) -> Verdict:
+        """Return the refusal of positions ``(n, 3)``, by how far each is outside the workspace."""
+        row, axis = divmod(int(outside.argmax()), 3)
+        value, low, high = float(position[row, axis]), self._low[axis], self._high[axis]
+        reason = f"{'xyz'[axis]} is {value:.3f} m; the workspace is {low:.3f} to {high:.3f} m"
+        return refused("workspace", reason, value, low if value < low else high)
+
+
+def _largest(vectors: Array) -> Array:
+    """Largest length ``(N,)`` of vectors (N, n, 3); 0 if there are none, NaN if one is NaN."""
+    return np.asarray(np.sqrt(np.einsum("nij,nij->ni", vectors, vectors).max(axis=1, initial=0.0)))

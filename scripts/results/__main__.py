@@ -1,0 +1,72 @@
+"""Make what the result pages show: each name is a measurement, a table or a picture, with options of its own.
+
+Run it from a checkout: ``python scripts/results NAME [OPTION ...]``. ``NAME --help`` says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).resolve().parent
+MADE: Final[dict[str, tuple[str, str]]] = {
+    "peers": ("performance.md", "a decision beside eager PyTorch, and beside the machine's floor"),
+    "decision-time": ("performance.md", "time of a decision of each bundle, alternating"),
+    "real-time": ("performance.md", "lateness of decisions beside other work, garbage collection"),
+    "system": ("explanation/architecture.md", "CPU time and messages of each node, beside its budget"),
+    "evaluate": ("results/placing.md, results/picking.md", "success of decoders in the twin, cup static and moving"),
+    "pusht": ("results/pusht.md", "every rollout of Push-T, then the summaries in docs/results/data"),
+    "tables": ("results/pusht.md, vqbet.md, flow.md, decoders", "tables and pictures from docs/results/data; --check"),
+    "vqbet": ("results/vqbet.md, flow.md", "policies of VQ-BeT and of a flow, and their rollouts"),
+    "pooled": ("results/vqbet.md, flow.md", "decoders against each other over all cells of a bench"),
+    "pusht-progress": ("results/vqbet.md", "when the block covers its mark, and how long the agent rests"),
+    "history": ("results/history.md", "policies that look back 1 to 10 steps, and their rollouts"),
+    "history-table": ("results/history.md", "its table and picture from docs/results/data/history.json; --check"),
+    "few-steps": ("results/few-steps.md", "samples with fewer denoising steps"),
+    "offline-prediction": ("results/offline-prediction.md", "does offline evaluation rank decoders as episodes do"),
+    "imported-latency": ("results/latency.md", "time of a decision of imported policies"),
+    "ur-servo-period": ("results/latency.md", "period of the set-points to a UR"),
+    "interrupts": ("results/stopping.md", "what a signal at a random time leaves behind"),
+    "recorder-load": ("reference/recordings.md", "what the recorder loses under two fast cameras"),
+    "space-time": ("reference/bundles.md", "time of converting observations and chunks of a space"),
+    "teleop-latency": ("how-to/teleoperate.md", "time from a key or a pad to the arm's set-point"),
+    "teleop-page": ("how-to/teleoperate.md", "picture of the page for teleoperation"),
+    "watch-pictures": ("how-to/watch.md", "pictures of Rerun, Foxglove and bid top"),
+}
+"""By name: the pages below docs/, and what is made."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run what a name stands for. Return its exit status; 2 is bad input."""
+    width = max(map(len, MADE))
+    names = "\n".join(f"  {name:<{width}}  {what}\n  {'':<{width}}  docs/{page}" for name, (page, what) in MADE.items())
+    parser = argparse.ArgumentParser(
+        prog="python scripts/results",
+        description=__doc__,
+        epilog=f"names, what each makes, and where that is shown:\n{names}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", metavar="NAME", choices=list(MADE), help="see below")
+    given = parser.parse_args(arguments[:1])
+    module = given.name.replace("-", "_")
+    if (script := HERE / f"{module}.sh").is_file():
+        return subprocess.run(["bash", str(script), *arguments[1:]], check=False).returncode
+    sys.path.insert(0, str(HERE.parent))
+    sys.argv = [f"python scripts/results {given.name}", *arguments[1:]]
+    from bid_ros.core.errors import BidError  # --help needs no installation
+
+    package = (HERE / module).is_dir()
+    try:
+        runpy.run_module(f"results.{module}.command" if package else f"results.{module}", run_name="__main__")
+    except BidError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+"""How many verbs and options ``bid`` has, and what it says of those that have another name today."""
+
+import argparse
+from collections.abc import Iterator
+
+import pytest
+
+from bid_ros.cli import GROUPS, build_parser, main
+from bid_ros.commands.moved import OPTIONS, VERBS
+
+MOST_VERBS = 22
+MOST_OPTIONS = 259
+LATER = 33  # options of bench peers, bench system and remote --connections, which are to go
+
+
+def options_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield verb and option, ``--x`` and ``--no-x`` as one."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                yield from options_of(inner, f"{path} {name}".strip())
+        elif action.option_strings and not isinstance(action, argparse._HelpAction):
+            yield path, action.option_strings[-1]
+
+
+def test_there_are_no_more_verbs_and_options_than_a_person_can_learn():
+    verbs = [name for group in GROUPS.values() for name in group]
+    options = list(options_of(build_parser()))
+    print(f"{len(verbs)} verbs, {len(options)} options")
+    assert len(verbs) == len(set(verbs)) <= MOST_VERBS
+    assert len(options) <= MOST_OPTIONS + LATER
+
+
+@pytest.mark.parametrize(("old", "new"), VERBS.items())
+def test_an_old_verb_names_the_new_one(old, new, capsys):
+    assert main([old, "something"]) == 2
+    assert capsys.readouterr().err == f"error: bid {old} is now: bid {new}\n"
+    assert any(f"{path} ".startswith(f"{new} ") for path, _ in options_of(build_parser())) or new == "episodes repair"
+
+
+@pytest.mark.parametrize(("verb", "option"), [(verb, option) for verb, names in OPTIONS.items() for option in names])
+def test_an_old_option_says_what_does_its_work(verb, option, capsys):
+    assert (verb, option) not in set(options_of(build_parser())), "it is no old one"
+    assert main([*verb.split(), "something", f"{option}=1"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: bid {verb} has no {option} any more: ") and error.count("\n") == 1
+
+
+def test_settings_of_a_training_are_named_with_dots(capsys):
+    for given, said in (
+        ("condition=8", "unknown field 'condition'"),
+        ("network.condition=0", "network.condition is 0"),
+        ("network.condition", "--set is 'network.condition'; valid is NAME=VALUE"),
+        ("steps=3", "--set names 'steps', which is an option: --steps 3"),
+        ("vqbet.offset_codes=all", "vqbet.offset_codes is 'all'"),
+    ):
+        assert main(["train", "nowhere.npz", "--set", given]) == 2
+        error = capsys.readouterr().err
+        assert said in error and error.count("\n") == 1, error
