@@ -102,13 +102,17 @@ def wrong_shape(message):
     message.steps = 14
 
 
+def slowed(message):
+    message.scale = 0.5
+
+
 @pytest.mark.parametrize(
-    ("change", "trigger"), [(not_finite, "finite"), (outside, "workspace"), (wrong_shape, "shape")]
+    ("change", "rule"), [(not_finite, "finite"), (outside, "workspace"), (wrong_shape, "shape"), (slowed, "shape")]
 )
-def test_a_bad_chunk_is_refused_and_latches_with_its_reason(harness, change, trigger):
+def test_a_bad_chunk_is_refused_and_latches_with_its_reason(harness, change, rule):
     assert harness.send_until(harness.stopped, change)
     state = harness.states[-1]
-    assert state.rule == trigger
+    assert (state.rule, state.action, state.header.frame_id) == (rule, SafetyState.STOP, "base")
     assert len(state.reason) > 20
     harness.forwarded.clear()
     harness.send()
@@ -123,6 +127,8 @@ def test_a_bad_chunk_is_refused_and_latches_with_its_reason(harness, change, tri
 def test_chunks_from_the_past_and_far_future_are_refused_and_latch_in_the_end(harness, offset_s):
     assert harness.send_until(harness.stopped, stamp_offset_ns=round(offset_s * 1e9))
     assert harness.states[-1].rule == "time", harness.states[-1]
+    (warned, *_) = [state for state in harness.states if state.action == SafetyState.WARN]
+    assert (warned.state, warned.rule) == (SafetyState.RUNNING, "time") and len(warned.reason) > 20
     assert not harness.forwarded
 
 
