@@ -34,7 +34,7 @@ def pytest_configure() -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     """Let a worker's tests that go by the clock go before those that compute."""
     if IN_WORKER:
-        lanes.share(lanes.is_timed(item.nodeid))
+        lanes.share(lanes.kind_of(item.nodeid))
     return (yield)
 
 

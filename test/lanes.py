@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from contextlib import suppress
 from functools import cache
@@ -12,63 +13,76 @@ from xdist.scheduler import LoadGroupScheduling
 
 from bid_ros.system.priority import AUTOGROUP
 
-# Running arms, nodes and systems. They mostly wait for a clock. A core is hardly enough for a twin with its nodes.
-TIMED = (
-    "test/robots/",
-    "test/nodes/",
-    "test/system/",
-    "test/outside/",
+# Whole systems: a core is hardly enough for a twin with its nodes.
+SYSTEMS = (
+    "test/nodes/test_cli.py",
+    "test/nodes/test_in_charge.py",
+    "test/nodes/test_joints.py",
+    "test/nodes/test_takeover_run.py",
+    "test/nodes/test_ur_system_faults.py",
     "test/commands/test_check.py",
     "test/commands/test_first_hour.py",
     "test/commands/test_new.py",
+    "test/outside/",
+    "test/bench/system/",
     "test/tasks/picking/test_world.py",
     "test/tasks/placing/test_world.py",
 )
+# Running arms and nodes. They mostly wait for a clock.
+TIMED = ("test/robots/", "test/nodes/", "test/system/")
 # What takes longest begins first, so that it is not left over when everything else has ended.
 LONGEST = (
     "test/nodes/test_cli.py",
-    "test/nodes/test_in_charge.py",
+    "test/nodes/test_ur_system_faults.py",
     "test/robots/test_contract.py",
+    "test/nodes/test_arm_node.py",
+    "test/nodes/test_recorder_node.py",
+    "test/nodes/test_episode_node.py",
     "test/nodes/",
     "test/robots/",
     "test/bench/",
     "test/learning/",
 )
-FEW_CORES = 4
 # Niceness of timed and of computing tests. A computing one must not look like a slow robot. Where the user may raise
 # priorities (root), all go before other work on the computer, as the nodes themselves do.
 RAISED, LOWERED = (-12, -4), (0, 8)
 
 
-def is_timed(name: str) -> bool:
-    """Whether a test, or a group of them, goes by the clock."""
-    return name.startswith(TIMED)
+class Kind(enum.IntEnum):
+    """What a test, or a file of them, needs of the computer."""
+
+    SYSTEM = 0
+    TIMED = 1
+    COMPUTING = 2
 
 
-def timed_at_once() -> int:
-    """Return how many tests may go by the clock at once on this computer."""
-    cores = len(os.sched_getaffinity(0))
-    return 2 if cores < FEW_CORES else cores // 2
+def kind_of(name: str) -> Kind:
+    """Return the kind of a file, or of a test in it."""
+    if name.startswith(SYSTEMS):
+        return Kind.SYSTEM
+    return Kind.TIMED if name.startswith(TIMED) else Kind.COMPUTING
+
+
+def kinds_for(worker: int, cores: int) -> tuple[Kind, ...]:
+    """Return what a worker may run, in order: one in two cores runs systems, three in two what goes by the clock."""
+    first = Kind.SYSTEM if worker < max(1, cores // 2) else Kind.TIMED if worker < 3 * cores // 2 else Kind.COMPUTING
+    return tuple(kind for kind in Kind if kind >= first)
 
 
 class Lanes(LoadGroupScheduling):
-    """Hands a worker the next file, or group of the marker ``xdist_group``.
-
-    The first workers take timed files while there are any, then computing ones. The others compute only.
-    """
+    """Hands a worker the next file, or group of the marker ``xdist_group``, of the first kind that it may run."""
 
     def _split_scope(self, nodeid: str) -> str:
         group = str(super()._split_scope(nodeid))
         return nodeid.partition("::")[0] if group == nodeid else group
 
     def _assign_work_unit(self, node: Any) -> None:
-        timed = node in self.nodes[: timed_at_once()]
-        waiting = sorted(self.workqueue, key=_turn)
-        ours = [name for name in waiting if is_timed(name) == timed]
-        if not ours and not timed:
-            node.shutdown()  # what is left goes by the clock
+        kinds = kinds_for(self.nodes.index(node), len(os.sched_getaffinity(0)))
+        ours = [name for name in self.workqueue if kind_of(name) in kinds]
+        if not ours:
+            node.shutdown()  # other workers run what is left
             return
-        self.workqueue.move_to_end((ours or waiting)[0], last=False)
+        self.workqueue.move_to_end(min(ours, key=lambda name: (kind_of(name), _turn(name))), last=False)
         super()._assign_work_unit(node)
 
 
@@ -82,9 +96,9 @@ def lead_session() -> None:
         os.setsid()
 
 
-def share(timed: bool) -> None:
-    """Give this worker's session the share of a timed or of a computing test."""
-    level = _levels()[not timed]
+def share(kind: Kind) -> None:
+    """Give this worker's session the share of the computer that a kind of tests needs."""
+    level = _levels()[kind is Kind.COMPUTING]
     with suppress(OSError):  # without autogroups this file does not exist
         AUTOGROUP.write_text(str(level))
     for process in (0, *fork_server.servers()):

@@ -109,13 +109,20 @@ def run_merge(options: argparse.Namespace) -> int:
 
 
 def run_delete(options: argparse.Namespace) -> int:
-    """Delete bags or episodes."""
-    from bid_ros.curation.catalog import one_bag, split_name
+    """Delete bags or episodes: all that are named, or none if one of them does not exist."""
+    from bid_ros.curation.catalog import chosen, one_bag, split_name
     from bid_ros.curation.trash import delete
+    from bid_ros.recording.reader import BagReader
 
+    # Each once: the numbers of those behind a deleted episode change.
+    named = {(one_bag(path).absolute(), number) for path, number in map(split_name, options.bag)}
+    for bag, number in named:
+        if number is not None:
+            with BagReader(bag) as reader:
+                chosen(reader, number)
     # The last episode of a bag first: the numbers of those before it stay.
-    named = sorted(map(split_name, options.bag), key=lambda item: -1 if item[1] is None else item[1], reverse=True)
-    gone = [delete(one_bag(path), number) for path, number in named]
+    ordered = sorted(named, key=lambda item: (str(item[0]), -1 if item[1] is None else item[1]), reverse=True)
+    gone = [delete(bag, number) for bag, number in ordered]
     lines = [
         f"{item.name}{'' if item.number is None else f' episode {item.number}'}: moved to {item.place}; "
         "bid episodes restore takes it back"

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-# Contact bits: a hand touches objects and the world; objects touch all three. NO_BITS touches nothing.
+# Contact bits: hand, objects and world touch one another, but objects no objects. NO_BITS touches nothing.
 HAND_BITS: Final = {"contype": "1", "conaffinity": "6"}
 OBJECT_BITS: Final = {"contype": "2", "conaffinity": "5"}
 WORLD_BITS: Final = {"contype": "4", "conaffinity": "3"}

@@ -106,3 +106,52 @@ def test_pictures_and_the_page(bag, tmp_path, capsys):
     assert "://" not in text  # it needs nothing beside itself
     status, out = printed(capsys, "sheet", bag, "-o", tmp_path / "sheet.bmp")
     assert status == 2 and "valid are .png and .jpg" in out.err
+
+
+def test_nothing_is_deleted_if_one_of_the_names_is_wrong(bag, tmp_path, capsys):
+    before = sorted(path.name for path in bag.parent.rglob("*"))
+    for wrong in (f"{bag}:7", tmp_path / "none", f"{bag.parent}:9"):
+        status, out = printed(capsys, "delete", f"{bag}:0", wrong)
+        assert status == 2 and out.err.count("error: ") == 1 and out.out == "", wrong
+        assert sorted(path.name for path in bag.parent.rglob("*")) == before
+
+
+def test_an_episode_that_is_named_twice_is_deleted_once(bag, capsys, monkeypatch):
+    monkeypatch.chdir(bag.parent)
+    status, out = printed(capsys, "delete", f"{bag}:0", "bag:0", "./bag:0", "--json")
+    assert status == 0 and [item["number"] for item in json.loads(out.out)["deleted"]] == [0]
+    _, out = printed(capsys, "list", bag, "--json")
+    assert [row["outcome"] for row in json.loads(out.out)["episodes"]] == ["timeout"], "the other one is left"
+    status, out = printed(capsys, "restore", bag.parent)
+    assert status == 0 and out.out.strip().endswith("bag:0"), "a folder lists its trash"
+    assert printed(capsys, "restore", "bag")[0] == 0
+    status, out = printed(capsys, "restore", "bag")
+    assert status == 2 and "bag bag is not in the trash" in out.err
+
+
+def test_a_bag_that_cannot_be_read_can_be_deleted(tmp_path, capsys):
+    (tmp_path / "broken.mcap").write_bytes(b"")
+    status, _ = printed(capsys, "delete", tmp_path / "broken.mcap")
+    assert status == 0 and not (tmp_path / "broken.mcap").exists()
+    assert printed(capsys, "restore", tmp_path / "broken.mcap")[0] == 0 and (tmp_path / "broken.mcap").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("trim", "BAG:0", "--from", "0.8", "--to", "0.2"), "has no part from 0.8 to 0.2 s; valid is 0 to 1.000 s"),
+        (("trim", "BAG:0", "--from", "-1"), "has no part from -1 to 1 s; valid is 0 to 1.000 s"),
+        (("trim", "BAG:0", "--to", "nan"), "has no part from 0 to nan s; valid is 0 to"),
+        (("trim", "BAG", "--to", "0.5"), "holds 2 episodes; valid is one of them"),
+        (("trim", "BAG:0", "--remap", "arm/status=/arm"), "remapping 'arm/status=/arm' has an unknown form"),
+        (("merge", "BAG"), "there is 1 bag to merge; valid is 2 or more"),
+        (("merge", "BAG", "BAG/../none"), "none does not exist"),
+        (("split", "NONE"), "none does not exist"),
+    ],
+)
+def test_a_bad_edit_is_one_sentence_and_leaves_nothing(bag, tmp_path, capsys, arguments, said):
+    words = [word.replace("BAG", str(bag)).replace("NONE", str(tmp_path / "none")) for word in arguments]
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    status, out = printed(capsys, *words, "-o", tmp_path / "out")
+    assert status == 2 and said in out.err and out.err.count("error: ") == 1 and out.out == ""
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

@@ -24,8 +24,18 @@ def _in_real_time(forked_processes_of_urs: None) -> Iterator[None]:
         yield
 
 
+_UR_PROCESSES: list[ForkedProcess] = []
+
+
 def fork_ur_process(memory: int, requests: int) -> ForkedProcess:
-    return fork_server().start("bid_ros.robots.ur.process", [memory, requests], (0, 2, 2))
+    _UR_PROCESSES.append(fork_server().start("bid_ros.robots.ur.process", [memory, requests], (0, 2, 2)))
+    return _UR_PROCESSES[-1]
+
+
+@pytest.fixture
+def newest_ur_pid() -> Callable[[], int]:
+    """Return the id of the process that drives the UR which was connected last."""
+    return lambda: _UR_PROCESSES[-1].pid
 
 
 class Server:

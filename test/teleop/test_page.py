@@ -39,13 +39,21 @@ class Clock:
         return self.now_ns
 
 
+class ClockedPage(Page):
+    """A page whose clock and port a test knows."""
+
+    def __init__(self, options: PageSettings) -> None:
+        self.clock, self.place = Clock(), (options.host, options.port)
+        super().__init__(options, {"camera/wrist/image": "wrist"}, self.clock)
+
+
 @pytest.fixture
 def served():
     """A function that serves a page."""
     opened = []
 
     def open_page(**options):
-        page = Page(PageSettings(port=free_port(), **options), {"camera/wrist/image": "wrist"}, Clock())
+        page = ClockedPage(PageSettings(port=free_port(), **options))
         opened.append(page)
         return page
 
@@ -54,8 +62,8 @@ def served():
         page.close()
 
 
-def address(page: Page, path: str = "drive", query: str = "") -> str:
-    host, port = page._server._server.socket.getsockname()[:2]
+def address(page: ClockedPage, path: str = "drive", query: str = "") -> str:
+    host, port = page.place
     return f"ws://{host}:{port}/{path}{query}"
 
 
@@ -70,9 +78,9 @@ def trusting_nobody() -> ssl.SSLContext:
     return context
 
 
-def say(browser, page: Page, now_ns: int, **changes):
+def say(browser, page: ClockedPage, now_ns: int, **changes):
     """Send a message at a steady time, wait until the page has it, and poll."""
-    page._clock.now_ns, before = now_ns, page._said
+    page.clock.now_ns, before = now_ns, page._said
     browser.send(json.dumps({**FORWARD, **changes}))
     while page._said is before:  # the server's thread takes it
         browser.ping().wait(5.0)
@@ -113,7 +121,7 @@ def test_what_was_pressed_before_an_episode_or_in_a_silence_does_not_count(serve
 
 def test_a_name_of_another_site_that_leads_here_may_not_drive(served):
     page = served()
-    port = page._server._server.socket.getsockname()[1]
+    port = page.place[1]
     statuses = []
     for host in ("evil.example", "127.0.0.1", "localhost"):
         connection = HTTPConnection("127.0.0.1", port)
@@ -227,7 +235,7 @@ def test_a_connection_that_cannot_be_accepted_does_not_end_the_server(served, tm
     options = {"ssl": trusting_nobody()} if tls else {}
     url = address(page).replace("ws:", "wss:" if tls else "ws:")
     connect(url, **options).close()  # it runs
-    place = page._server._server.socket.getsockname()[:2]
+    place = page.place
     waiting = socket.socket()
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with Path(os.devnull).open() as free:
@@ -324,7 +332,7 @@ def test_a_certificate_of_its_own_makes_the_page_secure_and_is_made_once(served,
 
 def test_a_port_in_use_is_one_sentence(served):
     page = served()
-    port = page._server._server.socket.getsockname()[1]
+    port = page.place[1]
     with pytest.raises(BidError, match=f"the page cannot be served at 127.0.0.1 port {port}: Address already in use"):
         Page(PageSettings(port=port), {})
 
@@ -333,19 +341,19 @@ def test_what_a_slow_link_delivers_late_does_not_drive(served):
     """Only the page knows that a pad was let go; what it sent before is still on its way."""
     page = served()
     number = json.loads(page._news())["number"]
-    assert page._take(json.dumps({**FORWARD, "echo": number})) == "" and page.poll(page._clock()).live
-    page._clock.now_ns += SECOND // 3  # within what silence and the time between two news allow
+    assert page._take(json.dumps({**FORWARD, "echo": number})) == "" and page.poll(page.clock()).live
+    page.clock.now_ns += SECOND // 3  # within what silence and the time between two news allow
     page._take(json.dumps({**FORWARD, "echo": number}))
-    assert page.poll(page._clock()).live
-    page._clock.now_ns += SECOND // 3
+    assert page.poll(page.clock()).live
+    page.clock.now_ns += SECOND // 3
     page._take(json.dumps({**FORWARD, "echo": number}))
-    assert not page.poll(page._clock()).live, "it was sent two thirds of a second ago"
+    assert not page.poll(page.clock()).live, "it was sent two thirds of a second ago"
     page._take(json.dumps({**FORWARD, "echo": json.loads(page._news())["number"]}))
-    assert page.poll(page._clock()).live
+    assert page.poll(page.clock()).live
     for _ in range(200):
         page._news()
-    page._clock.now_ns += SECOND // 10
+    page.clock.now_ns += SECOND // 10
     page._take(json.dumps({**FORWARD, "echo": 1}))
-    page._clock.now_ns += SECOND // 4
+    page.clock.now_ns += SECOND // 4
     page._take(json.dumps({**FORWARD, "echo": 1}))
-    assert not page.poll(page._clock()).live, "news that nobody remembers is old"
+    assert not page.poll(page.clock()).live, "news that nobody remembers is old"

@@ -159,8 +159,8 @@ def test_a_robot_that_another_client_drives_is_left_to_it(arm, robot):
     assert arm.state().fault == ""
 
 
-def test_a_program_that_is_left_over_is_ended_by_a_recovery(arm, robot):
-    os.kill(arm._link._process.pid, signal.SIGKILL)
+def test_a_program_that_is_left_over_is_ended_by_a_recovery(arm, robot, newest_ur_pid):
+    os.kill(newest_ur_pid(), signal.SIGKILL)
     wait_until(lambda: arm.state().fault, 1.0, "the fault")
     assert "was ended by signal 9" in arm.state().fault
     arm.recover()
@@ -329,8 +329,8 @@ def test_an_owner_that_is_killed_while_it_connects_leaves_no_process():
     ports.close()
 
 
-def test_a_process_that_does_not_answer_is_ended(arm):
-    pid = arm._link._process.pid
+def test_a_process_that_does_not_answer_is_ended(arm, newest_ur_pid):
+    pid = newest_ur_pid()
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(ArmError, match="does not answer; reset to start it again"):
         arm.statistics()
