@@ -10,8 +10,8 @@ from typing import Any, Final
 from bid_ros.core.schema import json_schema, with_twin
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
-from bid_ros.system.folder import NodesSettings, SystemSettings
-from bid_ros.system.parameters import COMMON, QOS
+from bid_ros.system.folder import SystemSettings
+from bid_ros.system.parameters import COMMON, QOS, NodesSettings
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}

@@ -85,6 +85,11 @@ class EpisodeResult:
         object.__setattr__(self, "outcome_class", self.outcome_class or found.kind)
         object.__setattr__(self, "outcome_code", self.outcome_code or found.code)
 
+    def judged(self, outcome: EpisodeOutcome) -> "EpisodeResult":
+        """Return the result of the same episode with this outcome."""
+        said = (outcome.text, self.duration_s, self.label, outcome.kind, outcome.code)
+        return EpisodeResult(self.episode, self.seed, outcome.success, *said)
+
 
 @dataclass
 class RunLog:

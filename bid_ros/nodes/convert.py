@@ -14,10 +14,12 @@ from std_msgs.msg import Header
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Decision as DecisionMessage
+from bid_msgs.msg import EpisodeEvent
 from bid_ros.cameras.model import focal_px
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.observation import Observation
+from bid_ros.core.outcome import CLASSES, EpisodeOutcome
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.task import Task
 
@@ -143,6 +145,12 @@ def cue_to_message(cue: Cue, task: Task, robot: str) -> DecisionMessage:
         )
         message.seed, message.delay_steps = setting.seed, -1 if setting.delay is None else setting.delay
     return message
+
+
+def fill_outcome(event: EpisodeEvent, outcome: EpisodeOutcome) -> None:
+    """Say in the event of an episode how it ended."""
+    event.success, event.outcome, event.outcome_code = outcome.success, outcome.text, outcome.code
+    event.outcome_class = CLASSES.index(outcome.kind)
 
 
 def point(position: ArrayLike) -> Point:

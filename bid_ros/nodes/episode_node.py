@@ -4,7 +4,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,12 +14,12 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Heartbeat, SafetyState
-from bid_ros.core.outcome import CLASSES, EpisodeOutcome, outcome_from_text
+from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
 from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import format_summary, write_run
 from bid_ros.episodes.takeover import Takeover
-from bid_ros.nodes.convert import header
+from bid_ros.nodes.convert import fill_outcome, header
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.joints import ARM_CONFIG
 from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
@@ -216,7 +215,7 @@ class EpisodeNode(SequenceNode):
     def _end(self, event: EpisodeEvent, outcome: EpisodeOutcome, duration_s: float) -> None:
         self._running = None
         event.duration = duration_s
-        _fill(event, outcome)
+        fill_outcome(event, outcome)
         if event.label == self.value("decoder"):  # a person may have changed it since the run began
             event.label = self._log.deciding or event.label
         self.grant()
@@ -239,9 +238,8 @@ class EpisodeNode(SequenceNode):
             if outcome == DISCARDED:
                 return self._undo()
             given = outcome_from_text(outcome)
-            _fill(event, given)
-            said = {"outcome": given.text, "outcome_class": given.kind, "outcome_code": given.code}
-            self._log.results[-1] = replace(self._log.results[-1], success=event.success, **said)
+            fill_outcome(event, given)
+            self._log.results[-1] = self._log.results[-1].judged(given)
             self._publish(event, EpisodeEvent.END)
         print(f"episode {event.episode + 1}: {outcome} after all", flush=True)
         return True, ""
@@ -255,7 +253,7 @@ class EpisodeNode(SequenceNode):
                 return False, "no episode has ended"
             last = self._log.results.pop()
             event = EpisodeEvent(robot=self.robot, episode=last.episode, seed=last.seed, label=last.label)
-            _fill(event, outcome_from_text(UNDONE))
+            fill_outcome(event, outcome_from_text(UNDONE))
             self._last = None
             self._publish(event, UNDO)
             self._operator.again.set()
@@ -290,12 +288,6 @@ class EpisodeNode(SequenceNode):
         if out:
             write_run(Path(out) / "run.json", self._log)
         print(format_summary(self._log), flush=True)
-
-
-def _fill(event: EpisodeEvent, outcome: EpisodeOutcome) -> None:
-    """Say in an event how its episode ended."""
-    event.success, event.outcome, event.outcome_code = outcome.success, outcome.text, outcome.code
-    event.outcome_class = CLASSES.index(outcome.kind)
 
 
 main = EpisodeNode.main

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from bid_ros.core.outcome import outcome_from_event, outcome_from_text
+from bid_ros.core.outcome import EpisodeOutcome, outcome_from_event, outcome_from_text
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import EPISODE_EVENT
 from bid_ros.recording.outcomes import ALL, SUCCESS
@@ -17,6 +17,7 @@ END: Final = 2
 UNDO: Final = 3
 DISCARDED: Final = "discarded"
 UNDONE: Final = "undone"
+NOT_ENDED: Final = EpisodeOutcome("not ended", "", "")
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,14 @@ def _correct(episodes: list[Episode], event: Any) -> None:
     """Give the episode that ended last another outcome, if the event is about it."""
     if episodes and episodes[-1].index == event.episode and episodes[-1].end_ns is not None:
         undone = event.kind == UNDO
-        success = not undone and bool(event.success)
-        episodes[-1] = replace(episodes[-1], success=success, **_said(event, UNDONE if undone else None))
+        found = outcome_from_text(UNDONE) if undone else outcome_from_event(event)
+        episodes[-1] = replace(
+            episodes[-1],
+            success=not undone and bool(event.success),
+            outcome=found.text,
+            outcome_class=found.kind,
+            outcome_code=found.code,
+        )
 
 
 def _same_start(begun: BagMessage, event: BagMessage) -> bool:
@@ -111,6 +118,7 @@ def _same_start(begun: BagMessage, event: BagMessage) -> bool:
 
 def _episode(begun: BagMessage, ended: BagMessage | None) -> Episode:
     start = begun.message
+    found = NOT_ENDED if ended is None else outcome_from_event(ended.message)
     return Episode(
         index=int(start.episode),
         seed=int(start.seed),
@@ -120,11 +128,7 @@ def _episode(begun: BagMessage, ended: BagMessage | None) -> Episode:
         start_received_ns=begun.stamp_ns,
         end_received_ns=None if ended is None else ended.stamp_ns,
         success=ended is not None and bool(ended.message.success),
-        **({"outcome": "not ended"} if ended is None else _said(ended.message)),
+        outcome=found.text,
+        outcome_class=found.kind,
+        outcome_code=found.code,
     )
-
-
-def _said(event: Any, instead: str | None = None) -> dict[str, str]:
-    """Return the outcome in an event; that of the text ``instead`` where one is given."""
-    found = outcome_from_event(event) if instead is None else outcome_from_text(instead)
-    return {"outcome": found.text, "outcome_class": found.kind, "outcome_code": found.code}

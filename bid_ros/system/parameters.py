@@ -1,4 +1,4 @@
-"""Holds a parameter file against what the nodes declare, before any of them starts.
+"""Parameter files: read, and held against what the nodes declare before any of them starts.
 
 Nodes declare their parameters themselves and refuse others when they start. The schema of ``nodes.yaml`` says the same
 without ROS: a test compares the two.
@@ -7,12 +7,15 @@ without ROS: a test compares the two.
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import field
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
+from bid_ros.core.settings import parse_settings, read_yaml, settings
 
 COMMON: Final[Mapping[str, Mapping[str, Any]]] = {
     "robot": {"type": "string", "description": "whose system this is; default: the namespace without its slash"},
@@ -30,7 +33,69 @@ QOS_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "lifespan": (),
 }
 """Policies that a parameter overrides, with their valid words; without words: whole numbers, of times in ns."""
+Value = bool | int | float | str
 KINDS: Final[Mapping[str, Any]] = {"boolean": bool, "integer": int, "number": float, "string": str, "array": list}
+
+
+@settings
+class NodeParameters:
+    """Parameters of one node, in the format of ROS.
+
+    Attributes:
+        ros__parameters: parameters by name.
+    """
+
+    ros__parameters: dict[str, Value | list[Value]] = field(default_factory=dict)
+
+
+@settings
+class NodesSettings:
+    """The content of ``nodes.yaml``. The arguments of a run replace these parameters.
+
+    Attributes:
+        arm, camera, episode, monitor, policy, recorder, safety, teleop, twin: parameters of this node.
+    """
+
+    arm: NodeParameters = NodeParameters()
+    camera: NodeParameters = NodeParameters()
+    episode: NodeParameters = NodeParameters()
+    monitor: NodeParameters = NodeParameters()
+    policy: NodeParameters = NodeParameters()
+    recorder: NodeParameters = NodeParameters()
+    safety: NodeParameters = NodeParameters()
+    teleop: NodeParameters = NodeParameters()
+    twin: NodeParameters = NodeParameters()
+
+
+def load_parameters(path: str | Path, prefix: str = "") -> dict[str, Mapping[str, Any]]:
+    """Read a parameter file.
+
+    Args:
+        path: path of the file.
+        prefix: namespace that the names of the nodes may begin with.
+
+    Returns:
+        Parameters by node, for every node.
+
+    Raises:
+        BidError: the file is missing or not a parameter file, or names an unknown node or parameter.
+    """
+    what = "parameter file"
+    content = read_yaml(path, what) or {}
+    if isinstance(content, dict):
+        content = {str(name).removeprefix(prefix): _flat(section) for name, section in content.items()}
+    found = parse_settings(NodesSettings, content, f"{what} {path}")
+    parameters = {node: section.ros__parameters for node, section in vars(found).items()}
+    for node, given in parameters.items():
+        check_declared(f"{what} {path}", node, given)
+    return parameters
+
+
+def _flat(section: Any) -> Any:
+    """Return the section of a node with the full names of its parameters."""
+    if not isinstance(section, dict) or not isinstance(section.get("ros__parameters"), dict):
+        return section
+    return {**section, "ros__parameters": flattened(section["ros__parameters"])}
 
 
 def flattened(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -9,8 +9,8 @@ import yaml
 
 from bid_ros.core.errors import BidError
 from bid_ros.system.description import describe
-from bid_ros.system.folder import find_system, load_parameters
-from bid_ros.system.parameters import COMMON, flattened
+from bid_ros.system.folder import find_system
+from bid_ros.system.parameters import COMMON, flattened, load_parameters
 from bid_ros.system.run import RunArguments
 
 
