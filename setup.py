@@ -49,6 +49,7 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/bid_ros"]),
         ("share/bid_ros", ["package.xml"]),
+        ("share/bid_ros/hook", ["resource/overlay.dsv"]),  # colcon.pkg names it
         *tree("launch"),
         *tree("config"),
         *tree("models"),

@@ -99,6 +99,15 @@ def untimed(value: Any) -> Any:
     return [untimed(item) for item in value] if isinstance(value, list) else value
 
 
+def known(found: Any, wanted: Any) -> Any:
+    """Leave out what the golden recording does not have: a later version says more of an episode."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return {key: known(item, wanted[key]) for key, item in found.items() if key in wanted}
+    if isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        return [known(*pair) for pair in zip(found, wanted, strict=True)]
+    return found
+
+
 def record(folder: Path) -> int:
     """Write the golden recording of every case."""
     arrays: dict[str, np.ndarray] = {}
@@ -124,7 +133,7 @@ def check(folder: Path, tolerance: float) -> int:
         good = same_shape and np.array_equal(indices, wanted) and largest <= tolerance
         status |= not good
         bits = "bit for bit" if same_shape and np.array_equal(actions, chunks) else f"largest difference {largest:.3g}"
-        told = "scores equal" if found == scores[name] else "SCORES DIFFER"
+        told = "scores equal" if known(found, scores[name]) == scores[name] else "SCORES DIFFER"
         print(
             f"{'ok  ' if good else 'FAIL'} {name}: {len(indices)} of {len(wanted)} decisions, {bits}, {told}",
             flush=True,

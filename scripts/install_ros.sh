@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Install bid_ros into a ROS 2 Jazzy installation, and build it in the workspace that this is called from: Debian packages
-# by rosdep, what only PyPI has from requirements/ros.lock, messages and package by colcon.
+# Install bid_ros beside a ROS 2 Jazzy installation, and build it in the workspace that this is called from: Debian
+# packages by rosdep, messages and package by colcon, and what only PyPI has (requirements/ros.lock) into a virtual
+# environment of its own, which install/setup.bash puts on the path. Nothing of the computer's own Python is changed.
 # Usage: install_ros.sh [--dry-run] [--no-apt]
 #   --dry-run  print the commands only
 #   --no-apt   leave the Debian packages alone, because they are there or somebody else installs them
@@ -29,8 +30,8 @@ run() {
 sudo=$([ "$(id -u)" = 0 ] || echo sudo)
 if [ -n "$apt" ]; then
   run $sudo apt-get update
-  # What rosdep has no key for: rendering without a screen, and pip for what follows.
-  run $sudo apt-get install -y --no-install-recommends python3-pip python3-rosdep libegl1 libopengl0 libgl1-mesa-dri
+  # What rosdep has no key for: rendering without a screen, and the virtual environment that follows.
+  run $sudo apt-get install -y --no-install-recommends python3-venv python3-rosdep libegl1 libopengl0 libgl1-mesa-dri
   [ -d /etc/ros/rosdep/sources.list.d ] || run $sudo rosdep init
   run rosdep update --rosdistro jazzy
   # The lock has these, at versions that were tried.
@@ -38,6 +39,8 @@ if [ -n "$apt" ]; then
   run rosdep install --rosdistro jazzy --from-paths "$root" "$root/bid_msgs" --ignore-src -y --skip-keys "$pip_keys"
 fi
 # The distribution's own packages stay as they are, NumPy above all: ROS's messages are compiled for it.
-run python3 -m pip install --break-system-packages --no-deps --ignore-installed -r "$root/requirements/ros.lock"
+overlay=install/bid_ros/overlay
+run python3 -m venv --system-site-packages $overlay
+run $overlay/bin/python -m pip install --quiet --no-deps -r "$root/requirements/ros.lock"
 run colcon build --base-paths "$root" "$root/bid_msgs"
 echo "ready: source install/setup.bash && bid --help"

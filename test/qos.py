@@ -8,6 +8,7 @@ from bid_ros.nodes.topics import profile
 COMMAND = profile(topics.COMMAND_QOS)
 STATE = profile(topics.STATE_QOS)
 IMAGE = profile(topics.IMAGE_QOS)
+SCENES = profile(topics.SCENE_QOS)
 EVENT = profile(topics.EVENT_QOS)
 TRANSFORMS = profile(topics.TF_QOS)
 STATIC_TRANSFORMS = profile(topics.TF_STATIC_QOS)

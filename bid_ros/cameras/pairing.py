@@ -99,13 +99,13 @@ class FramePairing:
 
     def statistics(self) -> dict[str, object]:
         """Return drops per camera, thinned pairs, and skew in ms: p50, p99 of the last 1000 pairs, and the maximum."""
-        values: dict[str, object] = {f"dropped {name}": count for name, count in self._dropped.items()}
+        values: dict[str, object] = {f"dropped_{name}": count for name, count in self._dropped.items()}
         values["thinned"] = self._thinned
         if self._skews:
             p50, p99 = np.percentile(np.array(self._skews), (50, 99)) / 1e6
-            values["skew p50 ms"] = round(float(p50), 3)
-            values["skew p99 ms"] = round(float(p99), 3)
-            values["skew max ms"] = round(self._largest_skew / 1e6, 3)
+            values["skew_ms_p50"] = round(float(p50), 3)
+            values["skew_ms_p99"] = round(float(p99), 3)
+            values["skew_ms_max"] = round(self._largest_skew / 1e6, 3)
         return values
 
     def _complete(self) -> list[FramePair]:

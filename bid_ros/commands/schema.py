@@ -10,7 +10,8 @@ from typing import Any, Final
 from bid_ros.core.schema import json_schema, with_twin
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
-from bid_ros.system.folder import NodesSettings, SystemSettings
+from bid_ros.system.folder import SystemSettings
+from bid_ros.system.parameters import COMMON, QOS, NodesSettings
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
@@ -62,8 +63,15 @@ def _nodes() -> dict[str, Any]:
     schema = json_schema(NodesSettings)
     for node, section in schema["properties"].items():
         declared = import_module(f"bid_ros.nodes.{node}_node").PARAMETERS
-        names = {parameter.name: _parameter(parameter) for parameter in declared}
-        parameters = {"type": "object", "properties": names, "additionalProperties": False}
+        names = {parameter.name: _parameter(parameter) for parameter in declared} | dict(COMMON)
+        # Overrides of the quality of service have the names of topics.
+        pattern: dict[str, Any] = {f"^{QOS}": {}}
+        parameters = {
+            "type": "object",
+            "properties": names,
+            "patternProperties": pattern,
+            "additionalProperties": False,
+        }
         section.clear()
         section |= {"type": "object", "properties": {"ros__parameters": parameters}, "additionalProperties": False}
     del schema["$defs"]

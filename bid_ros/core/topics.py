@@ -15,20 +15,37 @@ from bid_ros.core.task import ROS_NAME, Feature, Task
 
 @dataclass(frozen=True)
 class Qos:
-    """The offered quality of service of a topic."""
+    """The offered quality of service of a topic.
+
+    Attributes:
+        depth, reliability, durability, history: as in ROS.
+        deadline_s: the publisher promises a message at least this often, s; None: it promises nothing.
+        lifespan_s: s after which the publisher sends a message to nobody any more; None: it never expires.
+    """
 
     depth: int = 10
     reliability: Literal["reliable", "best_effort"] = "reliable"
     durability: Literal["volatile", "transient_local"] = "volatile"
     history: Literal["keep_last", "keep_all"] = "keep_last"
+    deadline_s: float | None = None
+    lifespan_s: float | None = None
 
 
-COMMAND_QOS: Final = Qos(1)
+# A lifespan is never shorter than what a receiver takes: a late chunk is refused and counted, not lost on the way.
+COMMAND_QOS: Final = Qos(1, lifespan_s=2.0)
 """Chunks: only the newest counts, and it must arrive."""
+SWITCH_QOS: Final = Qos(1)
+"""As chunks, but it holds until the next."""
+GRANT_QOS: Final = Qos(lifespan_s=1.0)
+"""A grant is valid for a second at most."""
+HEARTBEAT_QOS: Final = Qos(deadline_s=1.0, lifespan_s=2.0)
+"""The rarest heartbeats come twice a second. No node may be silent for longer than 2 s."""
 STATE_QOS: Final = Qos()
 """Small messages at a steady rate; decisions too."""
-IMAGE_QOS: Final = Qos(2)
-"""A slow reader drops old frames."""
+IMAGE_QOS: Final = Qos(5, "best_effort")
+"""The sensor-data profile of ROS. A reliable subscription gets nothing from it."""
+SCENE_QOS: Final = Qos(2)
+"""A slow reader drops old scenes."""
 EVENT_QOS: Final = Qos(20, durability="transient_local")
 """A late subscriber still gets the last messages."""
 TF_QOS: Final = Qos(100)
@@ -53,11 +70,9 @@ class Topic:
 
 
 IMAGES: Final = Topic(IMAGE_TYPE, IMAGE_QOS)
-DRIVER_IMAGES: Final = Topic(IMAGE_TYPE, Qos(2, "best_effort"))
-"""Those of camera drivers. A best-effort subscription works with every driver."""
 CALIBRATIONS: Final = Topic("sensor_msgs/msg/CameraInfo", IMAGE_QOS)
 BODIES: Final = Topic(POSE_TYPE)
-SCENES: Final = Topic("bid_msgs/msg/TwinScene", IMAGE_QOS)
+SCENES: Final = Topic("bid_msgs/msg/TwinScene", SCENE_QOS)
 TOPICS: Final[dict[str, Topic]] = {}
 """Every topic that is recorded for all tasks."""
 
@@ -85,9 +100,9 @@ DECISION: Final = _recorded("policy/decision", "bid_msgs/msg/Decision")
 SAFETY_STATE: Final = _recorded("safety/state", "bid_msgs/msg/SafetyState")
 EPISODE_EVENT: Final = _recorded("episode/event", "bid_msgs/msg/EpisodeEvent", EVENT_QOS)
 EPISODE_NOTE: Final = _recorded("episode/note", "std_msgs/msg/String")
-TELEOP_SWITCH: Final = _recorded("teleop/switch", "std_msgs/msg/Bool", COMMAND_QOS)
-GRANT: Final = _recorded("grant", "bid_msgs/msg/Grant")
-HEARTBEAT: Final = _recorded("heartbeat", "bid_msgs/msg/Heartbeat")
+TELEOP_SWITCH: Final = _recorded("teleop/switch", "std_msgs/msg/Bool", SWITCH_QOS)
+GRANT: Final = _recorded("grant", "bid_msgs/msg/Grant", GRANT_QOS)
+HEARTBEAT: Final = _recorded("heartbeat", "bid_msgs/msg/Heartbeat", HEARTBEAT_QOS)
 ROSOUT: Final = _recorded("/rosout", "rcl_interfaces/msg/Log", ROSOUT_QOS)
 DIAGNOSTICS: Final = _recorded("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")
 TF: Final = _recorded("/tf", "tf2_msgs/msg/TFMessage", TF_QOS)
@@ -149,6 +164,11 @@ def chunk_topic(source: str) -> str:
 def camera_topic(name: str) -> str:
     """Return the image topic of a camera: rgb8, already resized. The cameras of one pair share the stamp."""
     return f"camera/{name}/image"
+
+
+def optical_frame(camera: str) -> str:
+    """Return the name of a camera's optical frame, which its images are in (REP 103)."""
+    return f"{camera}_optical_frame"
 
 
 def camera_info_topic(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.lock import lock_folder
+from bid_ros.core.outcome import outcome_from_event, outcome_from_text
 from bid_ros.core.topics import TF_STATIC
 from bid_ros.curation.trash import TRASH, delete
 from bid_ros.recording.episodes import DISCARDED, END, START, UNDO, UNDONE
@@ -35,6 +36,8 @@ class EpisodeNote:
     label: str
     outcome: str = "not ended"
     success: bool = False
+    outcome_class: str = ""
+    outcome_code: str = ""
     duration_s: float = 0.0
     notes: list[str] = field(default_factory=list)
 
@@ -114,7 +117,9 @@ class EpisodeBags:
             self.write(topic, stamp_ns, data, aside=True)
         about = self.about
         if about is not None and about.index == event.episode and event.kind in (END, UNDO):
-            about.outcome, about.success = (UNDONE, False) if event.kind == UNDO else (event.outcome, event.success)
+            found = outcome_from_text(UNDONE) if event.kind == UNDO else outcome_from_event(event)
+            about.outcome, about.outcome_class, about.outcome_code = found.text, found.kind, found.code
+            about.success = event.kind == END and bool(event.success)
             about.duration_s = round(float(event.duration), 3)
             self._until_ns = self._until_ns or stamp_ns + TAIL_NS
             self._describe()

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, EpisodeOutcome, outcome_from_text
 from bid_ros.core.task import Task
 from bid_ros.episodes.confidence import wilson_interval
 
@@ -13,11 +14,25 @@ _DIGITS: Final = 3
 
 
 class EpisodeStopped(Exception):
-    """The run cannot go on. ``safety`` is True if the safety node or the arm stopped it."""
+    """The run cannot go on.
 
-    def __init__(self, reason: str, safety: bool = False) -> None:
+    Attributes:
+        outcome: of the episode: of class safety if the safety node or the arm stopped it.
+
+    Args:
+        reason: for people, it begins with ``stopped`` or ``aborted``.
+        code: for programs, such as ``shutdown``.
+        safety: the safety node or the arm stopped it.
+    """
+
+    def __init__(self, reason: str, code: str, safety: bool = False) -> None:
         super().__init__(reason)
-        self.safety = safety
+        self.outcome = EpisodeOutcome(reason, SAFETY if safety else INFRASTRUCTURE, code)
+
+    @property
+    def safety(self) -> bool:
+        """Whether the safety node or the arm stopped it."""
+        return self.outcome.kind == SAFETY
 
 
 def scene_of(task: Task, seed: int) -> NDArray[np.float64]:
@@ -53,6 +68,7 @@ class EpisodeResult:
         outcome: ``success``, ``timeout``, ``not judged``, ``dropped``, ``stopped: <reason>`` or ``aborted: <reason>``.
         duration_s: s from start to end.
         label: kind of episode, for example ``clean``.
+        outcome_class, outcome_code: as :class:`bid_ros.core.outcome.EpisodeOutcome`; empty: they follow from the text.
     """
 
     episode: int
@@ -61,6 +77,18 @@ class EpisodeResult:
     outcome: str
     duration_s: float
     label: str = ""
+    outcome_class: str = ""
+    outcome_code: str = ""
+
+    def __post_init__(self) -> None:
+        found = outcome_from_text(self.outcome)
+        object.__setattr__(self, "outcome_class", self.outcome_class or found.kind)
+        object.__setattr__(self, "outcome_code", self.outcome_code or found.code)
+
+    def judged(self, outcome: EpisodeOutcome) -> "EpisodeResult":
+        """Return the result of the same episode with this outcome."""
+        said = (outcome.text, self.duration_s, self.label, outcome.kind, outcome.code)
+        return EpisodeResult(self.episode, self.seed, outcome.success, *said)
 
 
 @dataclass

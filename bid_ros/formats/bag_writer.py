@@ -10,9 +10,18 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError, TaskError
+from bid_ros.core.outcome import CLASSES, TASK
 from bid_ros.core.rotation import matrix_from_6d
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, IMAGE_TYPE, TOPICS, camera_topic, feature_topic
+from bid_ros.core.topics import (
+    ARM_STATUS,
+    EPISODE_EVENT,
+    IMAGE_TYPE,
+    TOPICS,
+    camera_topic,
+    feature_topic,
+    optical_frame,
+)
 from bid_ros.formats.base import Contents, DataEpisode, Options, lost_extras
 from bid_ros.recording.encoding import Encoder
 from bid_ros.recording.invented import marked
@@ -137,14 +146,16 @@ class BagsWriter:
         values = {"header": self._header(stamp), "kind": kind, "seed": episode.seed, "label": episode.label}
         if kind == END:
             success = episode.success is not False  # nobody said that this demonstration failed
-            values |= {"success": success, "outcome": "success" if success else "failure", "duration": duration}
+            outcome = "success" if success else "failure"
+            said = {"outcome": outcome, "outcome_class": CLASSES.index(TASK), "outcome_code": outcome}
+            values |= {"success": success, **said, "duration": duration}
         return values
 
     def _image(self, camera: Feature, episode: DataEpisode, row: int, stamp: int) -> dict[str, Any]:
         picture = np.ascontiguousarray(episode.observations[camera.name][row], np.uint8)
         height, width = picture.shape[:2]
         return {
-            "header": self._header(stamp, camera.name),
+            "header": self._header(stamp, optical_frame(camera.name)),
             "height": height,
             "width": width,
             "encoding": "rgb8",

@@ -107,7 +107,7 @@ class ArmNode(BidNode):
         healthy = not self._fault and not self._servo.latched
         summary = self._fault or self._servo.latched or "in control"
         skipped = 0 if self._thread is None else self._thread.schedule.skipped
-        return healthy, summary, {"skipped set-points": skipped}
+        return healthy, summary, {"skipped_set_points": skipped}
 
     def close(self) -> None:
         """Bring the arm to rest inside its limits, then leave control."""

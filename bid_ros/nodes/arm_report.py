@@ -110,18 +110,20 @@ class ArmReport:
         tool.rotation = self._pose.pose.orientation
         self._transforms.publish(TFMessage(transforms=[self._transform]))
         if self._joint_states is not None:
-            self._joint_states.publish(joint_message(self._info, state, self._base_frame))
+            for message in joint_messages(self._info, state, self._base_frame):
+                self._joint_states.publish(message)
 
 
-def joint_message(info: ArmInfo, state: ArmState, frame: str) -> JointState:
-    """Return the joints of an arm, and of its fingers if it has a gripper: each has half of the opening.
+def joint_messages(info: ArmInfo, state: ArmState, frame: str) -> list[JointState]:
+    """Return the joints of an arm, and apart from them those of its fingers, which have no measured velocity.
 
-    The speed of the fingers is not measured: their velocities are NaN.
+    Each finger has half of the opening. While the opening is not known, the fingers are left out. No value is NaN.
     """
+    header = convert.header(state.stamp_ns, frame)
+    known = np.isfinite(state.joint_velocities).all()
+    velocities = state.joint_velocities.tolist() if known else []
+    arm = JointState(header=header, name=info.joint_names, position=state.joint_positions.tolist(), velocity=velocities)
+    if not info.finger_names or not math.isfinite(state.gripper_width):
+        return [arm]
     fingers = [state.gripper_width / 2] * len(info.finger_names)
-    return JointState(
-        header=convert.header(state.stamp_ns, frame),
-        name=[*info.joint_names, *info.finger_names],
-        position=[*state.joint_positions.tolist(), *fingers],
-        velocity=[*state.joint_velocities.tolist(), *(math.nan for _ in fingers)],
-    )
+    return [arm, JointState(header=header, name=info.finger_names, position=fingers)]

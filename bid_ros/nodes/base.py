@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -20,7 +21,8 @@ from bid_ros.nodes.executor import LeanExecutor
 from bid_ros.nodes.heartbeat import PERIOD_S, HeartbeatThread
 from bid_ros.nodes.parameters import Parameter, check_parameters
 from bid_ros.nodes.run import run_node
-from bid_ros.nodes.topics import message_type, profile, publisher
+from bid_ros.nodes.topics import message_type, overridable, profile, publisher
+from bid_ros.system.parameters import QOS, check_override
 
 WORK_PERIOD_S, WORK_LIMIT_S = 0.05, 0.2  # of the executor, which is the work of most nodes
 PATIENT_DEPTH = 50  # messages of a topic that may wait for a timer
@@ -41,6 +43,7 @@ class BidNode(Node):
         worked: call it at each step of the node's work, as :class:`bid_ros.nodes.heartbeat.HeartbeatThread` expects.
         robot: name of the robot of this node's system.
         frame_prefix: prefix of the name of every frame.
+        hardware_id: whose diagnostics these are: ``robot``, or without a namespace the task's robot, such as franka.
 
     Args:
         name: default node name, also the name in heartbeats.
@@ -77,8 +80,12 @@ class BidNode(Node):
             Parameter("robot", name, "whose system this is; messages of another are refused"),
             Parameter("frame_prefix", f"{name}/" if name else "", "precedes the name of every frame"),
         )
+        self._listened: Counter[str] = Counter()
         given = {name: parameter.value for name, parameter in self._parameter_overrides.items()}
-        own = [name for name in given if self.has_parameter(name) or name.startswith("qos_overrides.")]  # of ROS itself
+        self._overrides = {name: value for name, value in given.items() if name.startswith(f"{QOS}.")}
+        for override, value in self._overrides.items():
+            check_override(f"node '{self._role}'", override, value)
+        own = [name for name in given if self.has_parameter(name) or name in self._overrides]  # of ROS itself
         check_parameters(self._role, parameters, {name: given[name] for name in given if name not in own})
         for parameter in parameters:
             descriptor = parameter.descriptor(parameter.name in self.changeable)
@@ -89,6 +96,7 @@ class BidNode(Node):
         self.robot, self.frame_prefix = str(self.value("robot")), str(self.value("frame_prefix"))
         if self.frame_prefix.startswith("/"):
             raise BidError(f"frame_prefix is '{self.frame_prefix}'; valid is a text that does not begin with /")
+        self.hardware_id = self.robot or self._role  # until the task says more
         self._heartbeat = Heartbeat(robot=self.robot, node=self._role)
         self._heartbeat_publisher = self.advertise(HEARTBEAT)
         self._diagnostics_publisher = self.advertise(DIAGNOSTICS)
@@ -109,7 +117,9 @@ class BidNode(Node):
 
     def load_task(self) -> Task:
         """Return the task of the parameter ``task``, with this system's frame prefix. Raises TaskError."""
-        return load_task(self.value("task")).with_frame_prefix(self.frame_prefix)
+        task = load_task(self.value("task"))
+        self.hardware_id = self.robot or task.robot
+        return task.with_frame_prefix(self.frame_prefix)
 
     def now_ns(self) -> int:
         """ROS time in integer nanoseconds."""
@@ -177,7 +187,9 @@ class BidNode(Node):
         if patient and depth is None:
             depth = max(PATIENT_DEPTH, topic.qos.depth)
         kind, qos = message_type(topic.type_name), profile(topic.qos, depth)
-        subscription = self.create_subscription(kind, name, callback, qos, raw=raw)
+        self._listened[name] += 1
+        options = {"qos_overriding_options": overridable(self, name, "subscription", self._listened[name])}
+        subscription = self.create_subscription(kind, name, callback, qos, raw=raw, **options)
         subscription.patient = patient
         return subscription
 
@@ -237,6 +249,13 @@ class BidNode(Node):
             why = "it compares stamps with this computer's clock"
             raise BidError(f"use_sim_time is true; valid for node '{self._role}' is false: {why}")
 
+    def check_overrides(self) -> None:
+        """Raise BidError for an override of the quality of service of a topic that this node does not have."""
+        for name in self._overrides:
+            if not self.has_parameter(name):
+                topic = name.split(".")[1]
+                raise BidError(f"node '{self._role}': {name} is of no use: it has no such end of {topic}")
+
     @classmethod
     def main(cls) -> NoReturn:
         """Run a node of this class, as :func:`run_node`."""
@@ -263,7 +282,7 @@ class BidNode(Node):
             level=DiagnosticStatus.OK if healthy else DiagnosticStatus.ERROR,
             name=f"bid_ros: {self.get_fully_qualified_name()[1:]}",
             message=summary,
-            hardware_id=self.robot,
+            hardware_id=self.hardware_id,
             values=[KeyValue(key=key, value=str(value)) for key, value in {**values, **self._counted()}.items()],
         )
         self._diagnostics_publisher.publish(DiagnosticArray(header=header(self.now_ns()), status=[status]))
@@ -272,6 +291,6 @@ class BidNode(Node):
         """Return messages since the start, and the CPU time in s that the executor took itself, in its thread."""
         sent = sum(getattr(publisher, "sent", 0) for publisher in self.publishers)
         if not isinstance(self.executor, LeanExecutor):
-            return {"messages out": sent}
+            return {"messages_out": sent}
         own_s = (time.thread_time_ns() - self.executor.callbacks_ns) / NANOSECONDS
-        return {"messages in": self.executor.messages, "messages out": sent, "executor s": f"{own_s:.3f}"}
+        return {"messages_in": self.executor.messages, "messages_out": sent, "executor_s": f"{own_s:.3f}"}

@@ -71,7 +71,7 @@ class CameraNode(BidNode):
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return pairs, drops and skew."""
-        values: dict[str, object] = {"pairs": self._pairs, "scenes dropped": self._scenes_dropped}
+        values: dict[str, object] = {"pairs": self._pairs, "scenes_dropped": self._scenes_dropped}
         values.update(self._pairing.statistics())
         return not self._problem, self._problem or "delivering", values
 
@@ -86,7 +86,9 @@ class CameraNode(BidNode):
         """Publish the poses of the fixed, calibrated cameras. A camera at the wrist has none."""
         base, now = self._task.base_frame, self.now_ns()
         transforms = [
-            transform_message(now, base, self.frame_prefix + camera.name, camera.position, camera.quaternion)
+            transform_message(
+                now, base, self.frame_prefix + topics.optical_frame(camera.name), camera.position, camera.quaternion
+            )
             for camera in self._cameras.values()
             if camera.position is not None and camera.quaternion is not None
         ]
@@ -102,7 +104,7 @@ class CameraNode(BidNode):
             self._start("render", partial(self._render, twins))
         for camera in self._cameras.values():
             if camera.source == "topic":
-                self.subscribe(camera.address, partial(self._on_image, camera), topics.DRIVER_IMAGES)
+                self.subscribe(camera.address, partial(self._on_image, camera), topics.IMAGES)
             elif camera.source != "twin":
                 self._start(camera.name, partial(self._read, camera))
 
@@ -175,7 +177,9 @@ class CameraNode(BidNode):
 
     def _publish(self, stamp_ns: int, frames: Mapping[str, NDArray[Any]]) -> None:
         for name, frame in frames.items():
-            message = Image(header=header(stamp_ns, self.frame_prefix + name), **encode_image(frame))
+            message = Image(
+                header=header(stamp_ns, self.frame_prefix + topics.optical_frame(name)), **encode_image(frame)
+            )
             self._images[name].publish(message)
             calibration = camera_info(message.width, message.height, self._cameras[name].fovy)
             calibration.header = message.header

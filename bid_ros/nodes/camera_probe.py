@@ -14,7 +14,7 @@ from bid_ros.cameras.image import ImageFitter, decode_image
 from bid_ros.core.errors import BidError, CameraError, ObservationError
 from bid_ros.core.stamps import sample_ns, stamp_ns
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import DRIVER_IMAGES, TOPICS, recorded_topics
+from bid_ros.core.topics import IMAGES, TOPICS, recorded_topics
 from bid_ros.nodes.client import visiting
 from bid_ros.nodes.topics import message_type, profile
 from bid_ros.observing.features import extract
@@ -44,7 +44,7 @@ def watch_topics(cameras: Sequence[CameraConfig], task: Task, namespace: str = "
         executor.add_node(node)
         for camera in cameras:
             take = partial(_take, camera, seen[camera.name], fitter_of(camera, task))
-            node.create_subscription(Image, camera.address, take, profile(DRIVER_IMAGES.qos))
+            node.create_subscription(Image, camera.address, take, profile(IMAGES.qos))
         for feature in vectors:
             take = partial(_take_vector, feature, seen[feature.name])
             try:

@@ -14,10 +14,12 @@ from std_msgs.msg import Header
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Decision as DecisionMessage
+from bid_msgs.msg import EpisodeEvent
 from bid_ros.cameras.model import focal_px
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.observation import Observation
+from bid_ros.core.outcome import CLASSES, EpisodeOutcome
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.task import Task
 
@@ -77,6 +79,8 @@ def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
             f"a chunk from '{message.source}' says {message.steps} x {message.dims} "
             f"but holds {len(message.actions)} values"
         )
+    if message.scale != 1.0:
+        raise ChunkError(f"a chunk from '{message.source}' has scale {message.scale:g}; valid is 1")
     actions = np.array(message.actions, dtype=np.float64).reshape(message.steps, message.dims)
     return ActionChunk(
         stamp_ns=stamp_to_ns(message.header.stamp),
@@ -109,9 +113,9 @@ def decision_to_message(record: DecisionRecord, task: Task, **said: Any) -> Deci
         selected_index=choice.index,
         previous=float32_array(previous),
         previous_steps=len(previous),
-        encode_ms=record.encode_ns / 1e6,
-        sample_ms=record.sample_ns / 1e6,
-        choose_ms=record.choose_ns / 1e6,
+        encode_time=record.encode_ns / NANOSECONDS,
+        sample_time=record.sample_ns / NANOSECONDS,
+        choose_time=record.choose_ns / NANOSECONDS,
         **{name: getattr(selection, name).tolist() for name in criteria},
         **said,
     )
@@ -121,7 +125,7 @@ def observed_fields(observation: Observation) -> dict[str, Any]:
     """Return the fields of a decision's message that say on what it was decided."""
     return {
         "observed": list(observation.samples_ns),
-        "observed_ns": [stamp for stamps in observation.samples_ns.values() for stamp in stamps],
+        "observed_stamps": [time_message(stamp) for stamps in observation.samples_ns.values() for stamp in stamps],
         "observation_digest": observation.digest(),
     }
 
@@ -141,6 +145,12 @@ def cue_to_message(cue: Cue, task: Task, robot: str) -> DecisionMessage:
         )
         message.seed, message.delay_steps = setting.seed, -1 if setting.delay is None else setting.delay
     return message
+
+
+def fill_outcome(event: EpisodeEvent, outcome: EpisodeOutcome) -> None:
+    """Say in the event of an episode how it ended."""
+    event.success, event.outcome, event.outcome_code = outcome.success, outcome.text, outcome.code
+    event.outcome_class = CLASSES.index(outcome.kind)
 
 
 def point(position: ArrayLike) -> Point:

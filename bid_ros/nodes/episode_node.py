@@ -4,7 +4,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,11 +14,12 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Heartbeat, SafetyState
+from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
 from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
 from bid_ros.episodes.summary import format_summary, write_run
 from bid_ros.episodes.takeover import Takeover
-from bid_ros.nodes.convert import header
+from bid_ros.nodes.convert import fill_outcome, header
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.joints import ARM_CONFIG
 from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
@@ -129,7 +129,7 @@ class EpisodeNode(SequenceNode):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.hardware_id == self.robot and status.name.endswith("recorder"):
+            if status.hardware_id == self.hardware_id and status.name.endswith("recorder"):
                 self._recorder = status.message
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
@@ -139,7 +139,7 @@ class EpisodeNode(SequenceNode):
 
     def _on_decision(self, message: Decision) -> None:
         if self._running is not None:
-            self._running.add_decision(message.decision_ms, message.missed, message.decoder, message.samples)
+            self._running.add_decision(message.decision_time * 1e3, message.missed, message.decoder, message.samples)
 
     def _run(self) -> None:
         status = 1
@@ -208,26 +208,26 @@ class EpisodeNode(SequenceNode):
                 rested = time.monotonic() + self.value("record_rest")
                 self.wait(lambda: time.monotonic() >= rested, 2 * self.value("record_rest"), "the rest")
         except EpisodeStopped as stop:
-            self._end(event, str(stop), time.monotonic() - started)
+            self._end(event, stop.outcome, time.monotonic() - started)
             raise
-        self._end(event, outcome, time.monotonic() - started)
+        self._end(event, outcome_from_text(outcome), time.monotonic() - started)
 
-    def _end(self, event: EpisodeEvent, outcome: str, duration_s: float) -> None:
+    def _end(self, event: EpisodeEvent, outcome: EpisodeOutcome, duration_s: float) -> None:
         self._running = None
-        event.success, event.outcome, event.duration = outcome == "success", outcome, duration_s
+        event.duration = duration_s
+        fill_outcome(event, outcome)
         if event.label == self.value("decoder"):  # a person may have changed it since the run began
             event.label = self._log.deciding or event.label
         self.grant()
         with self._ended:
-            if outcome != DISCARDED or not self._judged:  # a person gets another try
-                self._log.results.append(
-                    EpisodeResult(int(event.episode), int(event.seed), event.success, outcome, duration_s, event.label)
-                )
+            if outcome.text != DISCARDED or not self._judged:  # a person gets another try
+                said = (outcome.text, duration_s, event.label, outcome.kind, outcome.code)
+                self._log.results.append(EpisodeResult(int(event.episode), int(event.seed), event.success, *said))
                 self._last = event
             self._publish(event, EpisodeEvent.END)
         # This process may end next, and nobody repeats for it what the recorder missed.
         self._events.wait_for_all_acked(Duration(seconds=ACKNOWLEDGED_S))
-        print(f"episode {event.episode + 1}: {outcome} after {duration_s:.1f} s", flush=True)
+        print(f"episode {event.episode + 1}: {outcome.text} after {duration_s:.1f} s", flush=True)
 
     def _correct(self, outcome: str) -> tuple[bool, str]:
         """Give the episode that ended last another outcome, until the next one starts."""
@@ -237,9 +237,9 @@ class EpisodeNode(SequenceNode):
                 return False, "no episode runs, and none has ended since the last start"
             if outcome == DISCARDED:
                 return self._undo()
-            event.success, event.outcome = outcome == "success", outcome
-            last = self._log.results[-1]
-            self._log.results[-1] = replace(last, success=event.success, outcome=outcome)
+            given = outcome_from_text(outcome)
+            fill_outcome(event, given)
+            self._log.results[-1] = self._log.results[-1].judged(given)
             self._publish(event, EpisodeEvent.END)
         print(f"episode {event.episode + 1}: {outcome} after all", flush=True)
         return True, ""
@@ -253,7 +253,8 @@ class EpisodeNode(SequenceNode):
                 return False, "no episode has ended"
             last = self._log.results.pop()
             event = EpisodeEvent(robot=self.robot, episode=last.episode, seed=last.seed, label=last.label)
-            event.outcome, self._last = UNDONE, None
+            fill_outcome(event, outcome_from_text(UNDONE))
+            self._last = None
             self._publish(event, UNDO)
             self._operator.again.set()
         print(f"episode {last.episode + 1}: taken back", flush=True)

@@ -1,30 +1,37 @@
 """Subscribes to every observed feature of a task, with the same extraction as data sets."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
-from bid_ros.core.topics import feature_topic, recorded_topics
+from bid_ros.core.topics import Qos, feature_topic, recorded_topics
 from bid_ros.nodes.base import BidNode
 from bid_ros.observing.features import extract
 
 
 def subscribe_features(
-    node: BidNode, task: Task, observe: Callable[[str, int, Any], None], depth: int | None = None
+    node: BidNode, task: Task, observe: Callable[[str, int, Any], None], lossless: Qos | None = None
 ) -> None:
     """Subscribe to the topic of each observed feature and pass on (name, stamp_ns, value).
 
-    A message that does not fit the task is refused with a warning. ``depth`` says how many may wait, by default few.
+    A message that does not fit the task is refused with a warning.
+
+    Args:
+        node, task: who observes, and what.
+        observe: takes each sample.
+        lossless: of publishers that lose nothing, as in a replay; None: as the topics of a live system.
     """
     topics = recorded_topics(task)
     features: dict[str, list[Feature]] = {}
     for feature in task.observation:
         features.setdefault(feature_topic(feature), []).append(feature)
     for name, carried in features.items():
-        node.subscribe(name, partial(_take, node, carried, observe), topics[name], depth=depth)
+        topic = topics[name] if lossless is None else replace(topics[name], qos=lossless)
+        node.subscribe(name, partial(_take, node, carried, observe), topic)
 
 
 def _take(node: BidNode, features: list[Feature], observe: Callable[[str, int, Any], None], message: Any) -> None:

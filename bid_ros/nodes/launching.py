@@ -3,9 +3,13 @@
 Only launch files import this module. ROS's launch is not on PyPI, so ``bid up`` starts the same nodes without it.
 """
 
+import atexit
+import logging
+import os
 import posixpath
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +23,8 @@ from launch.actions import (
     RegisterEventHandler,
     Shutdown,
 )
-from launch.event_handlers import OnProcessExit
+from launch.event_handlers import OnProcessExit, OnShutdown
+from launch.events import Shutdown as ShutdownEvent
 from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -35,6 +40,8 @@ from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
 from launch import LaunchContext, LaunchDescription
 
 OF_LAUNCH = frozenset({"emulate_tty", "sigterm_timeout", "sigkill_timeout"})
+PARAMETERS, PARAMS_FILE = "parameters", "params_file"  # two names of one argument: that of bid up, and that of Nav2
+INTERRUPTED = 130  # exit status of a process that Ctrl-C ended
 
 
 def launch_description(system: str = "", defaults: Mapping[str, Any] | None = None) -> LaunchDescription:
@@ -45,14 +52,14 @@ def launch_description(system: str = "", defaults: Mapping[str, Any] | None = No
         defaults: values of arguments that replace the declared ones.
     """
     named = [] if system else [_named()]
-    declared = _declared(RunArguments, defaults)
+    declared = [*_declared(RunArguments, defaults), _params_file()]
     return LaunchDescription([*named, *declared, OpaqueFunction(function=partial(launch_actions, system=system))])
 
 
 def teleop_description() -> LaunchDescription:
     """Declare the arguments of ``bid teleop``, and start a system with a person at the controls."""
     device = DeclareLaunchArgument("device", default_value=KEYBOARD, description="what the person holds")
-    declared = _declared(RunArguments, DEFAULTS, ARGUMENTS)
+    declared = [*_declared(RunArguments, DEFAULTS, ARGUMENTS), _params_file()]
     return LaunchDescription([_named(), device, *declared, OpaqueFunction(function=_teleop_actions)])
 
 
@@ -79,7 +86,11 @@ def _arguments(context: LaunchContext, names: Collection[str] | None, own: Colle
     # Where another launch file includes this one inside a PushRosNamespace, that comes first.
     pushed = context.launch_configurations.get("ros_namespace", "")
     text["namespace"] = posixpath.join(pushed, text["namespace"]).rstrip("/")
-    arguments: RunArguments = parse_arguments(_given(context, own) | text)
+    file = LaunchConfiguration(PARAMS_FILE).perform(context)
+    if file and text[PARAMETERS]:
+        raise BidError(f"{PARAMETERS} and {PARAMS_FILE} are both given; valid is one of them: they mean the same")
+    text[PARAMETERS] = text[PARAMETERS] or file
+    arguments: RunArguments = parse_arguments(_given(context, {*own, PARAMS_FILE}) | text)
     return arguments
 
 
@@ -115,6 +126,10 @@ def replay_actions(context: LaunchContext) -> list[object]:
 
 def _named() -> DeclareLaunchArgument:
     return DeclareLaunchArgument("system", description="a folder, or a shipped system's name")
+
+
+def _params_file() -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(PARAMS_FILE, default_value="", description=f"the same as {PARAMETERS}")
 
 
 def _declared(
@@ -168,7 +183,8 @@ def _watched(nodes: list[object], leader: str) -> list[object]:
     """Return the actions, and what ends the run with its first process: ``leader`` ends a run that is complete."""
     processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
     on_exit = partial(_on_exit, leader)
-    return [*(RegisterEventHandler(OnProcessExit(target_action=node, on_exit=on_exit)) for node in processes), *nodes]
+    watched = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=on_exit)) for node in processes]
+    return [*watched, RegisterEventHandler(OnShutdown(on_shutdown=_on_shutdown)), *nodes]
 
 
 def _given(context: LaunchContext, own: Collection[str]) -> dict[str, str]:
@@ -199,6 +215,21 @@ def _on_exit(leader: str, event: ProcessExited, context: LaunchContext) -> list[
     if name == leader and not event.returncode:
         return [Shutdown(reason="the run is complete")]
     raise BidError(f"{name} ended first (status {event.returncode}), so the run ends")
+
+
+def _on_shutdown(event: ShutdownEvent, _: LaunchContext) -> None:
+    """Let Ctrl-C, which ends a run that is not complete, show in the exit status. Launch itself would say 0."""
+    if event.due_to_sigint:
+        atexit.register(_exit_interrupted)
+
+
+def _exit_interrupted() -> None:
+    """End this process, which is about to end, with another status: nothing but this function can change it now."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(INTERRUPTED)
 
 
 def _text(default: Any) -> str:

@@ -209,12 +209,12 @@ class TwinOperator(Operator):
         node.hold(start, DOWN, width, lambda: node.status.gripper_width > opened, OPENING_S, "the opening")
         done = threading.Event()
         node.wait(self._reset.service_is_ready, 10.0, "a sign of life of the twin's reset")
-        future = self._reset.call_async(ResetEpisode.Request(seed=seed, cup_speed=moving))
+        future = self._reset.call_async(ResetEpisode.Request(seed=seed, target_speed=moving))
         future.add_done_callback(lambda _: done.set())
         node.wait(done.is_set, 10.0, "the reset of the twin")
         response = future.result()
         if not response.success:
-            raise EpisodeStopped(f"aborted: the twin was not reset: {response.message}")
+            raise EpisodeStopped(f"aborted: the twin was not reset: {response.message}", "reset")
         self._laid_out_ns = node.now_ns()
 
     def _shown_ns(self) -> int:

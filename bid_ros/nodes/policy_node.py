@@ -12,7 +12,7 @@ from bid_ros.core.errors import BidError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import ARM_STATUS
+from bid_ros.core.topics import ARM_STATUS, Qos
 from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
@@ -39,7 +39,7 @@ class PolicyNode(BidNode):
     """Keeps the decision memory, and publishes one chunk a decision while granted. See :data:`PARAMETERS`."""
 
     changeable: Sequence[str] = CHOICE
-    feature_depth: int | None = None
+    lossless: Qos | None = None  # of the observed features, where nothing of them may be lost
 
     def __init__(self, parameters: Sequence[Parameter] = PARAMETERS, sim_time: bool = False) -> None:
         super().__init__("policy", parameters, STALLED_S, sim_time)
@@ -75,7 +75,7 @@ class PolicyNode(BidNode):
         self._waiting = self._lost = ""
         self._delays = DelayMeter(self._task.dt_ns)
         self._report = PolicyReport(self, self._task, self._commanded, self._task_chunks.of)
-        subscribe_features(self, self._task, self._observe, self.feature_depth)
+        subscribe_features(self, self._task, self._observe, self.lossless)
         if self.value("bundle_task"):
             self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)

@@ -77,7 +77,7 @@ class PolicyReport:
         delay_ns = node.now_ns() - observation.stamp_ns
         self._durations_ms.append(decision_ms)
         said = {"robot": node.robot, "sequence": self.decided, "missed": self.missed, **setting}
-        times = {"observation_age_ms": delay_ns / 1e6 - decision_ms, "decision_ms": decision_ms}
+        times = {"observation_age": delay_ns / 1e9 - decision_ms / 1e3, "decision_time": decision_ms / 1e3}
         origin = {**observed_fields(observation), "delay_steps": -1 if delay is None else delay}
         self.decisions.publish(decision_to_message(record, self._task, **said, **times, **origin))
         self.decided += 1

@@ -61,7 +61,7 @@ class RecorderNode(BidNode):
         self._writer: BagWriter | None = None
         self._bags: EpisodeBags | None = None
         self._codec = find_codec(self.value("image_codec"))
-        self._topics = system_topics(load_task(self.value("task")))
+        self._topics = system_topics(self.load_task())
         self._packed = {name for name, topic in self._topics.items() if self._codec and topic.type_name == IMAGE_TYPE}
         stored = {
             name: COMPRESSED_IMAGE_TYPE if name in self._packed else t.type_name for name, t in self._topics.items()
@@ -115,17 +115,17 @@ class RecorderNode(BidNode):
         said = f"{on}, {rate}, disk for {_duration(left_s)}, {problem or 'nothing lost'}"
         values = {
             "episode": "" if self._bags is None or self._bags.about is None else self._bags.about.index,
-            "length s": f"{length_s:.1f}",
+            "length_s": f"{length_s:.1f}",
             "written": sum(written.values()),
             "dropped": dict(dropped),
-            "lost on the way": dict(lost),
-            "messages/s": f"{sum(rates.values()):.0f}",
-            "MB/s": f"{megabytes:.2f}",
-            "waiting MB": f"{writer.waiting_bytes / 1e6 if writer is not None else 0:.2f}",
-            "disk free GB": f"{self._disk.free() / 1e9:.1f}",
-            "disk left s": f"{left_s:.0f}",
-            "CPU %": f"{100 * share:.1f}",
-            **{f"Hz {topic}": f"{hz:.1f}" for topic, hz in rates.items() if hz},
+            "lost_on_the_way": dict(lost),
+            "messages_per_s": f"{sum(rates.values()):.0f}",
+            "mb_per_s": f"{megabytes:.2f}",
+            "waiting_mb": f"{writer.waiting_bytes / 1e6 if writer is not None else 0:.2f}",
+            "disk_free_gb": f"{self._disk.free() / 1e9:.1f}",
+            "disk_left_s": f"{left_s:.0f}",
+            "cpu_percent": f"{100 * share:.1f}",
+            **{f"hz_{topic.strip('/').replace('/', '_')}": f"{hz:.1f}" for topic, hz in rates.items() if hz},
         }
         return not problem, said, values
 

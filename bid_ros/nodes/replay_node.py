@@ -61,6 +61,7 @@ class ReplayNode(BidNode):
 
     def __init__(self) -> None:
         super().__init__("replay", PARAMETERS)
+        self.load_task()
         self._task = load_task(self.value("task"))  # the bag says with which prefix its frames were recorded
         folder = self.value("bundle")
         self._history = load_bundle(folder, self._task).history(self._task) if folder else None

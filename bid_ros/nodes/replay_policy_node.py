@@ -35,7 +35,7 @@ class ReplayPolicyNode(PolicyNode):
     """The policy node, with a recording in the place of the clock. It needs no grant, as nothing moves an arm here."""
 
     changeable = ()
-    feature_depth = REPLAY_QOS.depth
+    lossless = REPLAY_QOS
 
     def __init__(self) -> None:
         super().__init__(PARAMETERS, sim_time=True)

@@ -32,6 +32,9 @@ class Runnable(Protocol):
     def begin(self) -> None:
         """Open devices and files, and start threads."""
 
+    def check_overrides(self) -> None:
+        """Raise BidError for an override of a topic's quality of service that nothing takes."""
+
     def end(self, status: int = 0) -> None:
         """End the node with an exit status."""
 
@@ -76,6 +79,7 @@ def _run(factory: Callable[..., Runnable], ending: Ending) -> int:
         executor.add_node(node)
         _spend_now_what_would_interrupt()
         node.begin()
+        node.check_overrides()
         # From here on: to connect to a robot may take long, and has a limit of its own.
         node.create_timer(1.0, ending.alive)
         _spin(executor, node)

@@ -121,7 +121,9 @@ class SafetyNode(BidNode):
         allowed = self._watchdog.judge(verdict, steady)
         if not verdict.ok:
             self._refused += 1
-            self.get_logger().warning(f"refused a chunk of '{source}': {verdict.reason}", throttle_duration_sec=0.5)
+            judged = f"rule {verdict.trigger}, action {self._watchdog.action.value}"
+            problem = f"refused a chunk of '{source}' ({judged}): {verdict.reason}"
+            self.get_logger().warning(problem, throttle_duration_sec=0.5)
             self._publish_state()
         return allowed
 
@@ -149,15 +151,16 @@ class SafetyNode(BidNode):
         return not refusal, refusal or "running"
 
     def _publish_state(self) -> None:
-        watchdog = self._watchdog
+        watchdog, verdict = self._watchdog, self._watchdog.verdict
         message = SafetyState(
-            header=header(self.now_ns()),
+            header=header(self.now_ns(), self._task.base_frame),
             robot=self.robot,
             state=getattr(SafetyState, watchdog.state.name),
-            trigger=watchdog.cause.trigger,
-            reason=watchdog.reason,
-            measured=float(watchdog.cause.measured),
-            limit=float(watchdog.cause.limit),
+            action=getattr(SafetyState, watchdog.action.name),
+            rule=verdict.trigger,
+            reason=watchdog.reason or verdict.reason,
+            measured=float(verdict.measured),
+            limit=float(verdict.limit),
             source=self._last_source,
             forwarded=self._forwarded,
             refused=self._refused,

@@ -77,7 +77,7 @@ class SequenceNode(BidNode):
                 self._arrived.wait(timeout=0.05)
                 if time.monotonic() > deadline:
                     problem = f"aborted: {what} did not happen within {timeout_s:g} s"
-                    raise EpisodeStopped(f"{problem}: {missing()}" if missing else problem)
+                    raise EpisodeStopped(f"{problem}: {missing()}" if missing else problem, "not_ready")
 
     def check(self) -> None:
         """Renew the grant of the source that moves the arm now. Every wait of the sequence calls this.
@@ -86,14 +86,14 @@ class SequenceNode(BidNode):
             EpisodeStopped: safety or the arm stopped, or the node is closing.
         """
         if self.closing.is_set():
-            raise EpisodeStopped("aborted: shut down")
+            raise EpisodeStopped("aborted: shut down", "shutdown")
         if self.safety is not None and self.safety.state == SafetyState.STOPPED:
-            raise EpisodeStopped(f"stopped: {self.safety.reason}", safety=True)
+            raise EpisodeStopped(f"stopped: {self.safety.reason}", self.safety.rule, safety=True)
         if self.status is not None and self.status.mode in (ArmStatus.STOPPED, ArmStatus.FAULT):
-            raise EpisodeStopped(f"stopped: {self.status.reason}", safety=True)
+            raise EpisodeStopped(f"stopped: {self.status.reason}", "arm", safety=True)
         if self._granted and self.safety is not None and self.safety.state == SafetyState.WAITING:
             # It lets nothing pass, so the motion would begin late, and far behind its plan.
-            raise EpisodeStopped(f"stopped: the safety node is {self.safety.reason}", safety=True)
+            raise EpisodeStopped(f"stopped: the safety node is {self.safety.reason}", "waiting", safety=True)
         if self._granted and time.monotonic() - self._granted_at >= RENEW_S / 2:
             self.grant(*self._granted)
 
@@ -125,7 +125,7 @@ class SequenceNode(BidNode):
         plan = HomingPlan(position, rotation_6d, position, rotation_6d, gripper, self.now_ns())
         self._follow(plan, timeout_s, until)
         if not until():
-            raise EpisodeStopped(f"aborted: {what} did not happen within {timeout_s:g} s")
+            raise EpisodeStopped(f"aborted: {what} did not happen within {timeout_s:g} s", "preparation")
 
     def _follow(self, plan: HomingPlan, duration_s: float, until: Callable[[], bool] | None = None) -> None:
         end = time.monotonic() + duration_s
@@ -141,7 +141,7 @@ class SequenceNode(BidNode):
         try:
             return self._task_chunks.of(chunk)
         except ArmError as error:
-            raise EpisodeStopped(f"aborted: {error}") from error
+            raise EpisodeStopped(f"aborted: {error}", "unreachable") from error
 
     def on_status(self, message: ArmStatus) -> None:
         """Take one status of the arm. A subclass may do more with it."""

@@ -143,7 +143,7 @@ class TeleopNode(BidNode):
 
     def _hear(self, topic: str, message: Any) -> None:
         if topic == DIAGNOSTICS:  # all robots on the network speak there
-            message.status = [status for status in message.status if status.hardware_id == self.robot]
+            message.status = [status for status in message.status if status.hardware_id == self.hardware_id]
         self._device.hear(topic, message, self.now_ns())
 
     def _mark(self, mark: str) -> None:

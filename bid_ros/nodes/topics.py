@@ -3,18 +3,40 @@
 import importlib
 from typing import Any, Final
 
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
+from rclpy.qos import QoSDurabilityPolicy, QoSPolicyKind, QoSProfile, QoSReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import Qos, Topic
+from bid_ros.system.parameters import QOS
 
+POLICIES: Final = (
+    QoSPolicyKind.DEPTH,
+    QoSPolicyKind.RELIABILITY,
+    QoSPolicyKind.DURABILITY,
+    QoSPolicyKind.DEADLINE,
+    QoSPolicyKind.LIFESPAN,
+)
 KINDS: Final = {"msg": "message", "srv": "service", "action": "action"}  # of ROS types, by the word in their names
 
 
+def offered(qos: Qos) -> QoSProfile:
+    """Return the ROS profile that a publisher offers."""
+    found = profile(qos)
+    for name, seconds in (("deadline", qos.deadline_s), ("lifespan", qos.lifespan_s)):
+        if seconds is not None:
+            setattr(found, name, Duration(seconds=seconds))
+    return found
+
+
 def profile(qos: Qos, depth: int | None = None) -> QoSProfile:
-    """Return the ROS profile of a quality of service, with another ``depth`` if given."""
+    """Return the ROS profile that a subscription asks for, with another ``depth`` if given.
+
+    It asks for no deadline, and lets no message expire: its node judges both, and says what it refuses.
+    """
     return QoSProfile(
         depth=depth or qos.depth,
         reliability=QoSReliabilityPolicy[qos.reliability.upper()],
@@ -49,6 +71,22 @@ def ros_type(name: str, word: str) -> Any:
         raise BidError(f"{what}: {error}; valid is one of a sourced package") from error
 
 
+def overridable(node: Node, name: str, end: str, number: int = 1) -> QoSOverridingOptions:
+    """Return what makes parameters ``qos_overrides./TOPIC.publisher.POLICY`` and ``.subscription.`` hold.
+
+    Only what is given is declared: to declare every policy of every topic took 0.26 s of CPU for 14 publishers.
+
+    Args:
+        node, name: the node, and its name of the topic.
+        end: publisher or subscription.
+        number: of the node's subscriptions of this topic; from the second on the parameter is ``.subscription_2.``.
+    """
+    own = str(number) if number > 1 else None
+    begin = f"{QOS}.{node.resolve_topic_name(name)}.{end}{f'_{own}' if own else ''}."
+    given = [kind for kind in POLICIES if f"{begin}{kind.name.lower()}" in node._parameter_overrides]
+    return QoSOverridingOptions(given, entity_id=own)
+
+
 class CountingPublisher(Publisher):
     """Counts what it publishes.
 
@@ -70,5 +108,6 @@ def publisher(node: Node, name: str, topic: Topic) -> Any:
     Raises:
         BidError: the type does not import.
     """
-    kind, qos = message_type(topic.type_name), profile(topic.qos)
-    return node.create_publisher(kind, name, qos, publisher_class=CountingPublisher)
+    kind, qos = message_type(topic.type_name), offered(topic.qos)
+    options = {"qos_overriding_options": overridable(node, name, "publisher")}
+    return node.create_publisher(kind, name, qos, publisher_class=CountingPublisher, **options)

@@ -62,7 +62,7 @@ class TwinNode(BidNode):
 
     def _on_reset(self, request: ResetEpisode.Request) -> tuple[bool, str]:
         try:
-            self._twin.reset(int(request.seed), float(request.cup_speed))
+            self._twin.reset(int(request.seed), float(request.target_speed))
         except BidError as error:
             return False, str(error)
         return True, "the scene is laid out"
@@ -74,7 +74,8 @@ class TwinNode(BidNode):
     def _publish(self, _: Tick) -> None:
         state = self._twin.scene_state()
         message = TwinScene(
-            header=header(state.stamp_ns),
+            header=header(state.stamp_ns, self._frame),
+            robot=self.robot,
             qpos=float64_array(state.qpos),
             mocap_pos=float64_array(state.mocap_pos),
             mocap_quat=float64_array(state.mocap_quat),

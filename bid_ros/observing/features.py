@@ -50,7 +50,7 @@ def extract(feature: Feature, message: Any) -> NDArray[Any]:
 
 
 def _joints(feature: Feature, message: Any) -> NDArray[np.float64]:
-    """Return the joints of the arm, rad. A JointState appends the fingers, whose velocities are NaN."""
+    """Return the joints of the arm, rad. In older bags a JointState appends the fingers, with velocities of NaN."""
     if hasattr(message, "joint_positions"):
         return np.asarray(message.joint_positions, dtype=np.float64)
     positions, velocities = (np.asarray(part, dtype=np.float64) for part in (message.position, message.velocity))

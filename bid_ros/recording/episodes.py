@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from bid_ros.core.outcome import EpisodeOutcome, outcome_from_event, outcome_from_text
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import EPISODE_EVENT
 from bid_ros.recording.outcomes import ALL, SUCCESS
@@ -16,6 +17,7 @@ END: Final = 2
 UNDO: Final = 3
 DISCARDED: Final = "discarded"
 UNDONE: Final = "undone"
+NOT_ENDED: Final = EpisodeOutcome("not ended", "", "")
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class RecordedEpisode:
         start_received_ns, end_received_ns: when the recorder got these events.
         success: success according to END; False without END.
         outcome: outcome according to END, or why there is none.
+        outcome_class, outcome_code: as :class:`bid_ros.core.outcome.EpisodeOutcome`; empty without END.
     """
 
     index: int
@@ -41,6 +44,8 @@ class RecordedEpisode:
     end_received_ns: int | None
     success: bool
     outcome: str
+    outcome_class: str = ""
+    outcome_code: str = ""
 
 
 def unwanted(episode: RecordedEpisode, wanted: str) -> str:
@@ -97,8 +102,14 @@ def _correct(episodes: list[RecordedEpisode], event: Any) -> None:
     """Give the episode that ended last another outcome, if the event is about it."""
     if episodes and episodes[-1].index == event.episode and episodes[-1].end_ns is not None:
         undone = event.kind == UNDO
-        outcome = UNDONE if undone else str(event.outcome)
-        episodes[-1] = replace(episodes[-1], success=not undone and bool(event.success), outcome=outcome)
+        found = outcome_from_text(UNDONE) if undone else outcome_from_event(event)
+        episodes[-1] = replace(
+            episodes[-1],
+            success=not undone and bool(event.success),
+            outcome=found.text,
+            outcome_class=found.kind,
+            outcome_code=found.code,
+        )
 
 
 def _same_start(begun: BagMessage, event: BagMessage) -> bool:
@@ -107,6 +118,7 @@ def _same_start(begun: BagMessage, event: BagMessage) -> bool:
 
 def _episode(begun: BagMessage, ended: BagMessage | None) -> RecordedEpisode:
     start = begun.message
+    found = NOT_ENDED if ended is None else outcome_from_event(ended.message)
     return RecordedEpisode(
         index=int(start.episode),
         seed=int(start.seed),
@@ -116,5 +128,7 @@ def _episode(begun: BagMessage, ended: BagMessage | None) -> RecordedEpisode:
         start_received_ns=begun.stamp_ns,
         end_received_ns=None if ended is None else ended.stamp_ns,
         success=ended is not None and bool(ended.message.success),
-        outcome="not ended" if ended is None else str(ended.message.outcome),
+        outcome=found.text,
+        outcome_class=found.kind,
+        outcome_code=found.code,
     )

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.topics import Qos
 from bid_ros.recording.definitions import Definition
 
@@ -23,16 +23,23 @@ DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 @cache
 def qos_text(qos: Qos) -> str:
-    """Return the offered profile in rosbag2's form, as YAML without deadline and lifespan."""
+    """Return the offered profile in rosbag2's form, as YAML."""
     profile = {
-        **asdict(qos),
-        "deadline": dict(FOREVER),
-        "lifespan": dict(FOREVER),
+        **{name: getattr(qos, name) for name in ("depth", "reliability", "durability", "history")},
+        "deadline": _duration(qos.deadline_s),
+        "lifespan": _duration(qos.lifespan_s),
         "liveliness": "automatic",
         "liveliness_lease_duration": dict(FOREVER),
         "avoid_ros_namespace_conventions": False,
     }
     return yaml.safe_dump([profile], sort_keys=False).strip()
+
+
+def _duration(seconds: float | None) -> dict[str, int]:
+    if seconds is None:
+        return dict(FOREVER)
+    whole, rest = divmod(round(seconds * NANOSECONDS), NANOSECONDS)
+    return {"sec": whole, "nsec": rest}
 
 
 def topic_entry(name: str, definition: Definition, qos: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.observation import Observation
-from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.decoding import current_decoder
 
 
@@ -77,9 +77,15 @@ class Cue:
     recorded: RecordedDecision | None
 
 
+def observed_ns(message: Any) -> list[int]:
+    """Return the stamps in ns of the samples of a decision's message. An earlier version had them as numbers."""
+    older = getattr(message, "observed_ns", None)
+    return [stamp_to_ns(stamp) for stamp in message.observed_stamps] if older is None else [int(at) for at in older]
+
+
 def recorded_from(message: Any) -> RecordedDecision:
     """Return the decision in a message ``bid_msgs/Decision``, from ROS or from a bag."""
-    names, stamps = list(message.observed), [int(stamp) for stamp in message.observed_ns]
+    names, stamps = list(message.observed), observed_ns(message)
     steps = len(stamps) // max(1, len(names))
     delay = int(message.delay_steps)
     return RecordedDecision(

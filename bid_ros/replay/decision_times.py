@@ -46,7 +46,8 @@ def find_decision_times(reader: BagReader, task: Task, history: History | None =
     """
     recorded = task.with_frame_prefix(reader.frame_prefix)
     features = _features(reader, recorded)
-    if reader.recorded_name(DECISION) in reader.topics and reader.says(DECISION, "observed_ns"):
+    known = reader.says(DECISION, "observed_stamps") or reader.says(DECISION, "observed_ns")
+    if reader.recorded_name(DECISION) in reader.topics and known:
         return RecordedDecisionTimes(recorded, features)
     return GridDecisionTimes(recorded, features, history)
 

@@ -1,9 +1,19 @@
 """The verdict on a chunk."""
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 NOT_A_NUMBER: Final = float("nan")
+
+
+class Action(Enum):
+    """What a verdict does: nothing, refuse this chunk, slow it (no rule does today), or latch a stop."""
+
+    NONE = "none"
+    WARN = "warn"
+    SCALE = "scale"
+    STOP = "stop"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.deadline import Deadlines
 from bid_ros.safety.grants import Lapse
-from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
+from bid_ros.safety.verdict import ACCEPTED, Action, Verdict, refused
 
 # A loaded computer now and then produces a late chunk, or one for which the arm's pose is unknown. It is safe not to
 # forward it: the previous chunk still covers now, and the arm stops by itself when that ends. Any other refusal means
@@ -71,7 +71,7 @@ class Watchdog:
         self.granted = True
         self._armed = False
         self._complete_ns: int | None = None
-        self.cause = ACCEPTED
+        self.cause = self._newest = ACCEPTED
         self._announced = True
         self._fault = ""
         self._late = 0
@@ -95,6 +95,18 @@ class Watchdog:
             return self.cause.reason
         return f"waiting for {', '.join(self._missing)}" if self._missing else "waiting for all nodes to settle"
 
+    @property
+    def verdict(self) -> Verdict:
+        """What stopped it. Before a stop: the newest chunk's verdict."""
+        return self.cause if self.stopped else self._newest
+
+    @property
+    def action(self) -> Action:
+        """What :attr:`verdict` does."""
+        if self.stopped:
+            return Action.STOP
+        return Action.NONE if self._newest.ok else Action.WARN
+
     def beat(self, name: str, steady_ns: int) -> None:
         """Note a heartbeat. Names that are not required are ignored."""
         if name in self._config.deadlines:
@@ -115,6 +127,7 @@ class Watchdog:
     def judge(self, verdict: Verdict, steady_ns: int) -> bool:
         """Count a verdict and return whether the chunk may be forwarded now."""
         self._advance(steady_ns)
+        self._newest = verdict
         if verdict.ok:
             self._late = 0
             return self.state is State.RUNNING
@@ -141,7 +154,7 @@ class Watchdog:
         expired = self._deadlines.expired(steady_ns) if self._armed else None
         if expired is not None:
             return f"not reset: {expired}"
-        self.cause = ACCEPTED
+        self.cause = self._newest = ACCEPTED
         self._announced = True
         self._late = 0
         self._advance(steady_ns)

@@ -97,8 +97,8 @@ class StepLoop:
             (then_ns, then_steps), steps = marks[0], self._steps
             elapsed = time.monotonic_ns() - then_ns
             factor = (steps - then_steps) * self._period_ns / elapsed if elapsed > 0 else 1.0
-        values = {"overruns": self._overruns, "lost_s": self._lost_ns / 1e9, "steps": self._steps}
-        return {"real_time_factor": factor, **{key: float(value) for key, value in values.items()}}
+        counts: dict[str, float] = {"overruns": self._overruns, "steps": self._steps}
+        return {"real_time_factor": factor, "lost_s": self._lost_ns / 1e9, **counts}
 
     def _run(self) -> None:
         due, every = time.monotonic_ns(), max(1, 1_000_000_000 // self._period_ns)

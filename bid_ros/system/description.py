@@ -19,8 +19,9 @@ from bid_ros.core.topics import check_namespace
 from bid_ros.robots.registry import ROBOTS, twin_maker
 from bid_ros.sim import opengl_variables
 from bid_ros.system.ending import SUPERVISOR
-from bid_ros.system.folder import POLICY, PolicySettings, System, load_parameters
+from bid_ros.system.folder import POLICY, PolicySettings, System
 from bid_ros.system.middleware import middleware_environment
+from bid_ros.system.parameters import load_parameters
 from bid_ros.system.run import RunArguments
 from bid_ros.teleop.registry import DEVICES
 

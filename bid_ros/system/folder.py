@@ -1,7 +1,7 @@
 """A system is a folder: its task, robot, cameras, node parameters, and who drives the arm."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -15,6 +15,7 @@ from bid_ros.core.paths import share
 from bid_ros.core.settings import parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
 from bid_ros.robots.registry import check_joints, load_arm_config, task_arm
+from bid_ros.system.parameters import load_parameters
 from bid_ros.tasks.base import Stage
 from bid_ros.tasks.registry import build_stage, kind_of
 from bid_ros.tasks.topics import system_topics
@@ -22,7 +23,6 @@ from bid_ros.tasks.topics import system_topics
 FILE: Final = "system.yaml"
 POLICY: Final = "policy"
 ANY_ADDRESS: Final = "127.0.0.1"
-Value = bool | int | float | str
 
 
 @settings
@@ -71,36 +71,6 @@ class SystemSettings:
     driver: str = POLICY
     policy: PolicySettings = PolicySettings()
     twin: TwinSettings = TwinSettings()
-
-
-@settings
-class NodeParameters:
-    """Parameters of one node, in the format of ROS.
-
-    Attributes:
-        ros__parameters: parameters by name.
-    """
-
-    ros__parameters: dict[str, Value | list[Value]] = field(default_factory=dict)
-
-
-@settings
-class NodesSettings:
-    """The content of ``nodes.yaml``. The arguments of a run replace these parameters.
-
-    Attributes:
-        arm, camera, episode, monitor, policy, recorder, safety, teleop, twin: parameters of this node.
-    """
-
-    arm: NodeParameters = NodeParameters()
-    camera: NodeParameters = NodeParameters()
-    episode: NodeParameters = NodeParameters()
-    monitor: NodeParameters = NodeParameters()
-    policy: NodeParameters = NodeParameters()
-    recorder: NodeParameters = NodeParameters()
-    safety: NodeParameters = NodeParameters()
-    teleop: NodeParameters = NodeParameters()
-    twin: NodeParameters = NodeParameters()
 
 
 @dataclass(frozen=True)
@@ -256,27 +226,6 @@ class System:
             )
         own = self.folder / named
         return own if own.is_dir() else share("models", named)
-
-
-def load_parameters(path: str | Path, prefix: str = "") -> dict[str, Mapping[str, Any]]:
-    """Read a parameter file.
-
-    Args:
-        path: path of the file.
-        prefix: namespace that the names of the nodes may begin with.
-
-    Returns:
-        Parameters by node, for every node.
-
-    Raises:
-        BidError: the file is missing or not a parameter file, or names an unknown node.
-    """
-    what = "parameter file"
-    content = read_yaml(path, what) or {}
-    if isinstance(content, dict):
-        content = {str(name).removeprefix(prefix): section for name, section in content.items()}
-    found = parse_settings(NodesSettings, content, f"{what} {path}")
-    return {node: section.ros__parameters for node, section in vars(found).items()}
 
 
 def find_system(named: str | Path) -> System:

@@ -9,6 +9,7 @@ from bid_ros.cameras.config import CameraConfig
 from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import CameraError
 from bid_ros.core.task import Task
+from bid_ros.views.decision_times import decision_times_ms
 from bid_ros.views.overlay import draw_decision
 from bid_ros.views.places import ToolPlaces
 
@@ -68,4 +69,5 @@ def positions_of(decision: Any, places: ToolPlaces) -> dict[str, NDArray[np.floa
 
 def decision_text(decision: Any, outcome: str) -> str:
     """Return one line about a decision: decoder, samples, latency, and the state of the episode."""
-    return f"{decision.decoder}   N = {decision.samples}   decision {decision.decision_ms:.0f} ms   {outcome}"
+    took_ms = decision_times_ms(decision)["decision_ms"]
+    return f"{decision.decoder}   N = {decision.samples}   decision {took_ms:.0f} ms   {outcome}"

@@ -14,6 +14,7 @@ from bid_ros.core.extras import extra
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, ROSOUT, SAFETY_STATE, camera_topic
+from bid_ros.views.decision_times import LATENCIES, decision_times_ms
 from bid_ros.views.frames import DecisionPainter, decision_text
 from bid_ros.views.message_names import EVENTS, MODES, SAFETY, state, word
 from bid_ros.views.places import ToolPlaces
@@ -30,7 +31,7 @@ TIMELINE: Final = "time"
 SPACE: Final = "space"
 QUALITY: Final = 85  # of the pictures, as JPEG
 SCALARS: Final = {
-    "latency_ms": ("decision_ms", "observation_age_ms", "encode_ms", "sample_ms", "choose_ms"),
+    "latency_ms": LATENCIES,
     "loss": ("best", "median", "worst", "selected"),
 }
 TITLES: Final = {"latency_ms": "latency, ms", "loss": "total loss"}
@@ -142,8 +143,8 @@ class RerunView:
 
     def _on_decision(self, message: Any) -> None:
         self._decision = message
-        for part in SCALARS["latency_ms"]:
-            self._log(f"latency_ms/{part}", rr.Scalars(getattr(message, part)))
+        for part, value in decision_times_ms(message).items():
+            self._log(f"latency_ms/{part}", rr.Scalars(value))
         for part, value in loss_summary(message).items():
             self._log(f"loss/{part}", rr.Scalars(value))
         self._log("samples", rr.Scalars(message.samples))
@@ -185,7 +186,7 @@ class RerunView:
             said = self._decision
             kept = int(np.sum(said.kept)) if len(said.kept) else said.samples
             rows |= {"decoder": said.decoder, "candidates": f"{said.samples}, kept {kept}, weak {said.weak_samples}"}
-            rows |= {"decision": f"{said.decision_ms:.0f} ms", "missed": said.missed}
+            rows |= {"decision": f"{decision_times_ms(said)['decision_ms']:.0f} ms", "missed": said.missed}
         table = "\n".join(f"| {name} | {value} |" for name, value in rows.items())
         self._log("state", rr.TextDocument(f"| | |\n|---|---|\n{table}", media_type="text/markdown"))
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.topics import ARM_STATUS, DECISION, DIAGNOSTICS, EPISODE_EVENT, HEARTBEAT, SAFETY_STATE
+from bid_ros.views.decision_times import LATENCIES, decision_times_ms
 from bid_ros.views.message_names import EVENTS, LEVELS, MODES, SAFETY, word
 
 WINDOW_S: Final = 5.0  # over which rates are counted
 DECISIONS: Final = 300  # over which latencies are counted
-LATENCIES: Final = ("decision_ms", "observation_age_ms", "encode_ms", "sample_ms", "choose_ms")
 
 
 class Arrivals:
@@ -78,7 +78,7 @@ class Vitals:
         elif topic in (ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_STATE):
             self._last[topic] = message
         if topic == DECISION:
-            self._decisions.append(tuple(float(getattr(message, name)) for name in LATENCIES))
+            self._decisions.append(tuple(decision_times_ms(message).values()))
 
     def snapshot(self, now_ns: int) -> dict[str, Any]:
         """Return how the system is at a time in ns, as values that JSON has: numbers, texts, lists, None.
@@ -110,9 +110,11 @@ class Vitals:
         last = self._last.get(SAFETY_STATE)
         if last is None:
             return None
-        said = {name: str(getattr(last, name)) for name in ("trigger", "reason", "source")}
+        said = {name: str(getattr(last, name)) for name in ("reason", "source")}
+        rule = str(last.rule if hasattr(last, "rule") else last.trigger)  # its name in bags of an earlier version
         counted = {name: int(getattr(last, name)) for name in ("forwarded", "refused")}
-        return {"state": word(SAFETY, last.state), **said, **counted, "silent_s": self._silent(SAFETY_STATE, now_ns)}
+        said |= {"state": word(SAFETY, last.state), "rule": rule}
+        return {**said, **counted, "silent_s": self._silent(SAFETY_STATE, now_ns)}
 
     def _arm(self, now_ns: int) -> dict[str, Any] | None:
         last = self._last.get(ARM_STATUS)

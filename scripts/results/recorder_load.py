@@ -112,7 +112,7 @@ def measure(folder: Path, seconds: float, scale: float, codec: str) -> dict[str,
         "memory_mb": memory,
         "largest_backlog_mb": max(float(item["waiting MB"]) for item in said),
         "bag_mb": round(size / 1e6, 1),
-        "recorder_says": {name: said[-1][name] for name in ("summary", "dropped", "lost on the way")},
+        "recorder_says": {name: said[-1][name] for name in ("summary", "dropped", "lost_on_the_way")},
     }
 
 

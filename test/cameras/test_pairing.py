@@ -30,8 +30,8 @@ def test_frames_within_the_tolerance_make_a_pair_with_the_oldest_stamp():
 def test_frames_beyond_the_tolerance_are_dropped_and_counted():
     pairing = FramePairing(NAMES, 10, 0.02)
     assert feed(pairing, [(100, "wrist"), (150, "third_person"), (155, "wrist")])[0].skew_ns == 5 * MS
-    assert pairing.statistics()["dropped wrist"] == 1
-    assert pairing.statistics()["dropped third_person"] == 0
+    assert pairing.statistics()["dropped_wrist"] == 1
+    assert pairing.statistics()["dropped_third_person"] == 0
 
 
 def test_the_tolerance_is_inclusive():
@@ -56,7 +56,7 @@ def test_one_camera_makes_pairs_alone():
 def test_memory_is_bounded_while_a_camera_is_silent():
     pairing = FramePairing(NAMES, 10, 0.02)
     feed(pairing, [(i * 10, "wrist") for i in range(1000)])
-    waiting = 1000 - pairing.statistics()["dropped wrist"]
+    waiting = 1000 - pairing.statistics()["dropped_wrist"]
     assert 0 < waiting <= 64
 
 
@@ -85,7 +85,7 @@ def test_a_repeated_or_older_frame_is_dropped():
     pairing = FramePairing(NAMES, 10, 0.02)
     pairs = feed(pairing, [*both([100]), (100, "wrist"), (90, "wrist"), (100, "third_person")])
     assert len(pairs) == 1
-    assert (pairing.statistics()["dropped wrist"], pairing.statistics()["dropped third_person"]) == (2, 1)
+    assert (pairing.statistics()["dropped_wrist"], pairing.statistics()["dropped_third_person"]) == (2, 1)
 
 
 def test_a_clock_set_back_starts_anew():
@@ -102,13 +102,13 @@ def test_reset_leaves_nothing_waiting():
 
 def test_skew_statistics():
     pairing = FramePairing(NAMES, 10, 0.05)
-    assert "skew p50 ms" not in pairing.statistics()
+    assert "skew_ms_p50" not in pairing.statistics()
     for i in range(100):
         feed(pairing, both([i * 100], skew=40.0 if i == 7 else 2.0))
     values = pairing.statistics()
-    assert values["skew p50 ms"] == 2.0
-    assert values["skew max ms"] == 40.0
-    assert 2.0 < values["skew p99 ms"] < 40.0
+    assert values["skew_ms_p50"] == 2.0
+    assert values["skew_ms_max"] == 40.0
+    assert 2.0 < values["skew_ms_p99"] < 40.0
 
 
 def test_the_first_pair_may_take_longer_and_silent_cameras_are_named():

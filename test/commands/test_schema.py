@@ -16,7 +16,8 @@ from bid_ros.core.settings import parse_settings, parse_with_twin
 from bid_ros.core.task import Task
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.system.folder import NodesSettings, SystemSettings, shipped_systems
+from bid_ros.system.folder import SystemSettings, shipped_systems
+from bid_ros.system.parameters import NodesSettings
 
 NAMES = ("bundle", "cameras", "nodes", "robot-franka", "robot-ros", "robot-ur", "system", "task")
 FILES = ("cameras", "nodes", "robot", "system", "task")

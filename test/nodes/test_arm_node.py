@@ -26,7 +26,7 @@ from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import STATE_QOS
-from bid_ros.nodes.arm_report import joint_message
+from bid_ros.nodes.arm_report import joint_messages
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.topics import profile
 from bid_ros.robots.base import ArmState
@@ -497,7 +497,19 @@ def test_every_joint_has_a_name_with_and_without_a_gripper(name, fingers):
     count = len(info.joint_names)
     joints, width = np.arange(count) / 10, 0.05 if fingers else float("nan")
     state = ArmState(5, joints, 2 * joints, np.zeros(3), np.zeros(4), width, False, True, "")
-    message = joint_message(info, state, "base")
-    assert len(message.name) == len(set(message.name)) == count + fingers
-    assert list(message.position) == [*joints, *[0.025] * fingers]
-    np.testing.assert_array_equal(message.velocity, [*(2 * joints), *[np.nan] * fingers])
+    arm, *hand = joint_messages(info, state, "base")
+    assert list(arm.name) == list(info.joint_names) and len(set(arm.name)) == count
+    assert list(arm.position) == [*joints] and list(arm.velocity) == [*(2 * joints)]
+    assert [len(message.name) for message in hand] == [fingers] * bool(fingers)
+    for message in hand:
+        assert not set(message.name) & set(arm.name) and list(message.position) == [0.025] * fingers
+        assert not message.velocity, "the speed of fingers is not measured"
+
+
+def test_joint_states_never_have_a_value_that_is_no_number():
+    info = build_arm("franka", FrankaConfig("robot")).info
+    joints, unknown = np.zeros(7), np.full(7, np.nan)
+    state = ArmState(5, joints, unknown, np.zeros(3), np.zeros(4), float("nan"), False, True, "")
+    (message,) = joint_messages(info, state, "base")
+    assert list(message.name) == list(info.joint_names) and list(message.position) == [0.0] * 7
+    assert not message.velocity

@@ -12,7 +12,7 @@ import pytest
 import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
-from qos import IMAGE, STATE, STATIC_TRANSFORMS
+from qos import IMAGE, SCENES, STATE, STATIC_TRANSFORMS
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import CameraInfo, Image
@@ -50,7 +50,7 @@ class Harness:
         node = bench.node
         self._drivers = {name: node.create_publisher(Image, f"/driver/{name}", IMAGE) for name in NAMES}
         for name in NAMES:
-            node.create_subscription(Image, f"{namespace}/camera/{name}/image", self.images[name].append, STATE)
+            node.create_subscription(Image, f"{namespace}/camera/{name}/image", self.images[name].append, IMAGE)
         node.create_subscription(Heartbeat, f"{namespace}/heartbeat", self._on_beat, STATE)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, STATE)
         node.create_timer(0.1, self._publish)
@@ -100,7 +100,12 @@ def test_pairs_get_one_stamp_and_the_tasks_shape(bench, root, tmp_path):
     assert len(stamps["wrist"] & stamps["third_person"]) >= 2
     assert all(len(own) == len(harness.images[name]) for name, own in stamps.items()), "a stamp was used twice"
     third, wrist = (harness.images[name][-1] for name in NAMES)
-    assert (third.height, third.width, third.encoding, third.header.frame_id) == (96, 96, "rgb8", "third_person")
+    assert (third.height, third.width, third.encoding, third.header.frame_id) == (
+        96,
+        96,
+        "rgb8",
+        "third_person_optical_frame",
+    )
     np.testing.assert_array_equal(decode_image(third), resize_crop(harness.pictures["third_person"], crop, (96, 96, 3)))
     np.testing.assert_array_equal(decode_image(wrist), harness.pictures["wrist"])
 
@@ -111,13 +116,16 @@ def test_calibration_and_pose_of_a_camera_are_published_in_the_frames_of_its_sys
     harness = Harness(bench, root, tmp_path, cameras, "-r", "__ns:=/left", namespace="/left")
     infos: dict[str, list[CameraInfo]] = {name: [] for name in NAMES}
     for name in NAMES:
-        bench.node.create_subscription(CameraInfo, f"/left/camera/{name}/camera_info", infos[name].append, STATE)
+        bench.node.create_subscription(CameraInfo, f"/left/camera/{name}/camera_info", infos[name].append, IMAGE)
     assert bench.until(harness.delivering, START_S)
     assert bench.until(lambda: all(len(found) > 2 for found in infos.values()), START_S)
     third, wrist = infos["third_person"][-1], infos["wrist"][-1]
-    assert (third.header.frame_id, wrist.header.frame_id) == ("left/third_person", "left/wrist")
+    assert (third.header.frame_id, wrist.header.frame_id) == (
+        "left/third_person_optical_frame",
+        "left/wrist_optical_frame",
+    )
     assert {stamp_ns(info) for info in infos["wrist"]} & {stamp_ns(image) for image in harness.images["wrist"]}
-    assert harness.images["wrist"][-1].header.frame_id == "left/wrist"
+    assert harness.images["wrist"][-1].header.frame_id == "left/wrist_optical_frame"
     assert (third.width, third.height) == (96, 96)
     # 90 degrees over 96 px: the edge, 48 px from the middle, is seen under 45 degrees.
     np.testing.assert_allclose(np.reshape(third.k, (3, 3)), [[48, 0, 47.5], [0, 48, 47.5], [0, 0, 1]], atol=1e-9)
@@ -128,7 +136,7 @@ def test_calibration_and_pose_of_a_camera_are_published_in_the_frames_of_its_sys
     bench.node.create_subscription(TFMessage, "/tf_static", heard.append, STATIC_TRANSFORMS)
     assert bench.until(lambda: heard, START_S)
     (transform,) = heard[0].transforms
-    assert (transform.header.frame_id, transform.child_frame_id) == ("left/base", "left/third_person")
+    assert (transform.header.frame_id, transform.child_frame_id) == ("left/base", "left/third_person_optical_frame")
     place, turn = transform.transform.translation, transform.transform.rotation
     assert [place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w] == [0.4, 0.1, 0.9, *turned]
 
@@ -184,7 +192,7 @@ def test_the_twins_cameras_show_the_scene_that_was_published(bench, root, tmp_pa
     scene = TwinScene(
         qpos=data.qpos.tolist(), mocap_pos=data.mocap_pos.ravel().tolist(), mocap_quat=data.mocap_quat.ravel().tolist()
     )
-    scenes = bench.node.create_publisher(TwinScene, "/twin/scene", IMAGE)
+    scenes = bench.node.create_publisher(TwinScene, "/twin/scene", SCENES)
     sent = []
 
     def publish():

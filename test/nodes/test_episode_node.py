@@ -72,7 +72,7 @@ class Harness:
             self._states.publish(state)
         if self.kinds()[-1:] == [EpisodeEvent.START]:
             self.decisions += 1
-            self._decisions.publish(Decision(decision_ms=20.0, missed=self.missed, decoder="ema"))
+            self._decisions.publish(Decision(decision_time=0.02, missed=self.missed, decoder="ema"))
 
     def kinds(self) -> list[int]:
         return [event.kind for event in self.events]
@@ -116,7 +116,7 @@ class Scene:
         self.reset_ns, self.width_at_reset = 0, 0.0
 
     def _on_reset(self, request, response):
-        self.resets.append((request.seed, request.cup_speed))
+        self.resets.append((request.seed, request.target_speed))
         self.width_at_reset, self.reset_ns = self.harness.width, time.time_ns()
         response.success, response.message = self.answer.success, self.answer.message
         return response
@@ -239,6 +239,8 @@ def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, task, widt
     assert run["decisions"] > 3 and run["decision_ms"]["p50"] == 20.0 and run["missed"] == 0
     assert harness.kinds() == [EpisodeEvent.PREPARE, EpisodeEvent.START, EpisodeEvent.END]
     assert harness.events[-1].success is success
+    assert harness.events[-1].outcome_class == EpisodeEvent.TASK
+    assert run["results"][0]["outcome_code"] == harness.events[-1].outcome_code == ("success" if success else "failure")
     # Somebody has changed the decoder since the run began.
     assert [event.label for event in harness.events] == ["bid", "bid", "ema"]
     assert "episode 1: " in output and asked in output
@@ -299,7 +301,7 @@ def test_a_stop_ends_the_run_with_status_3_and_its_reason(bench, root, tmp_path,
     harness = Harness(bench, root, tmp_path, episodes=5)
     harness.begin()
     if by == "safety":
-        harness.safety = SafetyState(state=SafetyState.STOPPED, reason="the tool left the workspace")
+        harness.safety = SafetyState(state=SafetyState.STOPPED, rule="workspace", reason="the tool left the workspace")
     else:
         harness.mode, harness.reason = ArmStatus.FAULT, "the tool left the workspace"
     status, run, output = harness.finish()
@@ -307,7 +309,10 @@ def test_a_stop_ends_the_run_with_status_3_and_its_reason(bench, root, tmp_path,
     assert "the tool left the workspace" in output
     assert (run["episodes"], run["successes"]) == (1, 0)
     assert bench.until(lambda: harness.kinds()[-1] == EpisodeEvent.END)
-    assert harness.events[-1].outcome == "stopped: the tool left the workspace"
+    end, code = harness.events[-1], "workspace" if by == "safety" else "arm"
+    assert end.outcome == "stopped: the tool left the workspace"
+    assert (end.outcome_class, end.outcome_code) == (EpisodeEvent.SAFETY, code)
+    assert (run["results"][0]["outcome_class"], run["results"][0]["outcome_code"]) == ("safety", code)
 
 
 def test_without_an_arm_the_run_is_aborted_with_one_sentence(bench, root, tmp_path):
@@ -334,6 +339,7 @@ def test_a_run_that_is_ended_in_the_middle_is_written_all_the_same(bench, root, 
     bench.processes["episode"].send_signal(signal.SIGTERM)
     _, run, _ = harness.finish()
     assert (run["episodes"], run["successes"]) == (1, 0)
+    assert (run["results"][0]["outcome_class"], run["results"][0]["outcome_code"]) == ("infrastructure", "shutdown")
 
 
 class Person:

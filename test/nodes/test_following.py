@@ -69,8 +69,8 @@ def test_bid_top_says_what_is_there_as_json(bench):
     process = command("top", "franka_place", "--json", "--seconds", "4")
 
     def speak() -> None:
-        safety.publish(SafetyState(state=SafetyState.STOPPED, trigger="speed", reason="too fast"))
-        decisions.publish(Decision(decoder="bid", samples=1, total=[0.5], selected_index=0, decision_ms=21.0))
+        safety.publish(SafetyState(state=SafetyState.STOPPED, rule="speed", reason="too fast"))
+        decisions.publish(Decision(decoder="bid", samples=1, total=[0.5], selected_index=0, decision_time=0.021))
 
     assert bench.until(lambda: process.poll() is not None, START_S, each=speak)
     output, errors = process.communicate()

@@ -83,7 +83,7 @@ def test_the_safety_node_lets_joints_pass_and_says_which_joint_does_not(bench, f
     stopped = lambda: harness.states[-1].state == SafetyState.STOPPED  # noqa: E731
     assert bench.until(stopped, 10.0, each=lambda: harness.send(fast))
     state = harness.states[-1]
-    assert state.trigger == "joint_speed"
+    assert state.rule == "joint_speed"
     assert "joint 6 (fr3_joint6) turns at 2.500 rad/s" in state.reason and "the limit is 2.000 rad/s" in state.reason
     assert (state.measured, state.limit) == (pytest.approx(2.5), 2.0)
 

@@ -25,7 +25,7 @@ from tiny_bundle import SPREADS, make_tiny_bundle
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Decision
 from bid_ros.cameras.image import encode_image
-from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.task import Feature, load_task
 from bid_ros.nodes.base import DECISION_PRIORITY
 from bid_ros.nodes.convert import header, pose_message, time_message
@@ -145,7 +145,7 @@ def test_a_bundle_that_wants_more_steps_gets_them(bench, root, tmp_path, task):
     bench.grant("policy")
     assert harness.until_decisions(3)
     decision = harness.decisions[-1]
-    stamps = np.array(decision.observed_ns).reshape(len(decision.observed), 5)
+    stamps = np.array([stamp_to_ns(at) for at in decision.observed_stamps]).reshape(len(decision.observed), 5)
     assert (decision.current_step, decision.steps) == (1, 16)
     assert (np.diff(stamps[list(decision.observed).index("tool_position")]) >= 0).all()
 

@@ -195,9 +195,9 @@ def test_episodes_get_bags_of_their_own_with_notes_counters_and_compressed_image
     harness.event(EpisodeEvent.START, 0)
     assert harness.says("recording episode 0, 2.")
     values = {item.key: item.value for item in harness.news[-1].values}
-    assert 40 < float(values["Hz arm/status"]) < 60 and 5 < float(values["Hz camera/wrist/image"]) < 15
-    assert (values["dropped"], values["lost on the way"]) == ("{}", "{}")
-    assert float(values["disk left s"]) > 0 and float(values["CPU %"]) < 100
+    assert 40 < float(values["hz_arm_status"]) < 60 and 5 < float(values["hz_camera_wrist_image"]) < 15
+    assert (values["dropped"], values["lost_on_the_way"]) == ("{}", "{}")
+    assert float(values["disk_left_s"]) > 0 and float(values["cpu_percent"]) < 100
     harness.notes.publish(String(data="a good one"))
     harness.event(EpisodeEvent.END, 0, "success")
     assert harness.says("between episodes")

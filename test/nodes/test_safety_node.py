@@ -102,13 +102,17 @@ def wrong_shape(message):
     message.steps = 14
 
 
+def slowed(message):
+    message.scale = 0.5
+
+
 @pytest.mark.parametrize(
-    ("change", "trigger"), [(not_finite, "finite"), (outside, "workspace"), (wrong_shape, "shape")]
+    ("change", "rule"), [(not_finite, "finite"), (outside, "workspace"), (wrong_shape, "shape"), (slowed, "shape")]
 )
-def test_a_bad_chunk_is_refused_and_latches_with_its_reason(harness, change, trigger):
+def test_a_bad_chunk_is_refused_and_latches_with_its_reason(harness, change, rule):
     assert harness.send_until(harness.stopped, change)
     state = harness.states[-1]
-    assert state.trigger == trigger
+    assert (state.rule, state.action, state.header.frame_id) == (rule, SafetyState.STOP, "base")
     assert len(state.reason) > 20
     harness.forwarded.clear()
     harness.send()
@@ -122,7 +126,9 @@ def test_a_bad_chunk_is_refused_and_latches_with_its_reason(harness, change, tri
 @pytest.mark.parametrize("offset_s", [-30.0, 30.0])
 def test_chunks_from_the_past_and_far_future_are_refused_and_latch_in_the_end(harness, offset_s):
     assert harness.send_until(harness.stopped, stamp_offset_ns=round(offset_s * 1e9))
-    assert harness.states[-1].trigger == "time", harness.states[-1]
+    assert harness.states[-1].rule == "time", harness.states[-1]
+    (warned, *_) = [state for state in harness.states if state.action == SafetyState.WARN]
+    assert (warned.state, warned.rule) == (SafetyState.RUNNING, "time") and len(warned.reason) > 20
     assert not harness.forwarded
 
 
@@ -130,14 +136,14 @@ def test_chunks_from_the_past_and_far_future_are_refused_and_latch_in_the_end(ha
 def test_nothing_passes_while_the_tool_pose_is_unknown(harness, frozen):
     harness.tool_known, harness.tool_frozen = frozen, frozen
     assert harness.send_until(harness.stopped)
-    assert harness.states[-1].trigger == "measurement"
+    assert harness.states[-1].rule == "measurement"
 
 
 @pytest.mark.parametrize("silent", ["camera", "policy", "arm"])
 def test_a_missing_heartbeat_latches_and_reset_waits_for_its_return(harness, silent):
     harness.alive.remove(silent)
     assert harness.bench.until(harness.stopped)
-    assert harness.states[-1].trigger == f"heartbeat:{silent}"
+    assert harness.states[-1].rule == f"heartbeat:{silent}"
     assert harness.states[-1].limit == pytest.approx(0.3)
     response = harness.reset()
     assert not response.success and silent in response.message
@@ -157,7 +163,7 @@ def test_silence_before_the_first_grant_stops_nothing(bench, root):
     bench.grant("policy")
     assert harness.send_until(lambda: harness.forwarded)
     harness.alive.remove("camera")
-    assert harness.send_until(harness.stopped) and harness.states[-1].trigger == "heartbeat:camera"
+    assert harness.send_until(harness.stopped) and harness.states[-1].rule == "heartbeat:camera"
 
 
 def test_chunks_that_nobody_grants_are_ignored_and_latch_nothing(harness):
@@ -180,7 +186,7 @@ def test_a_grant_that_nobody_renews_latches_with_a_reason_that_names_it(harness)
     with HoldUps() as since:
         assert harness.send_until(harness.stopped)
         assert since.seconds() < 1.0 and time.monotonic() - begun > 0.4
-    assert harness.states[-1].trigger == "grant"
+    assert harness.states[-1].rule == "grant"
     assert harness.states[-1].reason.startswith("nobody renewed the grant of 'policy' for 0.50 s")
     harness.forwarded.clear()
     assert harness.reset().success
@@ -250,7 +256,7 @@ def test_a_fault_of_another_robot_stops_nothing(harness):
 def test_a_heartbeat_of_another_robot_keeps_nothing_alive(harness, silent):
     harness.foreign.add(silent)
     assert harness.bench.until(harness.stopped)
-    assert harness.states[-1].trigger == f"heartbeat:{silent}"
+    assert harness.states[-1].rule == f"heartbeat:{silent}"
 
 
 def test_a_node_in_a_namespace_speaks_for_the_robot_of_that_name(bench, root):

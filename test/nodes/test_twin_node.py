@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
-from qos import EVENT, IMAGE, STATE
+from qos import EVENT, SCENES, STATE
 from ur_twin import free_address
 
 from bid_msgs.msg import EpisodeEvent, TwinScene
@@ -30,7 +30,7 @@ class Harness:
         self.poses: dict[str, list[PoseStamped]] = {name: [] for name in NAMES}
         self.diagnosis: dict[str, str] = {}
         node = bench.node
-        node.create_subscription(TwinScene, "/twin/scene", self.scenes.append, IMAGE)
+        node.create_subscription(TwinScene, "/twin/scene", self.scenes.append, SCENES)
         for name in NAMES:
             node.create_subscription(PoseStamped, f"/ground_truth/{name}_pose", self.poses[name].append, STATE)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, STATE)
@@ -44,7 +44,7 @@ class Harness:
         self.diagnosis = {item.key: item.value for item in message.status[0].values}
 
     def reset(self, seed: int, speed: float = 0.0):
-        future = self._reset.call_async(ResetEpisode.Request(seed=seed, cup_speed=speed))
+        future = self._reset.call_async(ResetEpisode.Request(seed=seed, target_speed=speed))
         assert self.bench.until(future.done, LIMIT_S)
         return future.result()
 

@@ -12,6 +12,7 @@ from bid_ros.core.data_keys import DataKeys
 from bid_ros.core.errors import RecordingError, TaskError
 from bid_ros.core.observation import History
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, IMAGE_TYPE, POSE_TYPE, TOOL_POSE, camera_topic
+from bid_ros.nodes.convert import time_message
 from bid_ros.recording.reader import BagReader
 from bid_ros.replay.decision_times import find_decision_times
 
@@ -35,7 +36,7 @@ def decision(kit, stamp, task, statuses, **fields):
     values = np.arange(task.horizon * task.action_dim, dtype=np.float32)
     message = Decision(
         observed=names,
-        observed_ns=[at for name in names for at in rows[name]],
+        observed_stamps=[time_message(at) for name in names for at in rows[name]],
         steps=task.horizon,
         dims=task.action_dim,
         selected=values.tolist(),

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from bid_ros.safety.grants import Grants
-from bid_ros.safety.verdict import ACCEPTED, refused
+from bid_ros.safety.verdict import ACCEPTED, Action, refused
 from bid_ros.safety.watchdog import State, Watchdog, WatchdogConfig
 
 MS = 1_000_000
@@ -148,6 +148,19 @@ def test_one_refusal_latches_with_its_values(running, trigger):
     assert (running.state, running.cause.trigger, running.reason) == (State.STOPPED, trigger, "because")
     assert (running.cause.measured, running.cause.limit) == (2.0, 1.0)
     assert not running.judge(ACCEPTED, 2 * MS)
+    assert (running.action, running.verdict) == (Action.STOP, running.cause)
+
+
+def test_a_tolerated_refusal_warns_until_the_next_chunk_passes(running):
+    assert (running.action, running.verdict) == (Action.NONE, ACCEPTED)
+    late = refused("time", "late", 0.6, 0.5)
+    running.judge(late, MS)
+    assert (running.action, running.verdict, running.reason) == (Action.WARN, late, "")
+    assert running.judge(ACCEPTED, MS)
+    assert (running.action, running.verdict) == (Action.NONE, ACCEPTED)
+    running.judge(refused("speed", "fast"), MS)
+    assert running.action is Action.STOP
+    assert running.reset(2 * MS) == "" and running.action is Action.NONE
 
 
 @pytest.mark.parametrize("trigger", ["time", "measurement"])

@@ -31,11 +31,13 @@ def test_a_dry_run_shows_every_step_and_takes_none(tmp_path):
     done = install(tmp_path, "--dry-run", distro="jazzy")
     assert done.returncode == 0, done.stderr
     steps = [line for line in done.stdout.splitlines() if line.startswith("+ ")]
-    wanted = ["apt-get update", "apt-get install", "rosdep update", "rosdep install", "-m pip install", "colcon build"]
+    wanted = ["apt-get update", "apt-get install", "rosdep update", "rosdep install"]
+    wanted += ["-m venv --system-site-packages", "overlay/bin/python -m pip install", "colcon build"]
     found = [word for line in steps for word in wanted if word in line]
     assert found == wanted
     assert f"-r {ROOT}/requirements/ros.lock" in done.stdout
     assert "--skip-keys python3-mujoco-pip python3-onnxruntime-pip python3-rosbags-pip" in done.stdout
+    assert not re.search("break-system-packages|ignore-installed", done.stdout)
     assert not list(tmp_path.iterdir())
 
 
@@ -120,9 +122,16 @@ def shell(ros, tmp_path_factory) -> Shell:
     def run(line: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["bash", "-c", line], cwd=workspace, env=env, capture_output=True, text=True, timeout=800)
 
+    before = packages(run)
     done = run(f"'{SCRIPT}' --no-apt")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert packages(run) == before, "ROS's own Python is left as it was"
     return run
+
+
+def packages(run: Shell) -> str:
+    """What is installed in the Python that stands for that of the ROS installation."""
+    return run('ls "$VIRTUAL_ENV"/lib/python3.12/site-packages').stdout
 
 
 def lines(file: str) -> list[str]:
@@ -154,6 +163,29 @@ def test_nodes_are_where_ros2_run_and_launch_look_for_them(shell):
     done = shell(f"source install/setup.bash && {prefix}/lib/bid_ros/policy_node")
     assert done.returncode == 2
     assert re.search("error: .*task", done.stderr), done.stderr
+
+
+@pytest.mark.installation
+@pytest.mark.timeout(900)
+def test_a_plain_shell_finds_what_only_pypi_has(shell):
+    """`ros2 launch` runs in ROS's own Python, and the launch file in it reads the system's folder with pydantic."""
+    code = "import pydantic, bid_ros.system.description, websockets.sync; print(pydantic.__file__, pydantic.VERSION)"
+    assert shell(f"python3 -c '{code}'").returncode, "nothing is found without the workspace"
+    done = shell(f"source install/setup.bash && python3 -c '{code}'")
+    assert done.returncode == 0, done.stderr
+    where, version = done.stdout.split()
+    assert "/install/bid_ros/overlay/lib/python3.12/site-packages/" in where and version.startswith("2.")
+    executable = shell("source install/setup.bash && head -1 $(command -v bid)").stdout
+    assert "overlay" not in executable, "the scripts run in ROS's own Python, as ros2 launch does"
+
+
+@pytest.mark.installation
+@pytest.mark.timeout(900)
+def test_a_second_build_keeps_the_packages_of_pypi(shell):
+    done = shell(
+        f"colcon build --base-paths '{ROOT}' --packages-select bid_ros && source install/setup.bash && bid --help"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.installation

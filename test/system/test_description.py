@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import importlib
 import importlib.util
 import ipaddress
@@ -555,6 +556,47 @@ def test_an_argument_that_ros_would_ignore_is_refused_where_the_launch_file_itse
     for file in ("two_robots.launch.py", f"{name}.launch.py"):  # a file of the user's own includes this one
         monkeypatch.setattr("sys.argv", ["ros2", "launch", "mine", file])
         assert launched(argv=["typo:=3"])
+
+
+def test_params_file_is_another_name_of_the_parameter_file(launched, tmp_path):
+    from launch.utilities import perform_substitutions
+
+    from launch import LaunchContext
+
+    given = tmp_path / "given.yaml"
+    given.write_text("camera:\n  ros__parameters: {tolerance_s: 0.5}\n")
+    for name in ("parameters", "params_file"):
+        (camera,) = [
+            item for item in launched(**{name: str(given)}) if getattr(item, "node_executable", "") == "camera_node"
+        ]
+        values = {
+            perform_substitutions(LaunchContext(), key): value for key, value in camera._Node__parameters[0].items()
+        }
+        assert values["tolerance_s"] == 0.5
+    with pytest.raises(BidError, match="parameters and params_file are both given; valid is one of them"):
+        launched(parameters=str(given), params_file=str(given))
+    given.write_text("camera:\n  ros__parameters: {tolerance: 0.5}\n")
+    with pytest.raises(BidError, match="node 'camera' has no parameter 'tolerance'"):
+        launched(params_file=str(given))
+
+
+@pytest.mark.parametrize(("by_person", "status"), [(True, 130), (False, 0)])
+def test_ctrl_c_shows_in_the_exit_status_of_the_launch(launched, by_person, status):
+    """In a process of its own, which ends as ros2 launch does: with status 0."""
+    from launch.actions import RegisterEventHandler
+    from launch.event_handlers import OnShutdown
+    from launch.events import Shutdown
+
+    from launch import LaunchContext
+
+    handlers = [item.event_handler for item in launched() if isinstance(item, RegisterEventHandler)]
+    (handler,) = [item for item in handlers if isinstance(item, OnShutdown)]
+    process = os.fork()
+    if not process:
+        handler.handle(Shutdown(reason="", due_to_sigint=by_person), LaunchContext())
+        atexit._run_exitfuncs()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == status
 
 
 @pytest.mark.parametrize("installed", [True, False])

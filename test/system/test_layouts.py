@@ -151,6 +151,8 @@ def test_an_rviz_layout_has_known_displays_and_every_part_of_the_scene(folder):
     table = (line.split() for line in (scene.__doc__ or "").splitlines() if "  " in line)
     assert set(markers["Namespaces"]) == {words[0] for words in table} - {"part", "="}
     for item in content["Displays"]:
+        if item["Class"].endswith("/Image"):  # RViz asks for reliable ones by default, and then gets none
+            assert item["Topic"]["Reliability Policy"] == "Best Effort"
         for key, value in item.items():
             if key.endswith("Topic"):
                 assert not value["Value"].startswith("/"), "a namespace moves only relative names"

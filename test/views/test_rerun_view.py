@@ -38,7 +38,7 @@ def cameras(root, task):
 
 def decision(task, **other):
     message = chunks_of(task, [5.0, np.nan, 1.0], [True, False, True])
-    times = dict.fromkeys(("decision_ms", "observation_age_ms", "encode_ms", "sample_ms", "choose_ms"), 20.0)
+    times = dict.fromkeys(("decision_time", "observation_age", "encode_time", "sample_time", "choose_time"), 0.02)
     vars(message).update(times, decoder="bid", selected_index=2, missed=0, **other)
     return message
 

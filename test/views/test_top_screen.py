@@ -16,7 +16,7 @@ from bid_ros.views.vitals import Vitals
 
 def running() -> Vitals:
     vitals = Vitals([DECISION, SAFETY_STATE, "teleop/chunk"])
-    text = {"trigger": "", "reason": "", "source": "policy"}
+    text = {"rule": "", "reason": "", "source": "policy"}
     vitals.add(SAFETY_STATE, 0, SimpleNamespace(state=0, forwarded=7, refused=0, **text))
     vitals.add(DECISION, 0, decision())
     vitals.add(HEARTBEAT, 0, heartbeat("arm"))

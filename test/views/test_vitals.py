@@ -15,11 +15,11 @@ SECOND = 1_000_000_000
 
 
 def decision(milliseconds: float = 20.0, total=(0.3, float("nan"), 0.1)):
-    parts = dict.fromkeys(("observation_age_ms", "encode_ms", "sample_ms", "choose_ms"), 1.0)
+    parts = dict.fromkeys(("observation_age", "encode_time", "sample_time", "choose_time"), 0.001)
     losses = {"total": list(total), "backward": [], "forward": []}
     counts = {"samples": 3, "weak_samples": 2, "selected_index": 2, "missed": 4}
     return SimpleNamespace(
-        decoder="bid", kept=[True, False, True], decision_ms=milliseconds, **parts, **losses, **counts
+        decoder="bid", kept=[True, False, True], decision_time=milliseconds / 1000, **parts, **losses, **counts
     )
 
 
@@ -104,7 +104,7 @@ def test_counters_of_the_recorder_come_from_the_diagnostics():
 
 def test_the_state_of_safety_has_its_reason():
     vitals = Vitals([])
-    text = {"trigger": "speed", "reason": "speed is 0.7 m/s; valid is up to 0.5", "source": "policy"}
+    text = {"rule": "speed", "reason": "speed is 0.7 m/s; valid is up to 0.5", "source": "policy"}
     vitals.add(SAFETY_STATE, 0, SimpleNamespace(state=1, forwarded=7, refused=1, **text))
     said = vitals.snapshot(SECOND)
     assert said["safety"] == {"state": "STOPPED", **text, "forwarded": 7, "refused": 1, "silent_s": 1.0}

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY
 from bid_ros.core.task import Task
 from bid_ros.curation.fault import Fault, error, warning
 from bid_ros.curation.track import ArmTrack, EpisodeTrack
@@ -23,7 +24,7 @@ def check_ending(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
     if recorded.episode.end_ns is None:
         text = "the episode has no END: its recording stopped, or another episode began; a data set leaves it out"
         yield error("ending", text)
-    elif recorded.outcome.startswith(("stopped", "aborted")):
+    elif recorded.episode.outcome_class in (SAFETY, INFRASTRUCTURE):
         yield warning("ending", f"the episode did not run to its end: {recorded.outcome}")
     elif track.arm is not None and _stops_early(track.arm):
         at = track.seconds(track.arm.stamps_ns[int(np.argmax(track.arm.stopped))])

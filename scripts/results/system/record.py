@@ -9,7 +9,7 @@ from bid_ros.recording.episodes import END, PREPARE
 from bid_ros.recording.reader import BagReader
 from results.system.watch import Course
 
-COUNTERS: Final = ("messages in", "messages out", "executor s")
+COUNTERS: Final = ("messages_in", "messages_out", "executor_s")
 """Values in the diagnostics of every node since its start: messages, and CPU time that its executor took itself."""
 
 
@@ -32,7 +32,8 @@ def counted(bag: BagReader) -> dict[str, Course]:
     courses: dict[str, Course] = {}
     for item in bag.messages([DIAGNOSTICS]):
         for status in item.message.status:
-            values = {pair.key: pair.value for pair in status.values}
+            # In bags of an earlier version, as of a checkout that is compared, spaces were in the names.
+            values = {pair.key.replace(" ", "_"): pair.value for pair in status.values}
             if all(name in values for name in COUNTERS):
                 node = Path(status.name).name.removeprefix("bid_ros: ")
                 courses.setdefault(node, Course()).add(item.stamp_ns, tuple(float(values[key]) for key in COUNTERS))

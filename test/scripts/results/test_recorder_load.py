@@ -17,7 +17,7 @@ def test_the_recorder_keeps_up_with_two_cameras_and_four_states_and_says_what_it
     found = json.loads(done.stdout)
     sent, said = sum(found["sent"].values()), found["recorder_says"]
     assert sent > 1300 and found["messages_per_s"] > 200
-    counted = sum(sum(ast.literal_eval(said[name]).values()) for name in ("dropped", "lost on the way"))
+    counted = sum(sum(ast.literal_eval(said[name]).values()) for name in ("dropped", "lost_on_the_way"))
     assert found["lost"] == counted, found
     # A computer that tests share may starve the network's buffers; alone it loses nothing.
     assert found["lost"] < 0.02 * sent, found

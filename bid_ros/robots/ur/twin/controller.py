@@ -102,7 +102,7 @@ class UrController:
         """
         kept = self.loop.statistics()
         cycles = kept.pop("steps")
-        values = {
+        values: dict[str, float] = {
             "cycles": cycles,
             "cycle_ms": self._busy_ns / 1e6 / max(1.0, cycles),
             "longest_cycle_ms": self._longest_ns / 1e6,
@@ -110,7 +110,7 @@ class UrController:
             "dropped": self._switchboard.dropped,
             "left_out": self._switchboard.left_out,
         }
-        return kept | {key: float(value) for key, value in values.items()}
+        return kept | values
 
     def _cycle(self) -> None:
         begin = time.monotonic_ns()
