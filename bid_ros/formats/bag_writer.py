@@ -114,7 +114,8 @@ class BagsWriter:
             yield from (f"{topic}.header.stamp" for topic in self._topics())
         yield from (f"{EPISODE_EVENT}.{name}" for name in ("seed", "label") if name not in self._held)
         if "success" not in self._held or episode.success is None:
-            yield from (f"{EPISODE_EVENT}.{name}" for name in ("success", "outcome"))
+            ended = ("success", "outcome", "outcome_class", "outcome_code")
+            yield from (f"{EPISODE_EVENT}.{name}" for name in ended)
         measured, asked = ({item.kind for item in items} for items in (self._status, self._task.action))
         known = {
             *("header", "robot", "reason", "joint_positions", "tool", "reference", "reference_stamp"),
