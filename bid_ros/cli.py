@@ -1,6 +1,7 @@
 """The ``bid`` command: one verb a task, help that teaches, ``--json`` for machines."""
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -8,6 +9,7 @@ from typing import Any, Final
 
 from bid_ros.commands.moved import check_moved
 from bid_ros.core.errors import BidError
+from bid_ros.sim import opengl_variables
 
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "drive": ("up", "teleop", "rehearse", "retrace", "operator", "reset"),
@@ -62,6 +64,7 @@ def _verbs_text(lines: Mapping[str, str]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Return the exit status; 2 is bad input, with one sentence about it."""
+    os.environ.update(opengl_variables())
     words = sys.argv[1:] if arguments is None else arguments
     try:
         check_moved(words)

@@ -213,10 +213,10 @@ def record(path: Path) -> None:
     from bid_ros.bench.grid import Unit, build_cells
     from bid_ros.bench.rollout import load_policy as load_batch_policy
     from bid_ros.bench.rollout import run_unit
-    from bid_ros.bench.scene import Setup, pusht_scene
+    from bid_ros.bench.scene import BenchSetup, pusht_scene
 
     task, seen = load_task(task_path("pusht")), []
-    policy = load_batch_policy(Setup(ROOT / "models" / "pusht", task, pusht_scene()))
+    policy = load_batch_policy(BenchSetup(ROOT / "models" / "pusht", task, pusht_scene()))
     encode = policy.unbatched.encode
 
     def listen(observation: Observation, weak: bool = True) -> Any:
@@ -226,7 +226,9 @@ def record(path: Path) -> None:
     policy.unbatched.encode = listen  # type: ignore[method-assign]
     lists = {"decoder": ("bid",), "horizon": ("1",), "noise": (0.0,), "drift": (0.0,), "delay": (0,), "jump": (0.0,)}
     lists |= {"samples": (16,)}
-    run_unit(Unit(build_cells(task, lists)[0], 3200, (0,), 200), Setup(policy.bundle.path, task, pusht_scene()), policy)
+    run_unit(
+        Unit(build_cells(task, lists)[0], 3200, (0,), 200), BenchSetup(policy.bundle.path, task, pusht_scene()), policy
+    )
     values = {item.name: np.float32([one.values[item.name] for one in seen]) for item in task.observation}
     np.savez_compressed(path, stamp_ns=np.array([one.stamp_ns for one in seen]), **values)
     print(f"{path}: {len(seen)} decisions", file=sys.stderr)

@@ -30,7 +30,7 @@ sudo=$([ "$(id -u)" = 0 ] || echo sudo)
 if [ -n "$apt" ]; then
   run $sudo apt-get update
   # What rosdep has no key for: rendering without a screen, and pip for what follows.
-  run $sudo apt-get install -y --no-install-recommends python3-pip python3-rosdep libegl1 libgl1-mesa-dri
+  run $sudo apt-get install -y --no-install-recommends python3-pip python3-rosdep libegl1 libopengl0 libgl1-mesa-dri
   [ -d /etc/ros/rosdep/sources.list.d ] || run $sudo rosdep init
   run rosdep update --rosdistro jazzy
   # The lock has these, at versions that were tried.

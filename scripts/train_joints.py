@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import bid_ros.learning.trainer as training_step
+import bid_ros.learning.diffusion_trainer as training_step
 from bid_ros.core.task import load_task
 from bid_ros.learning import training
 from bid_ros.learning.batch import Batch, TrainingData, scale_images

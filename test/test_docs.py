@@ -1,6 +1,7 @@
 """The documentation: the site builds without a warning, its links lead somewhere, and nothing is too long."""
 
 import argparse
+import ast
 import html
 import re
 import subprocess
@@ -98,3 +99,25 @@ def test_links_outside_the_site_lead_to_files(page):
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= LONGEST_README
+
+
+def said_by_the_code() -> str:
+    """All texts of the package and the set-up script, a line each; \0 stands where a value is put in."""
+    said = [(ROOT / "scripts" / "setup.sh").read_text()]
+    for path in (ROOT / "bid_ros").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "\0" for part in node.values]
+                said.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said.append(node.value)
+    return "\n".join(said)
+
+
+def test_the_code_says_every_message_of_the_page_on_troubles():
+    page = (ROOT / "docs" / "how-to" / "troubleshooting.md").read_text()
+    messages = [found for line in re.findall(r"^- (`.*?`): ", page, re.M) for found in re.findall(r"`([^`]+)`", line)]
+    wanted = [part.strip() for message in messages for part in message.split("...") if len(part.strip()) > 3]
+    said = said_by_the_code()
+    assert len(wanted) > 100
+    assert not [part for part in wanted if part not in said]

@@ -1,6 +1,7 @@
 """The architecture's rules that a machine can check."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,12 @@ def test_imports_run_one_way(path):
 def test_every_package_has_a_tier():
     found = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
     assert found == set(TIER) - {"cli"}
+
+
+def test_the_page_on_the_architecture_says_the_same_layers():
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    table = page.split("| layer | packages |")[1].split("\n\n")[0].splitlines()[2:]
+    assert [set(re.findall(r"`(\w+)`", row)) for row in reversed(table)] == list(TIERS)
 
 
 def test_files_import_each_other_in_no_circle():

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper
 from tiny_bundle import denoiser_towards_goal, make_tiny_bundle, write_manifest
 
-from bid_ros.bench.scene import Scene, Setup
+from bid_ros.bench.scene import BenchScene, BenchSetup
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, parse_task
 
@@ -88,14 +88,14 @@ def tiny_task() -> Task:
     return parse_task(TASK)
 
 
-def tiny_setup(folder: Path, weak: bool = True) -> Setup:
+def tiny_setup(folder: Path, weak: bool = True) -> BenchSetup:
     """With a denoiser that, as trained ones do, treats every sample on its own."""
     task = tiny_task()
     bundle = make_tiny_bundle(folder, task, weak=weak)
     replace_denoiser(bundle, "strong", denoiser(task, 0.05))
     if weak:
         replace_denoiser(bundle, "weak", denoiser(task, 0.2))
-    return Setup(bundle, task, Scene("tiny", PointEnv, observe, score, render), runtime="onnx")
+    return BenchSetup(bundle, task, BenchScene("tiny", PointEnv, observe, score, render), runtime="onnx")
 
 
 def replace_denoiser(bundle: Path, strength: str, model: onnx.ModelProto) -> None:

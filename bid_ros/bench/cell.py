@@ -33,7 +33,7 @@ _SHORT: Final = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class BenchCell:
     """The settings of a set of episodes. Build it with :func:`make_cell`.
 
     Attributes:
@@ -103,18 +103,18 @@ class Cell:
         return ", ".join(parts)
 
 
-def make_cell(task: Task, **settings: Any) -> Cell:
+def make_cell(task: Task, **settings: Any) -> BenchCell:
     """Return a cell without the settings that its decoder does not read. So equal cells compare equal.
 
     Args:
         task: says how long a prediction is.
-        settings: fields of :class:`Cell`. What the text of ``decoder`` says, as in ``bid:variant=paper``, comes first.
+        settings: fields of :class:`BenchCell`. What the text of ``decoder`` says, as in ``bid:variant=paper``, wins.
 
     Raises:
         BidError: the decoder is unknown, or a setting is outside its range.
     """
     name, said = read_decoder(settings.pop("decoder"))
-    cell = Cell(decoder=name, **{**settings, **said})
+    cell = BenchCell(decoder=name, **{**settings, **said})
     if cell.decoder not in decoder_names():
         raise BidError(f"decoder '{cell.decoder}' is unknown; valid are {', '.join(decoder_names())}")
     read = {name for part in cell.decoder.split("+") for name in _OF_PART.get(part, _SETTINGS)}
@@ -130,14 +130,14 @@ def make_cell(task: Task, **settings: Any) -> Cell:
     return cell if replace(cell, weak=True).needs_weak else replace(cell, weak=None)
 
 
-def varying(cells: Iterable[Cell]) -> tuple[str, ...]:
+def varying(cells: Iterable[BenchCell]) -> tuple[str, ...]:
     """Names of the settings in which cells of the same decoder differ, and in which all of them may."""
     rows = list(cells)
-    names = [item.name for item in fields(Cell) if item.name != "decoder"]
+    names = [item.name for item in fields(BenchCell) if item.name != "decoder"]
     return tuple(name for name in names if len({getattr(cell, name) for cell in rows} - {None}) > 1)
 
 
-def _check(cell: Cell, task: Task) -> None:
+def _check(cell: BenchCell, task: Task) -> None:
     executable = task.horizon - (task.observation_steps - 1)
     for name in ("noise", "drift", "jump"):
         check_range("", name, getattr(cell, name), 0, 1000, BidError)

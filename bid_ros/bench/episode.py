@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bid_ros.bench.grid import Unit, scene_seed
 from bid_ros.bench.noise import ActionNoise
-from bid_ros.bench.scene import Setup
+from bid_ros.bench.scene import BenchSetup
 from bid_ros.bench.smoothness import overlap_distance
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.observation import ObservationBuffer
@@ -25,7 +25,7 @@ START_NS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class EpisodePath:
     """Path of an episode of T steps: ``commands`` ``(T, D)``, ``agents`` ``(T + 1, A)``, ``blocks`` ``(T + 1, B)``."""
 
     commands: NDArray[np.float32]
@@ -42,7 +42,7 @@ class _Flight:
     begins: int
 
 
-class Episode:
+class BenchEpisode:
     """Steps through :meth:`propose`, :meth:`accept` if it samples, and :meth:`act`, until :attr:`over`.
 
     Args:
@@ -61,7 +61,7 @@ class Episode:
         jump_step: before which the block jumps, if it does in this cell.
     """
 
-    def __init__(self, unit: Unit, index: int, setup: Setup, policy: Policy, switch_distance: float) -> None:
+    def __init__(self, unit: Unit, index: int, setup: BenchSetup, policy: Policy, switch_distance: float) -> None:
         cell, seed, task = unit.cell, unit.seed, setup.task
         self.cell, self.seed, self.index = cell, seed, index
         self._longest, self._scene, self._task, self._switch = unit.steps, setup.scene, task, switch_distance
@@ -123,11 +123,11 @@ class Episode:
             self._displace()
         self._see()
 
-    def trace(self) -> Trace:
+    def trace(self) -> EpisodePath:
         """Return the path so far."""
         width = self._task.action_dim
         commands = np.array(self._commands, np.float32).reshape(-1, width)
-        return Trace(commands, np.array(self._agents, np.float32), np.array(self._blocks, np.float32))
+        return EpisodePath(commands, np.array(self._agents, np.float32), np.array(self._blocks, np.float32))
 
     def _now(self) -> int:
         return START_NS + self.steps * self._task.dt_ns

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from bid_ros.bench.cell import Cell, make_cell
+from bid_ros.bench.cell import BenchCell, make_cell
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
@@ -36,14 +36,14 @@ class Unit:
         steps: longest duration of an episode.
     """
 
-    cell: Cell
+    cell: BenchCell
     seed: int
     episodes: tuple[int, ...]
     steps: int
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """How many episodes every cell gets.
 
     Attributes:
@@ -68,7 +68,7 @@ class Plan:
         if not different or len(different) < len(self.seeds) or not different <= set(range(1, MOST_SEED + 1)):
             raise BidError(f"seeds are {list(self.seeds)}; valid are different whole numbers from 1 to {MOST_SEED}")
 
-    def units(self, cells: Sequence[Cell], done: set[tuple[str, int, int]]) -> list[Unit]:
+    def units(self, cells: Sequence[BenchCell], done: set[tuple[str, int, int]]) -> list[Unit]:
         """Return what is left to run; ``done`` holds (cell key, seed, episode)."""
         units = []
         for seed, cell in itertools.product(self.seeds, cells):
@@ -84,18 +84,18 @@ def scene_seed(seed: int, episode: int) -> int:
     return MOST_EPISODES * seed + episode
 
 
-def build_cells(task: Task, lists: dict[str, Sequence[Any]]) -> list[Cell]:
+def build_cells(task: Task, lists: dict[str, Sequence[Any]]) -> list[BenchCell]:
     """Return the cells of every combination, each once.
 
     Args:
         task: its horizon resolves the horizon ``all``.
-        lists: values per setting of :class:`bid_ros.bench.cell.Cell`; horizons are texts. A jump adds the
+        lists: values per setting of :class:`bid_ros.bench.cell.BenchCell`; horizons are texts. A jump adds the
             cell without it, which reaction times are measured against.
 
     Raises:
         BidError: for an impossible value.
     """
-    cells: dict[Cell, None] = {}
+    cells: dict[BenchCell, None] = {}
     for values in itertools.product(*lists.values()):
         settings = dict(zip(lists, values, strict=True))
         settings["horizon"] = _horizon(settings["horizon"], task)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.bench.cell import Cell
-from bid_ros.bench.episode import Trace
+from bid_ros.bench.cell import BenchCell
+from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.summary import CellSummary, Interval, conditions
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def score_bars(summaries: Sequence[CellSummary]) -> bytes | None:
     return _png(figure)
 
 
-def rate_bars(summaries: Sequence[CellSummary], published: Callable[[Cell], float | None]) -> bytes | None:
+def rate_bars(summaries: Sequence[CellSummary], published: Callable[[BenchCell], float | None]) -> bytes | None:
     """Score, and share of full scores below it, with intervals: a column of panels for each horizon.
 
     In each panel there is a group of bars for each strength of the action noise.
@@ -71,7 +71,7 @@ def _bars(
     axes: Axes,
     cells: Sequence[CellSummary],
     value: Callable[[CellSummary], Interval],
-    published: Callable[[Cell], float | None],
+    published: Callable[[BenchCell], float | None],
 ) -> None:
     names = list(dict.fromkeys(_kind(item.cell) for item in cells))
     noises, width = sorted({item.cell.noise for item in cells}), 0.8 / len(names)
@@ -90,7 +90,7 @@ def _bars(
     axes.set_axisbelow(True)
 
 
-def _kind(cell: Cell) -> str:
+def _kind(cell: BenchCell) -> str:
     return cell.label(["terms", "variant"]).replace("terms ", "").replace("bid, bid", "bid").replace("variant ", "")
 
 
@@ -196,7 +196,7 @@ def _name(
         text.set(fontsize=7, ha=side, color=colors[item.cell.decoder])
 
 
-def paths(traces: Sequence[tuple[str, Trace]], title: str) -> bytes | None:
+def paths(traces: Sequence[tuple[str, EpisodePath]], title: str) -> bytes | None:
     """Paths of agent (thin) and block (thick) of the same episode under several decoders."""
     if not traces:
         return None
@@ -213,13 +213,13 @@ def paths(traces: Sequence[tuple[str, Trace]], title: str) -> bytes | None:
     return _png(figure)
 
 
-def _but(cell: Cell, name: str) -> tuple[Any, ...]:
+def _but(cell: BenchCell, name: str) -> tuple[Any, ...]:
     # K follows N in a sweep over N, so it is no reason to start another line.
     hidden = {name, "mode_size"} if name == "samples" else {name}
-    return tuple(getattr(cell, item.name) for item in fields(Cell) if item.name not in hidden)
+    return tuple(getattr(cell, item.name) for item in fields(BenchCell) if item.name not in hidden)
 
 
-def _without(label: str, cell: Cell, name: str) -> str:
+def _without(label: str, cell: BenchCell, name: str) -> str:
     """Leave out of a label the part that belongs to the setting of the axis."""
     own = {replace(cell, mode_size=None).label([name])[len(cell.decoder) + 2 :]}
     if name == "samples" and cell.mode_size is not None:

@@ -6,7 +6,7 @@ Decoding", ICLR 2025; ranges are over its versions. VQ-BeT, success in per cent:
 
 from typing import Any, Final
 
-from bid_ros.bench.cell import Cell
+from bid_ros.bench.cell import BenchCell
 
 CLEAN: Final = "warmstart:warm_start=clean"  # the published warm start begins from the clean previous decision
 _SCORES: Final[dict[tuple[str, int, float], str]] = {
@@ -48,7 +48,7 @@ _SETTINGS: Final[dict[str, tuple[Any, ...]]] = {
 }
 
 
-def published_score(cell: Cell, steps: int = STEPS) -> str:
+def published_score(cell: BenchCell, steps: int = STEPS) -> str:
     """Return what was published for a cell in episodes of this length, empty if nothing was."""
     if cell.drift or cell.delay or cell.jump or steps != STEPS:
         return ""
@@ -58,7 +58,7 @@ def published_score(cell: Cell, steps: int = STEPS) -> str:
     return _SCORES.get((CLEAN if warm else cell.decoder, cell.horizon, cell.noise), "")
 
 
-def published_vqbet(cell: Cell, by_samples: bool = False) -> float | None:
+def published_vqbet(cell: BenchCell, by_samples: bool = False) -> float | None:
     """Return the success of VQ-BeT on Push-T in the paper, per cent; None if it has no such cell.
 
     Args:

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.bench import plots
-from bid_ros.bench.cell import Cell
-from bid_ros.bench.episode import Trace
+from bid_ros.bench.cell import BenchCell
+from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.results import Key, load_trace
-from bid_ros.bench.scene import Scene
+from bid_ros.bench.scene import BenchScene
 from bid_ros.bench.summary import CellSummary, conditions, markdown
 from bid_ros.views.video import compose, write_gif
 
@@ -53,7 +53,7 @@ def write_report(
     summaries: Sequence[CellSummary],
     rows: Mapping[Key, Mapping[str, Any]],
     header: Mapping[str, Any],
-    scene: Scene,
+    scene: BenchScene,
 ) -> Path:
     """Write ``report.html``: table, curves, paths and films of episodes in which decoders differ.
 
@@ -107,7 +107,7 @@ def _figure(image: bytes | None, caption: str, kind: str = "png") -> str:
 
 
 def _episodes(
-    folder: Path, summaries: Sequence[CellSummary], rows: Mapping[Key, Mapping[str, Any]], scene: Scene
+    folder: Path, summaries: Sequence[CellSummary], rows: Mapping[Key, Mapping[str, Any]], scene: BenchScene
 ) -> list[str]:
     """Paths and films where the decoders differ most, under the conditions that most decoders were tried in."""
     groups: dict[Any, list[CellSummary]] = {}
@@ -129,7 +129,7 @@ def _episodes(
 
 
 def differing_episodes(
-    cells: Sequence[Cell], rows: Mapping[Key, Mapping[str, Any]], count: int
+    cells: Sequence[BenchCell], rows: Mapping[Key, Mapping[str, Any]], count: int
 ) -> list[tuple[int, int]]:
     """Return (seed, episode) of those whose scores differ most between the cells, most first; all cells have them."""
     keys = [cell.key for cell in cells]
@@ -142,7 +142,7 @@ def differing_episodes(
     return [pair for pair in ordered if spread[pair] > 0][:count]
 
 
-def _film(traces: Sequence[Trace], scene: Scene) -> bytes:
+def _film(traces: Sequence[EpisodePath], scene: BenchScene) -> bytes:
     """Return a GIF of the traces side by side at triple speed; one that has ended shows its last state."""
     env = scene.make(0.0)
     length = max(len(trace.agents) for trace in traces)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.bench.episode import Trace
+from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.rollout import UnitDone
 from bid_ros.core.errors import BidError
 
@@ -125,7 +125,7 @@ def read_rows(folder: str | Path) -> dict[Key, dict[str, Any]]:
     return rows
 
 
-def load_trace(folder: str | Path, row: Mapping[str, Any]) -> Trace:
+def load_trace(folder: str | Path, row: Mapping[str, Any]) -> EpisodePath:
     """Return the path of a row's episode; BidError if its file is missing or damaged."""
     path = Path(folder) / TRACES / str(row["trace"])
     try:
@@ -134,7 +134,7 @@ def load_trace(folder: str | Path, row: Mapping[str, Any]) -> Trace:
             steps = np.concatenate([[0], np.cumsum(content["steps"])])
             first, last = int(steps[index]), int(steps[index + 1])
             states = slice(first + index, last + index + 1)
-            return Trace(content["commands"][first:last], content["agents"][states], content["blocks"][states])
+            return EpisodePath(content["commands"][first:last], content["agents"][states], content["blocks"][states])
     except (OSError, ValueError, KeyError, IndexError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         reason = " ".join(str(error).split())
         raise BidError(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from bid_ros.bench.batch_policy import BatchPolicy
-from bid_ros.bench.episode import Episode, Trace
+from bid_ros.bench.episode import BenchEpisode, EpisodePath
 from bid_ros.bench.grid import Unit
-from bid_ros.bench.scene import Setup
+from bid_ros.bench.scene import BenchSetup
 from bid_ros.bench.smoothness import SWITCH_SHARE, rms_jerk
 from bid_ros.policy.bundle import load_bundle
 
@@ -21,7 +21,7 @@ class UnitDone:
 
     unit: Unit
     rows: list[dict[str, Any]]
-    traces: list[Trace]
+    traces: list[EpisodePath]
 
 
 class _Stopwatch:
@@ -38,7 +38,7 @@ class _Stopwatch:
         self._last = now
 
 
-def load_policy(setup: Setup) -> BatchPolicy:
+def load_policy(setup: BenchSetup) -> BatchPolicy:
     """Return the policy of a set-up; BundleError if it cannot be used."""
     return BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, setup.runtime, setup.threads)
 
@@ -52,7 +52,7 @@ class UnitRunner:
         advance: called with the work that was done.
     """
 
-    def __init__(self, setup: Setup, policy: BatchPolicy | None, advance: Callable[[float], object]) -> None:
+    def __init__(self, setup: BenchSetup, policy: BatchPolicy | None, advance: Callable[[float], object]) -> None:
         self._setup, self._policy, self._advance = setup, policy or load_policy(setup), advance
 
     def __call__(self, unit: Unit) -> UnitDone:
@@ -62,7 +62,7 @@ class UnitRunner:
 
 def run_unit(
     unit: Unit,
-    setup: Setup,
+    setup: BenchSetup,
     policy: BatchPolicy,
     advance: Callable[[float], object] = lambda work: None,
 ) -> UnitDone:
@@ -75,7 +75,7 @@ def run_unit(
         advance: called with the work that was done, or need not be: steps, each with its cell's effort.
     """
     switch = SWITCH_SHARE * float(np.linalg.norm(policy.bundle.action_spread))
-    episodes = [Episode(unit, index, setup, policy.unbatched, switch) for index in unit.episodes]
+    episodes = [BenchEpisode(unit, index, setup, policy.unbatched, switch) for index in unit.episodes]
     watch = _Stopwatch()
     while live := [episode for episode in episodes if not episode.over]:
         _decide(live, policy, watch)
@@ -89,7 +89,7 @@ def run_unit(
     return UnitDone(unit, rows, [item.trace() for item in episodes])
 
 
-def _decide(live: Sequence[Episode], policy: BatchPolicy, watch: _Stopwatch) -> None:
+def _decide(live: Sequence[BenchEpisode], policy: BatchPolicy, watch: _Stopwatch) -> None:
     asked = [(episode, draft) for episode in live if (draft := episode.propose()) is not None]
     watch.lap("encode")
     if not asked:
@@ -101,7 +101,9 @@ def _decide(live: Sequence[Episode], policy: BatchPolicy, watch: _Stopwatch) -> 
     watch.lap("choose")
 
 
-def _row(episode: Episode, together: Sequence[Episode], watch: _Stopwatch, setup: Setup) -> dict[str, Any]:
+def _row(
+    episode: BenchEpisode, together: Sequence[BenchEpisode], watch: _Stopwatch, setup: BenchSetup
+) -> dict[str, Any]:
     """Numbers of an episode. Times are means over the unit: parts of a shared call belong to no episode."""
     seconds = setup.task.dt_ns / 1e9
     decisions = max(1, sum(item.decisions for item in together))

@@ -31,7 +31,7 @@ class Environment(Protocol):
 
 
 @dataclass(frozen=True)
-class Scene:
+class BenchScene:
     """A simulated task as functions that can be sent to another process.
 
     Attributes:
@@ -50,7 +50,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Setup:
+class BenchSetup:
     """What a process needs beside its units.
 
     Attributes:
@@ -63,15 +63,15 @@ class Setup:
 
     bundle: Path
     task: Task
-    scene: Scene
+    scene: BenchScene
     runtime: str = "auto"
     threads: int = 1
 
 
-def pusht_scene() -> Scene:
+def pusht_scene() -> BenchScene:
     """Return Push-T, whose simulator is only imported when asked for."""
     from bid_ros.bench.pusht.data import observation_values
     from bid_ros.bench.pusht.env import PushTEnv, score
     from bid_ros.bench.pusht.picture import render
 
-    return Scene("pusht", PushTEnv, observation_values, score, render)
+    return BenchScene("pusht", PushTEnv, observation_values, score, render)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.bench.cell import Cell, varying
+from bid_ros.bench.cell import BenchCell, varying
 from bid_ros.bench.published import STEPS, published_score
 from bid_ros.bench.results import Key, load_trace
 from bid_ros.bench.smoothness import reaction_steps
@@ -41,7 +41,7 @@ class CellSummary:
         published: the published score, empty if there is none.
     """
 
-    cell: Cell
+    cell: BenchCell
     label: str
     episodes: int
     score: Interval
@@ -60,7 +60,7 @@ class CellSummary:
 
 
 def summarise(
-    cells: Sequence[Cell],
+    cells: Sequence[BenchCell],
     rows: Rows,
     folder: Path,
     dt: float,
@@ -81,7 +81,7 @@ def summarise(
     groups = {cell: group for cell, group in groups.items() if group}
     shown = varying(groups)
 
-    def summary(cell: Cell) -> CellSummary:
+    def summary(cell: BenchCell) -> CellSummary:
         group = groups[cell]
         values = list(group.values())
         scores = np.array([row["score"] for row in values])
@@ -110,24 +110,24 @@ def summarise(
     return [summary(cell) for cell in groups]
 
 
-def _rows_of(cell: Cell, rows: Rows) -> dict[tuple[int, int], Mapping[str, Any]]:
+def _rows_of(cell: BenchCell, rows: Rows) -> dict[tuple[int, int], Mapping[str, Any]]:
     key = cell.key
     return {(seed, episode): rows[name, seed, episode] for name, seed, episode in sorted(rows) if name == key}
 
 
-Groups = Mapping[Cell, Mapping[tuple[int, int], Mapping[str, Any]]]
+Groups = Mapping[BenchCell, Mapping[tuple[int, int], Mapping[str, Any]]]
 
 
 def _mean(values: Sequence[Mapping[str, Any]], name: str) -> float:
     return float(np.mean([row[name] for row in values]))
 
 
-def conditions(cell: Cell) -> tuple[Any, ...]:
+def conditions(cell: BenchCell) -> tuple[Any, ...]:
     """Return what is asked of a decoder, whatever it is: its horizon and the disturbances."""
     return cell.horizon, cell.noise, cell.drift, cell.delay, cell.jump
 
 
-def _against(cell: Cell, groups: Groups) -> Interval | None:
+def _against(cell: BenchCell, groups: Groups) -> Interval | None:
     others = [item for item in groups if item.decoder == REFERENCE and conditions(item) == conditions(cell)]
     if cell.decoder == REFERENCE or not others:
         return None
@@ -138,7 +138,7 @@ def _against(cell: Cell, groups: Groups) -> Interval | None:
     return paired_difference([own[pair]["score"] for pair in pairs], [other[pair]["score"] for pair in pairs])
 
 
-def _reaction(cell: Cell, groups: Groups, folder: Path, dt: float) -> tuple[float | None, float | None]:
+def _reaction(cell: BenchCell, groups: Groups, folder: Path, dt: float) -> tuple[float | None, float | None]:
     still = groups.get(replace(cell, jump=0.0))
     if not cell.jump or still is None:
         return None, None

@@ -15,13 +15,13 @@ from typing import Any, Final, TextIO
 import numpy as np
 
 from bid_ros.bench.batch_policy import BatchPolicy
-from bid_ros.bench.cell import Cell
+from bid_ros.bench.cell import BenchCell
 from bid_ros.bench.episode import START_NS
-from bid_ros.bench.grid import Plan, Unit
+from bid_ros.bench.grid import BenchPlan, Unit
 from bid_ros.bench.report import write_report
 from bid_ros.bench.results import Results, write_parquet
 from bid_ros.bench.rollout import UnitRunner, load_policy
-from bid_ros.bench.scene import Setup
+from bid_ros.bench.scene import BenchSetup
 from bid_ros.bench.summary import CellSummary, summarise
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
@@ -41,9 +41,9 @@ _PACKAGES: Final = ("numpy", "onnxruntime", "openvino", "gym-pusht", "pymunk")
 
 
 def run_bench(
-    cells: Sequence[Cell],
-    plan: Plan,
-    setup: Setup,
+    cells: Sequence[BenchCell],
+    plan: BenchPlan,
+    setup: BenchSetup,
     folder: Path,
     pool: WorkerPool | None = None,
     log: TextIO | None = None,
@@ -95,7 +95,7 @@ def run_bench(
 
 
 def _run_units(
-    units: Sequence[Unit], pool: WorkerPool, setup: Setup, policy: BatchPolicy, results: Results, log: TextIO
+    units: Sequence[Unit], pool: WorkerPool, setup: BenchSetup, policy: BatchPolicy, results: Results, log: TextIO
 ) -> None:
     """Add the rows of finished units to the results, and show the progress."""
     with extra("bench", "the bench"):
@@ -120,7 +120,7 @@ def _process_s(rows: Collection[Mapping[str, Any]]) -> float:
     return float(decisions + sum(row["steps"] * row["world_ms"] for row in rows)) / 1e3
 
 
-def _latencies(cells: Sequence[Cell], setup: Setup, policy: BatchPolicy) -> dict[str, float]:
+def _latencies(cells: Sequence[BenchCell], setup: BenchSetup, policy: BatchPolicy) -> dict[str, float]:
     """Measure each decoder once, whatever it is disturbed by."""
     measured: dict[Any, float] = {}
     found = {}
@@ -132,7 +132,7 @@ def _latencies(cells: Sequence[Cell], setup: Setup, policy: BatchPolicy) -> dict
     return found
 
 
-def _decision_ms(cell: Cell, policy: Policy, setup: Setup) -> float:
+def _decision_ms(cell: BenchCell, policy: Policy, setup: BenchSetup) -> float:
     """Return the median time of a decision from observation to choice, ms: alone on one thread, as on a robot.
 
     The first decisions are not counted: they compile the networks and have no previous decision.

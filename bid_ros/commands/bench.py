@@ -101,9 +101,9 @@ def _add_pusht(parts: Any) -> None:
 
 def run_pusht(options: argparse.Namespace) -> int:
     """Run the bench."""
-    from bid_ros.bench.grid import Plan, build_cells
+    from bid_ros.bench.grid import BenchPlan, build_cells
     from bid_ros.bench.report import REPORT
-    from bid_ros.bench.scene import Setup, pusht_scene
+    from bid_ros.bench.scene import BenchSetup, pusht_scene
     from bid_ros.bench.summary import markdown
     from bid_ros.bench.sweep import SUMMARY, run_bench
     from bid_ros.core.worker_pool import WorkerPool
@@ -116,8 +116,8 @@ def run_pusht(options: argparse.Namespace) -> int:
     made_for = "" if options.task else bundled_task(_bundle(options.bundle))
     task = _seen(task_of(options.task, made_for, options.bundle))
     cells = build_cells(task, grid_lists(options))
-    plan = Plan(options.episodes, options.seeds, options.steps, options.batch)
-    setup = Setup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
+    plan = BenchPlan(options.episodes, options.seeds, options.steps, options.batch)
+    setup = BenchSetup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
     out = Path(options.out)
     summaries = run_bench(cells, plan, setup, out, pool)
     print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(summaries))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.bench.diagnostic.estimators import COUNTS, DISTANCES
-from bid_ros.bench.diagnostic.experiment import HORIZONS, NOISES, READINGS, Reading, run
+from bid_ros.bench.diagnostic.experiment import HORIZONS, NOISES, READINGS, DiagnosticReading, run
 from bid_ros.bench.diagnostic.plots import draw_histograms
 from bid_ros.bench.diagnostic.table import markdown, numbers
 from bid_ros.commands.arguments import add_list
@@ -65,12 +65,12 @@ def run_diagnostic(options: argparse.Namespace) -> int:
     return 0
 
 
-def _reading(options: argparse.Namespace) -> Reading:
+def _reading(options: argparse.Namespace) -> DiagnosticReading:
     named = {"pauses": options.pause, "steps": options.steps, "count": options.count, "distance": options.distance}
     return replace(READINGS[options.reading], **{name: value for name, value in named.items() if value is not None})
 
 
-def _name(reading: Reading) -> str:
+def _name(reading: DiagnosticReading) -> str:
     return next((name for name, named in READINGS.items() if named == reading), "custom")
 
 

@@ -19,7 +19,7 @@ from bid_ros.recording.outcomes import OUTCOMES, SUCCESS
 from bid_ros.system.folder import find_system, shipped_systems
 
 if TYPE_CHECKING:
-    from bid_ros.evaluation.run import Outcome
+    from bid_ros.evaluation.run import EvaluationOutcome
 
 DECODERS: Final = "vanilla,ema,bid"
 SHOWN: Final = 12  # episodes on the page
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate. Return 0."""
     from bid_ros.commands.data import progress_bar
     from bid_ros.core.worker_pool import WorkerPool
-    from bid_ros.evaluation.evaluate import Setup
+    from bid_ros.evaluation.evaluate import EvaluationSetup
     from bid_ros.evaluation.run import evaluate
     from bid_ros.formats import chosen, mapped, open_source
     from bid_ros.policy.bundle import load_bundle
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     decoders = _checked(options)
     task, folder = _task_and_bundle(options)
     bundle = load_bundle(folder, task)
-    setup = Setup(task, folder, decoders, options.samples, options.seed, options.runtime)
+    setup = EvaluationSetup(task, folder, decoders, options.samples, options.seed, options.runtime)
     pool, out = WorkerPool(options.workers, options.ray), Path(options.out)
     recorded = chosen(open_source(options.data, task), options.outcome)
     source = mapped(recorded, task)
@@ -124,7 +124,7 @@ def _task_and_bundle(options: argparse.Namespace) -> tuple[Task, Path]:
     return task, Path(options.bundle) if options.bundle else share("models", task.name)
 
 
-def _written(outcome: "Outcome", out: Path, about: dict[str, Any]) -> dict[str, Any]:
+def _written(outcome: "EvaluationOutcome", out: Path, about: dict[str, Any]) -> dict[str, Any]:
     """Write table, JSON, picture and page; return the summary."""
     from bid_ros.evaluation.page import write_page
     from bid_ros.evaluation.report import draw, markdown, summary
@@ -146,7 +146,7 @@ def _left_out(reasons: Sequence[str]) -> list[str]:
     return [*reasons[:SAID], *more]
 
 
-def _throughput(outcome: "Outcome", decoders: int, workers: int, took_s: float) -> str:
+def _throughput(outcome: "EvaluationOutcome", decoders: int, workers: int, took_s: float) -> str:
     """Return in a sentence how fast it was, and how much memory this process and the largest other one took."""
     here, others = (
         resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)

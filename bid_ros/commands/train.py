@@ -30,7 +30,7 @@ EPILOG: Final = """settings, each with its default:
   vqbet.offset_codes           of the true codes; drawn: of drawn ones, as published
   vqbet.offset_weight=10       of the actions' error
   vqbet.temperature=0.5        of drawn codes
-docs/reference/training.md names the others."""
+docs/how-to/train.md names the others."""
 
 if TYPE_CHECKING:
     from bid_ros.core.task import Task

@@ -27,7 +27,7 @@ def matrix_from_6d(six: ArrayLike) -> Array:
     matrix = np.empty((*values.shape[:-1], 3, 3))
     first, second, third = matrix[..., 0], matrix[..., 1], matrix[..., 2]
     first[...] = values[..., :3] / np.maximum(_length(values[..., :3]), 1e-9)
-    second[...] = values[..., 3:] - np.einsum("...i,...i->...", first, values[..., 3:])[..., None] * first
+    second[...] = values[..., 3:] - np.sum(first * values[..., 3:], axis=-1, keepdims=True) * first
     second /= np.maximum(_length(second), 1e-9)
     for i, (j, k) in enumerate(((1, 2), (2, 0), (0, 1))):  # faster than np.cross
         third[..., i] = first[..., j] * second[..., k] - first[..., k] * second[..., j]
@@ -76,23 +76,26 @@ def quaternion_from_matrix(matrix: ArrayLike) -> Array:
 
 
 def matrix_from_vector(vector: ArrayLike) -> Array:
-    """Return the rotation matrices ``(..., 3, 3)`` of rotation vectors ``(..., 3)`` in rad."""
+    """Return the rotation matrices ``(..., 3, 3)`` of rotation vectors ``(..., 3)`` in rad (Rodrigues' formula)."""
     values = np.asarray(vector, dtype=np.float64)
-    half = _length(values) / 2
-    # sin(half) / (2 half), which is 1/2 where the angle is 0
-    return matrix_from_quaternion(np.concatenate([values * (np.sinc(half / np.pi) / 2), np.cos(half)], axis=-1))
+    angle = _length(values)
+    x, y, z = (values / np.maximum(angle, 1e-12)).T
+    none = np.zeros_like(x)
+    across = np.swapaxes(np.array([[none, -z, y], [z, none, -x], [-y, x, none]]).T, -1, -2)
+    turn = angle[..., None]
+    matrix: Array = np.eye(3) + np.sin(turn) * across + (1 - np.cos(turn)) * (across @ across)
+    return matrix
 
 
 def vector_from_matrix(matrix: ArrayLike) -> Array:
     """Return the rotation vectors ``(..., 3)`` in rad, of length 0 to pi, of rotation matrices ``(..., 3, 3)``."""
     quaternion = quaternion_from_matrix(matrix)
     axis, sine = quaternion[..., :3], _length(quaternion[..., :3])
-    turn = np.where(sine < 1e-12, 2.0, 2.0 * np.arctan2(sine, quaternion[..., 3:]) / np.maximum(sine, 1e-12))
-    vector: Array = axis * turn
-    return vector
+    turn = axis / np.maximum(sine, 1e-12) * (2.0 * np.arctan2(sine, quaternion[..., 3:]))
+    return np.where(sine < 1e-12, 2.0 * axis, turn)
 
 
 def _length(vectors: Array) -> Array:
     """Return the lengths ``(..., 1)`` of vectors ``(..., n)``."""
-    length: Array = np.sqrt(np.einsum("...i,...i->...", vectors, vectors))[..., None]
+    length: Array = np.sqrt(np.sum(vectors * vectors, axis=-1, keepdims=True))
     return length

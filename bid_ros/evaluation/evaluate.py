@@ -13,7 +13,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.observation import History, Observation, task_history
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
-from bid_ros.evaluation.measures import Moment, Scale
+from bid_ros.evaluation.measures import JudgedDecision, Scale
 from bid_ros.evaluation.sharing import SharedPolicy
 from bid_ros.evaluation.trace import Trace
 from bid_ros.formats.base import Episode
@@ -28,7 +28,7 @@ SMALLEST_SPREAD: Final = 1e-6
 
 
 @dataclass(frozen=True)
-class Setup:
+class EvaluationSetup:
     """What is evaluated. A worker process makes an :class:`Evaluation` of it.
 
     Attributes:
@@ -129,7 +129,7 @@ class Evaluation:
             self._policy.begin(number, row)
             observation = observed(episode, row, self._task, self._history)
             strong, weak = self._pool(observation)
-            moment = Moment(self._scale, actions[row:], strong, weak)
+            moment = JudgedDecision(self._scale, actions[row:], strong, weak)
             for name, maker in self._makers.items():
                 found, apart, chosen = self._decide(maker, observation, moment, before[name])
                 measured[name].append(found)
@@ -156,7 +156,7 @@ class Evaluation:
         return publishable_rows(samples[:, self._task.observation_steps - 1 :], self._task)
 
     def _decide(
-        self, maker: DecisionMaker, observation: Observation, moment: Moment, before: Array | None
+        self, maker: DecisionMaker, observation: Observation, moment: JudgedDecision, before: Array | None
     ) -> tuple[dict[str, float], Array, Array]:
         record = maker.decide(observation)
         assert record is not None  # with an action horizon of 1 every request is a decision

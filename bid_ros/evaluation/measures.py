@@ -51,7 +51,7 @@ class Scale:
         return np.asarray(np.linalg.norm(self.scaled(first - second), axis=-1))
 
 
-class Moment:
+class JudgedDecision:
     """One decision of a recorded episode: what was done from now on, and what the policy would do.
 
     Args:

@@ -18,7 +18,7 @@ FEWEST: Final = 3
 
 
 @dataclass(frozen=True)
-class Agreement:
+class MeasureRanking:
     """How a measure ranks decoders, beside their success.
 
     Attributes:
@@ -41,7 +41,7 @@ class Agreement:
 
 def agreement(
     offline: Mapping[str, Sequence[float]], online: Mapping[str, tuple[float, float, float]], seed: int = 0
-) -> Agreement:
+) -> MeasureRanking:
     """Hold one measure against success.
 
     Args:
@@ -69,14 +69,14 @@ def agreement(
     picked = np.flatnonzero(np.isclose(found, found.max(), rtol=1e-9, atol=1e-12))
     rho = float(_rank_correlation(found[None], means[None])[0])
     lost = float(means.max() - means[picked].mean())
-    return Agreement(
+    return MeasureRanking(
         rho, float(interval[0]), float(interval[1]), int(right), len(clear), tuple(names[i] for i in picked), lost
     )
 
 
 def agreements(
     by_episode: Sequence[Mapping[str, Any]], online: Mapping[str, tuple[float, float, float]]
-) -> dict[str, Agreement]:
+) -> dict[str, MeasureRanking]:
     """Hold every measure of :data:`JUDGING` that the episodes have against success.
 
     Args:

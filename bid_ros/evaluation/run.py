@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.core.worker_pool import Report, WorkerPool
-from bid_ros.evaluation.evaluate import EpisodeMeasures, Setup, episode_key
+from bid_ros.evaluation.evaluate import EpisodeMeasures, EvaluationSetup, episode_key
 from bid_ros.evaluation.trace import Trace
 from bid_ros.formats.base import Episode, Source
 
@@ -51,7 +51,7 @@ class Done:
 
 
 @dataclass
-class Outcome:
+class EvaluationOutcome:
     """What came of an evaluation.
 
     Attributes:
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def evaluate(
-    setup: Setup,
+    setup: EvaluationSetup,
     bundle_sha256: str,
     source: Source,
     folder: Path,
@@ -74,7 +74,7 @@ def evaluate(
     shown: int = 12,
     most: int | None = None,
     progress: Callable[[int, int], None] = lambda episodes, rows: None,
-) -> Outcome:
+) -> EvaluationOutcome:
     """Judge every episode of a data set that the folder lacks. As many episodes as workers, plus two, are in memory.
 
     Args:
@@ -91,7 +91,7 @@ def evaluate(
         BidError: the data, the policy or a worker fails.
     """
     parts = _Parts(folder, setup, bundle_sha256)
-    outcome, done, rows = Outcome(), dict[int, EpisodeMeasures](), 0
+    outcome, done, rows = EvaluationOutcome(), dict[int, EpisodeMeasures](), 0
 
     def add(item: Done) -> None:
         nonlocal rows
@@ -121,7 +121,7 @@ def evaluate(
 class _Worker:
     """Judges episodes; it loads the policy once."""
 
-    def __init__(self, setup: Setup, _: Report) -> None:
+    def __init__(self, setup: EvaluationSetup, _: Report) -> None:
         self._task, self._evaluation = setup.task, setup.build()
 
     def __call__(self, job: Job) -> Done:
@@ -134,7 +134,7 @@ class _Worker:
 class _Parts:
     """The results of single episodes on the disk. Those of other settings lie in other folders."""
 
-    def __init__(self, folder: Path, setup: Setup, bundle_sha256: str) -> None:
+    def __init__(self, folder: Path, setup: EvaluationSetup, bundle_sha256: str) -> None:
         settings = [VERSION, setup.task.signature(), bundle_sha256, setup.decoders, setup.samples, setup.seed]
         name = hashlib.sha256(json.dumps([*settings, setup.runtime]).encode()).hexdigest()[:12]
         self._folder = folder / name

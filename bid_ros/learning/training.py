@@ -15,6 +15,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.config import TrainConfig
+from bid_ros.learning.diffusion_trainer import DiffusionTrainer
 from bid_ros.learning.memory import keep_freed_memory
 from bid_ros.learning.plot import plot_log
 from bid_ros.learning.ranges import action_spread
@@ -70,7 +71,8 @@ def train(
     training, validation = (np.flatnonzero(mask) for mask in (~held[data.owners], held[data.owners]))
     if len(training) == 0:
         raise BidError("every window of the data set is held out for validation; lower validation_share")
-    trainer = (VqBetTrainer if config.family == "vqbet" else Trainer)(task, data, training, validation, config, device)
+    family = VqBetTrainer if config.family == "vqbet" else DiffusionTrainer
+    trainer: Trainer = family(task, data, training, validation, config, device)
     folder = RunFolder(out)
     folder.begin(_about(config, data_set, data, task, held), trains=True)
     if folder.has("checkpoint"):
@@ -85,7 +87,7 @@ def train(
     return TrainResult(folder.path, config.steps, first, last.get("val_loss"), last.get("val_goal_mm"))
 
 
-def _loop(trainer: Trainer | VqBetTrainer, folder: RunFolder, config: TrainConfig, first: int, progress: bool) -> None:
+def _loop(trainer: Trainer, folder: RunFolder, config: TrainConfig, first: int, progress: bool) -> None:
     bar = tqdm(total=config.steps, initial=first, disable=not progress, unit="step", mininterval=0.5, file=sys.stderr)
     began, sums, count = time.monotonic(), dict[str, float](), 0
     with bar:
@@ -109,7 +111,7 @@ def _loop(trainer: Trainer | VqBetTrainer, folder: RunFolder, config: TrainConfi
     folder.save("strong", {"step": trainer.step, "weights": trainer.averaged.state_dict()})
 
 
-def _keep(trainer: Trainer | VqBetTrainer, folder: RunFolder, config: TrainConfig) -> None:
+def _keep(trainer: Trainer, folder: RunFolder, config: TrainConfig) -> None:
     """Validate and write files, if they are due after a step."""
     step, last = trainer.step, trainer.step == config.steps
     if step % config.validate_every == 0 or last:

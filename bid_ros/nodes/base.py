@@ -1,5 +1,6 @@
 """What every node shares: checked parameters, topics, heartbeat, diagnostics."""
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -219,6 +220,12 @@ class BidNode(Node):
         self.end(1)
         if not isinstance(error, BidError):
             raise error
+
+    def refuse(self, error: BidError) -> None:
+        """End this node as :func:`run_node` does for bad input: one sentence, status 2. Any thread may call it."""
+        if not self.ended:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+            self.end(2)
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Take new values of parameters while the node runs, at once or with the next step of its work.

@@ -142,7 +142,11 @@ class CameraNode(BidNode):
         from bid_ros.tasks.twins import scene_model
 
         height, width, _ = self._features[cameras[0].name].shape
-        renderer = SceneRenderer(scene_model(self._task), width, height, [camera.name for camera in cameras])
+        try:
+            renderer = SceneRenderer(scene_model(self._task), width, height, [camera.name for camera in cameras])
+        except CameraError as error:  # no image will ever come, so the start of the system need not wait for one
+            self.refuse(error)
+            return
         while scene := self._newest_scene.get():  # the context is freed with the process
             mocap_pos = np.array(scene.mocap_pos).reshape(-1, 3)
             mocap_quat = np.array(scene.mocap_quat).reshape(-1, 4)
@@ -184,7 +188,12 @@ class CameraNode(BidNode):
     def _watch(self) -> None:
         problem, silent = self._arrivals.problem(time.monotonic_ns())
         if problem and (silent or not self._problem or self._problem.startswith(WAITING)):
-            self._report(f"{problem}; check its source in {self.value('cameras')}")
+            self._report(f"{problem}; {self._advice()}")
+
+    def _advice(self) -> str:
+        if all(camera.source == "twin" for camera in self._cameras.values()):
+            return "the twin sends no scene; see its log"
+        return f"check its source in {self.value('cameras')}"
 
     def _report(self, problem: str) -> None:
         if self._stop.is_set():

@@ -1,20 +1,16 @@
 """Offscreen rendering of a twin's scene from a state of the twin, in any process."""
 
-import importlib
 import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import CameraError
-from bid_ros.sim import NO_OPENGL
+from bid_ros.sim.offscreen import open_context
 
-BACKENDS: Final = ("egl", "osmesa")
 MAX_SIZE: Final = 640  # pixels, the offscreen buffer of the scene
 
 _FLAGS_OFF: Final = ("SHADOW", "REFLECTION", "SKYBOX", "FOG", "HAZE")
@@ -30,7 +26,8 @@ class SceneRenderer:
         shaded: with shadows, reflections and sky, for a scene of :mod:`bid_ros.sim.studio`.
 
     Raises:
-        CameraError: the size or a camera name is not valid, or no offscreen OpenGL works here.
+        CameraError: the size or a camera name is not valid, or no offscreen OpenGL works here (its subclass
+            ``RenderingError``).
     """
 
     def __init__(
@@ -54,7 +51,7 @@ class SceneRenderer:
         if not shaded:
             # One thread per context: at these image sizes more threads are slower.
             os.environ.setdefault("LP_NUM_THREADS", "1")
-        self._gl = _open_context(width, height)
+        self._gl = open_context(width, height)
         self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         self._scene = mujoco.MjvScene(self._model, maxgeom=200)
@@ -106,34 +103,3 @@ class SceneRenderer:
         image = np.empty((self._rect.height, self._rect.width, 3), dtype=np.uint8)
         mujoco.mjr_readPixels(image, None, self._rect, self._context)
         return np.ascontiguousarray(image[::-1])  # OpenGL's first row is the lowest
-
-
-def _open_context(width: int, height: int) -> Any:
-    """Open an offscreen OpenGL that works here. ``MUJOCO_GL`` (egl or osmesa) forces one."""
-    asked = os.environ.get("MUJOCO_GL", "").strip().lower()
-    backend = _first_working_backend() if asked in ("", NO_OPENGL) else asked
-    if backend not in BACKENDS:
-        raise CameraError(f"MUJOCO_GL is '{backend}'; valid are {', '.join(BACKENDS)}")
-    try:
-        context = importlib.import_module(f"mujoco.{backend}").GLContext(width, height)
-        context.make_current()
-    except Exception as error:  # the bindings raise anything from ImportError to AttributeError when a library lacks
-        raise CameraError(f"offscreen rendering with {backend} does not work: {error}; {_HINT}") from error
-    os.environ["MUJOCO_GL"] = backend
-    return context
-
-
-_HINT: Final = "install libegl1 and libgl1-mesa-dri (or libosmesa6), or set MUJOCO_GL to egl or osmesa"
-
-
-def _first_working_backend() -> str:
-    # Try it in another process, because PyOpenGL binds one platform for the life of a process.
-    for backend in BACKENDS:
-        code = f"from mujoco.{backend} import GLContext; GLContext(8, 8).make_current()"
-        try:
-            done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=False)
-        except subprocess.TimeoutExpired:
-            continue
-        if done.returncode == 0:
-            return backend
-    raise CameraError(f"no offscreen rendering works here (tried {', '.join(BACKENDS)}); {_HINT}")

@@ -17,7 +17,7 @@ import yaml
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
 from bid_ros.robots.registry import ROBOTS, twin_maker
-from bid_ros.sim import NO_OPENGL
+from bid_ros.sim import opengl_variables
 from bid_ros.system.ending import SUPERVISOR
 from bid_ros.system.folder import POLICY, PolicySettings, System, load_parameters
 from bid_ros.system.middleware import middleware_environment
@@ -291,5 +291,5 @@ def environment(twin: bool) -> dict[str, str]:
     values = {SUPERVISOR: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
     values |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     # Otherwise an import of MuJoCo looks for GLFW, in a process that prints a traceback when a signal comes.
-    values["MUJOCO_GL"] = os.environ.get("MUJOCO_GL", NO_OPENGL)
+    values |= opengl_variables()
     return values | middleware_environment(twin)

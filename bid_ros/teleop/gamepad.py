@@ -2,11 +2,12 @@
 
 import contextlib
 import errno
+import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.extras import extra
+from bid_ros.core.extras import install_line
 from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 from bid_ros.teleop.base import DeviceDescriptor
@@ -24,6 +25,10 @@ BUTTONS: Final = {
     0x13A: "select",
     0x13B: "start",
 }
+NO_EVDEV: Final = (
+    "a gamepad needs the package evdev, which has no wheel and is compiled; install it with: "
+    f"apt-get install g++ python{sys.version_info[0]}.{sys.version_info[1]}-dev, then {install_line('teleop')}"
+)
 KEY_EVENT, AXIS_EVENT, SYNC_EVENT, DROPPED = 0x01, 0x03, 0x00, 3
 
 
@@ -73,8 +78,10 @@ class Gamepad(Controller):
     """
 
     def __init__(self, options: GamepadSettings) -> None:
-        with extra("teleop", "a gamepad"):
+        try:
             import evdev
+        except ImportError as error:
+            raise BidError(NO_EVDEV) from error
         self._device = _find(evdev, options.path)
         ranges = {code: (info.min, info.max) for code, info in _capabilities(self._device).get(AXIS_EVENT, [])}
         self._events, self._pad = EventPad(ranges), Pad(options)

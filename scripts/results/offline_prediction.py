@@ -22,7 +22,7 @@ import numpy as np
 from bid_ros.decoding import current_decoder
 from bid_ros.decoding.written import write_decoder
 from bid_ros.episodes.confidence import wilson_interval
-from bid_ros.evaluation.prediction import JUDGING, Agreement, agreements
+from bid_ros.evaluation.prediction import JUDGING, MeasureRanking, agreements
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DATA = DOCS / "results" / "data" / "offline_prediction.json"
@@ -94,17 +94,19 @@ def case(name: str, evaluation: str, online: str) -> dict[str, Any]:
     }
 
 
-def pairs(cases: list[dict[str, Any]], found: list[dict[str, Agreement]]) -> str:
+def pairs(cases: list[dict[str, Any]], found: list[dict[str, MeasureRanking]]) -> str:
     """Return how many of the pairs that clearly differ each measure has in the right order."""
     return _table(cases, found, lambda m: f"{m.right}/{m.pairs}")
 
 
-def lost(cases: list[dict[str, Any]], found: list[dict[str, Agreement]]) -> str:
+def lost(cases: list[dict[str, Any]], found: list[dict[str, MeasureRanking]]) -> str:
     """Return what the decoders that each measure calls best have less than the best one, points of 100."""
     return _table(cases, found, lambda m: f"{100 * m.lost:.0f}")
 
 
-def _table(cases: list[dict[str, Any]], found: list[dict[str, Agreement]], cell: Callable[[Agreement], str]) -> str:
+def _table(
+    cases: list[dict[str, Any]], found: list[dict[str, MeasureRanking]], cell: Callable[[MeasureRanking], str]
+) -> str:
     lines = [f"| | {' | '.join(JUDGING)} |", "|---" * (len(JUDGING) + 1) + "|"]
     for item, measures in zip(cases, found, strict=True):
         cells = [cell(measures[name]) if name in measures else "-" for name in JUDGING]
@@ -112,7 +114,7 @@ def _table(cases: list[dict[str, Any]], found: list[dict[str, Agreement]], cell:
     return "\n".join(lines) + "\n"
 
 
-def draw(cases: list[dict[str, Any]], found: list[dict[str, Agreement]], path: Path) -> None:
+def draw(cases: list[dict[str, Any]], found: list[dict[str, MeasureRanking]], path: Path) -> None:
     """Write a PNG: the rank correlation of every measure in every comparison, with its interval."""
     from matplotlib.figure import Figure
 

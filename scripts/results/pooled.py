@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.bench.cell import Cell
+from bid_ros.bench.cell import BenchCell
 from bid_ros.bench.results import read_rows
 from bid_ros.episodes.confidence import paired_difference
 
 
-def name_of(cell: Cell) -> str:
+def name_of(cell: BenchCell) -> str:
     """Return what a decoder is called in the table."""
     return f"{cell.decoder}, {cell.variant}" if cell.variant else cell.decoder
 
@@ -28,7 +28,7 @@ def pooled(rows: list[dict[str, Any]]) -> dict[str, dict[tuple[int, int], float]
     """Return the mean score of each decoder in each episode (seed, number)."""
     scores: dict[str, dict[tuple[int, int], list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        scores[name_of(Cell(**row["cell"]))][row["seed"], row["episode"]].append(row["score"])
+        scores[name_of(BenchCell(**row["cell"]))][row["seed"], row["episode"]].append(row["score"])
     return {name: {key: float(np.mean(found)) for key, found in kept.items()} for name, kept in scores.items()}
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from shapely.geometry import Polygon
 from shapely.ops import unary_union
 
-from bid_ros.bench.cell import Cell, varying
-from bid_ros.bench.episode import Trace
+from bid_ros.bench.cell import BenchCell, varying
+from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.pusht.geometry import BAR, GOAL, STEM, to_table
 from bid_ros.bench.results import load_trace, read_rows
 
@@ -30,7 +30,7 @@ def block_shape(pose: NDArray[np.float64]) -> Any:
     return unary_union([Polygon(to_table(part, pose)) for part in (BAR, STEM)])
 
 
-def progress(traces: Iterable[Trace]) -> list[str]:
+def progress(traces: Iterable[EpisodePath]) -> list[str]:
     """Return the numbers of a cell: median step and number of episodes for each share, share of steps at rest."""
     mark = block_shape(np.array(GOAL))
     firsts, rests = [], []
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     rows = list(read_rows(folder).values())
-    cells = {row["key"]: Cell(**row["cell"]) for row in rows}
+    cells = {row["key"]: BenchCell(**row["cell"]) for row in rows}
     shown = varying(cells.values())
     print("|decoder|" + "|".join(f"step of {share:.0%}" for share in SHARES) + "|at rest|")
     print("|---" * (len(SHARES) + 2) + "|")

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from bid_ros.bench import plots
-from bid_ros.bench.cell import Cell
+from bid_ros.bench.cell import BenchCell
 from bid_ros.bench.published import published_vqbet
 from bid_ros.bench.summary import CellSummary, format_interval, format_optional
 
@@ -40,7 +40,7 @@ SUCCESS_HEAD = [*HEAD[:4], "full score %, 95 %", "paper %", "switches/s", "ms"]
 def load(name: str) -> list[CellSummary]:
     """Read a summary."""
     cells = json.loads((DATA / f"{name}.json").read_text())["cells"]
-    return [CellSummary(**{**cell, "cell": Cell(**cell["cell"])}) for cell in cells]
+    return [CellSummary(**{**cell, "cell": BenchCell(**cell["cell"])}) for cell in cells]
 
 
 def table(name: str, wanted: dict[str, str]) -> str:

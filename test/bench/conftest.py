@@ -7,16 +7,16 @@ from tiny_scene import tiny_setup
 
 from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.rollout import load_policy
-from bid_ros.bench.scene import Setup
+from bid_ros.bench.scene import BenchSetup
 
 
 @pytest.fixture(scope="session")
-def setup(tmp_path_factory: pytest.TempPathFactory) -> Setup:
+def setup(tmp_path_factory: pytest.TempPathFactory) -> BenchSetup:
     """Policy, task and scene; not to be changed."""
     return tiny_setup(tmp_path_factory.mktemp("bench_bundle"))
 
 
 @pytest.fixture(scope="session")
-def batch(setup: Setup) -> BatchPolicy:
+def batch(setup: BenchSetup) -> BatchPolicy:
     """The policy, loaded."""
     return load_policy(setup)

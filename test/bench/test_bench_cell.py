@@ -4,7 +4,7 @@ import pytest
 from tiny_scene import tiny_task
 
 from bid_ros.bench.cell import make_cell, varying
-from bid_ros.bench.grid import Plan, build_cells, scene_seed
+from bid_ros.bench.grid import BenchPlan, build_cells, scene_seed
 from bid_ros.bench.published import published_score
 from bid_ros.core.errors import BidError
 
@@ -82,7 +82,7 @@ def test_impossible_settings_are_refused(settings, message):
 
 def test_units_hold_what_is_missing_in_equal_parts():
     cell = make_cell(TASK, decoder="vanilla", horizon=1)
-    units = Plan(10, (1, 2), 300, batch=4).units([cell], {(cell.key, 1, index) for index in range(5)})
+    units = BenchPlan(10, (1, 2), 300, batch=4).units([cell], {(cell.key, 1, index) for index in range(5)})
     assert [(unit.seed, sorted(unit.episodes)) for unit in units] == [
         (1, [5, 7, 9]),
         (1, [6, 8]),
@@ -95,7 +95,7 @@ def test_units_hold_what_is_missing_in_equal_parts():
 @pytest.mark.parametrize("plan", [{"episodes": 0}, {"seeds": (1, 1)}, {"seeds": (0,)}, {"seeds": ()}, {"batch": 0}])
 def test_an_impossible_plan_is_refused(plan):
     with pytest.raises(BidError, match="valid"):
-        Plan(**plan)
+        BenchPlan(**plan)
 
 
 def test_the_first_seed_has_the_published_starts():

@@ -7,8 +7,8 @@ import pytest
 from tiny_scene import TASK
 
 from bid_ros.bench.cell import make_cell
-from bid_ros.bench.episode import Episode
-from bid_ros.bench.grid import Plan, Unit
+from bid_ros.bench.episode import BenchEpisode
+from bid_ros.bench.grid import BenchPlan, Unit
 from bid_ros.bench.rollout import load_policy, run_unit
 from bid_ros.core.task import parse_task
 from bid_ros.policy.base import Capabilities
@@ -90,7 +90,7 @@ def test_a_delayed_chunk_begins_with_the_row_for_its_instant(setup, batch):
     np.testing.assert_array_equal(trace.commands[:3], np.repeat(trace.agents[:1], 3, axis=0))
 
     cell = make_cell(setup.task, decoder="vanilla", horizon=4, delay=3)
-    episode = Episode(Unit(cell, 1, (0,), 12), 0, setup, load_policy(setup).unbatched, 1.0)
+    episode = BenchEpisode(Unit(cell, 1, (0,), 12), 0, setup, load_policy(setup).unbatched, 1.0)
     rows = np.arange(48.0).reshape(16, 3)
     executed = []
     for step in range(12):
@@ -119,7 +119,7 @@ def test_noise_follows_the_rows_that_are_predicted(setup):
     rows = np.random.default_rng(0).uniform(100, 400, (9, 3))
 
     def commands(early):
-        episode = Episode(Unit(cell, 1, (0,), 5), 0, replace(setup, task=task), Ahead(), 1.0)
+        episode = BenchEpisode(Unit(cell, 1, (0,), 5), 0, replace(setup, task=task), Ahead(), 1.0)
         episode.accept(episode.propose(), np.concatenate([early, rows[3:]])[None], None)
         for _ in range(5):
             episode.act()
@@ -141,7 +141,7 @@ def test_a_policy_without_a_history_executes_its_whole_chunk(setup, noise):
     task = parse_task({**TASK, "observation_steps": 1, "horizon": 4})
     cell = make_cell(task, decoder="vanilla", horizon=4, noise=noise)
     rows = np.random.default_rng(0).uniform(100, 400, (4, 3))
-    episode = Episode(Unit(cell, 1, (0,), 4), 0, replace(setup, task=task), Forgetful(), 1.0)
+    episode = BenchEpisode(Unit(cell, 1, (0,), 4), 0, replace(setup, task=task), Forgetful(), 1.0)
     episode.accept(episode.propose(), rows[None], None)
     for _ in range(4):
         episode.act()
@@ -172,4 +172,4 @@ def test_switches_need_decisions_that_lie_apart(setup, batch):
 def test_a_plan_leaves_out_what_is_done(setup):
     cell = make_cell(setup.task, decoder="vanilla", horizon=1)
     done = {(cell.key, seed, index) for seed in (1, 2) for index in range(3)}
-    assert Plan(3, (1, 2), 10).units([cell], done) == []
+    assert BenchPlan(3, (1, 2), 10).units([cell], done) == []

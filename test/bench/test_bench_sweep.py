@@ -9,7 +9,7 @@ import pytest
 from tiny_scene import observe_nothing, tiny_setup
 
 from bid_ros.bench.cell import make_cell
-from bid_ros.bench.grid import Plan, build_cells
+from bid_ros.bench.grid import BenchPlan, build_cells
 from bid_ros.bench.results import ROWS, read_rows
 from bid_ros.bench.summary import markdown
 from bid_ros.bench.sweep import run_bench
@@ -41,24 +41,24 @@ def run(setup, folder, plan, pool=None, **changes):
 
 
 def test_workers_and_batches_change_no_number(setup, tmp_path):
-    run(setup, tmp_path / "one", Plan(5, (1, 2), 25, batch=5))
-    run(setup, tmp_path / "two", Plan(5, (1, 2), 25, batch=2), WorkerPool(workers=2))
+    run(setup, tmp_path / "one", BenchPlan(5, (1, 2), 25, batch=5))
+    run(setup, tmp_path / "two", BenchPlan(5, (1, 2), 25, batch=2), WorkerPool(workers=2))
     assert len(numbers(tmp_path / "one")) == 40
     assert numbers(tmp_path / "one") == numbers(tmp_path / "two")
 
 
 def test_a_stopped_bench_goes_on_and_gives_the_same(setup, tmp_path):
-    whole = run(setup, tmp_path / "whole", Plan(4, (1,), 25))
-    run(setup, tmp_path / "parts", Plan(2, (1,), 25))
+    whole = run(setup, tmp_path / "whole", BenchPlan(4, (1,), 25))
+    run(setup, tmp_path / "parts", BenchPlan(2, (1,), 25))
     first = (tmp_path / "parts" / ROWS).read_bytes()
-    parts = run(setup, tmp_path / "parts", Plan(4, (1,), 25))
+    parts = run(setup, tmp_path / "parts", BenchPlan(4, (1,), 25))
     assert (tmp_path / "parts" / ROWS).read_bytes().startswith(first)
     assert numbers(tmp_path / "whole") == numbers(tmp_path / "parts")
     assert [item.score for item in whole] == [item.score for item in parts]
 
 
 def test_the_report_needs_nothing_else(setup, tmp_path):
-    summaries = run(setup, tmp_path, Plan(4, (1,), 25), samples=[4, 8])
+    summaries = run(setup, tmp_path, BenchPlan(4, (1,), 25), samples=[4, 8])
     page = (tmp_path / "report.html").read_text()
     assert not re.search(r"(src|href)=['\"](?!data:)", page)
     # Score bars, trade-off, N curve, noise curve, and a path and a film of an episode that differs.
@@ -69,12 +69,12 @@ def test_the_report_needs_nothing_else(setup, tmp_path):
     assert all(item.latency_ms and item.latency_ms > 0 for item in summaries)
     # What it took is said by the rows, so a call that finds everything done still knows.
     assert content["process_s"] > 0
-    run(setup, tmp_path, Plan(4, (1,), 25), samples=[4, 8])
+    run(setup, tmp_path, BenchPlan(4, (1,), 25), samples=[4, 8])
     assert json.loads((tmp_path / "summary.json").read_text())["process_s"] == content["process_s"]
 
 
 def test_differences_are_paired_with_vanilla_under_the_same_conditions(setup, tmp_path):
-    summaries = run(setup, tmp_path, Plan(6, (1,), 25))
+    summaries = run(setup, tmp_path, BenchPlan(6, (1,), 25))
     found = {(item.cell.decoder, item.cell.noise): item for item in summaries}
     assert found["vanilla", 0.0].against is None
     for noise in (0.0, 1.0):
@@ -88,7 +88,7 @@ def test_differences_are_paired_with_vanilla_under_the_same_conditions(setup, tm
 def test_reaction_times_are_measured_against_the_run_without_the_jump(setup, tmp_path):
     slow = replace(setup, scene=replace(setup.scene, score=half))
     summaries = run(
-        slow, tmp_path, Plan(4, (1,), 60), decoder=["vanilla"], noise=[0.0], jump=[80.0], horizon=["1", "8"]
+        slow, tmp_path, BenchPlan(4, (1,), 60), decoder=["vanilla"], noise=[0.0], jump=[80.0], horizon=["1", "8"]
     )
     reaction = {(item.cell.horizon, item.cell.jump): (item.reaction_s, item.reacted) for item in summaries}
     assert reaction[1, 0.0] == (None, None)
@@ -104,25 +104,25 @@ def half(coverage):
 def test_a_decoder_that_needs_a_weak_policy_is_refused_without_one(tmp_path):
     setup = tiny_setup(tmp_path / "bundle", weak=False)
     with pytest.raises(BidError, match="has no weak policy, which decoder 'bid' needs"):
-        run(setup, tmp_path / "out", Plan(1, (1,), 5))
+        run(setup, tmp_path / "out", BenchPlan(1, (1,), 5))
     assert not (tmp_path / "out").exists()
-    assert len(run(setup, tmp_path / "out", Plan(1, (1,), 5), weak=[False])) == 4
+    assert len(run(setup, tmp_path / "out", BenchPlan(1, (1,), 5), weak=[False])) == 4
 
 
 def test_a_failing_worker_is_reported(setup, tmp_path):
     broken = replace(setup, scene=replace(setup.scene, observe=observe_nothing))
     with pytest.raises(BidError, match="the camera is off"):
-        run_bench(cells_of(setup), Plan(2, (1,), 5), broken, tmp_path, WorkerPool(workers=2), log=io.StringIO())
+        run_bench(cells_of(setup), BenchPlan(2, (1,), 5), broken, tmp_path, WorkerPool(workers=2), log=io.StringIO())
 
 
 @pytest.mark.timeout(400)
 def test_ray_gives_the_same_numbers(setup, tmp_path, monkeypatch, root):
     pytest.importorskip("ray")
     monkeypatch.setenv("PYTHONPATH", str(root / "test"))  # where the cluster's processes find the tiny scene
-    run(setup, tmp_path / "here", Plan(2, (1,), 10))
+    run(setup, tmp_path / "here", BenchPlan(2, (1,), 10))
     for attempt in range(3):
         try:
-            run(setup, tmp_path / "ray", Plan(2, (1,), 10, batch=1), WorkerPool(ray="local"))
+            run(setup, tmp_path / "ray", BenchPlan(2, (1,), 10, batch=1), WorkerPool(ray="local"))
             break
         except BidError as error:
             # Ray gives its own processes 30 s to start, which a busy computer may not.
@@ -134,7 +134,7 @@ def test_ray_gives_the_same_numbers(setup, tmp_path, monkeypatch, root):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_progress_says_what_is_left(setup, tmp_path, workers):
     log = io.StringIO()
-    run_bench(cells_of(setup), Plan(4, (1,), 25), setup, tmp_path, WorkerPool(workers), log)
+    run_bench(cells_of(setup), BenchPlan(4, (1,), 25), setup, tmp_path, WorkerPool(workers), log)
     first, *rest = (line.lstrip("\r") for line in log.getvalue().splitlines() if line)
     assert first == "  0%, 00:00 spent, ? left"
     assert re.fullmatch(r"100%, 16 episodes done, 00:\d\d spent, 00:00 left", rest[-1])
@@ -143,5 +143,5 @@ def test_progress_says_what_is_left(setup, tmp_path, workers):
 
 def test_a_cell_alone_is_no_comparison(setup, tmp_path):
     cell = make_cell(setup.task, decoder="vanilla", horizon=1)
-    run_bench([cell], Plan(1, (1,), 5), setup, tmp_path, log=io.StringIO())
+    run_bench([cell], BenchPlan(1, (1,), 5), setup, tmp_path, log=io.StringIO())
     assert "differ most" not in (tmp_path / "report.html").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -91,6 +92,18 @@ def test_the_table_has_one_line_each_and_says_what_to_do(system):
     assert all(line.split()[0] in ("ok", "warn", "fail") for line in lines)
     (failed,) = [line for line in lines if line.startswith("fail")]
     assert "node 'arm' has no parameter 'lookahed_s'; valid are task, arm" in failed and "-> correct " in failed
+
+
+@pytest.mark.parametrize("verb", ["check", "rehearse"])
+def test_without_offscreen_rendering_a_verb_says_what_lacks(verb):
+    env = {**os.environ, "MUJOCO_GL": "egl", "__EGL_VENDOR_LIBRARY_FILENAMES": os.devnull}
+    command = [sys.executable, "-m", "bid_ros.cli", verb, "franka_place"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == {"check": 1, "rehearse": 2}[verb]
+    (said,) = [line for line in (done.stdout + done.stderr).splitlines() if "no offscreen rendering" in line]
+    assert said.startswith({"check": "fail  rendering ", "rehearse": "error: no offscreen rendering: egl says "}[verb])
+    assert said.endswith("install it with: apt-get install libgl1-mesa-dri, or unset MUJOCO_GL")
+    assert "Traceback" not in done.stderr
 
 
 class Drivers:

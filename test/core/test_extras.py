@@ -115,6 +115,13 @@ def test_a_part_without_its_extra_says_the_line_that_installs_it(program, missin
     assert error.startswith("bid_ros.core.errors.")
 
 
+def test_a_gamepad_without_evdev_says_what_compiles_it(program):
+    done = program("evdev", "-c", "from bid_ros.teleop.gamepad import *; Gamepad(GamepadSettings())")
+    *_, error = done.stderr.splitlines()
+    assert error.startswith("bid_ros.core.errors.BidError: a gamepad needs the package evdev, which has no wheel")
+    assert f"-dev, then {install_line('teleop')}" in error
+
+
 def test_nothing_but_training_and_tests_needs_more_than_a_run_installs(program, root):
     modules = [
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bid_ros.evaluation.measures import Moment, Scale, modes
+from bid_ros.evaluation.measures import JudgedDecision, Scale, modes
 
 SCALE = Scale(np.array([1.0, 2.0]))
 STILL = np.zeros((4, 2))
@@ -16,7 +16,7 @@ def right(spreads):
 
 
 def judged(chosen, samples, demonstrated, before=None, strong=None, weak=None):
-    moment = Moment(SCALE, demonstrated, samples if strong is None else strong, weak)
+    moment = JudgedDecision(SCALE, demonstrated, samples if strong is None else strong, weak)
     return moment.judged(chosen, samples, before, TIMES)
 
 

@@ -10,7 +10,7 @@ import pytest
 from browser import CHROMIUM, Browser
 from evaluated_data import ROWS, TASK, dataset
 
-from bid_ros.evaluation.evaluate import Setup
+from bid_ros.evaluation.evaluate import EvaluationSetup
 from bid_ros.evaluation.page import write_page
 from bid_ros.evaluation.report import draw, summary
 from bid_ros.evaluation.run import evaluate
@@ -26,7 +26,7 @@ def page(bundle, tmp_path_factory):
     """A page of two episodes, of which the second has a label that would break it."""
     folder = tmp_path_factory.mktemp("page")
     replace(dataset([1, 2]), labels=("clean", LABEL)).save(folder / "set.npz")
-    setup = Setup(TASK, bundle, ("vanilla", "bid"), samples=4, runtime="onnx")
+    setup = EvaluationSetup(TASK, bundle, ("vanilla", "bid"), samples=4, runtime="onnx")
     outcome = evaluate(setup, "", mapped(open_source(folder / "set.npz", TASK), TASK), folder / "parts")
     found = summary(outcome.episodes) | {"task": TASK.name, "samples": 4, "data": "runs <here>"}
     draw(found, folder / "evaluation.png")

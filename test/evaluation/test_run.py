@@ -11,7 +11,7 @@ from evaluated_data import ROWS, TASK, dataset
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.worker_pool import WorkerPool
-from bid_ros.evaluation.evaluate import Setup
+from bid_ros.evaluation.evaluate import EvaluationSetup
 from bid_ros.evaluation.run import evaluate
 from bid_ros.evaluation.trace import FRAMES, GRID
 from bid_ros.formats import mapped, open_source
@@ -28,7 +28,7 @@ def five(tmp_path_factory):
 
 
 def evaluated(bundle, data, folder, pool=None, decoders=DECODERS, **options):
-    setup = Setup(TASK, bundle, decoders, samples=4, runtime="onnx")
+    setup = EvaluationSetup(TASK, bundle, decoders, samples=4, runtime="onnx")
     return evaluate(setup, "hash", mapped(open_source(data, TASK), TASK), folder, pool, **options)
 
 

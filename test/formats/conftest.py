@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import cv2
 import numpy as np
 import pytest
+from archives import unpack
 from shared_files import shared_file
 from small_task import SMALL
 
@@ -99,8 +99,7 @@ def golden(tmp_path_factory):
 
 
 def unpacked(archive: Path, folder: Path) -> SimpleNamespace:
-    with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
+    unpack(archive, folder)
     root = folder / archive.name.removesuffix(".tar.xz")
     return SimpleNamespace(dataset=root / "dataset", numbers=dict(np.load(root / "golden.npz")))
 

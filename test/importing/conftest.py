@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from archives import unpack
 from safetensors.torch import save_file
 from shared_files import shared_file
 
@@ -25,8 +25,7 @@ def golden(tmp_path_factory):
 
     def unpacked(name: str) -> SimpleNamespace:
         if name not in cases:
-            with tarfile.open(archives / f"{name}.tar.xz") as file:
-                file.extractall(folder, filter="data")
+            unpack(archives / f"{name}.tar.xz", folder)
             cases[name] = SimpleNamespace(path=folder / name, numbers=dict(np.load(folder / name / "golden.npz")))
         return cases[name]
 

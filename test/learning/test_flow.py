@@ -12,7 +12,7 @@ from bid_ros.cli import main
 from bid_ros.core.observation import Observation
 from bid_ros.learning import AugmentConfig, export, train
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.trainer import Trainer
+from bid_ros.learning.diffusion_trainer import DiffusionTrainer
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, noise_levels
 from bid_ros.policy.registry import load_policy
@@ -47,7 +47,7 @@ def test_the_target_is_the_velocity_of_a_straight_path(forked, make_config):
     config = make_config(diffusion=FLOW)
     data = TrainingData(dataset, task, config.action_reference)
     windows = np.arange(len(data))
-    trainer = Trainer(task, data, windows, windows[:0], config, torch.device("cpu"))
+    trainer = DiffusionTrainer(task, data, windows, windows[:0], config, torch.device("cpu"))
     seen = {}
 
     def losses(batch, noisy, level, target):

@@ -10,7 +10,7 @@ from bid_ros.core.errors import BidError, RecordingError
 from bid_ros.core.task import Feature
 from bid_ros.learning import AugmentConfig, train
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.trainer import Trainer
+from bid_ros.learning.diffusion_trainer import DiffusionTrainer
 
 
 def weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
@@ -48,15 +48,15 @@ def interrupt(monkeypatch):
     """Make training die in the middle of a step, as a power cut would."""
 
     def at(step: int) -> None:
-        advance = Trainer.advance
+        advance = DiffusionTrainer.advance
 
-        def dying(self: Trainer) -> dict[str, float]:
+        def dying(self: DiffusionTrainer) -> dict[str, float]:
             if self.step == step:
-                monkeypatch.setattr(Trainer, "advance", advance)
+                monkeypatch.setattr(DiffusionTrainer, "advance", advance)
                 raise Interrupted
             return advance(self)
 
-        monkeypatch.setattr(Trainer, "advance", dying)
+        monkeypatch.setattr(DiffusionTrainer, "advance", dying)
 
     return at
 
@@ -173,7 +173,7 @@ def test_a_gpu_that_is_not_there_is_said(task, dataset, make_config, tmp_path) -
 
 
 def test_training_that_diverges_stops(task, dataset, make_config, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(Trainer, "learning_rate", 1e30)
+    monkeypatch.setattr(DiffusionTrainer, "learning_rate", 1e30)
     with pytest.raises(BidError, match="training diverged at step"):
         train(make_config(), dataset, tmp_path, task, progress=False)
 

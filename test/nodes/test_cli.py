@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -242,6 +243,17 @@ def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_
     truth = "/cell/right/ground_truth"
     assert counts[f"{truth}/saucer_pose"] > 10 and counts[f"{truth}/object_pose"] == 0
     assert not [log for log in (out / "logs").glob("*.log") if "Traceback" in log.read_text()]
+
+
+def test_a_twin_that_cannot_render_ends_the_start_with_one_sentence(tmp_path, ros_domain):
+    env = {**os.environ, "MUJOCO_GL": "egl", "__EGL_VENDOR_LIBRARY_FILENAMES": os.devnull}
+    command = [sys.executable, "-m", "bid_ros.cli", "up", "franka_place", "--episodes", "1", "--out", str(tmp_path)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("error: ") == 1
+    assert "error: no offscreen rendering: egl says 'Cannot initialize a EGL device display" in done.stderr
+    assert "did not happen within" not in done.stderr, "it waited for a camera that cannot come"
+    assert "cameras.yaml" not in (tmp_path / "logs/camera.log").read_text()
 
 
 @pytest.mark.timeout(240)

@@ -5,7 +5,6 @@ from twin_layout import HOME_TOOL
 
 from bid_ros.core.errors import CameraError
 from bid_ros.robots.franka.model import HOME_Q, scene_model
-from bid_ros.sim import renderer as module
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.tasks.placing.geometry import (
     CUP_X,
@@ -105,16 +104,3 @@ def test_state_of_another_scene_is_refused(renderer: SceneRenderer) -> None:
 def test_impossible_request_is_refused(width: int, cameras: list[str], text: str) -> None:
     with pytest.raises(CameraError, match=text):
         SceneRenderer(scene_model(SCENE), width, 96, cameras)
-
-
-def test_no_working_opengl_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MUJOCO_GL", raising=False)
-    monkeypatch.setattr(module, "BACKENDS", ("absent",))
-    with pytest.raises(CameraError, match=r"tried absent.*install libegl1"):
-        SceneRenderer(scene_model(SCENE), 96, 96)
-
-
-def test_unknown_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MUJOCO_GL", "directx")
-    with pytest.raises(CameraError, match="'directx'; valid are egl, osmesa"):
-        SceneRenderer(scene_model(SCENE), 96, 96)

@@ -431,12 +431,15 @@ def test_texts_that_are_no_value_are_refused(texts, sentence):
         parse_arguments(texts)
 
 
-@pytest.mark.parametrize("asked", [None, "osmesa"])
-def test_mujoco_looks_for_no_opengl_of_its_own_unless_asked(monkeypatch, asked):
-    monkeypatch.delenv("MUJOCO_GL", raising=False)
-    if asked:
-        monkeypatch.setenv("MUJOCO_GL", asked)
-    assert environment(twin=True)["MUJOCO_GL"] == (asked or "disable")
+@pytest.mark.parametrize("asked", ["", "osmesa"])
+def test_mujoco_looks_for_no_opengl_of_its_own_and_a_renderer_for_the_one_asked_for(monkeypatch, asked):
+    monkeypatch.delenv("BID_OPENGL", raising=False)
+    monkeypatch.setenv("MUJOCO_GL", asked)
+    variables = environment(twin=True)
+    assert (variables["MUJOCO_GL"], variables["BID_OPENGL"]) == ("disable", asked)
+    monkeypatch.setenv("MUJOCO_GL", variables["MUJOCO_GL"])  # of a node that starts others
+    monkeypatch.setenv("BID_OPENGL", variables["BID_OPENGL"])
+    assert environment(twin=True)["BID_OPENGL"] == asked
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from niceness import may_raise
 
 from bid_ros.system.priority import AUTOGROUP
 
@@ -50,7 +51,7 @@ def test_a_process_in_somebody_else_s_session_leaves_that_alone(root):
     assert session == ours
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may lower the niceness")
+@pytest.mark.skipif(not may_raise(2, before=5), reason="this user may not raise a priority")
 def test_priority_is_raised_where_that_is_allowed(root):
     own, _ = niceness(root, 2, before=5, new_session=True)
     assert own == min(19, os.nice(0) + 5) - 2
@@ -68,7 +69,7 @@ end.set()
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may lower the niceness")
+@pytest.mark.skipif(not may_raise(2), reason="this user may not raise a priority")
 @pytest.mark.parametrize("every", [True, False])
 def test_threads_that_run_already_are_raised_where_that_is_asked(root, every):
     done = subprocess.run(
@@ -83,7 +84,7 @@ def test_threads_that_run_already_are_raised_where_that_is_asked(root, every):
     assert done.stdout.split() == [str(before - 2), str(before - 2 if every else before)]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")
+@pytest.mark.skipif(may_raise(2, before=5), reason="this user may raise a priority")
 def test_without_the_right_everything_stays_as_it_is(root):
     own, _ = niceness(root, 2, before=5, new_session=True)
     assert own == min(19, os.nice(0) + 5)

@@ -17,7 +17,7 @@ HORIZONS: Final = (1, 2, 3, 5, 7, 10)
 
 
 @settings
-class Reading:
+class DiagnosticReading:
     """One reading of the paper, which leaves pause, rollout length, what is counted and the distance open.
 
     Attributes:
@@ -40,18 +40,18 @@ class Reading:
         return self.pauses[min(index, len(self.pauses) - 1)]
 
 
-READINGS: Final[Mapping[str, Reading]] = {
+READINGS: Final[Mapping[str, DiagnosticReading]] = {
     # The text alone: always until the last five states were s5, which four idle actions make true; idle actions.
-    "text": Reading((4,), 60, "idle", "wasserstein"),
+    "text": DiagnosticReading((4,), 60, "idle", "wasserstein"),
     # The figure's caption: a long, a middle and a short pause for low, middle and high noise; time spent in s5.
-    "caption": Reading((4, 2, 1), 60, "stay-s5", "wasserstein"),
+    "caption": DiagnosticReading((4, 2, 1), 60, "stay-s5", "wasserstein"),
     # The same with rollouts that end early, as far as the published best horizons need it.
-    "fitted": Reading((4, 2, 2), 11, "stay-s5", "wasserstein"),
+    "fitted": DiagnosticReading((4, 2, 2), 11, "stay-s5", "wasserstein"),
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class DiagnosticCell:
     """One noise level and action horizon.
 
     Attributes:
@@ -75,15 +75,15 @@ class Cell:
 class Result:
     """The whole experiment: the settings and one cell for each noise level and horizon, in that order."""
 
-    reading: Reading
+    reading: DiagnosticReading
     noises: tuple[float, ...]
     horizons: tuple[int, ...]
     episodes: int
     repeats: int
     seed: int
-    cells: tuple[Cell, ...]
+    cells: tuple[DiagnosticCell, ...]
 
-    def cell(self, noise: float, horizon: int) -> Cell:
+    def cell(self, noise: float, horizon: int) -> DiagnosticCell:
         """Return the cell of a noise level and horizon of this result."""
         return next(cell for cell in self.cells if (cell.noise, cell.horizon) == (noise, horizon))
 
@@ -94,7 +94,7 @@ class Result:
 
 
 def run(
-    reading: Reading,
+    reading: DiagnosticReading,
     noises: Sequence[float] = NOISES,
     horizons: Sequence[int] = HORIZONS,
     episodes: int = 20_000,
@@ -117,7 +117,7 @@ def run(
         BidError: for a value outside its range.
     """
     _check(reading, noises, horizons, episodes, repeats)
-    cells: list[Cell] = []
+    cells: list[DiagnosticCell] = []
     for index, noise in enumerate(noises):
         for horizon in horizons:
             cells.append(_cell(reading, reading.pause(index), noise, horizon, episodes, repeats, seed))
@@ -125,7 +125,9 @@ def run(
     return Result(reading, tuple(noises), tuple(horizons), episodes, repeats, seed, tuple(cells))
 
 
-def _cell(reading: Reading, pause: int, noise: float, horizon: int, episodes: int, repeats: int, seed: int) -> Cell:
+def _cell(
+    reading: DiagnosticReading, pause: int, noise: float, horizon: int, episodes: int, repeats: int, seed: int
+) -> DiagnosticCell:
     from scipy import stats  # takes half a second to import
 
     count, distance = COUNTS[reading.count], DISTANCES[reading.distance]
@@ -140,10 +142,12 @@ def _cell(reading: Reading, pause: int, noise: float, horizon: int, episodes: in
     half = float(stats.t.ppf(0.975, repeats - 1) * values.std(ddof=1) / np.sqrt(repeats))
     mean = float(values.mean())
     learner, demonstrator = np.mean(pairs, axis=0)
-    return Cell(noise, horizon, mean, mean - half, mean + half, learner, demonstrator)
+    return DiagnosticCell(noise, horizon, mean, mean - half, mean + half, learner, demonstrator)
 
 
-def _check(reading: Reading, noises: Sequence[float], horizons: Sequence[int], episodes: int, repeats: int) -> None:
+def _check(
+    reading: DiagnosticReading, noises: Sequence[float], horizons: Sequence[int], episodes: int, repeats: int
+) -> None:
     if not noises or not all(0 <= noise < 1 for noise in noises) or len(set(noises)) < len(noises):
         raise BidError(f"noise levels are {list(noises)}; valid are different numbers of at least 0 and below 1")
     if not horizons or min(horizons) < 1 or len(set(horizons)) < len(horizons):

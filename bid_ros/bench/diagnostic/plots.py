@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bid_ros.bench.diagnostic.experiment import Cell, Result
+from bid_ros.bench.diagnostic.experiment import DiagnosticCell, Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ def draw_histograms(result: Result, folder: Path) -> list[Path]:
     return paths
 
 
-def _figure(row: list[Cell], result: Result) -> Figure:
+def _figure(row: list[DiagnosticCell], result: Result) -> Figure:
     from matplotlib.figure import Figure  # takes half a second to import, and only the pictures need it
 
     shares = [row[0].demonstrator, *(cell.learner for cell in row)]

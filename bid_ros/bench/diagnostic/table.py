@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.bench.diagnostic.experiment import Cell, Result
+from bid_ros.bench.diagnostic.experiment import DiagnosticCell, Result
 
 # Liu et al., ICLR 2025, Table 3 (appendix A.1): noise -> horizon -> distance. Horizon 2 is in the figure only.
 PUBLISHED: Final[Mapping[float, Mapping[int, float]]] = {
@@ -16,7 +16,7 @@ PUBLISHED: Final[Mapping[float, Mapping[int, float]]] = {
 }
 
 
-def published(cell: Cell) -> float | None:
+def published(cell: DiagnosticCell) -> float | None:
     """Return the paper's number for a cell, None where it has none."""
     return PUBLISHED.get(cell.noise, {}).get(cell.horizon)
 
@@ -85,7 +85,7 @@ def numbers(result: Result) -> dict[str, Any]:
     }
 
 
-def _entry(cell: Cell) -> str:
+def _entry(cell: DiagnosticCell) -> str:
     theirs = published(cell)
     ours = f"{cell.distance:.2f} +- {cell.high - cell.distance:.2f}"
     return ours if theirs is None else f"{ours} ({theirs:g})"

@@ -1,40 +1,35 @@
 """Training of VQ-BeT: first the codes, then the transformer that predicts them."""
 
-import copy
 from typing import Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch, TrainingData
 from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.descent import MOST_KEPT, Descent, rate_at, seed_of
+from bid_ros.learning.descent import rate_at, seed_of
+from bid_ros.learning.trainer import Trainer
 from bid_ros.learning.vqbet.losses import losses
 from bid_ros.learning.vqbet.policy import VqBetNetworks
-from bid_ros.learning.windows import batch_windows, spread_windows
+from bid_ros.learning.windows import batch_windows
 
 CODER_SEED: Final = 30_000_000  # away from the seeds of training steps and of the validation
 CODER_BATCH: Final = 512
 SMALLEST_SPREAD: Final = 1e-3  # of chunks, normalised units
-VALIDATION_SEED: Final = 20_000_000
 
 
-class VqBetTrainer(Descent):
-    """Networks, their moving average and the optimiser.
-
-    Seed and step number determine batch, dropout and drawn codes of each step. So a run that is resumed from
-    :meth:`state` ends with the weights of a run that was never stopped.
+class VqBetTrainer(Trainer):
+    """Training of VQ-BeT. Seed and step number determine batch, dropout and drawn codes of each step.
 
     Args:
         task: what is observed and commanded.
-        data: the windows.
-        training, validation: indices of the windows of each split, the second possibly empty.
-        config: the run's configuration.
-        device: where to compute.
+        data, training, validation, config, device: as of :class:`Trainer`.
     """
+
+    networks: VqBetNetworks
+    averaged: VqBetNetworks
 
     def __init__(
         self,
@@ -46,18 +41,11 @@ class VqBetTrainer(Descent):
         device: torch.device,
     ) -> None:
         torch.manual_seed(config.seed)
-        self.networks = VqBetNetworks(task, config.network, config.vqbet).to(device)
-        self.networks.net.coder.requires_grad_(False)
-        self.averaged = copy.deepcopy(self.networks).requires_grad_(False).eval()
-        self._data, self._config, self._device, self._training = data, config, device, training
-        self._steps, self._validation = task.observation_steps, spread_windows(validation)
-        optimiser = torch.optim.AdamW(_groups(self.networks, config.weight_decay), lr=config.learning_rate)
-        super().__init__(self.networks, self.averaged, optimiser, config.ema_power, MOST_KEPT)
-
-    @property
-    def learning_rate(self) -> float:
-        """Learning rate of the next step."""
-        return rate_at(self.step, self._config.learning_rate, self._config.warm_up, self._config.steps)
+        networks = VqBetNetworks(task, config.network, config.vqbet)
+        networks.net.coder.requires_grad_(False)
+        super().__init__(networks, data, training, validation, config, device)
+        self.averaged.eval()
+        self._steps = task.observation_steps
 
     def prepare(self) -> dict[str, float]:
         """Train the coder on all chunks of the data.
@@ -96,8 +84,7 @@ class VqBetTrainer(Descent):
 
     def advance(self) -> dict[str, float]:
         """Take one step and return its losses, see :func:`bid_ros.learning.vqbet.losses.losses`."""
-        windows = self._training[batch_windows(len(self._training), self._config.batch, self.step, self._config.seed)]
-        seed = seed_of(self._config.seed, self.step)
+        windows, seed = self._next_windows(), seed_of(self._config.seed, self.step)
         torch.manual_seed(seed)  # of the dropout
         self.networks.train()
         batch = self._data.batch(windows, self._device, self._config.augment, seed)
@@ -108,24 +95,13 @@ class VqBetTrainer(Descent):
         self.descend(found["loss"], self.learning_rate)
         return {name: value.item() for name, value in found.items()}
 
-    def validate(self) -> dict[str, float]:
-        """Return losses of the averaged weights on held-out windows, of their newest observation only.
-
-        ``val_loss``, ``val_action_error`` and ``val_code_share``. Empty if nothing is held out.
-        """
-        sums: dict[str, float] = {}
-        for start in range(0, len(self._validation), self._config.batch):
-            windows = self._validation[start : start + self._config.batch]
-            counted = torch.zeros(len(windows), self._steps, dtype=torch.bool)
-            counted[:, -1] = True
-            with torch.no_grad():
-                batch = self._data.batch(windows, self._device)
-                chunks = self._data.chunks(windows)
-                found = self._losses(self.averaged, batch, chunks, counted, VALIDATION_SEED + start)
-            for name in ("loss", "action_error", "code_share"):
-                share = found[name].item() * len(windows) / len(self._validation)
-                sums[f"val_{name}"] = sums.get(f"val_{name}", 0.0) + share
-        return sums
+    def _judge(self, windows: NDArray[np.int64], seed: int) -> dict[str, float]:
+        """Return ``val_loss``, ``val_action_error`` and ``val_code_share`` of the newest observation of each window."""
+        counted = torch.zeros(len(windows), self._steps, dtype=torch.bool)
+        counted[:, -1] = True
+        batch, chunks = self._data.batch(windows, self._device), self._data.chunks(windows)
+        found = self._losses(self.averaged, batch, chunks, counted, seed)
+        return {f"val_{name}": found[name].item() for name in ("loss", "action_error", "code_share")}
 
     def _losses(
         self, networks: VqBetNetworks, batch: Batch, chunks: torch.Tensor, counted: torch.Tensor, seed: int
@@ -136,11 +112,10 @@ class VqBetTrainer(Descent):
         generator = torch.Generator(self._device).manual_seed(seed)
         return losses(networks.net, outputs[counted], wanted, self._config.vqbet, generator)
 
-
-def _groups(networks: nn.Module, decay: float) -> list[dict[str, Any]]:
-    """Return the trained weights; those that multiply decay, biases and normalisations do not."""
-    weights = [item for item in networks.parameters() if item.requires_grad]
-    return [
-        {"params": [item for item in weights if item.ndim > 1], "weight_decay": decay},
-        {"params": [item for item in weights if item.ndim <= 1], "weight_decay": 0.0},
-    ]
+    def _groups(self) -> list[dict[str, Any]]:
+        """Return the trained weights; those that multiply decay, biases and normalisations do not."""
+        weights = [item for item in self.networks.parameters() if item.requires_grad]
+        return [
+            {"params": [item for item in weights if item.ndim > 1], "weight_decay": self._config.weight_decay},
+            {"params": [item for item in weights if item.ndim <= 1], "weight_decay": 0.0},
+        ]

@@ -55,7 +55,7 @@ def sentence(address: str, error: Exception) -> str:
 
 def _advice(error: Exception, text: str) -> str:
     if isinstance(error, franky.IncompatibleVersionException):
-        return "check that the robot's system image and the installed libfranka fit (matrix in the README)"
+        return "check that the robot's system image and the installed libfranka fit (versions: docs/how-to/franka.md)"
     if isinstance(error, franky.RealtimeException):
         return "check that a PREEMPT_RT kernel is running and that this user may set real-time priorities"
     if "refused" in text:

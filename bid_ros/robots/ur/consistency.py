@@ -1,7 +1,7 @@
 """Whether a UR's state agrees with itself: joint angles with joint speeds, the tool's pose with the joint angles.
 
 A wrong state may lie within every valid range. It shows when two values that depend on each other disagree. How near
-honest states come to the limits is in ``docs/results/stopping.md``.
+honest states come to the limits is in ``docs/explanation/stopping.md``.
 """
 
 from typing import Final

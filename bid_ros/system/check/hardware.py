@@ -13,6 +13,7 @@ from bid_ros.robots.registry import ROBOTS
 from bid_ros.system.check.finding import Finding, tried
 
 ANSWER_S: Final = 2.0
+_NEEDED: Final = "install what the twin needs: franky-sim, mujoco"
 
 
 def robot_finding(name: str, address: str) -> Finding:
@@ -42,8 +43,8 @@ def robot_finding(name: str, address: str) -> Finding:
 
 def twin_findings(task: Task) -> Iterator[Finding]:
     """Yield whether the twin of a task can be made, and how long its cameras take to render."""
-    yield tried("twin", lambda: _compiled(task), "install what the twin needs: franky-sim, mujoco")
-    yield tried("rendering", lambda: _rendered(task), "install libegl1 and libgl1-mesa-dri, or libosmesa6")
+    yield tried("twin", lambda: _compiled(task), _NEEDED)
+    yield _rendering(task)
 
 
 def _compiled(task: Task) -> str:
@@ -51,10 +52,22 @@ def _compiled(task: Task) -> str:
     return f"{task.robot} over a scene of kind {task.kind}: {model.nbody} bodies, {model.nq} coordinates"
 
 
+def _rendering(task: Task) -> Finding:
+    """Return how long the twin's cameras take to render, or which library they lack."""
+    from bid_ros.sim.offscreen import RenderingError
+
+    try:
+        return Finding("rendering", "ok", _rendered(task))
+    except RenderingError as error:
+        return Finding("rendering", "fail", error.problem, error.advice)
+    except BidError as error:
+        return Finding("rendering", "fail", str(error), _NEEDED)
+
+
 def _rendered(task: Task) -> str:
+    model = _model(task)
     from bid_ros.sim.renderer import SceneRenderer
 
-    model = _model(task)
     height, width, _ = task.cameras[0].shape
     renderer = SceneRenderer(model, width, height, [camera.name for camera in task.cameras])
     state = model.qpos0, np.zeros((model.nmocap, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (model.nmocap, 1))

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bid_ros.bench.diagnostic.experiment import READINGS, Reading, run
+from bid_ros.bench.diagnostic.experiment import READINGS, DiagnosticReading, run
 from bid_ros.bench.diagnostic.plots import draw_histograms
 from bid_ros.bench.diagnostic.table import PUBLISHED, markdown, mean_difference
 from bid_ros.core.errors import BidError
 
-LONG = Reading((4,), 60, "idle", "wasserstein")
+LONG = DiagnosticReading((4,), 60, "idle", "wasserstein")
 
 
 @pytest.mark.parametrize("pause", [2, 4, 5])
 def test_one_action_at_a_time_the_pause_is_geometric(pause):
     """Idle with probability L / (L + 1) each time: mean distance to L is 2 (L + 1) (L / (L + 1))^(L + 1)."""
-    result = run(Reading((pause,), 100, "idle", "wasserstein"), [0.0], [1], episodes=10_000, repeats=3)
+    result = run(DiagnosticReading((pause,), 100, "idle", "wasserstein"), [0.0], [1], episodes=10_000, repeats=3)
     assert result.cells[0].distance == pytest.approx(2 * (pause + 1) * (pause / (pause + 1)) ** (pause + 1), rel=0.03)
 
 
@@ -107,9 +107,9 @@ def test_impossible_experiments_are_refused(changes, message):
 )
 def test_impossible_readings_are_refused(values, message):
     with pytest.raises(BidError, match=message):
-        Reading(*values)
+        DiagnosticReading(*values)
 
 
 def test_pauses_must_fit_the_noise_levels():
     with pytest.raises(BidError, match="there are 2 pauses"):
-        run(Reading((4, 2), 60, "idle", "summed"))
+        run(DiagnosticReading((4, 2), 60, "idle", "summed"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from archives import unpack
 from shared_files import shared_file
 
 from bid_ros.learning import TrainConfig
@@ -47,8 +47,7 @@ def golden(tmp_path_factory) -> SimpleNamespace:
     """Numbers, weights and the network with these weights."""
     archive = shared_file("golden", "lerobot", "vqbet_image.tar.xz")
     folder = tmp_path_factory.mktemp("vqbet")
-    with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
+    unpack(archive, folder)
     folder /= "vqbet_image"
     config = json.loads((folder / "policy" / "config.json").read_text())
     weights = read_safetensors(folder / "policy" / "model.safetensors")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from results import pooled
 
-from bid_ros.bench.cell import Cell
+from bid_ros.bench.cell import BenchCell
 from bid_ros.bench.results import ROWS, encode_row
 
 SCORES = {"vanilla": 0.2, "ema": 0.4, "bid": 0.5}
@@ -20,7 +20,7 @@ def folder(tmp_path):
     lines = []
     for decoder, base in SCORES.items():
         for horizon in (1, 8):
-            cell = Cell(decoder, horizon, variant="paper" if decoder == "bid" else None)
+            cell = BenchCell(decoder, horizon, variant="paper" if decoder == "bid" else None)
             for episode in range(4 if decoder == "bid" else 3):
                 score = 9.0 if episode == 3 else base + 0.1 * (horizon == 8) + 0.01 * episode
                 row = {"key": cell.key, "seed": 11, "episode": episode, "score": score, "cell": vars(cell)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bid_ros.bench.episode import Trace
+from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.pusht.geometry import GOAL
 
 FAR = (60.0, 60.0, 0.0)
@@ -20,7 +20,7 @@ def progress():
 
 def trace(blocks, agents):
     agents = np.asarray(agents, dtype=np.float32)
-    return Trace(agents[1:], agents, np.asarray(blocks, dtype=np.float32))
+    return EpisodePath(agents[1:], agents, np.asarray(blocks, dtype=np.float32))
 
 
 def test_a_block_on_its_mark_covers_it_and_one_beside_does_not(progress):
