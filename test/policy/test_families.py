@@ -12,12 +12,14 @@ from small_task import SMALL
 from tiny_bundle import DIFFUSION, make_tiny_bundle
 from tiny_vqbet import make_tiny_vqbet
 
-from bid_ros.core.errors import DecodingError
+from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.core.observation import Observation
+from bid_ros.core.registry import Registry
 from bid_ros.core.task import parse_task
-from bid_ros.decoding.registry import decoder_names
+from bid_ros.decoding.registry import build_decoder, decoder_names
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+from bid_ros.policy.registry import FAMILIES as REGISTERED
 from bid_ros.policy.registry import load_policy
 
 SAMPLERS = {
@@ -104,3 +106,18 @@ def test_samples_that_start_warm_are_others_and_differ(bundles, family):
     np.testing.assert_array_equal(warm[0].strong, cold[0].strong)  # there is no decision to start from
     assert not np.array_equal(warm[1].strong, cold[1].strong)
     assert np.ptp(warm[1].strong, axis=0).max() > 0
+
+
+def test_a_policy_of_another_package_says_what_it_can_do(tiny, task, monkeypatch):
+    """One that was written before says it with attributes that nobody reads any more."""
+    before = replace(REGISTERED.find("diffusion"), load=lambda *_: object())
+    bundle = load_bundle(tiny, task)
+    monkeypatch.setattr(Registry, "find", lambda self, name: before)
+    with pytest.raises(BundleError, match="a policy of the family diffusion has no attribute 'capabilities'; valid is"):
+        load_policy(bundle, task)
+
+
+def test_a_decoder_of_another_package_says_what_it_needs(monkeypatch):
+    monkeypatch.setattr(Registry, "find", lambda self, name: lambda text, config: object())
+    with pytest.raises(DecodingError, match="decoder 'vanilla' has no attribute 'needs'; valid is a Needs of bid_ros"):
+        build_decoder("vanilla")
