@@ -14,6 +14,8 @@ unset PYTHONDONTWRITEBYTECODE
 # The workers must collect the same tests in the same order, and some are parametrized by a set.
 export PYTHONHASHSEED=0
 workers=$((2 * $(nproc)))
+# More workers than cores: more threads in each would wait for one another, as `bid up` has it.
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 [ -z "${SERIAL:-}" ] || workers=1
 
 # A session of its own, at the lowest priority: Linux divides a busy computer between sessions (sched(7)).

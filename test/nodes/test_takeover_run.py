@@ -79,6 +79,7 @@ class Supervisor(Node):
             message.axes[AXES["right_y"]] = UP if self._held else 0.0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_person_takes_over_from_the_policy_and_hands_back(ros_domain, root, tmp_path, patient):
     slow = yaml.safe_load(Path(patient).read_text()) | {"episode": {"ros__parameters": {"ready_timeout_s": READY_S}}}
