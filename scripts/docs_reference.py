@@ -86,9 +86,7 @@ def _verbs(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
     yield from (f"{'#' * level} {parser.prog}", "", "```text", parser.format_help().rstrip(), "```", "")
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            # Not those that only say where they went: they have no help. `bid` itself lists its verbs in its epilog.
-            for name in [shown.dest for shown in action._choices_actions] or list(action.choices):
-                verb = action.choices[name]
+            for verb in action.choices.values():
                 yield from _verbs(verb, level + 1 if level == 2 and parser.prog != "bid" else level)
 
 

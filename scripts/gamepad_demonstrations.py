@@ -35,7 +35,7 @@ def record(folder: Path, episodes: int) -> tuple[list[dict[str, object]], list[s
         if len(results) >= episodes:
             break
         out = folder / f"run_{attempt}"
-        asked = f"up {SYSTEM} --acts joy --moving 0 --timeout 60 --episodes {episodes - len(results)}".split()
+        asked = f"up {SYSTEM} --driver joy --moving 0 --timeout 60 --episodes {episodes - len(results)}".split()
         seed = ["--seed", str(FIRST_SEED + len(results) + attempt)]
         run = subprocess.Popen([*BID, *asked, *seed, "--out", str(out)], stderr=(folder / f"{out.name}.log").open("w"))
         with sitting():

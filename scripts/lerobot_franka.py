@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import nn
 
-from bid_ros.importing.networks.images import KeypointNetwork, SpatialSoftmax
+from bid_ros.importing.networks.images import ImportedSpatialSoftmax, KeypointNetwork
 from bid_ros.importing.networks.resnet import BasicBlock, map_size, normalisation
 from bid_ros.importing.networks.unet import ConditionalUnet
 
@@ -130,7 +130,7 @@ class Narrow(nn.Module):  # type: ignore[misc]
             levels.append(nn.Sequential(*blocks))
             inputs = width
         self.backbone = nn.Sequential(*first, nn.ReLU(), nn.MaxPool2d(3, 2, 1), *levels)
-        self.pool = SpatialSoftmax(inputs, *map_size(*SIZE), POINTS)
+        self.pool = ImportedSpatialSoftmax(inputs, *map_size(*SIZE), POINTS)
         self.out = nn.Linear(2 * POINTS, 2 * POINTS)
         with torch.no_grad():
             self.backbone[0].weight.copy_(_filters())

@@ -32,7 +32,7 @@ if [ -n "${KEEP:-}" ]; then echo "the bare computer is in $bare"; else trap 'rm 
 cp -a "$kept/." "$bare"
 # How this computer reaches the network, the bare one does too: names, proxies, and certificates of these.
 cp -L /etc/resolv.conf "$bare/etc/resolv.conf"
-grep -rliE 'proxy|cainfo' /etc/apt/apt.conf.d | xargs -r cp -t "$bare/etc/apt/apt.conf.d"
+{ grep -rliE 'proxy|cainfo' /etc/apt/apt.conf.d || true; } | xargs -r cp -t "$bare/etc/apt/apt.conf.d"
 certificates=/etc/ssl/certs/ca-certificates.crt
 cp -L $certificates "$bare$certificates"
 

@@ -24,7 +24,7 @@ from bid_ros.core.task import load_task
 from bid_ros.learning import training
 from bid_ros.learning.batch import Batch, TrainingData, scale_images
 from bid_ros.learning.config import AugmentConfig, TrainConfig
-from bid_ros.learning.encoder import ObservationEncoder
+from bid_ros.learning.encoder import TrainedEncoder
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.bundle import load_bundle
@@ -35,7 +35,7 @@ from bid_ros.system.folder import find_system
 AT_ONCE = 64
 
 
-class KeptEncoder(ObservationEncoder):
+class KeptEncoder(TrainedEncoder):
     """An encoder whose images are encoded already: it gets key points ``(B, To, 2 * keypoints)`` in their place."""
 
     def features(self, images: Mapping[str, torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:

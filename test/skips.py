@@ -11,6 +11,9 @@ import pytest
 ALLOWED = (
     r"root may do everything",
     r"only root may .*",
+    r"this user may raise a priority",
+    r"this user may not raise a priority",
+    r"this user may not hide libraries from a process .*",
     r"there may be a GPU",
     r"there is a GPU",
     r"it is built with CUDA",

@@ -66,22 +66,6 @@ def add_decoders(parser: Any, flag: str, **options: Any) -> None:
     parser.add_argument(flag, type=split_decoders, **options)
 
 
-def add_former(parser: Any, sentences: Mapping[str, str]) -> None:
-    """Let former options answer with a sentence about what took their place. Parsing raises BidError for them.
-
-    Args:
-        parser: parser of the verb.
-        sentences: by option, such as ``--decay``.
-    """
-
-    class Former(argparse.Action):
-        def __call__(self, *given: Any, **named: Any) -> None:
-            option = str(given[3] if len(given) > 3 else named["option_string"])
-            raise BidError(f"{option} is no option any more: {sentences[option]}")
-
-    parser.add_argument(*sentences, action=Former, nargs="?", help=argparse.SUPPRESS, default=argparse.SUPPRESS)
-
-
 def add_list(parser: Any, flag: str, kind: Callable[[str], Any], **options: Any) -> None:
     """Add an option that takes a comma list and gives a tuple. Parsing raises BidError for another value."""
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from bid_ros.commands.arguments import add_decoders, add_former, add_list
+from bid_ros.commands.arguments import add_decoders, add_list
 from bid_ros.commands.bench_diagnostic import add_diagnostic_parser
 from bid_ros.commands.tasks import task_of, task_path
 from bid_ros.core.errors import BidError
@@ -16,16 +16,7 @@ from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
 from bid_ros.decoding import TERMS, VARIANTS, DecoderConfig, decoder_names
 
-_NOW_SETTINGS: Final = {
-    "--mode-size": "bid:mode_size=2",
-    "--decay": "bid:decay=0.3",
-    "--metric": "bid:metric=l1",
-    "--trim": "bid:variant=paper,trim=nearest",
-    "--ema-weight": "ema:ema_weight=0.3",
-    "--warm-start": "warmstart:warm_start=clean",
-}
 _USUAL: Final = ("metric", "trim", "mode_size", "decay", "ema_weight", "warm_start")
-_MOVED: Final = ("peers", "system")
 _TASK: Final = "pusht"
 _SHOWN: Final = {"block_keypoints", "agent_position"}
 
@@ -45,16 +36,6 @@ def add_parser(verbs: Any) -> None:
     data.add_argument("--task", default=_TASK, help="pusht or pusht_history (default pusht)")
     data.add_argument("--out", default="data/pusht.npz", help="file to write (default data/pusht.npz)")
     data.set_defaults(run=run_data)
-    for name in _MOVED:
-        moved = parts.add_parser(name, add_help=False, prefix_chars="\0")  # whatever was given with it
-        moved.add_argument("given", nargs="*", help=argparse.SUPPRESS)
-        moved.set_defaults(run=run_moved)
-
-
-def run_moved(options: argparse.Namespace) -> int:
-    """Say where a bench is now."""
-    name = options.bench
-    raise BidError(f"bid bench {name} is now a script of a checkout of bid_ros: python scripts/results {name}")
 
 
 def _add_pusht(parts: Any) -> None:
@@ -81,7 +62,6 @@ def _add_pusht(parts: Any) -> None:
     add_list(grid, "--samples", int, default="16", help="N")
     add_list(grid, "--variant", str, default="corrected", help=f"of {', '.join(VARIANTS)}")
     add_list(grid, "--terms", str, default="bid", help=f"of {', '.join(TERMS)}")
-    add_former(grid, {flag: f"say --decoder {text}, also several" for flag, text in _NOW_SETTINGS.items()})
     grid.add_argument("--no-weak", action="store_true", help="do without the weak policy")
     plan = pusht.add_argument_group("how often")
     plan.add_argument("--episodes", type=int, default=100, help="of each cell and seed")

@@ -13,13 +13,13 @@ from typing import Any
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
 from bid_ros.robots.registry import ROBOTS, load_arm_config
-from bid_ros.system.check.finding import Finding, tried
+from bid_ros.system.check.finding import CheckFinding, tried
 from bid_ros.system.description import NodeSpec, describe
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.run import RunArguments
 
 # Arguments of a run that change what there is to check.
-CHECKED = ("robot_ip", "acts", "decoder", "bundle", "out", "namespace", "parameters")
+CHECKED = ("robot_ip", "driver", "decoder", "bundle", "out", "namespace", "parameters")
 
 
 def add_parser(verbs: Any) -> None:
@@ -39,7 +39,7 @@ def add_parser(verbs: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check; return 1 if anything fails."""
     system, arguments = find_system(options.system), run_arguments(options)
-    found: list[Finding] = []
+    found: list[CheckFinding] = []
     for finding in _findings(system, arguments):
         found.append(finding)
         if not options.json:
@@ -51,12 +51,12 @@ def run(options: argparse.Namespace) -> int:
     return 1 if fails else 0
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: CheckFinding) -> str:
     advice = f"  -> {finding.advice}" if finding.advice else ""
     return f"{finding.state:<5} {finding.what:<20} {finding.measured}{advice}"
 
 
-def _findings(system: System, arguments: RunArguments) -> Iterator[Finding]:
+def _findings(system: System, arguments: RunArguments) -> Iterator[CheckFinding]:
     from bid_ros.system.check.computer import computer_findings
     from bid_ros.system.check.folder import folder_findings
 
@@ -72,16 +72,16 @@ def _findings(system: System, arguments: RunArguments) -> Iterator[Finding]:
     yield from computer_findings(bool(arguments.robot_ip), drivers, Path(arguments.out).resolve())
 
 
-def _ros() -> Finding:
+def _ros() -> CheckFinding:
     try:
         from bid_ros.nodes.camera_probe import middleware
     except ImportError as error:
-        return Finding("ROS", "fail", str(error), "install ROS 2 Jazzy and bid_msgs, and source the workspace")
+        return CheckFinding("ROS", "fail", str(error), "install ROS 2 Jazzy and bid_msgs, and source the workspace")
     where = f"ROS_DOMAIN_ID {os.environ.get('ROS_DOMAIN_ID', '0')}"
-    return Finding("ROS", "ok", f"{os.environ.get('ROS_DISTRO', 'no ROS_DISTRO')}, {middleware()}, {where}")
+    return CheckFinding("ROS", "ok", f"{os.environ.get('ROS_DISTRO', 'no ROS_DISTRO')}, {middleware()}, {where}")
 
 
-def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Finding]:
+def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[CheckFinding]:
     from bid_ros.cameras.config import load_cameras
     from bid_ros.cameras.registry import BY_NODE
     from bid_ros.system.check.cameras import device_findings, judge_camera, judge_vector
@@ -109,7 +109,7 @@ def _hardware(system: System, arguments: RunArguments, ros: bool) -> Iterator[Fi
         yield tried("parameters", lambda: f"{_parameters(nodes)} of {len(nodes)} nodes", advice)
 
 
-def _robot_over_ros(system: System, arguments: RunArguments) -> Finding:
+def _robot_over_ros(system: System, arguments: RunArguments) -> CheckFinding:
     from bid_ros.nodes.robot_probe import probe_robot
 
     robot, address = system.task.robot, arguments.robot_ip

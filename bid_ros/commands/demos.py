@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         while done < count and attempts_left:
             print(f"{label}: {done} of {count} demonstrations", file=sys.stderr)
             arguments = RunArguments(
-                acts=DEVICE,
+                driver=DEVICE,
                 moving=0.0,
                 episodes=count - done,
                 seed=demonstrator.styles[label].first_seed + attempted,

@@ -16,6 +16,16 @@ VERBS: Final[Mapping[str, str]] = {
     "table": "episodes table",
     "motion": "episodes motion",
 }
+SCRIPTS: Final[Mapping[str, str]] = {f"bench {name}": f"python scripts/results {name}" for name in ("peers", "system")}
+"""Verbs that are scripts of a checkout today."""
+_DECODERS: Final = {
+    "mode-size": "bid:mode_size=2",
+    "decay": "bid:decay=0.3",
+    "metric": "bid:metric=l1",
+    "trim": "bid:variant=paper,trim=nearest",
+    "ema-weight": "ema:ema_weight=0.3",
+    "warm-start": "warmstart:warm_start=clean",
+}
 _SETTINGS: Final = {
     "widths": "network.widths=[32,64,128]",
     "condition": "network.condition=128",
@@ -31,11 +41,12 @@ _SETTINGS: Final = {
         for name in ("codes", "width", "layers", "heads", "offset-codes", "offset-weight", "temperature")
     },
 }
-_UP: Final = "bid up has it: bid up SYSTEM --acts DEVICE"
-_BY_UP: Final = "bid up has it: bid up SYSTEM --acts policy --takeover DEVICE --person"
+_UP: Final = "bid up has it: bid up SYSTEM --driver DEVICE"
+_BY_UP: Final = "bid up has it: bid up SYSTEM --driver policy --takeover DEVICE --human"
 _LEVEL: Final = "bid up and bid replay have it"
 OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "train": {f"--{name}": f"give it as: --set {value}" for name, value in _SETTINGS.items()},
+    "bench pusht": {f"--{name}": f"say it in the list: --decoder {text}" for name, text in _DECODERS.items()},
     "policy distill": {
         "--levels": "give it as: --set levels=8",
         "--batch": "give it as: --set batch=256",
@@ -51,8 +62,16 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "--seed": "clients that send no noise get that of seed 0",
         "--certificate-key": "append the key to the file of --certificate",
     },
-    "up": {"--image-codec": "set image_codec of the recorder in nodes.yaml or with --parameters"},
-    "check": dict.fromkeys(("--samples", "--action-horizon"), "bid up has it, or system.yaml"),
+    "up": {
+        "--image-codec": "set image_codec of the recorder in nodes.yaml or with --parameters",
+        "--acts": "it is --driver",
+        "--person": "it is --human",
+        "--no-person": "it is --no-human",
+    },
+    "check": {
+        **dict.fromkeys(("--samples", "--action-horizon"), "bid up has it, or system.yaml"),
+        "--acts": "it is --driver",
+    },
     "teleop": dict.fromkeys(("--seed", "--timeout", "--log-level"), _UP),
     "record": dict.fromkeys(("--decoder", "--samples", "--action-horizon", "--log-level"), _BY_UP),
     "retrace": {
@@ -80,6 +99,8 @@ def check_moved(words: Sequence[str]) -> None:
     verb = words[0]
     if verb in VERBS:
         raise BidError(f"bid {verb} is now: bid {VERBS[verb]}")
+    if (two := " ".join(words[:2])) in SCRIPTS:
+        raise BidError(f"bid {two} is a script of a checkout of bid_ros now: {SCRIPTS[two]}")
     path = next((name for name in (" ".join(words[:2]), verb) if name in OPTIONS), None)
     for word in words if path else ():
         flag = word.split("=", 1)[0]

@@ -50,11 +50,11 @@ def run(options: argparse.Namespace) -> int:
     """Record; return the exit status of the run. A bag that its recorder did not close is repaired."""
     system, arguments, device = find_system(options.system), run_arguments(options), DEVICES.find(options.device)
     settings, line = device.completed(arguments.device_settings)
-    who = {"acts": POLICY, "takeover": options.device} if options.policy else {"acts": options.device}
+    who = {"driver": POLICY, "takeover": options.device} if options.policy else {"driver": options.device}
     print(*filter(None, (line, device.help, EPISODES)), sep="\n", file=sys.stderr)
     if not options.policy and arguments.moving is None:
         arguments = replace(arguments, moving=0.0)  # what a person learns with stands still
-    arguments = replace(arguments, **who, device_settings=settings, person=True)
+    arguments = replace(arguments, **who, device_settings=settings, human=True)
     status = up.play(system, arguments, options.json)
     _finish(Path(arguments.out) / "episodes", lambda text: print(text, file=sys.stderr))
     return status

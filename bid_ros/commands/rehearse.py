@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.policy.bundle import bundle_sha256, load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
     from bid_ros.policy.registry import load_policy
-    from bid_ros.safety.task_chunks import policy_chunks
+    from bid_ros.safety.screen import policy_chunks
     from bid_ros.system.description import decided
 
     chosen = decided(find_system(options.system), run_arguments(options))

@@ -76,13 +76,13 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
     from bid_ros.replay.decider import CHANGEABLE, Changes
     from bid_ros.replay.lockstep import Joints, lockstep_decider, replay
     from bid_ros.replay.parity import Parity, summary, table
-    from bid_ros.safety.task_chunks import policy_chunks
+    from bid_ros.safety.screen import policy_chunks
 
     task, settings = system.policy_task, system.settings.policy
     changes = Changes(**{name: getattr(arguments, name) for name in CHANGEABLE})
     with BagReader(arguments.bag, {**task.recorded_names, **read_remapped(arguments.remap)}) as reader:
         chunks, screen = policy_chunks(system.task, task, system.arm(in_twin(reader.custom)))
-        joints = Joints(chunks) if chunks.makes_joints else None
+        joints = Joints(chunks) if chunks.joints is not None else None
         bundle = load_bundle(system.bundle(arguments.bundle), task)
         policy = load_policy(bundle, task, options.runtime)
         given = settings.decoder, settings.samples, settings.action_horizon, 0

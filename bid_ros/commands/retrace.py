@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     moving = recorded(bag).get("moving")
     changed = replace(
         arguments,
-        acts="retrace",
+        driver="retrace",
         device_settings=given.strip(),
         seed=motion.seed,
         episodes=1,

@@ -28,7 +28,7 @@ Row = tuple[float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class JointFrame:
     """A fixed frame in the one before it: position ``(3,)`` m and rotation ``(3, 3)``."""
 
     position: Array
@@ -43,7 +43,7 @@ class Chain:
         frames: ``joints + 1`` of them. Between two, the joint turns about z.
     """
 
-    frames: tuple[Frame, ...]
+    frames: tuple[JointFrame, ...]
 
     @property
     def joints(self) -> int:
@@ -54,7 +54,7 @@ class Chain:
         """Return the chain with a tool: its pose ``(3,)`` m and ``(3, 3)`` in what the chain ends with."""
         last = self.frames[-1]
         place = last.position + last.rotation @ np.asarray(position, dtype=np.float64)
-        return Chain((*self.frames[:-1], Frame(place, last.rotation @ np.asarray(rotation, dtype=np.float64))))
+        return Chain((*self.frames[:-1], JointFrame(place, last.rotation @ np.asarray(rotation, dtype=np.float64))))
 
     def forward(self, joints: ArrayLike) -> tuple[Array, Array]:
         """Return the tool's positions ``(..., 3)`` m and rotations ``(..., 3, 3)``, base frame.
@@ -170,18 +170,18 @@ class Chain:
 def modified_chain(table: Sequence[Row]) -> Chain:
     """Return the chain of a table in Craig's convention: rows of a (m), d (m) and alpha (rad), base to last joint."""
     frames = [_craig(*row) for row in table]
-    return Chain((*frames, Frame(np.zeros(3), np.eye(3))))
+    return Chain((*frames, JointFrame(np.zeros(3), np.eye(3))))
 
 
 def classic_chain(table: Sequence[Row]) -> Chain:
     """Return the chain of a table in the classic convention: rows of a (m), d (m) and alpha (rad)."""
-    frames = [Frame(np.array([a, 0.0, d]), _about_x(alpha)) for a, d, alpha in table]
-    return Chain((Frame(np.zeros(3), np.eye(3)), *frames))
+    frames = [JointFrame(np.array([a, 0.0, d]), _about_x(alpha)) for a, d, alpha in table]
+    return Chain((JointFrame(np.zeros(3), np.eye(3)), *frames))
 
 
-def _craig(a: float, d: float, alpha: float) -> Frame:
+def _craig(a: float, d: float, alpha: float) -> JointFrame:
     turn = _about_x(alpha)
-    return Frame(np.array([a, 0.0, 0.0]) + turn @ np.array([0.0, 0.0, d]), turn)
+    return JointFrame(np.array([a, 0.0, 0.0]) + turn @ np.array([0.0, 0.0, d]), turn)
 
 
 def _about_x(angle: float) -> Array:

@@ -14,7 +14,7 @@ BRAKING_SHARE = 0.7
 
 
 @dataclass(frozen=True)
-class Motion:
+class FollowerLimits:
     """Limits of one follower: top speed and acceleration in m/s and m/s^2, or rad/s and rad/s^2."""
 
     speed: float
@@ -34,7 +34,7 @@ def closing_speed(distance: float, acceleration: float, time_constant: float) ->
 
 
 def pursue(
-    velocity: Vector, error: Vector, feed_forward: Vector, motion: Motion, time_constant: float, dt: float
+    velocity: Vector, error: Vector, feed_forward: Vector, motion: FollowerLimits, time_constant: float, dt: float
 ) -> Vector:
     """Return the next velocity towards a moving target.
 

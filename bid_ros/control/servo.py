@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bid_ros.control.follower import Motion, brake, inside, pursue, stopping_point
+from bid_ros.control.follower import FollowerLimits, brake, inside, pursue, stopping_point
 from bid_ros.control.servo_base import Servo, ServoConfig
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, times, turn_between, turned
@@ -29,8 +29,8 @@ class ChunkServo(Servo[Target]):
         super().__init__(task, config)
         limits = task.limits
         self._columns = Columns(task)
-        self._linear = Motion(limits.max_speed, limits.max_acceleration)
-        self._angular = Motion(limits.max_turn_rate, limits.max_turn_acceleration)
+        self._linear = FollowerLimits(limits.max_speed, limits.max_acceleration)
+        self._angular = FollowerLimits(limits.max_turn_rate, limits.max_turn_acceleration)
         self._low: Vector = limits.workspace_min
         self._high: Vector = limits.workspace_max
         self._position: Vector = ZERO

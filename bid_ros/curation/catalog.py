@@ -9,7 +9,7 @@ from typing import Final
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE
-from bid_ros.recording.episodes import Episode, find_episodes
+from bid_ros.recording.episodes import RecordedEpisode, find_episodes
 from bid_ros.recording.files import KINDS, MCAP, ROS1, bag_files, is_bag_folder
 from bid_ros.recording.metadata import METADATA_NAME
 from bid_ros.recording.reader import BagReader
@@ -18,7 +18,7 @@ LOOSE: Final = (MCAP, ".db3", ROS1)
 
 
 @dataclass(frozen=True)
-class Recorded:
+class BagEpisode:
     """One episode of a bag. A bag without events of episodes counts as one episode of unknown outcome.
 
     Attributes:
@@ -30,7 +30,7 @@ class Recorded:
 
     bag: Path
     number: int
-    episode: Episode | None
+    episode: RecordedEpisode | None
     begin_ns: int
     end_ns: int
 
@@ -115,7 +115,7 @@ def one_bag(text: str | Path) -> Path:
     return bags[0]
 
 
-def episodes_of(reader: BagReader) -> tuple[Recorded, ...]:
+def episodes_of(reader: BagReader) -> tuple[BagEpisode, ...]:
     """Return the episodes of an open bag, in order of time. A bag without messages has none.
 
     Raises:
@@ -126,10 +126,10 @@ def episodes_of(reader: BagReader) -> tuple[Recorded, ...]:
         return ()
     found = find_episodes(reader)
     if not found:
-        return (Recorded(reader.path, 0, None, first, last),)
+        return (BagEpisode(reader.path, 0, None, first, last),)
     begins = [*(episode.start_received_ns for episode in found[1:]), last + 1]
     return tuple(
-        Recorded(
+        BagEpisode(
             reader.path,
             number,
             episode,
@@ -140,7 +140,7 @@ def episodes_of(reader: BagReader) -> tuple[Recorded, ...]:
     )
 
 
-def chosen(reader: BagReader, number: int | None) -> tuple[Recorded, ...]:
+def chosen(reader: BagReader, number: int | None) -> tuple[BagEpisode, ...]:
     """Return the episodes of a bag, or the one of that number.
 
     Raises:
@@ -163,7 +163,7 @@ def image_topics(reader: BagReader) -> list[str]:
     return sorted((name for name in images if counts[name]), key=lambda name: ("depth" in name, name))
 
 
-def count_frames(reader: BagReader, episodes: Sequence[Recorded]) -> list[int]:
+def count_frames(reader: BagReader, episodes: Sequence[BagEpisode]) -> list[int]:
     """Return how many images of the first camera each of the episodes has; 0 without a camera."""
     topics = image_topics(reader)[:1]
     if not topics:

@@ -44,7 +44,7 @@ class Copied:
     record: Message
 
 
-class Source:
+class RawBag:
     """The raw messages of one MCAP bag, in order of their times of receipt. The bag is never changed.
 
     Raises:
@@ -143,7 +143,7 @@ class BagCopy:
         RecordingError: the folder exists, or a topic has different types in the sources.
     """
 
-    def __init__(self, out: Path, sources: Sequence[Source], custom: Mapping[str, str]) -> None:
+    def __init__(self, out: Path, sources: Sequence[RawBag], custom: Mapping[str, str]) -> None:
         if out.exists():
             raise RecordingError(f"{out} exists already; valid is a new folder")
         self._out, self._custom = out, dict(custom)

@@ -10,8 +10,8 @@ from typing import Final
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import EPISODE_EVENT
-from bid_ros.curation.catalog import Recorded, chosen, episodes_of
-from bid_ros.curation.copying import EVENT_TYPE, INFO_TYPE, BagCopy, Copied, Source, latched_depth
+from bid_ros.curation.catalog import BagEpisode, chosen, episodes_of
+from bid_ros.curation.copying import EVENT_TYPE, INFO_TYPE, BagCopy, Copied, RawBag, latched_depth
 from bid_ros.recording.build_dataset import LAG_NS
 from bid_ros.recording.episodes import PREPARE
 from bid_ros.recording.reader import BagReader
@@ -63,7 +63,7 @@ def trim(
     if end > recorded.end_ns:  # a frame from before the end is received after it
         following = [border for border in borders if border > recorded.end_ns]
         end = min([recorded.end_ns + LAG_NS, *following])
-    with Source(bag) as source, BagCopy(out, [source], _renamed(source, recorded.name, about, remapped)) as copy:
+    with RawBag(bag) as source, BagCopy(out, [source], _renamed(source, recorded.name, about, remapped)) as copy:
         for item in _carried(source, begin, end):
             copy.add(item, begin)
         early, late = _outside(source, recorded, begin, end)
@@ -98,7 +98,7 @@ def split(bag: Path, folder: Path, about: Mapping[str, str], progress: Progress 
     outs = [folder / f"episode_{number:03d}" for number in range(len(parts))]
     if taken := [out for out in outs if out.exists()]:
         raise RecordingError(f"{taken[0]} exists already; valid is a new folder")
-    with Source(bag) as source:
+    with RawBag(bag) as source:
         for number, (out, (begin, end)) in enumerate(zip(outs, parts, strict=True)):
             with BagCopy(out, [source], _custom(source, f"{bag}:{number}", about)) as copy:
                 for item in _carried(source, begin, end):
@@ -126,7 +126,7 @@ def merge(bags: Sequence[Path], out: Path, about: Mapping[str, str], progress: P
         raise RecordingError(f"there is {len(bags)} bag to merge; valid is 2 or more")
     with ExitStack() as stack:
         _check_apart(bags)
-        sources = [stack.enter_context(Source(bag)) for bag in bags]
+        sources = [stack.enter_context(RawBag(bag)) for bag in bags]
         custom = dict(about)
         for source in sources:
             for key, value in source.custom.items():
@@ -167,7 +167,7 @@ def without(bag: Path, number: int, out: Path) -> int:
     if len(parts) < 2:
         raise RecordingError(f"bag {bag} holds no other episode than {number}; valid is to delete the bag")
     begin, end = parts[number]
-    with Source(bag) as source, BagCopy(out, [source], _custom(source, f"{bag} without {number}", {})) as copy:
+    with RawBag(bag) as source, BagCopy(out, [source], _custom(source, f"{bag} without {number}", {})) as copy:
         for item in source.messages():
             if not begin <= item.record.log_time < end or latched_depth(item.schema, item.channel):
                 copy.add(item)
@@ -186,12 +186,12 @@ def _borders(reader: BagReader) -> list[int]:
     return borders
 
 
-def _custom(source: Source, origin: str, about: Mapping[str, str]) -> dict[str, str]:
+def _custom(source: RawBag, origin: str, about: Mapping[str, str]) -> dict[str, str]:
     return {**about, **source.custom, ORIGIN: origin}
 
 
 def _renamed(
-    source: Source, origin: str, about: Mapping[str, str], remapped: Mapping[str, str] | None
+    source: RawBag, origin: str, about: Mapping[str, str], remapped: Mapping[str, str] | None
 ) -> dict[str, str]:
     """Return the custom data of a part, with the recorded names that a reader of the bag was told."""
     custom = _custom(source, origin, about)
@@ -200,7 +200,7 @@ def _renamed(
     return custom
 
 
-def _carried(source: Source, begin: int, end: int) -> list[Copied]:
+def _carried(source: RawBag, begin: int, end: int) -> list[Copied]:
     """Return what a late subscriber at ``begin`` would have got, in order: the last messages of latched topics.
 
     A calibration is sent with its images, not latched. The last one is carried where the part has none.
@@ -220,7 +220,7 @@ def _carried(source: Source, begin: int, end: int) -> list[Copied]:
     return sorted((item for queue in kept.values() for item in queue.values()), key=lambda item: item.record.log_time)
 
 
-def _outside(source: Source, recorded: Recorded, begin: int, end: int) -> tuple[list[Copied], list[Copied]]:
+def _outside(source: RawBag, recorded: BagEpisode, begin: int, end: int) -> tuple[list[Copied], list[Copied]]:
     """Return the START of an episode if it lies before the part, and its END if it lies behind."""
     if recorded.episode is None:
         return [], []
@@ -231,14 +231,14 @@ def _outside(source: Source, recorded: Recorded, begin: int, end: int) -> tuple[
     )
 
 
-def _events(source: Source, recorded: Recorded) -> Iterator[Copied]:
+def _events(source: RawBag, recorded: BagEpisode) -> Iterator[Copied]:
     topics = sorted({item.topic for schema, item in source.channels if schema and schema.name == EVENT_TYPE})
     for item in source.messages(topics, recorded.begin_ns, recorded.end_ns + 1):
         if not _foreign_event(item, recorded):
             yield item
 
 
-def _foreign_event(item: Copied, recorded: Recorded) -> bool:
+def _foreign_event(item: Copied, recorded: BagEpisode) -> bool:
     """Whether a message is an event outside the episode, which would make another episode of the part."""
     is_event = item.schema is not None and item.schema.name == EVENT_TYPE and recorded.episode is not None
     return is_event and not recorded.begin_ns <= item.record.log_time <= recorded.end_ns

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.core.topics import EPISODE_EVENT
-from bid_ros.curation.catalog import Recorded, bag_bytes, chosen, count_frames
+from bid_ros.curation.catalog import BagEpisode, bag_bytes, chosen, count_frames
 from bid_ros.recording.reader import BagReader
 
 KINDS: Final = ("PREPARE", "START", "END", "UNDO")
@@ -23,7 +23,7 @@ def listed(bag: Path) -> list[dict[str, Any]]:
         return [row(item, count, size) for item, count in zip(episodes, frames, strict=True)]
 
 
-def row(recorded: Recorded, frames: int, size: int) -> dict[str, Any]:
+def row(recorded: BagEpisode, frames: int, size: int) -> dict[str, Any]:
     """Return what is listed of an episode; the size is that of its bag."""
     event = recorded.episode
     return {

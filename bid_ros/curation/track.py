@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, TOPICS
-from bid_ros.curation.catalog import Recorded, image_topics
+from bid_ros.curation.catalog import BagEpisode, image_topics
 from bid_ros.recording.reader import BagReader, RawMessage
 
 Array = NDArray[np.float64]
@@ -127,7 +127,7 @@ class EpisodeTrack:
         names: recorded names of the topics, by their names in bid_ros.
     """
 
-    recorded: Recorded
+    recorded: BagEpisode
     series: Mapping[str, Series]
     arm: ArmTrack | None
     tool_ns: Times
@@ -148,7 +148,7 @@ class EpisodeTrack:
         return self.series.get(self.names.get(topic, topic))
 
 
-def read_track(reader: BagReader, recorded: Recorded, topics: Mapping[str, Any] | None = None) -> EpisodeTrack:
+def read_track(reader: BagReader, recorded: BagEpisode, topics: Mapping[str, Any] | None = None) -> EpisodeTrack:
     """Return the numbers of one episode.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.core.topics import camera_topic, feature_topic
-from bid_ros.curation.catalog import Recorded, episodes_of
+from bid_ros.curation.catalog import BagEpisode, episodes_of
 from bid_ros.curation.checks import CHECKS
 from bid_ros.curation.checks.clock import check_recorder_clock
 from bid_ros.curation.checks.topics import check_topics
@@ -30,7 +30,7 @@ class Validation:
     """
 
     bag: Path
-    recorded: Recorded | None
+    recorded: BagEpisode | None
     faults: tuple[Fault, ...]
 
     @property

@@ -17,7 +17,7 @@ _COLORS: Final = ("#2f6fdb", "#f08a24", "#3aa76d", "#b05ad6")
 
 
 @dataclass
-class Cell:
+class SuccessCell:
     """Episodes of one decoder at one target speed.
 
     Attributes:
@@ -68,7 +68,7 @@ def success_table(runs: Sequence[str | Path], plot: str | Path | None = None, mo
     return markdown(cells, moves)
 
 
-def collect(runs: Sequence[str | Path]) -> list[Cell]:
+def collect(runs: Sequence[str | Path]) -> list[SuccessCell]:
     """Read ``run.json`` files into one cell per decoder, N, action horizon and speed, sorted by decoder and speed.
 
     Raises:
@@ -76,14 +76,14 @@ def collect(runs: Sequence[str | Path]) -> list[Cell]:
     """
     if not runs:
         raise BidError("there is no run to compare; valid is one run.json or more")
-    cells: dict[tuple[str, float], Cell] = {}
+    cells: dict[tuple[str, float], SuccessCell] = {}
     tasks: dict[str, str | Path] = {}
     for path in runs:
         try:
             run = json.loads(Path(path).read_text())
             name, moving = _name(run), float(run["moving"])
             tasks.setdefault(str(run["task"]), path)
-            cell = cells.setdefault((name, moving), Cell(name, moving))
+            cell = cells.setdefault((name, moving), SuccessCell(name, moving))
             for result in run["results"]:
                 if str(result.get("outcome", "")).startswith("aborted"):
                     continue  # interrupted, not failed
@@ -98,7 +98,7 @@ def collect(runs: Sequence[str | Path]) -> list[Cell]:
     return [cells[key] for key in sorted(cells)]
 
 
-def markdown(cells: Sequence[Cell], moves: str = "target") -> str:
+def markdown(cells: Sequence[SuccessCell], moves: str = "target") -> str:
     """Return a row per cell: decoder, target speed, successes, rate with interval, ``bid`` minus it."""
     lines = [
         f"| decoder | {moves} | successes | rate | 95 % interval | bid minus it, same episodes |",
@@ -113,7 +113,7 @@ def markdown(cells: Sequence[Cell], moves: str = "target") -> str:
     return "\n".join(lines)
 
 
-def draw_chart(cells: Sequence[Cell], path: str | Path, moves: str = "target") -> None:
+def draw_chart(cells: Sequence[SuccessCell], path: str | Path, moves: str = "target") -> None:
     """Write a PNG: a group of bars per decoder, a bar per speed, with 95 % intervals."""
     from matplotlib.figure import Figure  # takes half a second to import, and only the chart needs it
 
@@ -151,11 +151,11 @@ def _name(run: Mapping[str, Any]) -> str:
     return f"{decoder}, N = {int(run['samples'])}" + (f", h = {horizon}" if horizon > 1 else "") + where
 
 
-def _speed(cell: Cell) -> str:
+def _speed(cell: SuccessCell) -> str:
     return f"{cell.moving * 100:g} cm/s" if cell.moving else "static"
 
 
-def _against(cell: Cell, cells: Sequence[Cell]) -> str:
+def _against(cell: SuccessCell, cells: Sequence[SuccessCell]) -> str:
     """Return the reference decoder minus a cell, in percentage points, if they share episodes."""
     others = [other for other in cells if other.moving == cell.moving and other.decoder.split(",")[0] == REFERENCE]
     if cell in others or len(others) != 1:

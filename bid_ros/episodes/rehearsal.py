@@ -7,6 +7,7 @@ the twin.
 """
 
 from bid_ros.control.arm_model import ArmModel
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ArmError
 from bid_ros.core.task import Task
@@ -14,7 +15,6 @@ from bid_ros.episodes.log import EpisodeResult, scene_of
 from bid_ros.episodes.trial import RehearsalConfig, Trial
 from bid_ros.policy.decide import DecisionMaker
 from bid_ros.safety.envelope import Envelope
-from bid_ros.safety.task_chunks import TaskChunks
 from bid_ros.tasks.base import STEP_NS, Stage
 
 

@@ -16,7 +16,7 @@ from bid_ros.core.task import Task
 from bid_ros.evaluation.measures import JudgedDecision, Scale
 from bid_ros.evaluation.sharing import SharedPolicy
 from bid_ros.evaluation.trace import Trace
-from bid_ros.formats.base import Episode
+from bid_ros.formats.base import DataEpisode
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
@@ -110,7 +110,7 @@ class Evaluation:
             for name in decoders
         }
 
-    def judge(self, episode: Episode, trace: Trace | None = None) -> EpisodeMeasures:
+    def judge(self, episode: DataEpisode, trace: Trace | None = None) -> EpisodeMeasures:
         """Return what is measured of an episode of this task, as :func:`bid_ros.formats.mapped` gives it.
 
         Args:
@@ -171,7 +171,7 @@ class Evaluation:
         return rms_jerk(self._scale.scaled(np.asarray(actions)), self._task.dt_ns / NANOSECONDS)
 
 
-def episode_key(episode: Episode) -> str:
+def episode_key(episode: DataEpisode) -> str:
     """Return a hash of an episode's content: whatever data set it is in, it is the same episode."""
     digest = hashlib.sha256(repr((episode.label, int(episode.seed), sorted(episode.observations))).encode())
     for _, values in sorted(episode.observations.items()):
@@ -181,7 +181,7 @@ def episode_key(episode: Episode) -> str:
     return digest.hexdigest()[:32]
 
 
-def observed(episode: Episode, row: int, task: Task, history: History | None = None) -> Observation:
+def observed(episode: DataEpisode, row: int, task: Task, history: History | None = None) -> Observation:
     """Return the observation at a row: as live, a row before the first repeats the first.
 
     Args:

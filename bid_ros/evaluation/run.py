@@ -12,7 +12,7 @@ from typing import Any
 from bid_ros.core.worker_pool import Report, WorkerPool
 from bid_ros.evaluation.evaluate import EpisodeMeasures, EvaluationSetup, episode_key
 from bid_ros.evaluation.trace import Trace
-from bid_ros.formats.base import Episode, Source
+from bid_ros.formats.base import DataEpisode, Source
 
 VERSION = 3  # of the measures and of how decoders choose: parts of another are not used
 
@@ -30,7 +30,7 @@ class Job:
 
     number: int
     key: str
-    episode: Episode
+    episode: DataEpisode
     shown: bool
 
 

@@ -10,7 +10,7 @@ from PIL import Image as PillowImage
 
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
-from bid_ros.formats.base import Episode
+from bid_ros.formats.base import DataEpisode
 
 FRAMES: Final = 40  # decisions of an episode whose pictures and chunks are kept, evenly over it
 POINTS: Final = 400  # decisions in the plots over the episode
@@ -29,7 +29,7 @@ class Trace:
         task: its task.
     """
 
-    def __init__(self, episode: Episode, task: Task) -> None:
+    def __init__(self, episode: DataEpisode, task: Task) -> None:
         self._episode, self._task = episode, task
         self._shown = np.unique(np.linspace(0, episode.rows - 1, min(episode.rows, FRAMES)).round().astype(int))
         self._every = -(-episode.rows // POINTS)

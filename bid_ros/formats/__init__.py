@@ -1,6 +1,6 @@
 """Data sets in the formats of others: readers that stream, writers that resume, and what each format cannot hold."""
 
-from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, Writer
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, Source, Writer
 from bid_ros.formats.choosing import chosen
 from bid_ros.formats.convert import Conversion, convert
 from bid_ros.formats.loading import load_dataset
@@ -12,7 +12,7 @@ __all__ = [
     "Column",
     "Contents",
     "Conversion",
-    "Episode",
+    "DataEpisode",
     "Format",
     "Options",
     "Source",

@@ -11,7 +11,7 @@ import numpy as np
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.bag_writer import BagsWriter, losses
-from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, runs_of
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, Source, runs_of
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.files import bag_files
 from bid_ros.recording.invented import invented_in
@@ -79,7 +79,7 @@ class BagSource:
             raise RecordingError(f"'{origin}' is no place in bags; valid is BAG/EPISODE/SEGMENT in numbers") from error
         self._recalled = start, bag, episode, segment
 
-    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on. Raises RecordingError if no bag has one that can be used."""
         from bid_ros.recording.build_dataset import check_observed  # takes a second to import
 
@@ -99,7 +99,7 @@ class BagSource:
             what = "usable episode" if self._wanted == SUCCESS else f"usable episode of outcome {self._wanted}"
             raise RecordingError(f"none of {len(self._bags)} bags has a {what} ({'; '.join(self.reasons[:3])})")
 
-    def _of_bag(self, at: int, first: int, after: int) -> Iterator[Episode]:
+    def _of_bag(self, at: int, first: int, after: int) -> Iterator[DataEpisode]:
         """Yield the episodes of a bag, behind segment ``after`` of its episode ``first``; one is in memory."""
         from bid_ros.recording.build_dataset import read_episodes
         from bid_ros.recording.reader import BagReader
@@ -126,10 +126,10 @@ def _state(bag: Path) -> str:
     return ", ".join(about)
 
 
-def dataset_episodes(dataset: Dataset, success: bool = True) -> Iterator[Episode]:
+def dataset_episodes(dataset: Dataset, success: bool = True) -> Iterator[DataEpisode]:
     """Return the episodes of a data set in memory, all of the same outcome."""
     for number, (first, end) in enumerate(zip(dataset.episode_starts, dataset.episode_ends, strict=True)):
-        yield Episode(
+        yield DataEpisode(
             observations={name: np.asarray(values[first:end]) for name, values in dataset.observations.items()},
             actions=dataset.actions[first:end],
             stamps_ns=dataset.stamps_ns[first:end],

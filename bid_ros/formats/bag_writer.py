@@ -13,7 +13,7 @@ from bid_ros.core.errors import RecordingError, TaskError
 from bid_ros.core.rotation import matrix_from_6d
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, IMAGE_TYPE, TOPICS, camera_topic, feature_topic
-from bid_ros.formats.base import Contents, Episode, Options, lost_extras
+from bid_ros.formats.base import Contents, DataEpisode, Options, lost_extras
 from bid_ros.recording.encoding import Encoder
 from bid_ros.recording.invented import marked
 from bid_ros.recording.references import PERSON, check_recorded
@@ -56,7 +56,7 @@ class BagsWriter:
         if task.dt_ns > LONGEST_DT_NS:
             raise RecordingError(f"task '{task.name}' has {task.rate_hz:g} rows a second; valid for a bag is 5 or more")
 
-    def write_part(self, episode: Episode, folder: Path) -> None:
+    def write_part(self, episode: DataEpisode, folder: Path) -> None:
         """Write one episode as the bag ``bag`` in a folder."""
         stamps = episode.stamps_ns + (EARLIEST_NS if episode.stamps_ns[0] < EARLIEST_NS else 0)
         encoders = {topic: Encoder(kind) for topic, kind in self._topics().items()}
@@ -94,7 +94,7 @@ class BagsWriter:
         cameras = {camera_topic(camera.name): IMAGE_TYPE for camera in self._task.cameras}
         return cameras | {topic: TOPICS[topic].type_name for topic in (ARM_STATUS, EPISODE_EVENT)}
 
-    def _invented(self, episode: Episode, status: Sequence[str]) -> Iterator[str]:
+    def _invented(self, episode: DataEpisode, status: Sequence[str]) -> Iterator[str]:
         """Yield each field, as ``TOPIC.FIELD``, that the messages must have and the data set does not hold.
 
         Args:
@@ -119,7 +119,7 @@ class BagsWriter:
                 if kind not in kinds:
                     yield f"{ARM_STATUS}.{name}.{part}"
 
-    def _messages(self, episode: Episode, stamps: NDArray[np.int64]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    def _messages(self, episode: DataEpisode, stamps: NDArray[np.int64]) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """Yield topic, time and values of each message, in the order of their times."""
         first, last = int(stamps[0]), int(stamps[-1])
         yield EPISODE_EVENT, first - MARGIN_NS, self._event(episode, START, first - MARGIN_NS)
@@ -133,14 +133,14 @@ class BagsWriter:
         end = last + MARGIN_NS
         yield EPISODE_EVENT, end, self._event(episode, END, end, (end - first) / NANOSECONDS)
 
-    def _event(self, episode: Episode, kind: int, stamp: int, duration: float = 0.0) -> dict[str, Any]:
+    def _event(self, episode: DataEpisode, kind: int, stamp: int, duration: float = 0.0) -> dict[str, Any]:
         values = {"header": self._header(stamp), "kind": kind, "seed": episode.seed, "label": episode.label}
         if kind == END:
             success = episode.success is not False  # nobody said that this demonstration failed
             values |= {"success": success, "outcome": "success" if success else "failure", "duration": duration}
         return values
 
-    def _image(self, camera: Feature, episode: Episode, row: int, stamp: int) -> dict[str, Any]:
+    def _image(self, camera: Feature, episode: DataEpisode, row: int, stamp: int) -> dict[str, Any]:
         picture = np.ascontiguousarray(episode.observations[camera.name][row], np.uint8)
         height, width = picture.shape[:2]
         return {
@@ -159,7 +159,7 @@ class BagsWriter:
             "frame_id": frame or self._task.base_frame,
         }
 
-    def _states(self, episode: Episode, stamps: NDArray[np.int64]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _states(self, episode: DataEpisode, stamps: NDArray[np.int64]) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield time and values of the arm's status at each row, and at two times between two rows."""
         steps = np.diff(stamps)
         between = [stamps[:-1] + np.round(part * steps).astype(np.int64) for part in BETWEEN]
@@ -190,7 +190,7 @@ def losses(contents: Contents, options: Options) -> list[str]:
     return [*lost_extras(contents, KEPT), *LOSSES]
 
 
-def _columns(task: Task, episode: Episode) -> dict[str, NDArray[np.float64]]:
+def _columns(task: Task, episode: DataEpisode) -> dict[str, NDArray[np.float64]]:
     ends = np.cumsum([feature.size for feature in task.action])
     parts = np.split(np.asarray(episode.actions, np.float64), ends[:-1], axis=1)
     return {feature.name: part for feature, part in zip(task.action, parts, strict=True)}

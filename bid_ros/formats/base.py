@@ -88,7 +88,7 @@ class Contents:
 
 
 @dataclass(frozen=True, eq=False)
-class Episode:
+class DataEpisode:
     """One episode.
 
     Attributes:
@@ -149,7 +149,7 @@ class Source(Protocol):
     def contents(self) -> Contents:
         """What the data set holds."""
 
-    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on.
 
         Args:
@@ -183,7 +183,7 @@ class Resumable(Protocol):
 class Writer(Protocol):
     """Writes a data set: first each episode on its own, in any number of runs, then the whole from these parts."""
 
-    def write_part(self, episode: Episode, folder: Path) -> None:
+    def write_part(self, episode: DataEpisode, folder: Path) -> None:
         """Write one episode into an empty folder."""
 
     def assemble(self, parts: Sequence[Path], target: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.bag import BagSource
-from bid_ros.formats.base import Contents, Episode, Source
+from bid_ros.formats.base import Contents, DataEpisode, Source
 from bid_ros.recording.outcomes import ALL, SUCCESS, check_outcomes
 
 
@@ -38,7 +38,7 @@ class _Chosen:
         """What the data set holds; how many episodes of this outcome, only reading tells."""
         return self._contents
 
-    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes of this outcome, from number ``start`` of them on. Raises RecordingError without one."""
         number = 0
         for episode in self._source.episodes(0, names):

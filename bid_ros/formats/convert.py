@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import cast
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import Column, Contents, Episode, Options, Resumable, Source, Writer, about_json
+from bid_ros.formats.base import Column, Contents, DataEpisode, Options, Resumable, Source, Writer, about_json
+from bid_ros.formats.episode_parts import EpisodeParts
 from bid_ros.formats.fidelity import picture_fidelity
 from bid_ros.formats.files import remove
-from bid_ros.formats.parts import Parts
 from bid_ros.formats.registry import FORMATS
 
 
@@ -73,7 +73,7 @@ def convert(
     if files := getattr(source, "files", ()):
         identity["files"] = list(files)
     target.parent.mkdir(parents=True, exist_ok=True)
-    parts = Parts.of(target, identity)
+    parts = EpisodeParts.of(target, identity)
     resumed = len(parts.whole())
     rows = _write_parts(source, writer, parts, progress)
     _assemble(writer, parts, target)
@@ -83,10 +83,10 @@ def convert(
 
 
 def _write_parts(
-    source: Source, writer: Writer, parts: Parts, progress: Callable[[int, int], None] | None
+    source: Source, writer: Writer, parts: EpisodeParts, progress: Callable[[int, int], None] | None
 ) -> list[int]:
     """Write the episodes that are not there yet. Return the rows of every one."""
-    from bid_ros.formats.parts import read_about, write_about
+    from bid_ros.formats.episode_parts import read_about, write_about
 
     rows = [int(read_about(folder)["rows"]) for folder in parts.whole()]
     if progress and rows:
@@ -110,7 +110,7 @@ def _write_parts(
     return rows
 
 
-def _assemble(writer: Writer, parts: Parts, target: Path) -> None:
+def _assemble(writer: Writer, parts: EpisodeParts, target: Path) -> None:
     temporary = target.with_name(f".{target.name}.tmp{target.suffix}")
     remove(temporary)
     writer.assemble(parts.whole(), temporary)
@@ -118,7 +118,7 @@ def _assemble(writer: Writer, parts: Parts, target: Path) -> None:
     remove(parts.folder)
 
 
-def check_episode(contents: Contents, episode: Episode, number: int) -> None:
+def check_episode(contents: Contents, episode: DataEpisode, number: int) -> None:
     """Raise RecordingError if an episode is not what the contents of its data set say."""
     for column in contents.columns:
         _check(column, episode.observations.get(column.name), episode.rows, number)

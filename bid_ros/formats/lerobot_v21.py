@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
+from bid_ros.formats.episode_parts import read_about
 from bid_ros.formats.files import read_json_lines, readable, write_json
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
-from bid_ros.formats.lerobot.parts import TABLE, PartWriter, describe, losses
+from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, describe, losses
 from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places
 from bid_ros.formats.lerobot.tables import arrow, numbered
-from bid_ros.formats.parts import read_about
 
 VERSION: Final = "v2.1"
 DATA: Final = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"

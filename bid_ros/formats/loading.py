@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bid_ros.core.task import Task
-from bid_ros.formats.base import Episode, Source
+from bid_ros.formats.base import DataEpisode, Source
 from bid_ros.formats.convert import check_episode
 from bid_ros.formats.mapping import mapped
 from bid_ros.formats.registry import format_of, open_source
@@ -35,14 +35,14 @@ def collected(source: Source, progress: Callable[[int, int], None] | None = None
     """Return all episodes of a mapped source as one data set; beyond it, one episode is in memory."""
     contents = source.contents
     store = _Store(contents.rows)
-    episodes: list[Episode] = []
+    episodes: list[DataEpisode] = []
     rows = 0
     for episode in source.episodes():
         check_episode(contents, episode, len(episodes))
         arrays = {column.name: episode.observations[column.name] for column in contents.columns}
         store.add(rows, episode.rows, {**arrays, "": episode.actions})
         rows += episode.rows
-        episodes.append(Episode({}, episode.actions[:0], episode.stamps_ns, **episode.about()))
+        episodes.append(DataEpisode({}, episode.actions[:0], episode.stamps_ns, **episode.about()))
         if progress:
             progress(len(episodes), rows)
     whole = store.taken(rows)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Feature, Task
-from bid_ros.formats.base import Column, Contents, Episode, Resumable, Source
+from bid_ros.formats.base import Column, Contents, DataEpisode, Resumable, Source
 
 ACTION = ""  # stands for the action among the columns
 
@@ -23,7 +23,7 @@ class _Pick:
     indices: tuple[int, ...] | None
     key: str
 
-    def of(self, episode: Episode) -> NDArray[Any]:
+    def of(self, episode: DataEpisode) -> NDArray[Any]:
         """Return ``(T, n)`` values, or the images."""
         values = episode.actions if self.column == ACTION else episode.observations[self.column]
         if self.indices is None:
@@ -77,7 +77,7 @@ class Mapped:
         """What the data set holds of the task."""
         return self._contents
 
-    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on, with the task's features."""
         for number, episode in enumerate(self._source.episodes(start, self._used), start):
             observations = {
@@ -243,7 +243,7 @@ def _described(column: Column) -> str:
     return f"{column.key or column.name} {column.shape}"
 
 
-def _converted(feature: Feature, pick: _Pick, episode: Episode, number: int) -> NDArray[Any]:
+def _converted(feature: Feature, pick: _Pick, episode: DataEpisode, number: int) -> NDArray[Any]:
     values = pick.of(episode)
     if feature.kind != "image":
         return np.asarray(values, dtype=np.float64)

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
-from bid_ros.formats.base import Column, Contents, Episode, Format, Options, lost_extras, runs_of
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, lost_extras, runs_of
+from bid_ros.formats.episode_parts import read_arrays, write_arrays
 from bid_ros.formats.files import readable
-from bid_ros.formats.parts import read_arrays, write_arrays
 from bid_ros.recording.dataset import ARRAYS, INTERVENTION
 from bid_ros.recording.dataset import FORMAT as VERSION
 
@@ -59,7 +59,7 @@ class NpzSource:
         """What the file holds."""
         return self._contents
 
-    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on."""
         with ExitStack() as stack, readable(self._path):
             archive = stack.enter_context(zipfile.ZipFile(self._path))
@@ -72,7 +72,7 @@ class NpzSource:
                         stream.skip(rows)
                     continue
                 *values, actions, stamps = (stream.read(rows) for stream in streams)
-                yield Episode(
+                yield DataEpisode(
                     observations=dict(zip(observed, values, strict=True)),
                     actions=actions,
                     stamps_ns=stamps,
@@ -147,7 +147,7 @@ class NpzWriter:
             raise RecordingError("an npz data set holds what a task observes and commands; name the task with --task")
         self._contents = contents
 
-    def write_part(self, episode: Episode, folder: Path) -> None:
+    def write_part(self, episode: DataEpisode, folder: Path) -> None:
         """Write one episode."""
         write_arrays(self._contents, episode, folder)
 
@@ -171,7 +171,7 @@ class NpzWriter:
             text = np.array(digest.hexdigest())
             _store(archive, hashlib.sha256(), "sha256", text.dtype, (), [text])
 
-    def _small(self, episodes: Sequence[Episode]) -> Mapping[str, NDArray[Any]]:
+    def _small(self, episodes: Sequence[DataEpisode]) -> Mapping[str, NDArray[Any]]:
         about = {
             "format": VERSION,
             "task": self._contents.task,

@@ -10,10 +10,10 @@ import numpy as np
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
-from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, row_stamps
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, Source, row_stamps
+from bid_ros.formats.episode_parts import read_about, read_arrays, write_arrays
 from bid_ros.formats.files import readable
-from bid_ros.formats.parts import read_about, read_arrays, write_arrays
-from bid_ros.formats.side import KEY, STAMP, Side, head, read_side
+from bid_ros.formats.sidecar import KEY, STAMP, Sidecar, head, read_sidecar
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
 READ: Final = {"actions", "obs", STAMP}
@@ -52,7 +52,7 @@ class RobomimicSource:
         """What the file holds."""
         return self._contents
 
-    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the demonstrations from number ``start`` on."""
         import h5py
 
@@ -68,7 +68,7 @@ class RobomimicSource:
                 if missing:
                     raise RecordingError(f"{self._path}: data/{name} lacks {', '.join(missing)}")
                 observations = {column.name: demo["obs"][column.name][:] for column in columns}
-                yield Episode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
+                yield DataEpisode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
 
 
 def _number(name: str) -> tuple[int, str]:
@@ -83,8 +83,8 @@ def _json(attributes: Any, name: str) -> Any:
         return None
 
 
-def _side(data: Any, names: Sequence[str], lengths: Sequence[int]) -> Side:
-    return read_side(_json(data.attrs, KEY), [_json(data[name].attrs, KEY) for name in names], lengths)
+def _side(data: Any, names: Sequence[str], lengths: Sequence[int]) -> Sidecar:
+    return read_sidecar(_json(data.attrs, KEY), [_json(data[name].attrs, KEY) for name in names], lengths)
 
 
 def _rate(data: Any) -> float | None:
@@ -94,7 +94,7 @@ def _rate(data: Any) -> float | None:
     return float(rate) if isinstance(rate, int | float) and rate > 0 else None
 
 
-def _contents(data: Any, first: str, lengths: tuple[int, ...], side: Side) -> Contents:
+def _contents(data: Any, first: str, lengths: tuple[int, ...], side: Sidecar) -> Contents:
     demo = data[first]
     columns = tuple(_column(name, array, f"obs/{name}") for name, array in sorted(demo["obs"].items()))
     unread = sorted(set(demo) - READ - ({"rewards", "dones"} if side.extras else set()))
@@ -126,7 +126,7 @@ class RobomimicWriter:
             import h5py  # noqa: F401
         self._contents = contents
 
-    def write_part(self, episode: Episode, folder: Path) -> None:
+    def write_part(self, episode: DataEpisode, folder: Path) -> None:
         """Write one demonstration."""
         write_arrays(self._contents, episode, folder)
 
@@ -151,7 +151,7 @@ class RobomimicWriter:
                 _fill(demo, contents, episode)
 
 
-def _fill(demo: Any, contents: Contents, episode: Episode) -> None:
+def _fill(demo: Any, contents: Contents, episode: DataEpisode) -> None:
     for column in contents.columns:
         coding: dict[str, Any] = {}
         if column.image:  # one frame a chunk: training draws single frames

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
-from bid_ros.formats.base import Column, Contents, Episode, Format, Options, Source, row_stamps
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, Source, row_stamps
+from bid_ros.formats.episode_parts import read_about, read_arrays, write_arrays
 from bid_ros.formats.files import readable, remove
-from bid_ros.formats.parts import read_about, read_arrays, write_arrays
-from bid_ros.formats.side import KEY, STAMP, Side, head, read_side
+from bid_ros.formats.sidecar import KEY, STAMP, Sidecar, head, read_sidecar
 
 CHUNK_BYTES: Final = 1 << 22
 LONGEST_CHUNK: Final = 1024  # rows
@@ -45,7 +45,7 @@ class ZarrSource:
         self._check()
         lengths = tuple(np.diff(self._ends, prepend=0).tolist())
         added = self._attributes.get(KEY)
-        self._side = read_side(added, added.get("episodes", []) if isinstance(added, dict) else [], lengths)
+        self._side = read_sidecar(added, added.get("episodes", []) if isinstance(added, dict) else [], lengths)
         self._contents = self._described(lengths, self._side)
 
     @property
@@ -53,7 +53,7 @@ class ZarrSource:
         """What the replay buffer holds."""
         return self._contents
 
-    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on."""
         starts = [0, *self._ends[:-1].tolist()]
         for number, (first, end) in enumerate(zip(starts, self._ends.tolist(), strict=True)):
@@ -69,7 +69,7 @@ class ZarrSource:
                     if column.wanted(names)
                 }
                 actions = np.asarray(self._arrays["action"][first:end])
-            yield Episode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
+            yield DataEpisode(observations, actions, stamps, **({"seed": number} | self._side.about(number)))
 
     def _check(self) -> None:
         ends, rows = self._ends, {name: array.shape[0] for name, array in self._arrays.items()}
@@ -83,7 +83,7 @@ class ZarrSource:
                     f"replay buffer {self._path}: data/{name} has {count} rows; episode_ends says {ends[-1]}"
                 )
 
-    def _described(self, lengths: tuple[int, ...], side: Side) -> Contents:
+    def _described(self, lengths: tuple[int, ...], side: Sidecar) -> Contents:
         columns = {name: _column(name, array) for name, array in sorted(self._arrays.items())}
         has_stamps = "stamps" in side.extras and f"meta/{STAMP}" in self._root
         return Contents(
@@ -113,7 +113,7 @@ class ZarrWriter:
             import zarr  # noqa: F401
         self._contents = contents
 
-    def write_part(self, episode: Episode, folder: Path) -> None:
+    def write_part(self, episode: DataEpisode, folder: Path) -> None:
         """Write one episode."""
         write_arrays(self._contents, episode, folder)
 

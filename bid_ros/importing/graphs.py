@@ -23,7 +23,7 @@ LARGEST: Final = 2_000_000_000  # bytes of a file of ONNX
 Feeds = Mapping[str, NDArray[Any]]
 
 
-class FramesGraph(nn.Module):  # type: ignore[misc]
+class ImportedFramesGraph(nn.Module):  # type: ignore[misc]
     """The part of an encoder that reads images, of one instant."""
 
     def __init__(self, encoder: ObservationNetwork) -> None:
@@ -35,7 +35,7 @@ class FramesGraph(nn.Module):  # type: ignore[misc]
         return self.encoder.frame(*images)
 
 
-class EncoderGraph(nn.Module):  # type: ignore[misc]
+class ImportedEncoderGraph(nn.Module):  # type: ignore[misc]
     """The rest of the encoder: features of all frames, where there are cameras, and vectors."""
 
     def __init__(self, encoder: ObservationNetwork) -> None:
@@ -49,7 +49,7 @@ class EncoderGraph(nn.Module):  # type: ignore[misc]
         return self.encoder.condition(points, dict(zip(self.encoder.vectors, given, strict=True)))
 
 
-class SamplerGraph(nn.Module):  # type: ignore[misc]
+class ImportedSamplerGraph(nn.Module):  # type: ignore[misc]
     """All steps of the sampling from noise, with the denoiser inside."""
 
     def __init__(self, denoiser: nn.Module, settings: DiffusionConfig) -> None:
@@ -121,16 +121,16 @@ def _cases(policy: ImportedPolicy) -> dict[str, Case]:
         if POINTS in vectors:
             raise BundleError(f"a vector beside cameras is named '{POINTS}'; valid is any other name")
         images = {name: rng.integers(0, 256, (1, *shapes[name]), np.uint8) for name in encoder.cameras}
-        cases["frames"] = (FramesGraph(encoder).eval(), images, POINTS, {})
+        cases["frames"] = (ImportedFramesGraph(encoder).eval(), images, POINTS, {})
         points = {POINTS: numbers(steps, encoder.points)}
-    cases["encoder"] = (EncoderGraph(encoder).eval(), {**points, **vectors}, "condition", {})
+    cases["encoder"] = (ImportedEncoderGraph(encoder).eval(), {**points, **vectors}, "condition", {})
     condition = numbers(1, encoder.size(steps))
     level = np.array([policy.settings.train_steps // 2], dtype=np.int64)
     feeds: dict[str, NDArray[Any]] = {"sample": numbers(2, *chunk), "step": level, "condition": condition}
     axes = {"sample": {0: "samples"}, "prediction": {0: "samples"}}
     cases["denoiser"] = (denoiser, feeds, "prediction", axes)
     if policy.settings.calls <= MOST_CALLS_OF_ONE_GRAPH:
-        graph = SamplerGraph(denoiser, policy.settings).eval()
+        graph = ImportedSamplerGraph(denoiser, policy.settings).eval()
         feeds = {"noise": numbers(graph.sampler.noises, 2, *chunk), "condition": condition}
         cases["sampler"] = (graph, feeds, "chunks", {"noise": {1: "samples"}, "chunks": {0: "samples"}})
     return cases

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch, TrainingData
@@ -57,7 +58,7 @@ class DiffusionTrainer(Trainer):
         batch = self._data.batch(windows, self._device)
         values = {"val_loss": self._losses(self.averaged, batch, seed)["loss"].item()}
         if self.averaged.goal is not None and batch.goals is not None:
-            values["val_goal_mm"] = self._goal_error(batch, batch.goals)
+            values["val_goal_mm"] = self._goal_error(self.averaged.goal, batch, batch.goals)
         return values
 
     def _losses(self, networks: PolicyNetworks, batch: Batch, seed: int) -> dict[str, torch.Tensor]:
@@ -76,7 +77,7 @@ class DiffusionTrainer(Trainer):
         wanted = {"epsilon": noise, "sample": batch.actions, "velocity": batch.actions - noise}
         return networks.losses(batch, noisy, level, wanted[settings.prediction])
 
-    def _goal_error(self, batch: Batch, goals: torch.Tensor) -> float:
-        guess = self.averaged.goal(self.averaged.encoder.features(batch.images, batch.vectors))
+    def _goal_error(self, head: nn.Module, batch: Batch, goals: torch.Tensor) -> float:
+        guess = head(self.averaged.encoder.features(batch.images, batch.vectors))
         scale = torch.as_tensor(self._goal_scale, dtype=guess.dtype, device=guess.device)
         return float(((guess - goals) * scale).norm(dim=1).mean())

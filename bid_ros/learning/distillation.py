@@ -16,7 +16,7 @@ from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.bundling import check_replaceable, write_variant
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.consistency import DistillConfig, Distiller, student_settings
-from bid_ros.learning.encoder import ObservationEncoder
+from bid_ros.learning.encoder import TrainedEncoder
 from bid_ros.learning.memory import keep_freed_memory
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, source_commit
@@ -142,7 +142,7 @@ def _train(distiller: Distiller, config: DistillConfig, folder: RunFolder, stren
 
 
 def encode_windows(
-    encoder: ObservationEncoder, data: TrainingData, trained: TrainConfig
+    encoder: TrainedEncoder, data: TrainingData, trained: TrainConfig
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the conditions ``(K, W, C)`` of all windows, and their normalised chunks ``(W, H, D)``.
 

@@ -55,7 +55,7 @@ class ImageEncoder(nn.Module):  # type: ignore[misc]
         return self.points(self.heat(torch.relu_(fine + context)))
 
 
-class ObservationEncoder(nn.Module):  # type: ignore[misc]
+class TrainedEncoder(nn.Module):  # type: ignore[misc]
     """Encodes all features of an observation into its condition ``(B, C)``.
 
     The observation steps share one image encoder per camera. Vectors enter as they are.

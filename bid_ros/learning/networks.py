@@ -7,7 +7,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.batch import Batch
 from bid_ros.learning.config import NetworkConfig
 from bid_ros.learning.denoiser import Denoiser
-from bid_ros.learning.encoder import ObservationEncoder
+from bid_ros.learning.encoder import TrainedEncoder
 from bid_ros.learning.goal import goal_size
 
 
@@ -23,7 +23,7 @@ class PolicyNetworks(nn.Module):  # type: ignore[misc]
 
     def __init__(self, task: Task, config: NetworkConfig) -> None:
         super().__init__()
-        self.encoder = ObservationEncoder(task, config)
+        self.encoder = TrainedEncoder(task, config)
         self.denoiser = Denoiser(task.horizon, task.action_dim, config)
         outputs = goal_size(task)
         self.goal: nn.Module | None = None

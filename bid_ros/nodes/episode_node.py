@@ -46,7 +46,7 @@ PARAMETERS = (
     Parameter("nodes", [""], "nodes that are heard before the first episode, so that its record is complete"),
     Parameter("ready_timeout_s", 60.0, "time in s for every node to be ready", 1.0, 600.0),
     Parameter("timeout_s", 0.0, "s after which an episode ends; 0: as the task file says", 0.0, 86_400.0),
-    Parameter("person", False, "a person starts each episode, says how it ended, and may take it back"),
+    Parameter("human", False, "a person starts each episode, says how it ended, and may take it back"),
     Parameter("takeover", False, "a person may take over from the policy, by the device of the node teleop"),
     Parameter("return_s", 0.5, "s for which the dead man's switch is open before the policy goes on", 0.0, 10.0),
     Parameter(
@@ -75,7 +75,7 @@ class EpisodeNode(SequenceNode):
         self._missing = {name for name in self.value("nodes") if name}
         self._heartbeats = self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
         self.subscribe(DECISION, self._on_decision, patient=True)
-        self._person, self._ended, self._recorder = self.value("person"), threading.RLock(), ""
+        self._person, self._ended, self._recorder = self.value("human"), threading.RLock(), ""
         self._last: EpisodeEvent | None = None
         self._judged = self._person or not self.value("twin")  # by a person, not by physics
         correct = self._correct if self._judged else None

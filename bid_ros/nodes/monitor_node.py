@@ -29,7 +29,7 @@ from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.robot_model import robot_model
 from bid_ros.views.frames import DecisionPainter, decision_text
 from bid_ros.views.places import ToolPlaces
-from bid_ros.views.scene import Part, Scene
+from bid_ros.views.scene import Part, ViewedScene
 
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
@@ -52,7 +52,7 @@ class MonitorNode(BidNode):
         self._markers = self.advertise(MARKERS, Topic("visualization_msgs/msg/MarkerArray"))
         self._overlays = self.advertise(OVERLAY, IMAGES)
         places = ToolPlaces(self._task, arm_of(self, self._task))
-        self._scene = Scene(self._task, places)
+        self._scene = ViewedScene(self._task, places)
         self._decision: Any = None
         self._stop = ""
         self._moved = False

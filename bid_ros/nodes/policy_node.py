@@ -27,7 +27,7 @@ from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import is_compiled
-from bid_ros.safety.task_chunks import policy_chunks
+from bid_ros.safety.screen import policy_chunks
 from bid_ros.system.priority import raise_priority
 
 SOURCE = "policy"

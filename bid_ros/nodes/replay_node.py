@@ -35,9 +35,9 @@ from bid_ros.nodes.replay_policy_node import KEPT
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.recording.remapping import read_remapped
-from bid_ros.replay.cue import Cue, Recorded
-from bid_ros.replay.moments import find_moments
-from bid_ros.replay.pace import Pace
+from bid_ros.replay.cue import Cue, RecordedDecision
+from bid_ros.replay.decision_times import find_decision_times
+from bid_ros.replay.pace import ReplayPace
 from bid_ros.replay.parity import Parity, summary, table
 from bid_ros.replay.published import published_topics
 from bid_ros.system.progress import PROGRESS
@@ -64,8 +64,8 @@ class ReplayNode(BidNode):
         self._task = load_task(self.value("task"))  # the bag says with which prefix its frames were recorded
         folder = self.value("bundle")
         self._history = load_bundle(folder, self._task).history(self._task) if folder else None
-        self._player = Pace(self.value("speed"), self.value("paused"))
-        self._parity, self._expected = Parity(), dict[int, tuple[int, Recorded | None]]()
+        self._player = ReplayPace(self.value("speed"), self.value("paused"))
+        self._parity, self._expected = Parity(), dict[int, tuple[int, RecordedDecision | None]]()
         self._answers, self._news = set[int](), threading.Condition()
         self._clock_at = 0
         self._asked: int | None = None
@@ -141,7 +141,7 @@ class ReplayNode(BidNode):
             self.end(status)
 
     def _play(self, reader: BagReader) -> None:
-        moments = find_moments(reader, self._task, self._history)
+        times = find_decision_times(reader, self._task, self._history)
         topics, left = published_topics(reader, self._task)
         for reason in left:
             self.get_logger().warning(reason)
@@ -151,7 +151,7 @@ class ReplayNode(BidNode):
                 f"a system runs in namespace {self.get_namespace()}; valid for a replay is a namespace of its own"
             )
         publishers = {name: self.advertise(item.name, item.topic) for name, item in topics.items()}
-        asked = {reader.recorded_name(topic): topic for topic in moments.topics}
+        asked = {reader.recorded_name(topic): topic for topic in times.topics}
         begin_ns, end_ns = reader.span_ns
         for item in reader.raw():
             if not self._player.wait(item.stamp_ns):
@@ -163,8 +163,8 @@ class ReplayNode(BidNode):
                 publishers[item.topic].publish(_unpacked(message) if packed else item.data)
             if item.topic in asked:
                 taken = BagMessage(asked[item.topic], item.stamp_ns, message)
-                self._ask(moments.take(taken), (item.stamp_ns - begin_ns) / max(1, end_ns - begin_ns))
-        self._ask(moments.finish(), 1.0)
+                self._ask(times.take(taken), (item.stamp_ns - begin_ns) / max(1, end_ns - begin_ns))
+        self._ask(times.finish(), 1.0)
         self._wait_for_the_answer()
 
     def _tell_time(self, stamp: int) -> None:

@@ -15,7 +15,7 @@ from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_node import PolicyNode
 from bid_ros.nodes.policy_parameters import PARAMETERS as LIVE
 from bid_ros.policy.decide import bundle_decoder
-from bid_ros.replay.cue import Cue, Recorded, recorded_from
+from bid_ros.replay.cue import Cue, RecordedDecision, recorded_from
 from bid_ros.replay.decider import CHANGEABLE, Changes, Decider
 
 PARAMETERS = (
@@ -39,7 +39,7 @@ class ReplayPolicyNode(PolicyNode):
 
     def __init__(self) -> None:
         super().__init__(PARAMETERS, sim_time=True)
-        self._cues: deque[Recorded] = deque()
+        self._cues: deque[RecordedDecision] = deque()
         self._closing = False
         self._stream: int | None = None
         changed = [name for name in self.value("changed") if name]
@@ -77,7 +77,7 @@ class ReplayPolicyNode(PolicyNode):
     def _setting(self) -> dict[str, Any]:
         return {**super()._setting(), **self._decider.setting}
 
-    def _next(self) -> tuple[Recorded, Observation] | None:
+    def _next(self) -> tuple[RecordedDecision, Observation] | None:
         """Wait for the next recorded decision and its samples. None: the node ends.
 
         Raises:
@@ -96,7 +96,7 @@ class ReplayPolicyNode(PolicyNode):
             self._lock.wait_for(lambda: self._closing or self._found(recorded), SAMPLES_S)
             return recorded, self._buffer.assemble_from(recorded.stamp_ns, recorded.samples_ns)
 
-    def _found(self, recorded: Recorded) -> bool:
+    def _found(self, recorded: RecordedDecision) -> bool:
         try:
             self._buffer.assemble_from(recorded.stamp_ns, recorded.samples_ns)
         except ObservationError:
@@ -118,7 +118,7 @@ class ReplayPolicyNode(PolicyNode):
                 self._report.publish(record, observation, begun, self._maker.delay, self._setting())
             self._answers.publish(header(recorded.stamp_ns, KEPT if record is None else ""))
 
-    def _begin_motion(self, recorded: Recorded) -> None:
+    def _begin_motion(self, recorded: RecordedDecision) -> None:
         """Begin a motion of joints with the first decision of an episode, where poses become joints."""
         if self._status is not None and recorded.setting.stream != self._stream:
             self._stream = recorded.setting.stream

@@ -9,6 +9,7 @@ import scipy.interpolate  # noqa: F401  # a third of a second, in which the firs
 
 from bid_msgs.msg import ArmStatus, Grant, SafetyState
 from bid_ros.control.homing import HomingPlan, homing_within
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
@@ -18,7 +19,6 @@ from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, duration_message, header, pose_arrays
 from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.safety.task_chunks import TaskChunks
 
 CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000

@@ -16,6 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.control.joint_chunks import tool_task
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
@@ -36,7 +37,6 @@ from bid_ros.core.topics import (
     Qos,
     Topic,
     body_topic,
-    recorded_topics,
 )
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.convert import chunk_to_message, pose_arrays
@@ -44,8 +44,8 @@ from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.safety.envelope import EnvelopeConfig
-from bid_ros.safety.task_chunks import TaskChunks
-from bid_ros.teleop.base import Start
+from bid_ros.tasks.topics import system_topics
+from bid_ros.teleop.base import EpisodeStart
 from bid_ros.teleop.command import AXES, Steering
 from bid_ros.teleop.registry import DEVICES
 
@@ -107,7 +107,7 @@ class TeleopNode(BidNode):
         for name in self._names:
             self.subscribe(body_topic(name), partial(self._on_body, name), BODIES)
         self.subscribe(EPISODE_EVENT, self._on_event)
-        own = recorded_topics(self._task)
+        own = system_topics(self._task)
         for topic, kind in found.topics(self._task, options).items():
             # What this system publishes itself is known; of others only the type is.
             known = own.get(topic, Topic(kind, Qos(10, "best_effort")))
@@ -187,7 +187,7 @@ class TeleopNode(BidNode):
             return
         rotation = matrix_to_6d(matrix_from_quaternion(tool[1]))
         label, seed, now_ns = self._episode.label, int(self._episode.seed), self.now_ns()
-        self._device.begin(Start(label, seed, tool[0], rotation, dict(self._bodies), now_ns, width))
+        self._device.begin(EpisodeStart(label, seed, tool[0], rotation, dict(self._bodies), now_ns, width))
         if self._status is not None:
             self._task_chunks.begin(self._status.joint_positions, now_ns)
         self._driving = True

@@ -19,7 +19,7 @@ from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.observing.features import extract
 from bid_ros.recording.dataset import Dataset
-from bid_ros.recording.episodes import Episode, find_episodes, unwanted
+from bid_ros.recording.episodes import RecordedEpisode, find_episodes, unwanted
 from bid_ros.recording.files import bag_files
 from bid_ros.recording.outcomes import ALL, SUCCESS
 from bid_ros.recording.reader import BagReader
@@ -94,7 +94,7 @@ def check_observed(task: Task) -> None:
 
 def read_episodes(
     reader: BagReader, task: Task, wanted: str = SUCCESS, first: int = 0
-) -> Iterator[tuple[Episode, list[Dataset], list[str]]]:
+) -> Iterator[tuple[RecordedEpisode, list[Dataset], list[str]]]:
     """Yield the episodes of a bag with the rows that :func:`build_dataset` makes of them; those of one are in memory.
 
     Args:
@@ -156,7 +156,9 @@ def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None
     return part, BagReport(str(bag), episodes, used, part.rows if part else 0, tuple(reasons))
 
 
-def _read_episode(reader: BagReader, episode: Episode, task: Task, wanted: str) -> tuple[list[Dataset], list[str]]:
+def _read_episode(
+    reader: BagReader, episode: RecordedEpisode, task: Task, wanted: str
+) -> tuple[list[Dataset], list[str]]:
     """Return the segments of an episode and the reasons for everything that is left out of them."""
     if why := unwanted(episode, wanted):
         return [], [f"left out: {why}"]
@@ -180,7 +182,7 @@ def _read_episode(reader: BagReader, episode: Episode, task: Task, wanted: str) 
 
 
 def _observe(
-    reader: BagReader, episode: Episode, task: Task, references: References
+    reader: BagReader, episode: RecordedEpisode, task: Task, references: References
 ) -> tuple[list[Observation], list[str]]:
     """Play an episode into an observation buffer and return the newest row at each frame pair."""
     assert episode.end_ns is not None and episode.end_received_ns is not None
@@ -221,7 +223,7 @@ def _features_by_topic(task: Task, older: bool = False) -> dict[str, list[Featur
 
 
 def _split(
-    episode: Episode,
+    episode: RecordedEpisode,
     rows: Sequence[Observation],
     stamps: NDArray[np.int64],
     actions: NDArray[np.float64],

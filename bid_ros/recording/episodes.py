@@ -19,7 +19,7 @@ UNDONE: Final = "undone"
 
 
 @dataclass(frozen=True)
-class Episode:
+class RecordedEpisode:
     """One episode of a recording.
 
     Attributes:
@@ -43,7 +43,7 @@ class Episode:
     outcome: str
 
 
-def unwanted(episode: Episode, wanted: str) -> str:
+def unwanted(episode: RecordedEpisode, wanted: str) -> str:
     """Return why an episode is left out, in a few words; empty if it is not.
 
     Args:
@@ -60,19 +60,19 @@ def unwanted(episode: Episode, wanted: str) -> str:
     return episode.outcome or ("success" if episode.success else "no success")
 
 
-def find_episodes(bag: BagReader) -> tuple[Episode, ...]:
+def find_episodes(bag: BagReader) -> tuple[RecordedEpisode, ...]:
     """Return the episodes of a bag in the order of their start. Raises RecordingError if the bag is damaged."""
     return episodes_from_events(bag.messages([EPISODE_EVENT]))
 
 
-def episodes_from_events(events: Iterable[BagMessage]) -> tuple[Episode, ...]:
+def episodes_from_events(events: Iterable[BagMessage]) -> tuple[RecordedEpisode, ...]:
     """Pair START and END events, given in the order of their receipt.
 
     A START without END is an episode without an end: the recording stopped, or the next episode began. An END without
     START is ignored. A repeated event (the topic is latched) counts once. After its END an episode may get another
     outcome, by a second END or by an UNDO.
     """
-    episodes: list[Episode] = []
+    episodes: list[RecordedEpisode] = []
     begun: BagMessage | None = None
     for event in events:
         kind = event.message.kind
@@ -93,7 +93,7 @@ def episodes_from_events(events: Iterable[BagMessage]) -> tuple[Episode, ...]:
     return tuple(episodes)
 
 
-def _correct(episodes: list[Episode], event: Any) -> None:
+def _correct(episodes: list[RecordedEpisode], event: Any) -> None:
     """Give the episode that ended last another outcome, if the event is about it."""
     if episodes and episodes[-1].index == event.episode and episodes[-1].end_ns is not None:
         undone = event.kind == UNDO
@@ -105,9 +105,9 @@ def _same_start(begun: BagMessage, event: BagMessage) -> bool:
     return bool(event.message.kind == START and stamp_ns(event.message) == stamp_ns(begun.message))
 
 
-def _episode(begun: BagMessage, ended: BagMessage | None) -> Episode:
+def _episode(begun: BagMessage, ended: BagMessage | None) -> RecordedEpisode:
     start = begun.message
-    return Episode(
+    return RecordedEpisode(
         index=int(start.episode),
         seed=int(start.seed),
         label=str(start.label),

@@ -36,7 +36,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedDecision:
     """A decision as it was recorded.
 
     Attributes:
@@ -74,15 +74,15 @@ class Cue:
     observation: Observation | None
     problem: str
     stream: int
-    recorded: Recorded | None
+    recorded: RecordedDecision | None
 
 
-def recorded_from(message: Any) -> Recorded:
+def recorded_from(message: Any) -> RecordedDecision:
     """Return the decision in a message ``bid_msgs/Decision``, from ROS or from a bag."""
     names, stamps = list(message.observed), [int(stamp) for stamp in message.observed_ns]
     steps = len(stamps) // max(1, len(names))
     delay = int(message.delay_steps)
-    return Recorded(
+    return RecordedDecision(
         stamp_ns=stamp_ns(message),
         sequence=int(message.sequence),
         setting=Setting(

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.errors import ArmError, RecordingError
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS
@@ -14,10 +15,9 @@ from bid_ros.policy.decide import DecisionMaker, DecisionRecord, Screening, bund
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.replay.cue import Cue
 from bid_ros.replay.decider import Changes, Decider
-from bid_ros.replay.moments import find_moments
+from bid_ros.replay.decision_times import find_decision_times
 from bid_ros.replay.parity import WENT_ON, Parity
 from bid_ros.safety.screen import Screen
-from bid_ros.safety.task_chunks import TaskChunks
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,19 +115,19 @@ def replay(
         joints: where poses become joints.
 
     Raises:
-        RecordingError: as :func:`find_moments`, or the bag is damaged or has no moment to decide at.
+        RecordingError: as :func:`find_decision_times`, or the bag is damaged or has no moment to decide at.
         DecodingError: as :meth:`Decider.decide`.
     """
-    moments, found = find_moments(reader, task, decider.history), False
-    topics = moments.topics if joints is None else tuple(dict.fromkeys((*moments.topics, *joints.topics)))
+    times, found = find_decision_times(reader, task, decider.history), False
+    topics = times.topics if joints is None else tuple(dict.fromkeys((*times.topics, *joints.topics)))
     for item in reader.messages(topics):
         progress(item.stamp_ns)
         if joints is not None:
             joints.take(item)
-        for cue in moments.take(item) if item.topic in moments.topics else ():
+        for cue in times.take(item) if item.topic in times.topics else ():
             found = True
             yield _decided(cue, decider, parity, joints)
-    for cue in moments.finish():
+    for cue in times.finish():
         found = True
         yield _decided(cue, decider, parity, joints)
     if not found:

@@ -19,7 +19,7 @@ STEP_NS: Final = NANOSECONDS // 50
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class RecordedMotion:
     """A recorded motion.
 
     Attributes:
@@ -57,7 +57,7 @@ class Motion:
         )
 
 
-def read_recorded_motion(reader: BagReader, task: Task, number: int) -> Motion:
+def read_recorded_motion(reader: BagReader, task: Task, number: int) -> RecordedMotion:
     """Return the motion of an episode, from START to END.
 
     Args:
@@ -88,4 +88,4 @@ def read_recorded_motion(reader: BagReader, task: Task, number: int) -> Motion:
         raise RecordingError(f"episode {number} of {reader.path} lacks set-points for {gap:.2f} s; valid is no gap")
     stamps, actions = stamps[first : last + 1], actions[first : last + 1]
     times = (stamps - stamps[0]) / NANOSECONDS
-    return Motion(times, actions, episode.seed, episode.label, episode.outcome)
+    return RecordedMotion(times, actions, episode.seed, episode.label, episode.outcome)

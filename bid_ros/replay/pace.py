@@ -8,7 +8,7 @@ from typing import Final
 BEHIND_NS: Final = 100_000_000
 
 
-class Pace:
+class ReplayPace:
     """Holds a replay back until its next message is due. One thread waits, others may pause and step.
 
     Args:

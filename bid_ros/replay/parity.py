@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.replay.cue import Recorded
+from bid_ros.replay.cue import RecordedDecision
 
 WENT_ON: Final = "the decoder goes on with its last decision where the recorded one decided"
 
@@ -22,7 +22,7 @@ class Tally:
         same: whose chunk is equal to the recorded one in every bit.
         choices: that chose the sample of the same number.
         largest: largest difference of a value from the recorded one, in its own unit.
-        missing: moments without a decision, because the recording lacks a sample.
+        missing: times without a decision, because the recording lacks a sample.
     """
 
     decisions: int = 0
@@ -51,7 +51,9 @@ class Parity:
         self._of(stream).missing += 1
         self.problem = self.problem or problem
 
-    def add(self, stream: int, recorded: Recorded | None, digest: int, selected: NDArray[Any], index: int) -> None:
+    def add(
+        self, stream: int, recorded: RecordedDecision | None, digest: int, selected: NDArray[Any], index: int
+    ) -> None:
         """Note a decision.
 
         Args:

@@ -1,10 +1,14 @@
 """Screens samples of a policy: those whose motion the safety node would refuse are not worth choosing."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import JointChunks
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.task import Task
 from bid_ros.safety.joints import JointEnvelope
@@ -55,3 +59,19 @@ class JointScreen:
         joints, reached = self._chunks.solve(rows)
         passed[passed] = reached & self._joints.keeps(joints, self._step_s)
         return passed
+
+
+def policy_chunks(task: Task, policy_task: Task, arm: ArmModel | None) -> tuple[TaskChunks, Callable[[Any], Any]]:
+    """Return what makes a policy's chunks into a task's, and what screens its samples.
+
+    Args:
+        task: of the system.
+        policy_task: that the policy was made for: the system's, or one that commands poses where the system's commands
+            joints.
+        arm: of a system that commands joints, else None.
+    """
+    if policy_task.columns("joints") is None and arm is not None:
+        chunks, joints = TaskChunks(task, arm), JointEnvelope(arm.limits, task.limits)
+        if chunks.joints is not None:
+            return chunks, JointScreen(policy_task, chunks.joints, joints).passes
+    return TaskChunks(task, None), Screen(policy_task, arm).passes

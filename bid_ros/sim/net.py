@@ -23,7 +23,7 @@ class Misbehaviour(ValueError):
     """A client broke its protocol; the message is the sentence that ends its connection."""
 
 
-class Session(asyncio.Protocol):
+class TwinSession(asyncio.Protocol):
     """One client's connection. A server's own kind of session overrides what it needs to.
 
     Attributes:
@@ -110,7 +110,7 @@ class Session(asyncio.Protocol):
             self.lost()
 
 
-class LineSession(Session):
+class LineSession(TwinSession):
     """A client that sends lines of text."""
 
     _rest = b""
@@ -142,20 +142,20 @@ class Switchboard:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.sessions: list[Session] = []
+        self.sessions: list[TwinSession] = []
         self.dropped = self.left_out = 0
         self.fault: Exception | None = None
         self._loop = asyncio.new_event_loop()
         self._servers: list[asyncio.Server] = []
 
-    def listen(self, port: int, name: str, open_session: Callable[[], Session]) -> None:
+    def listen(self, port: int, name: str, open_session: Callable[[], TwinSession]) -> None:
         """Serve ``port`` with sessions that ``open_session`` makes; ``name`` says of what.
 
         Raises:
             ArmError: if the port is taken or the address is not one of this computer.
         """
 
-        def factory() -> Session:
+        def factory() -> TwinSession:
             session = open_session()
             session.board, session.name = self, name
             return session

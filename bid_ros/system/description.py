@@ -50,14 +50,14 @@ class Run:
 
     Attributes:
         system, arguments: what it was resolved from.
-        acts: ``policy`` or the name of a teleoperation device.
-        policy: its settings, with the path of the bundle; the bundle is empty if no policy acts.
+        driver: ``policy`` or the name of a teleoperation device.
+        policy: its settings, with the path of the bundle; the bundle is empty if no policy drives.
         moving: as in :class:`bid_ros.system.run.RunArguments`.
     """
 
     system: System
     arguments: RunArguments
-    acts: str
+    driver: str
     policy: PolicySettings
     moving: float
 
@@ -69,10 +69,10 @@ class Run:
     @property
     def acting(self) -> str:
         """The node that drives the arm."""
-        return POLICY if self.acts == POLICY else "teleop"
+        return POLICY if self.driver == POLICY else "teleop"
 
     @property
-    def drivers(self) -> tuple[str, ...]:
+    def driving_nodes(self) -> tuple[str, ...]:
         """The nodes that may drive the arm, one at a time."""
         return (POLICY, "teleop") if self.arguments.takeover else (self.acting,)
 
@@ -101,28 +101,32 @@ def describe(system: System, arguments: RunArguments) -> list[NodeSpec]:
 
 def decided(system: System, arguments: RunArguments) -> Run:
     """Return a run whose settings are resolved. Raises BidError as :func:`describe`."""
-    acts = arguments.acts or system.settings.acts
-    if acts != POLICY:
-        device = DEVICES.find(acts)
+    driver = arguments.driver or system.settings.driver
+    if driver != POLICY:
+        device = DEVICES.find(driver)
         device.check(system.task, arguments.styles, twin=not arguments.robot_ip)
         device.read(arguments.device_settings)
     elif arguments.styles:
-        raise BidError(f"styles are {', '.join(arguments.styles)}, but {acts} acts; valid with acts: scripted")
+        raise BidError(
+            f"styles are {', '.join(arguments.styles)}, but the driver is {driver}; valid with driver: scripted"
+        )
     elif arguments.takeover:
         device = DEVICES.find(arguments.takeover)
         if not device.help:
             raise BidError(f"takeover is '{arguments.takeover}', a program; valid is a device that a person holds")
         device.read(arguments.device_settings)
     elif arguments.device_settings:
-        raise BidError(f"device_settings are '{arguments.device_settings}', but {acts} acts; valid with a device")
-    if arguments.takeover and acts != POLICY:
-        raise BidError(f"takeover is '{arguments.takeover}', but {acts} acts; valid with acts: {POLICY}")
+        raise BidError(
+            f"device_settings are '{arguments.device_settings}', but the driver is {driver}; valid with a device"
+        )
+    if arguments.takeover and driver != POLICY:
+        raise BidError(f"takeover is '{arguments.takeover}', but the driver is {driver}; valid with driver: {POLICY}")
     given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
     given = {name: value for name, value in given.items() if value not in (None, "")}
-    bundle = str(system.bundle(arguments.bundle)) if acts == POLICY else ""
+    bundle = str(system.bundle(arguments.bundle)) if driver == POLICY else ""
     policy = replace(system.settings.policy, bundle=bundle, **given)
     moving = system.settings.twin.moving if arguments.moving is None else arguments.moving
-    return Run(system, arguments, acts, policy, moving)
+    return Run(system, arguments, driver, policy, moving)
 
 
 def _nodes(run: Run) -> list[NodeSpec]:
@@ -142,23 +146,23 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "robot_ip": address,
         "twin": run.twin,
         "connect_wait_s": 30.0 if run.twin else 0.0,
-        "required": [*run.drivers, "safety"],
+        "required": [*run.driving_nodes, "safety"],
         "company_wait_s": COMPANY_S,
     }
-    device = {"device": arguments.takeover or run.acts, "device_settings": arguments.device_settings}
-    policy = {**_policy(run), **(system.bundle_parameters() if run.acts == POLICY else {}), "seed": arguments.seed}
-    acts = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
+    device = {"device": arguments.takeover or run.driver, "device_settings": arguments.device_settings}
+    policy = {**_policy(run), **(system.bundle_parameters() if run.driver == POLICY else {}), "seed": arguments.seed}
+    own = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
-        NodeSpec("safety", "safety_node", {**task, **joints, "required": ["camera", *run.drivers, "arm"]}),
+        NodeSpec("safety", "safety_node", {**task, **joints, "required": ["camera", *run.driving_nodes, "arm"]}),
         NodeSpec("arm", "arm_node", arm),
-        *(NodeSpec(name, f"{name}_node", {**task, **joints, **acts[name]}) for name in run.drivers),
+        *(NodeSpec(name, f"{name}_node", {**task, **joints, **own[name]}) for name in run.driving_nodes),
         *([NodeSpec("recorder", "recorder_node", {**task, **_recorder(run, out)})] if arguments.record else []),
         *([NodeSpec("monitor", "monitor_node", {**cameras, **joints})] if arguments.rviz else []),
     ]
-    company = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
-    return [*nodes, NodeSpec("episode", "episode_node", {**task, **joints, **_episode(run), "nodes": company})]
+    required = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
+    return [*nodes, NodeSpec("episode", "episode_node", {**task, **joints, **_episode(run), "nodes": required})]
 
 
 def _policy(run: Run) -> dict[str, Any]:
@@ -176,30 +180,30 @@ def _recorder(run: Run, out: Path) -> dict[str, Any]:
         "robot": run.system.task.robot,
         "robot_ip": arguments.robot_ip,
         "twin": run.twin,
-        "acts": run.acts,
+        "driver": run.driver,
         "takeover": arguments.takeover,
         "device_settings": arguments.device_settings,
-        **({"policy": _policy(run)} if run.acts == POLICY else {}),
+        **({"policy": _policy(run)} if run.driver == POLICY else {}),
     }
-    place = {"episodes": str(out / "episodes")} if arguments.person else {"bag": str(out / "bag")}
+    place = {"episodes": str(out / "episodes")} if arguments.human else {"bag": str(out / "bag")}
     chosen = {"image_codec": arguments.image_codec} if arguments.image_codec else {}
     return {**place, **chosen, "setup": json.dumps(setup)}
 
 
 def _episode(run: Run) -> dict[str, Any]:
-    policy, arguments = run.acts == POLICY, run.arguments
+    policy, arguments = run.driver == POLICY, run.arguments
     return {
         **(_policy(run) if policy else {}),
         "episodes": arguments.episodes,
         "seed": arguments.seed,
-        "labels": list(arguments.styles) or [run.policy.decoder if policy else run.acts],
+        "labels": list(arguments.styles) or [run.policy.decoder if policy else run.driver],
         "moving": float(run.moving),
         "twin": run.twin,
         "acting": run.acting,
         "out": str(Path(arguments.out).resolve()),
-        "person": arguments.person,
+        "human": arguments.human,
         "takeover": bool(arguments.takeover),
-        "record_rest": 0.0 if policy or arguments.person else 1.0,
+        "record_rest": 0.0 if policy or arguments.human else 1.0,
         "timeout_s": float(arguments.timeout or run.system.task.episode_timeout),
     }
 

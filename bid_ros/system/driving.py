@@ -26,4 +26,4 @@ def driven(arguments: RunArguments, device: str) -> tuple[RunArguments, str]:
     found = DEVICES.find(device)
     settings, line = found.completed(arguments.device_settings)
     known = "\n".join(text for text in (line, found.help) if text)
-    return replace(arguments, acts=device, device_settings=settings), known
+    return replace(arguments, driver=device, device_settings=settings), known

@@ -12,7 +12,7 @@ from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import tool_task
 from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.paths import share
-from bid_ros.core.settings import load_settings, parse_settings, read_yaml, settings
+from bid_ros.core.settings import parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
 from bid_ros.robots.registry import check_joints, load_arm_config, task_arm
 from bid_ros.tasks.base import Stage
@@ -62,13 +62,13 @@ class SystemSettings:
 
     Attributes:
         like: folder, relative to this one, of a system whose files stand in for those that this one lacks; empty: none.
-        acts: who drives the arm: ``policy``, or the name of a teleoperation device.
+        driver: who drives the arm: ``policy``, or the name of a teleoperation device.
         policy: settings of the policy.
         twin: settings of the twin.
     """
 
     like: str = ""
-    acts: str = POLICY
+    driver: str = POLICY
     policy: PolicySettings = PolicySettings()
     twin: TwinSettings = TwinSettings()
 
@@ -234,7 +234,7 @@ class System:
                     f"system {found[-1]} is like {settings.like}, which leads back to itself; valid is another system"
                 )
             found.append(folder)
-            settings = load_settings(SystemSettings, folder / FILE, "system file")
+            settings = _settings(folder)
         return tuple(found)
 
     def bundle(self, asked: str = "") -> Path:
@@ -294,7 +294,16 @@ def find_system(named: str | Path) -> System:
             raise BidError(f"system '{named}' does not exist; valid are a system's folder and the shipped {shipped}")
         folder = share("config", str(named))
     folder = folder.resolve()
-    return System(folder, load_settings(SystemSettings, folder / FILE, "system file"))
+    return System(folder, _settings(folder))
+
+
+def _settings(folder: Path) -> SystemSettings:
+    """Return the content of a ``system.yaml``. Raises BidError if it is missing or not valid."""
+    path, what = folder / FILE, "system file"
+    content = read_yaml(path, what)
+    if isinstance(content, dict) and "acts" in content and "driver" not in content:
+        content["driver"] = content.pop("acts")  # its name until now
+    return parse_settings(SystemSettings, content, f"{what} {path}")
 
 
 def file_beside(task_file: Path, name: str) -> Path:

@@ -22,7 +22,7 @@ KILL_S: Final = END_S + 5.0  # from asking the processes to end until those that
 
 
 @dataclass
-class Terminal:
+class ProgressTerminal:
     """Shows lines to whoever started the run, on standard error, so that results can be piped.
 
     Progress lines overwrite each other on a terminal. Elsewhere one is printed every few seconds.
@@ -81,7 +81,7 @@ class Supervisor:
     hung_s: float
     kill_s: float
     started: Callable[[str, int], None]
-    _terminal: Terminal = field(default_factory=Terminal, init=False)
+    _terminal: ProgressTerminal = field(default_factory=ProgressTerminal, init=False)
     _children: list[_Child] = field(default_factory=list, init=False)
     _signal: asyncio.Future[int] = field(init=False)
 

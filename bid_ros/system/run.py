@@ -10,6 +10,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.topics import check_namespace
 
 _VALID: Final = {int: "is a whole number", float: "is a number", bool: "are true and false"}
+RENAMED: Final = {"acts": "driver", "person": "human"}
 LOG_LEVELS: Final = ("debug", "info", "warn", "error", "fatal")
 
 
@@ -27,11 +28,11 @@ class RunArguments:
     """
 
     robot_ip: str = argument("", "address of the robot; without it the twin is started")
-    acts: str | None = argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
+    driver: str | None = argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
     styles: tuple[str, ...] = argument((), "styles of scripted demonstrations, cycled over the episodes")
     device_settings: str = argument("", "settings of the teleoperation device in YAML, such as 'deadzone: 0.2'")
     takeover: str = argument("", "device with which a person takes over from the policy, such as gamepad")
-    person: bool = argument(False, "a person starts, ends and takes back episodes; each gets a bag of its own")
+    human: bool = argument(False, "a person starts, ends and takes back episodes; each gets a bag of its own")
     image_codec: str = argument(
         "", "of recorded images: raw, png (without loss), jpeg or jpeg:QUALITY (default: nodes.yaml's, else raw)"
     )
@@ -90,6 +91,8 @@ def parse_arguments(texts: Mapping[str, str], of: type[Arguments] = RunArguments
     """
     names = [item.name for item in argument_fields(of)]
     for name in texts:
+        if name in RENAMED:
+            raise BidError(f"argument '{name}' is now '{RENAMED[name]}'")
         if name not in names:
             raise BidError(f"argument '{name}' does not exist; valid are {', '.join(names)}")
     return of(**{name: _parse(argument_kind(name, of), name, text) for name, text in texts.items() if text})

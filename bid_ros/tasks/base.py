@@ -21,7 +21,7 @@ STEP_NS: Final = 10_000_000  # of every stage
 
 
 @dataclass(frozen=True)
-class Setup:
+class EpisodeSetup:
     """How the gripper begins an episode.
 
     Attributes:
@@ -210,7 +210,7 @@ class TaskDescriptor:
 
     name: str
     scene: Callable[[Task], TwinScene]
-    setup: Setup | None = None
+    setup: EpisodeSetup | None = None
     bodies: tuple[str, ...] = ()
     moves: str = "target"
     score: Callable[[], Score] = Unjudged

@@ -6,7 +6,7 @@ from bid_ros.core.errors import TaskError
 from bid_ros.core.registry import Registry, collect
 from bid_ros.core.task import Task
 from bid_ros.robots.gripper import GripperThresholds
-from bid_ros.tasks.base import Demonstrator, Score, Setup, Stage, TaskDescriptor
+from bid_ros.tasks.base import Demonstrator, EpisodeSetup, Score, Stage, TaskDescriptor
 
 TASKS: Final[Registry[TaskDescriptor]] = Registry(
     "kind of task", "bid_ros.tasks", lambda: collect(__package__, "TASK"), TaskError
@@ -18,10 +18,10 @@ def kind_of(task: Task) -> TaskDescriptor:
     return TASKS.find(task.kind)
 
 
-def setup_of(task: Task) -> Setup:
+def setup_of(task: Task) -> EpisodeSetup:
     """Return how an episode of a task begins; TaskError if there is no such kind of task."""
     widest = task.limits.gripper_max
-    return kind_of(task).setup or Setup(widest, 0.9 * widest, None, "set up the scene")
+    return kind_of(task).setup or EpisodeSetup(widest, 0.9 * widest, None, "set up the scene")
 
 
 def build_score(task: Task) -> Score:

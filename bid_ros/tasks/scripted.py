@@ -118,7 +118,7 @@ class Manner:
     late: tuple[float, ...]
 
 
-class Part(NamedTuple):
+class DemonstrationPart(NamedTuple):
     """Part of a demonstration: its moves, the gripper's widths (begin in s, m) and its phases (begin in s, name)."""
 
     moves: Sequence[Move]
@@ -180,15 +180,17 @@ class ScriptedMotion(PlannedTeleoperator):
         place: Array = cup + np.array(left if missed == STRAIGHT_ON else missed)
         return place
 
-    def _let_go(self, descent: list[Move], lower_s: float) -> tuple[Part, float]:
+    def _let_go(self, descent: list[Move], lower_s: float) -> tuple[DemonstrationPart, float]:
         """Return the part from a descent at ``lower_s`` on, which opens the gripper at its end, and its end in s."""
         config, down, end_s = self.config, descent[-1].last, descent[-1].end_s
         open_s, up = end_s - config.release_lead, down + np.array([0.0, 0.0, config.retreat])
         retreat = self._move([down, up], config.retreat_speed, end_s + config.release)
         phases = [(lower_s, "lower"), (open_s, "release"), (retreat.begin_s, "retreat"), (retreat.end_s, "hold")]
-        return Part([*descent, retreat], [(open_s, config.open_width)], phases), retreat.end_s + config.hold
+        return DemonstrationPart(
+            [*descent, retreat], [(open_s, config.open_width)], phases
+        ), retreat.end_s + config.hold
 
-    def _perform(self, start: Array, parts: Sequence[Part], end_s: float, now_ns: int) -> None:
+    def _perform(self, start: Array, parts: Sequence[DemonstrationPart], end_s: float, now_ns: int) -> None:
         """Take a plan of these parts, which begins at ``now_ns``."""
         moves, widths, phases = (tuple(chain(*items)) for items in zip(*parts, strict=True))
         trajectory = Trajectory(start, np.array(DOWN_6D), moves, (), widths, end_s)

@@ -15,7 +15,7 @@ from bid_ros.teleop.command import Steering
 
 
 @dataclass(frozen=True)
-class Start:
+class EpisodeStart:
     """How an episode begins, for a device that drives it.
 
     Attributes:
@@ -47,7 +47,7 @@ class TeleopDevice(Protocol):
     problem: str = ""
     held: bool | None = None
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: EpisodeStart) -> None:
         """Take the arm at the start of an episode; raises BidError if the device cannot drive it."""
 
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk | None:

@@ -7,7 +7,7 @@ import numpy as np
 from bid_ros.control.trajectory import Array, ChunkSource, MotionLimits, Move, Trajectory
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.task import Task
-from bid_ros.teleop.base import DeviceDescriptor, Start, TeleopDevice
+from bid_ros.teleop.base import DeviceDescriptor, EpisodeStart, TeleopDevice
 
 SPEED: Final = MotionLimits(0.05, 0.2, 2.0)  # m/s, m/s^2, m/s^3
 CORNERS: Final = ((0.0, 0.06, 0.0), (0.0, 0.06, 0.04), (0.0, -0.06, 0.04), (0.0, -0.06, 0.0), (0.0, 0.0, 0.0))
@@ -30,7 +30,7 @@ class ExerciseDevice(TeleopDevice):
         self._width, self._frame = limits.gripper_max, task.base_frame
         self._round: ChunkSource | None = None
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: EpisodeStart) -> None:
         """Plan a round from the present tool position."""
         moves: list[Move] = []
         at: Array = start.tool

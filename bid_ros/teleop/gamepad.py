@@ -12,8 +12,8 @@ from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 from bid_ros.teleop.base import DeviceDescriptor
 from bid_ros.teleop.command import Command
+from bid_ros.teleop.human import Controller, HumanDevice
 from bid_ros.teleop.pad import HELP, Pad, PadSettings
-from bid_ros.teleop.person import Controller, PersonDevice
 
 # Codes of Linux (input-event-codes.h) and what they are on a gamepad (the kernel's gamepad API).
 STICKS: Final = {0x00: "left_x", 0x01: "left_y", 0x03: "right_x", 0x04: "right_y", 0x10: "hat_x", 0x11: "hat_y"}
@@ -137,8 +137,8 @@ def _capabilities(device: Any) -> dict[int, Any]:
         raise BidError(f"gamepad {device.path} is gone: {error.strerror}") from error
 
 
-def _build(task: Task, options: GamepadSettings) -> PersonDevice:
-    return PersonDevice(task, lambda: Gamepad(options))
+def _build(task: Task, options: GamepadSettings) -> HumanDevice:
+    return HumanDevice(task, lambda: Gamepad(options))
 
 
 DEVICE = DeviceDescriptor("gamepad", _build, settings=GamepadSettings, rate_hz=40.0, help=HELP)

@@ -7,8 +7,8 @@ from bid_ros.core.settings import Positive, settings
 from bid_ros.core.task import Task
 from bid_ros.teleop.base import DeviceDescriptor
 from bid_ros.teleop.command import Command
+from bid_ros.teleop.human import Controller, HumanDevice
 from bid_ros.teleop.pad import HELP, Pad, PadSettings
-from bid_ros.teleop.person import Controller, PersonDevice
 
 # Places in sensor_msgs/Joy of joy_node's gamepads; forward and left are positive there.
 AXES: Final = {"left_x": 0, "left_y": 1, "right_x": 3, "right_y": 4, "hat_x": 6, "hat_y": 7}
@@ -57,8 +57,8 @@ def _value(axes: Any, at: int) -> float:
     return value if abs(value) <= 1.0 else 0.0  # NaN too
 
 
-def _build(task: Task, options: JoySettings) -> PersonDevice:
-    return PersonDevice(task, lambda: Joy(options))
+def _build(task: Task, options: JoySettings) -> HumanDevice:
+    return HumanDevice(task, lambda: Joy(options))
 
 
 DEVICE = DeviceDescriptor(

@@ -13,7 +13,7 @@ from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 from bid_ros.teleop.base import DeviceDescriptor
 from bid_ros.teleop.command import AXES, Command
-from bid_ros.teleop.person import Controller, PersonDevice
+from bid_ros.teleop.human import Controller, HumanDevice
 from bid_ros.teleop.terminal import Terminal
 
 KEYS: Final = {
@@ -128,9 +128,9 @@ class Keyboard(Controller):
         self._terminal.close()
 
 
-def _build(task: Task, options: KeyboardSettings) -> PersonDevice:
+def _build(task: Task, options: KeyboardSettings) -> HumanDevice:
     # The path of a closed terminal may become that of another one, whose keys are not meant for the arm.
-    return PersonDevice(task, lambda: Keyboard(options), reopens=False)
+    return HumanDevice(task, lambda: Keyboard(options), reopens=False)
 
 
 def _complete(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:

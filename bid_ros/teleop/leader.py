@@ -14,7 +14,7 @@ from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.teleop.base import DeviceDescriptor
 from bid_ros.teleop.command import Command, Offset
-from bid_ros.teleop.person import Controller, PersonDevice
+from bid_ros.teleop.human import Controller, HumanDevice
 
 HELP: Final = """\
   pedal             dead man's switch: a button on the topic `hold_topic`. Hold it, and the tool goes as the leader's
@@ -145,12 +145,12 @@ class Leader(Controller):
         return float(np.clip((trigger[0] - closed) / (opened - closed), 0.0, 1.0)) if trigger.size else None
 
 
-def _build(task: Task, options: LeaderSettings) -> PersonDevice:
+def _build(task: Task, options: LeaderSettings) -> HumanDevice:
     robot = ROBOTS.find(task.robot)
     forward = robot.forward
     if forward is None or not robot.joints:
         raise BidError(f"robot '{robot.name}' has no forward kinematics, so no leader arm can lead it")
-    return PersonDevice(task, lambda: Leader(options, robot.joints, forward))
+    return HumanDevice(task, lambda: Leader(options, robot.joints, forward))
 
 
 DEVICE = DeviceDescriptor(

@@ -22,8 +22,8 @@ from bid_ros.core.topics import ARM_STATUS, DIAGNOSTICS, IMAGE_TYPE, SAFETY_STAT
 from bid_ros.teleop.base import DeviceDescriptor
 from bid_ros.teleop.certificate import SELF, fingerprint, own_address, own_certificate
 from bid_ros.teleop.command import MARKS, Command
+from bid_ros.teleop.human import Controller, HumanDevice
 from bid_ros.teleop.page_server import LOOPBACK, PageServer
-from bid_ros.teleop.person import Controller, PersonDevice
 from bid_ros.teleop.phone import Grip
 
 STOPPED: Final = 1  # of bid_msgs/SafetyState
@@ -247,8 +247,8 @@ def _complete(given: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     return given, line
 
 
-def _build(task: Task, options: PageSettings) -> PersonDevice:
-    return PersonDevice(task, lambda: Page(options, _cameras(task)))
+def _build(task: Task, options: PageSettings) -> HumanDevice:
+    return HumanDevice(task, lambda: Page(options, _cameras(task)))
 
 
 DEVICE = DeviceDescriptor(

@@ -14,7 +14,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
-from bid_ros.teleop.base import DeviceDescriptor, Start, TeleopDevice
+from bid_ros.teleop.base import DeviceDescriptor, EpisodeStart, TeleopDevice
 
 RAMP_S: Final = 0.5  # for which the motion comes up to its speed, and for which it comes to rest
 REST_S: Final = 1.0  # at the end, before the episode is over
@@ -57,7 +57,7 @@ class RetraceDevice(TeleopDevice):
         """Time that the motion takes, s, without the approach."""
         return float(self._times[-1]) / self._speed + RAMP_S
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: EpisodeStart) -> None:
         """Plan the way from the present pose to the first of the motion."""
         columns, first = self._columns, self._rows[0]
         self._approach = HomingPlan(

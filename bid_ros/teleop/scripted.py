@@ -4,7 +4,7 @@ from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import Task
 from bid_ros.tasks.registry import find_demonstrator
-from bid_ros.teleop.base import DeviceDescriptor, Start, TeleopDevice
+from bid_ros.teleop.base import DeviceDescriptor, EpisodeStart, TeleopDevice
 
 
 class ScriptedDevice(TeleopDevice):
@@ -21,7 +21,7 @@ class ScriptedDevice(TeleopDevice):
         self._demonstrator = find_demonstrator(task)
         self._operator: PlannedTeleoperator | None = None
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: EpisodeStart) -> None:
         """Plan the demonstration. Raises BidError if the style, the seed or a position is not valid."""
         self._operator = self._demonstrator.plan(start.label, start.seed, start.tool, start.bodies, start.now_ns)
 

@@ -12,7 +12,7 @@ from bid_ros.core.settings import Positive, settings
 from bid_ros.core.task import Task
 from bid_ros.teleop.base import DeviceDescriptor
 from bid_ros.teleop.command import AXES, Command
-from bid_ros.teleop.person import Controller, PersonDevice
+from bid_ros.teleop.human import Controller, HumanDevice
 
 HELP: Final = """\
   cap               push, lift and turn it: the tool does the same (axes roll and pitch are locked unless
@@ -102,8 +102,8 @@ def _open(options: SpaceMouseSettings) -> SpaceMouse:
         ) from error
 
 
-def _build(task: Task, options: SpaceMouseSettings) -> PersonDevice:
-    return PersonDevice(task, lambda: _open(options))
+def _build(task: Task, options: SpaceMouseSettings) -> HumanDevice:
+    return HumanDevice(task, lambda: _open(options))
 
 
 DEVICE = DeviceDescriptor("spacemouse", _build, settings=SpaceMouseSettings, rate_hz=40.0, help=HELP)

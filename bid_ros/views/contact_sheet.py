@@ -11,7 +11,7 @@ from PIL import Image as PillowImage
 
 from bid_ros.cameras.image import decode_image
 from bid_ros.core.errors import BidError, RecordingError
-from bid_ros.curation.catalog import Recorded, image_topics
+from bid_ros.curation.catalog import BagEpisode, image_topics
 from bid_ros.recording.reader import BagReader, RawMessage
 from bid_ros.views.strokes import Color, text_width, write
 from bid_ros.views.video import BACKGROUND
@@ -30,7 +30,7 @@ AMBER: Final = (235, 180, 80)
 EMPTY: Final = (34, 38, 48)
 
 
-def draw_sheet(reader: BagReader, episodes: Sequence[Recorded], out: Path) -> None:
+def draw_sheet(reader: BagReader, episodes: Sequence[BagEpisode], out: Path) -> None:
     """Write the contact sheets of episodes below each other as one picture.
 
     Args:
@@ -51,7 +51,7 @@ def draw_sheet(reader: BagReader, episodes: Sequence[Recorded], out: Path) -> No
     PillowImage.fromarray(np.concatenate(padded)).save(out, optimize=True)
 
 
-def sheet_of(reader: BagReader, recorded: Recorded, columns: int = COLUMNS, tile: int = TILE) -> Picture:
+def sheet_of(reader: BagReader, recorded: BagEpisode, columns: int = COLUMNS, tile: int = TILE) -> Picture:
     """Return the contact sheet of an episode ``(height, width, 3)`` rgb: a row for each camera, a column for each time.
 
     Only the frames that are shown are held in memory and decoded.
@@ -110,7 +110,7 @@ def _padded(picture: Picture, width: int, height: int) -> Picture:
 
 def _captioned(
     grid: Picture,
-    recorded: Recorded,
+    recorded: BagEpisode,
     topics: Sequence[str],
     heights: Sequence[int],
     nearest: dict[tuple[str, int], RawMessage],

@@ -14,7 +14,7 @@ from PIL import Image as PillowImage
 from bid_ros.core.errors import BidError, RecordingError
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION
-from bid_ros.curation.catalog import Recorded, count_frames, episodes_of
+from bid_ros.curation.catalog import BagEpisode, count_frames, episodes_of
 from bid_ros.curation.fault import Fault
 from bid_ros.curation.listing import utc_time
 from bid_ros.curation.track import read_track
@@ -45,7 +45,7 @@ class Card:
     """
 
     name: str
-    recorded: Recorded | None
+    recorded: BagEpisode | None
     frames: int
     faults: tuple[Fault, ...]
     sheet: bytes = b""
@@ -84,7 +84,7 @@ def read_cards(bag: Path, task: Task | None, remapped: Mapping[str, str] | None 
         yield Card(str(bag), None, 0, (Fault("readable", "error", str(problem)),))
 
 
-def _card(reader: BagReader, recorded: Recorded, frames: int, task: Task | None, faults: tuple[Fault, ...]) -> Card:
+def _card(reader: BagReader, recorded: BagEpisode, frames: int, task: Task | None, faults: tuple[Fault, ...]) -> Card:
     track = read_track(reader, recorded, {**observed_topics(task), DECISION: ""})
     plot = b""
     if len(track.tool) or track.arm is not None:

@@ -15,9 +15,9 @@ from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, ROSOUT, SAFETY_STATE, camera_topic
 from bid_ros.views.frames import DecisionPainter, decision_text
+from bid_ros.views.message_names import EVENTS, MODES, SAFETY, state, word
 from bid_ros.views.places import ToolPlaces
-from bid_ros.views.scene import Box, Lines, Part, Scene
-from bid_ros.views.words import EVENTS, MODES, SAFETY, state, word
+from bid_ros.views.scene import Box, Lines, Part, ViewedScene
 
 if TYPE_CHECKING:
     from bid_ros.views.outline import Outline
@@ -65,7 +65,7 @@ class RerunView:
         outline: "Outline | None" = None,
     ) -> None:
         self._log, self._set_time = recording.log, recording.set_time
-        self._scene = Scene(task, places)
+        self._scene = ViewedScene(task, places)
         self._decision: Any = None
         self._safety = self._mode = ""
         self._until: dict[str, int] = {}

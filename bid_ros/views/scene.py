@@ -29,8 +29,8 @@ from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_CHUN
 from bid_ros.recording.episodes import PREPARE, START
 from bid_ros.views import overlay
 from bid_ros.views.frames import positions_of
+from bid_ros.views.message_names import SAFETY, state, word
 from bid_ros.views.places import ToolPlaces
-from bid_ros.views.words import SAFETY, state, word
 
 Array = NDArray[np.float64]
 Rgba = tuple[int, int, int, int]
@@ -133,7 +133,7 @@ def _plain(name: str, lines: Array, color: Rgba, width: float, lasting_s: float 
     return Lines(name, lines, np.tile(np.array(color, np.uint8), (len(lines), 1)), width, lasting_s)
 
 
-class Scene:
+class ViewedScene:
     """Keeps what is to be drawn of one system.
 
     Args:

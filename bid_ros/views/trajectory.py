@@ -12,7 +12,7 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.limits import Limits
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION
-from bid_ros.curation.catalog import Recorded
+from bid_ros.curation.catalog import BagEpisode
 from bid_ros.curation.checks.limits import commanded_of, measured_speeds
 from bid_ros.curation.track import EpisodeTrack, read_track
 from bid_ros.recording.reader import BagReader
@@ -28,7 +28,7 @@ DECIDED: Final = "#8a5fc7"
 OUTCOMES: Final = {True: "#1f8a4c", False: "#c03030", None: "#9a6b00"}
 
 
-def draw_trajectory(reader: BagReader, episodes: Sequence[Recorded], task: Task | None, out: Path) -> None:
+def draw_trajectory(reader: BagReader, episodes: Sequence[BagEpisode], task: Task | None, out: Path) -> None:
     """Write a plot of the motion of each of the episodes, side by side.
 
     Args:

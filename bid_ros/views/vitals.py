@@ -9,7 +9,7 @@ import numpy as np
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.topics import ARM_STATUS, DECISION, DIAGNOSTICS, EPISODE_EVENT, HEARTBEAT, SAFETY_STATE
-from bid_ros.views.words import EVENTS, LEVELS, MODES, SAFETY, word
+from bid_ros.views.message_names import EVENTS, LEVELS, MODES, SAFETY, word
 
 WINDOW_S: Final = 5.0  # over which rates are counted
 DECISIONS: Final = 300  # over which latencies are counted

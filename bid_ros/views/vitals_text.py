@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bid_ros.views.words import state
+from bid_ros.views.message_names import state
 
 
 def vitals_text(said: Mapping[str, Any]) -> str:

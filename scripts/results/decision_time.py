@@ -45,11 +45,15 @@ class Contender:
 
 def contender(words: str, task: Task) -> Contender:
     """Return what ``BUNDLE:DECODER:SAMPLES`` names."""
-    path, decoder, samples = words.split(":") + ["bid", "16"][words.count(":") :]
+    path, _, rest = words.partition(":")
+    decoder, _, last = rest.rpartition(":")
+    if not last.isdecimal():  # a decoder has a colon too, as in bid:terms=backward
+        decoder, last = rest or "bid", "16"
+    samples = int(last)
     bundle = load_bundle(path, task)
     policy = load_policy(bundle, task, "auto", 1)
-    policy.warm_up(int(samples))
-    return Contender(words, DecisionMaker(policy, bundle_decoder(decoder, bundle, task, int(samples), 1), task))
+    policy.warm_up(samples)
+    return Contender(words, DecisionMaker(policy, bundle_decoder(decoder, bundle, task, samples, 1), task))
 
 
 def table(contenders: Sequence[Contender]) -> str:

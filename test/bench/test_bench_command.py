@@ -99,8 +99,11 @@ def test_a_bench_from_the_command_line(task, tmp_path, capsys):
         (["--workers", "0"], "workers is 0"),
         (["--samples", "4", "--decoder", "bid:mode_size=3"], "valid with 4 samples is at most 2"),
         (["--decoder", "bid-paper"], "decoder 'bid-paper' is now written 'bid:variant=paper'"),
-        (["--decay", "0.1,0.3"], "--decay is no option any more: say --decoder bid:decay=0.3, also several"),
-        (["--trim=nearest"], "--trim is no option any more: say --decoder bid:variant=paper,trim=nearest"),
+        (
+            ["--decay", "0.1,0.3"],
+            "bid bench pusht has no --decay any more: say it in the list: --decoder bid:decay=0.3",
+        ),
+        (["--trim=nearest"], "has no --trim any more: say it in the list: --decoder bid:variant=paper,trim=nearest"),
         (["--bundle", "/nowhere"], "bundle folder /nowhere does not exist"),
     ],
 )
@@ -115,4 +118,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, capsys, argument
 @pytest.mark.parametrize("name", ["peers", "system"])
 def test_a_bench_that_moved_says_where(capsys, name):
     assert main(["bench", name, "franka_place", "--samples", "4"]) == 2
-    assert f"is now a script of a checkout of bid_ros: python scripts/results {name}" in capsys.readouterr().err
+    assert (
+        f"bid bench {name} is a script of a checkout of bid_ros now: python scripts/results {name}"
+        in capsys.readouterr().err
+    )

@@ -75,10 +75,10 @@ def test_a_new_system_has_nothing_that_fails_in_its_twin(of_either_robot):
     assert status == 0, findings
     files = ["task.yaml", "robot.yaml", "cameras.yaml", "nodes.yaml", "view.rviz"]
     assert list(findings) == [
-        *(*files, "who acts", "ROS", "twin", "rendering", "parameters", "libraries", "runtimes"),
+        *(*files, "driver", "ROS", "twin", "rendering", "parameters", "libraries", "runtimes"),
         *("clock", "rtprio", "memlock", "kernel", "receive buffers", "disk"),
     ]
-    assert findings["who acts"]["measured"] == "device exercise"
+    assert findings["driver"]["measured"] == "device exercise"
     assert "2 images of 96x96 px in" in findings["rendering"]["measured"]
     assert not (system.folder.parent / "out").exists(), "a check writes nothing"
 
@@ -326,13 +326,13 @@ def test_a_ur_observes_six_joints(tmp_path):
             "parameters",
             "no parameter 'late'; valid are task",
         ),
-        ("system.yaml", {"acts": "mindreader"}, "who acts", "device 'mindreader' does not exist; valid are exercise"),
-        ("system.yaml", {"acts": "policy"}, "who acts", "has no policy: train one"),
-        ("system.yaml", {"acts": "policy", "policy": {"bundle": "ur5_pick"}}, "who acts", "was made for another task"),
+        ("system.yaml", {"driver": "mindreader"}, "driver", "device 'mindreader' does not exist; valid are exercise"),
+        ("system.yaml", {"driver": "policy"}, "driver", "has no policy: train one"),
+        ("system.yaml", {"driver": "policy", "policy": {"bundle": "ur5_pick"}}, "driver", "was made for another task"),
         (
             "system.yaml",
-            {"acts": "policy", "policy": {"bundle": "nothing"}},
-            "who acts",
+            {"driver": "policy", "policy": {"bundle": "nothing"}},
+            "driver",
             "models/nothing was not found",
         ),
     ],

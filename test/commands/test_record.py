@@ -34,8 +34,8 @@ def test_a_person_drives_or_takes_over_from_the_policy(played, tmp_path):
     assert record.run(parsed("franka_place", "--device", "joy", *out)) == 0
     assert record.run(parsed("franka_place", "--device", "joy", "--policy", "--image-codec", "jpeg:80", *out)) == 0
     driven, shared = played
-    assert (driven.acts, driven.takeover, driven.person, driven.image_codec) == ("joy", "", True, "png")
-    assert (shared.acts, shared.takeover, shared.person, shared.image_codec) == ("policy", "joy", True, "jpeg:80")
+    assert (driven.driver, driven.takeover, driven.human, driven.image_codec) == ("joy", "", True, "png")
+    assert (shared.driver, shared.takeover, shared.human, shared.image_codec) == ("policy", "joy", True, "jpeg:80")
 
 
 def test_an_unknown_device_is_refused_before_anything_starts(played):

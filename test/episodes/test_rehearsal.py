@@ -8,6 +8,7 @@ import pytest
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros.cli import main
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import task_history
@@ -17,7 +18,6 @@ from bid_ros.episodes.log import scene_of
 from bid_ros.episodes.rehearsal import Rehearsal, RehearsalConfig
 from bid_ros.policy.decide import DecisionRecord
 from bid_ros.robots.gripper import GripperThresholds
-from bid_ros.safety.task_chunks import TaskChunks
 from bid_ros.system.folder import find_system
 from bid_ros.tasks.picking.string_path import picking_layout
 from bid_ros.tasks.placing.cup_path import episode_scene

@@ -178,7 +178,7 @@ def test_files_begin_anew_where_they_are_full(source, dataset, task, tmp_path):
         def __init__(self, contents, options):
             super().__init__(contents, options, data_mb=0.001, video_mb=0.001)
 
-    from bid_ros.formats.parts import write_about
+    from bid_ros.formats.episode_parts import write_about
 
     writer, parts = Small(source.contents, Options()), []
     for number, episode in enumerate(source.episodes()):

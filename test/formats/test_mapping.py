@@ -9,7 +9,7 @@ import pytest
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import parse_task
-from bid_ros.formats import Column, Contents, Episode, mapped
+from bid_ros.formats import Column, Contents, DataEpisode, mapped
 
 ROWS = 4
 
@@ -23,7 +23,7 @@ class Memory:
 
     def episodes(self, start: int = 0, names=None):
         observed = {column.name: self._values[column.name] for column in self.contents.columns}
-        yield Episode(observed, self._values["action"], np.arange(ROWS, dtype=np.int64))
+        yield DataEpisode(observed, self._values["action"], np.arange(ROWS, dtype=np.int64))
 
 
 STATE_NAMES = ("gripper_width", "tool_position.x", "tool_position.y", "tool_position.z")

@@ -20,6 +20,7 @@ from ur_twin import free_address
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
+from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
@@ -33,7 +34,6 @@ from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.robotiq.driver import RobotiqConfig
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.safety.task_chunks import TaskChunks
 from bid_ros.system.folder import find_system
 
 START_S = 60.0  # twin and arm node start beside whatever else this computer does

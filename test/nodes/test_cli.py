@@ -108,7 +108,7 @@ def test_bad_arguments_of_up_end_with_status_2_and_one_sentence(tmp_path, root, 
 
 
 @pytest.mark.parametrize(
-    "arguments", [("up", "--acts", "scripted", "--styles", "recover"), ("demos", "--count", "recover=1")]
+    "arguments", [("up", "--driver", "scripted", "--styles", "recover"), ("demos", "--count", "recover=1")]
 )
 def test_a_style_that_the_system_does_not_have_is_refused(tmp_path, ros_domain, arguments):
     verb, *rest = arguments
@@ -119,7 +119,7 @@ def test_a_style_that_the_system_does_not_have_is_refused(tmp_path, ros_domain, 
 
 def test_a_scripted_demonstration_on_a_robot_is_refused(tmp_path):
     out = tmp_path / "out"
-    arguments = ("--acts", "scripted", "--styles", "clean", "--robot-ip", "192.0.2.1", "--out", str(out))
+    arguments = ("--driver", "scripted", "--styles", "clean", "--robot-ip", "192.0.2.1", "--out", str(out))
     done = bid("up", "ur5_pick", *arguments)
     assert done.returncode == 2 and done.stderr.count("error: ") == 1
     assert "device 'scripted' works in the twin only" in done.stderr
@@ -224,7 +224,9 @@ def assert_moved_inside_the_limits(bag, task):
 @pytest.mark.timeout(300)
 def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_domain, patient):
     out = tmp_path / "out"
-    command = f"up ur5_pick --acts scripted --styles clean --episodes 1 --moving 0 --seed 3 --json --out {out}".split()
+    command = (
+        f"up ur5_pick --driver scripted --styles clean --episodes 1 --moving 0 --seed 3 --json --out {out}".split()
+    )
     command += ["--namespace", "cell/right"]
     done = bid(*command, "--parameters", patient, limit_s=90)
     assert done.returncode == 0, done.stderr

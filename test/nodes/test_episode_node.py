@@ -362,7 +362,7 @@ class Person:
 
 
 def test_a_person_who_records_marks_again_takes_back_and_discards(bench, root, tmp_path):
-    harness = Harness(bench, root, tmp_path, task="ur5_pick", person=True, episodes=2, timeout_s=60.0)
+    harness = Harness(bench, root, tmp_path, task="ur5_pick", human=True, episodes=2, timeout_s=60.0)
     person = Person(harness)
     end, undo = EpisodeEvent.END, 3
     harness.begin(0)
@@ -394,7 +394,7 @@ def test_a_person_who_records_marks_again_takes_back_and_discards(bench, root, t
 
 
 def test_a_person_takes_over_and_only_one_is_granted_at_a_time(bench, root, tmp_path):
-    harness = Harness(bench, root, tmp_path, task="ur5_pick", person=True, takeover=True, timeout_s=60.0, return_s=0.1)
+    harness = Harness(bench, root, tmp_path, task="ur5_pick", human=True, takeover=True, timeout_s=60.0, return_s=0.1)
     person, held = Person(harness), [False]
     switch = bench.node.create_publisher(Bool, "/teleop/switch", COMMAND)
     bench.node.create_timer(0.02, lambda: held[0] is not None and switch.publish(Bool(data=held[0])))

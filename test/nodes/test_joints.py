@@ -106,7 +106,7 @@ def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_pat
     folder, out = root / "config" / "joints" / "ur5_pick", tmp_path / "out"
     if robot == "ros":
         folder = over_ros(folder, tmp_path / "over_ros")
-    command = f"up {folder} --acts scripted --styles clean --episodes 1 --moving 0 --seed 3 --json --out {out}"
+    command = f"up {folder} --driver scripted --styles clean --episodes 1 --moving 0 --seed 3 --json --out {out}"
     for _ in range(3):  # a busy computer may hold up the twin for so long that it counts as lost
         done = bid(*command.split(), "--parameters", patient, limit_s=120)
         if "silent" not in done.stderr:

@@ -159,7 +159,7 @@ def test_a_robot_a_device_and_a_camera_run_in_a_new_system(typed, gantry, tmp_pa
     edit(gantry / "task.yaml", {"episode_timeout": 4.0})
     assert "64x48" in typed("bid check my_gantry")
     with Jogger(0.0, 0.04, 0.0):
-        command = "bid up my_gantry --acts udp_jog --episodes 1 --seed 5 --out runs/jog"
+        command = "bid up my_gantry --driver udp_jog --episodes 1 --seed 5 --out runs/jog"
         run = json.loads(typed(command, "--json", limit_s=150.0))
     assert (run["task"], run["episodes"], run["results"][0]["outcome"]) == ("my_gantry", 1, "not judged")
     with BagReader(tmp_path / "runs" / "jog" / "bag") as reader:
@@ -176,7 +176,7 @@ def test_a_robot_a_device_and_a_camera_run_in_a_new_system(typed, gantry, tmp_pa
 @pytest.mark.timeout(240)
 def test_a_kind_of_task_is_demonstrated_judged_and_recorded_in_the_twin(typed, gantry, tmp_path):
     edit(gantry / "task.yaml", yaml.safe_load(BLOCKS["task.yaml"]))
-    command = "bid up my_gantry --acts scripted --styles straight --episodes 1 --seed 3 --out runs/touching"
+    command = "bid up my_gantry --driver scripted --styles straight --episodes 1 --seed 3 --out runs/touching"
     run = json.loads(typed(command, "--json", limit_s=150.0))
     assert run["results"][0]["outcome"] == "success" and run["successes"] == 1
     with BagReader(tmp_path / "runs" / "touching" / "bag") as reader:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bid_ros.replay.pace import BEHIND_NS, Pace
+from bid_ros.replay.pace import BEHIND_NS, ReplayPace
 
 MS = 1_000_000
 
@@ -41,14 +41,14 @@ def waits_of(pace, clock, stamps):
 @pytest.mark.parametrize(("speed", "factor"), [(1.0, 1.0), (2.0, 0.5), (0.25, 4.0), (0.0, 0.0)])
 def test_messages_are_due_at_the_recorded_distances_times_the_speed(speed, factor):
     clock = Clock()
-    pace = Pace(speed, clock=clock)
+    pace = ReplayPace(speed, clock=clock)
     assert waits_of(pace, clock, [1_000 * MS, 1_040 * MS, 1_100 * MS]) == [0.0, 40 * factor, 100 * factor]
     assert pace.stalled_ns == 0
 
 
 def test_a_replay_that_fell_behind_goes_on_from_there():
     clock = Clock()
-    pace = Pace(1.0, clock=clock)
+    pace = ReplayPace(1.0, clock=clock)
     assert pace.wait(0)
     clock.now += 10 * MS + 2 * BEHIND_NS
     assert pace.wait(10 * MS)
@@ -57,7 +57,7 @@ def test_a_replay_that_fell_behind_goes_on_from_there():
 
 
 def test_paused_it_waits_for_steps_and_a_step_ends_with_a_decision():
-    pace, passed = Pace(1.0, paused=True), []
+    pace, passed = ReplayPace(1.0, paused=True), []
     passing = threading.Event()
 
     def play():
@@ -78,7 +78,7 @@ def test_paused_it_waits_for_steps_and_a_step_ends_with_a_decision():
 
 
 def test_closing_ends_a_wait():
-    pace, answers = Pace(0.001), []
+    pace, answers = ReplayPace(0.001), []
     assert pace.wait(0)
     thread = threading.Thread(target=lambda: answers.append(pace.wait(10**9)))
     thread.start()

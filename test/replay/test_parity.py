@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bid_ros.replay.cue import Recorded, Setting
+from bid_ros.replay.cue import RecordedDecision, Setting
 from bid_ros.replay.parity import Parity, summary, table
 
 SETTING = Setting("bid", 1, 16, 0, 1, None, "onnx", "tiny@0")
@@ -13,7 +13,7 @@ CHUNK = np.linspace(0, 1, 12).reshape(4, 3)
 
 
 def recorded(selected=CHUNK, digest=7, index=2):
-    return Recorded(10, 0, SETTING, {}, digest, np.asarray(selected, dtype=np.float32), index)
+    return RecordedDecision(10, 0, SETTING, {}, digest, np.asarray(selected, dtype=np.float32), index)
 
 
 def test_equal_decisions_are_exact():

@@ -20,7 +20,7 @@ from tiny_bundle import make_tiny_bundle
 from bid_ros.cli import build_parser
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import MARKERS, OVERLAY, TOPICS, camera_topic
+from bid_ros.core.topics import MARKERS, OVERLAY
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.robots.franka import ROBOT as FRANKA
 from bid_ros.robots.registry import load_arm_config
@@ -41,6 +41,7 @@ from bid_ros.system.description import (
 from bid_ros.system.folder import find_system, shipped_systems
 from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
 from bid_ros.tasks.registry import setup_of
+from bid_ros.tasks.topics import system_topics
 
 EVERY_NODE = ("arm", "camera", "episode", "monitor", "policy", "recorder", "safety", "teleop", "twin")
 
@@ -94,9 +95,9 @@ def test_with_an_address_there_is_no_twin_in_any_part(system, bundle):
     assert environment(twin=False)["FASTRTPS_DEFAULT_PROFILES_FILE"].endswith("fastdds_robot.xml")
 
 
-@pytest.mark.parametrize(("acts", "acting"), [(None, "policy"), ("scripted", "teleop"), ("exercise", "teleop")])
-def test_heartbeats_of_everything_in_the_loop_are_required(system, bundle, acts, acting):
-    specs = system(bundle=bundle, acts=acts)
+@pytest.mark.parametrize(("driver", "acting"), [(None, "policy"), ("scripted", "teleop"), ("exercise", "teleop")])
+def test_heartbeats_of_everything_in_the_loop_are_required(system, bundle, driver, acting):
+    specs = system(bundle=bundle, driver=driver)
     assert set(specs["safety"].parameters["required"]) == {"camera", acting, "arm"}
     assert set(specs["arm"].parameters["required"]) == {acting, "safety"}
     assert {acting, "camera", "arm", "safety"} <= set(specs)
@@ -111,7 +112,7 @@ def test_record_and_rviz_decide_which_nodes_there_are(system, bundle):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"robot_ip": "172.16.0.2"}, {"acts": "scripted", "styles": ("clean", "diverse")}, {"acts": "exercise"}],
+    [{}, {"robot_ip": "172.16.0.2"}, {"driver": "scripted", "styles": ("clean", "diverse")}, {"driver": "exercise"}],
 )
 def test_every_parameter_is_declared_with_its_type_and_range(system, bundle, arguments):
     for spec in system(bundle=bundle, rviz=True, **arguments).values():
@@ -138,8 +139,7 @@ def test_rviz_shows_only_what_the_system_publishes(root, name):
     task = load_task(root / "config" / name / "task.yaml")
     displays = yaml.safe_load(find_system(name).file("view.rviz").read_text())["Visualization Manager"]["Displays"]
     shown = {key["Value"] for item in displays for title, key in item.items() if title.endswith("Topic")}
-    cameras = {camera_topic(camera.name) for camera in task.cameras}
-    assert {MARKERS, OVERLAY} < shown <= {MARKERS, OVERLAY, *TOPICS, *cameras, "robot_description"}
+    assert {MARKERS, OVERLAY} < shown <= {MARKERS, OVERLAY, *system_topics(task), "robot_description"}
 
 
 def test_everything_a_system_names_is_its_own_and_there(name, system, bundle):
@@ -169,19 +169,19 @@ def test_a_system_without_a_policy_says_how_to_get_one(tmp_path, name):
     (folder / "system.yaml").write_text("policy: {}\n")
     with pytest.raises(BidError, match=r"mine has no policy: train one .* or let a teleoperation device act"):
         describe(find_system(folder), RunArguments())
-    assert describe(find_system(folder), RunArguments(acts="exercise"))
+    assert describe(find_system(folder), RunArguments(driver="exercise"))
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"acts": "mindreader"}, "teleoperation device 'mindreader' does not exist; valid are exercise, gamepad"),
-        ({"acts": "scripted", "styles": ("wild",)}, "style is 'wild'; valid for .* are clean, diverse"),
-        ({"acts": "scripted", "robot_ip": "172.16.0.2"}, "device 'scripted' works in the twin only"),
-        ({"device_settings": "deadzone: 0.1"}, "device_settings are .* but policy acts"),
-        ({"acts": "joy", "device_settings": "speed: 1"}, "settings of device 'joy': unknown field 'speed'"),
-        ({"acts": "scripted", "device_settings": "speed: 1"}, "device 'scripted' has no settings"),
-        ({"styles": ("clean",)}, "styles are clean, but policy acts"),
+        ({"driver": "mindreader"}, "teleoperation device 'mindreader' does not exist; valid are exercise, gamepad"),
+        ({"driver": "scripted", "styles": ("wild",)}, "style is 'wild'; valid for .* are clean, diverse"),
+        ({"driver": "scripted", "robot_ip": "172.16.0.2"}, "device 'scripted' works in the twin only"),
+        ({"device_settings": "deadzone: 0.1"}, "device_settings are .* but the driver is policy"),
+        ({"driver": "joy", "device_settings": "speed: 1"}, "settings of device 'joy': unknown field 'speed'"),
+        ({"driver": "scripted", "device_settings": "speed: 1"}, "device 'scripted' has no settings"),
+        ({"styles": ("clean",)}, "styles are clean, but the driver is policy"),
     ],
 )
 def test_who_cannot_act_is_refused(system, bundle, arguments, sentence):
@@ -302,7 +302,7 @@ def test_a_parameter_file_that_is_none_is_refused(system, bundle, tmp_path, text
 def mine(name, tmp_path):
     """A copy of a system, and a function that describes it."""
     folder = Path(shutil.copytree(find_system(name).folder, tmp_path / "mine"))
-    return folder, lambda: describe(find_system(folder), RunArguments(acts="exercise"))
+    return folder, lambda: describe(find_system(folder), RunArguments(driver="exercise"))
 
 
 @pytest.mark.parametrize(
@@ -375,11 +375,11 @@ def test_other_launch_files_are_the_verbs_of_the_command(root):
 
 
 def test_a_session_of_recording_is_a_system_whose_episodes_a_person_starts_and_records(system, bundle, tmp_path):
-    found = system(acts="keyboard", person=True, device_settings="terminal: /dev/null", image_codec="jpeg:90")
+    found = system(driver="keyboard", human=True, device_settings="terminal: /dev/null", image_codec="jpeg:90")
     recorder, episode = found["recorder"].parameters, found["episode"].parameters
     assert recorder["episodes"].endswith("/episodes") and "bag" not in recorder
-    assert recorder["image_codec"] == "jpeg:90" and json.loads(recorder["setup"])["acts"] == "keyboard"
-    assert episode["person"] and not episode["takeover"] and episode["record_rest"] == 0.0
+    assert recorder["image_codec"] == "jpeg:90" and json.loads(recorder["setup"])["driver"] == "keyboard"
+    assert episode["human"] and not episode["takeover"] and episode["record_rest"] == 0.0
 
 
 def test_a_person_who_may_take_over_has_a_teleop_node_that_everybody_watches(system, bundle):
@@ -396,7 +396,10 @@ def test_a_person_who_may_take_over_has_a_teleop_node_that_everybody_watches(sys
     ("arguments", "sentence"),
     [
         ({"takeover": "scripted"}, "takeover is 'scripted', a program; valid is a device that a person holds"),
-        ({"takeover": "joy", "acts": "scripted"}, "takeover is 'joy', but scripted acts; valid with acts: policy"),
+        (
+            {"takeover": "joy", "driver": "scripted"},
+            "takeover is 'joy', but the driver is scripted; valid with driver: policy",
+        ),
         ({"takeover": "hands"}, "'hands' does not exist; valid are"),
         ({"image_codec": "gif"}, "image_codec is 'gif'; valid are raw, png"),
     ],
@@ -423,7 +426,9 @@ def test_the_texts_of_a_launch_file_become_the_arguments_of_a_run():
         ({"samples": "many"}, "samples is 'many'; valid is a whole number"),
         ({"moving": "fast"}, "moving is 'fast'; valid is a number"),
         ({"rviz": "1"}, "rviz is '1'; valid are true and false"),
-        ({"typo": "3"}, "argument 'typo' does not exist; valid are robot_ip, acts"),
+        ({"acts": "scripted"}, "argument 'acts' is now 'driver'"),
+        ({"person": "true"}, "argument 'person' is now 'human'"),
+        ({"typo": "3"}, "argument 'typo' does not exist; valid are robot_ip, driver"),
     ],
 )
 def test_texts_that_are_no_value_are_refused(texts, sentence):

@@ -93,3 +93,14 @@ def test_a_copy_has_all_files_of_its_own(system, tmp_path):
     for file in ("robot.yaml", "cameras.yaml", "nodes.yaml", "view.rviz", "foxglove.json"):
         assert made.file(file).parent == made.folder
     assert made.task.signature() == system.task.signature()
+
+
+def test_the_old_name_of_the_driver_is_still_read(tmp_path, system):
+    made = new_system(tmp_path / "mine", like=str(system.folder))
+    file = made.folder / "system.yaml"
+    assert "\ndriver: policy" in file.read_text()
+    file.write_text(file.read_text().replace("\ndriver: policy", "\nacts: scripted"))
+    assert find_system(made.folder).settings.driver == "scripted"
+    file.write_text(f"{file.read_text()}driver: policy\n")
+    with pytest.raises(BidError, match="unknown field 'acts'; valid are like, driver"):
+        find_system(made.folder)

@@ -12,10 +12,10 @@ from bid_ros.episodes.trial import RehearsalConfig, Trial
 from bid_ros.tasks.base import STEP_NS
 from bid_ros.tasks.placing.geometry import OBJECT_BOTTOM_BELOW_TOOL, OBJECT_LENGTH
 from bid_ros.tasks.placing.stage import PlacingStage
-from bid_ros.teleop.base import Start
+from bid_ros.teleop.base import EpisodeStart
 from bid_ros.teleop.command import Steering
+from bid_ros.teleop.human import HumanDevice
 from bid_ros.teleop.joy import BUTTONS, Joy, JoySettings
-from bid_ros.teleop.person import PersonDevice
 
 THING_BELOW_TOOL = np.array([0.0, 0.0, OBJECT_BOTTOM_BELOW_TOOL - OBJECT_LENGTH / 2])
 DOWN_6D = np.array([1.0, 0.0, 0.0, 0.0, -1.0, 0.0])
@@ -35,9 +35,9 @@ def drive(root, stage, seed: int, limit_s: float = 40.0, held: bool = True) -> t
     stage.begin(seed, start, 0.0)
     trial = Trial(task, RehearsalConfig(), stage, start)
     clock = lambda: trial.now_ns  # noqa: E731
-    device = PersonDevice(task, lambda: Joy(JoySettings()), clock=clock)
+    device = HumanDevice(task, lambda: Joy(JoySettings()), clock=clock)
     device.steer(Steering())
-    device.begin(Start("joy", seed, start, DOWN_6D, {}, trial.now_ns))
+    device.begin(EpisodeStart("joy", seed, start, DOWN_6D, {}, trial.now_ns))
     pilot, outcome, said = Pilot(seed, trial.now_ns / 1e9), "", ""
     while trial.elapsed_s < limit_s and not (outcome and said):
         if round(trial.elapsed_s * 1e9) // STEP_NS % 3 == 0:

@@ -9,7 +9,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import DOWN_6D
 from bid_ros.core.task import load_task
 from bid_ros.safety.envelope import Envelope
-from bid_ros.teleop.base import Start
+from bid_ros.teleop.base import EpisodeStart
 from bid_ros.teleop.registry import DEVICES
 from bid_ros.teleop.retrace import RAMP_S, RetraceDevice, RetraceSettings
 
@@ -39,7 +39,7 @@ def motion(task, tmp_path):
 def played(task, file, speed, tool=(0.45, 0.1, 0.4)):
     """Return the times in s, the chunks every 50 ms and the marks of a whole episode."""
     device = RetraceDevice(task, RetraceSettings(motion=str(file), speed=speed))
-    device.begin(Start("retrace", 0, np.array(tool), np.array(DOWN_6D), {}, BEGIN_NS))
+    device.begin(EpisodeStart("retrace", 0, np.array(tool), np.array(DOWN_6D), {}, BEGIN_NS))
     chunks, marks = [], []
     for tick in range(2_000):
         chunks.append(device.chunk_at(BEGIN_NS + tick * DT_NS, 12, DT_NS))

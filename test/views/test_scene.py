@@ -12,7 +12,7 @@ from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_CHUN
 from bid_ros.system.folder import find_system
 from bid_ros.views.overlay import KEPT
 from bid_ros.views.places import ToolPlaces
-from bid_ros.views.scene import SHORT_S, TRAIL_POINTS, WORST, Box, Lines, Scene, Words, loss_colors
+from bid_ros.views.scene import SHORT_S, TRAIL_POINTS, WORST, Box, Lines, ViewedScene, Words, loss_colors
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def task(root):
 
 
 @pytest.fixture
-def scene(task) -> Scene:
-    return Scene(task)
+def scene(task) -> ViewedScene:
+    return ViewedScene(task)
 
 
 def decision(task, total, kept):
@@ -49,7 +49,7 @@ def decision(task, total, kept):
 def in_joints(root):
     """Return a system that commands joints, and the scene of it."""
     system = find_system(root / "config" / "joints" / "franka_place")
-    return system, Scene(system.task, ToolPlaces(system.task, system.arm()))
+    return system, ViewedScene(system.task, ToolPlaces(system.task, system.arm()))
 
 
 def test_joints_are_drawn_where_they_put_the_tool(in_joints):
@@ -75,7 +75,7 @@ def test_poses_of_a_policy_are_drawn_where_its_system_commands_joints(in_joints,
 
 def test_joints_of_an_unknown_arm_are_not_drawn(in_joints):
     system, _ = in_joints
-    assert Scene(system.task).add(DECISION, decision(system.task, [], [True])) == []
+    assert ViewedScene(system.task).add(DECISION, decision(system.task, [], [True])) == []
 
 
 def arm(x: float):

@@ -11,10 +11,10 @@ import numpy as np
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import Column, Contents, Options, required_rate
 from bid_ros.formats.files import read_json, readable
-from bid_ros.formats.side import STAMP
+from bid_ros.formats.sidecar import STAMP
 
 INFO: Final = "meta/info.json"
-SIDE: Final = "meta/bid_ros.json"
+SIDECAR: Final = "meta/bid_ros.json"
 ACTION: Final = "action"
 STATE: Final = "observation.state"
 OBSERVATION: Final = "observation."
@@ -29,7 +29,7 @@ DEFAULTS: Final = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class ColumnPlan:
     """How the columns of a data set become features.
 
     Attributes:
@@ -47,7 +47,7 @@ class Plan:
     video: bool
 
 
-def plan_of(contents: Contents, options: Options) -> Plan:
+def plan_of(contents: Contents, options: Options) -> ColumnPlan:
     """Return how ``contents`` become features.
 
     Vectors become ``observation.state``, one after the other, with the name of each value; policies of LeRobot read
@@ -80,7 +80,7 @@ def plan_of(contents: Contents, options: Options) -> Plan:
         features[STAMP] = {"dtype": "int64", "shape": [1], "names": None}
     for key, dtype in DEFAULTS.items():
         features[key] = {"dtype": dtype, "shape": [1], "names": None}
-    return Plan(round(rate), images, vectors, features, video)
+    return ColumnPlan(round(rate), images, vectors, features, video)
 
 
 def _vectors(columns: Sequence[Column]) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, Any]]]:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import Column, Contents, Episode, row_stamps
+from bid_ros.formats.base import Column, Contents, DataEpisode, row_stamps
 from bid_ros.formats.files import read_json
-from bid_ros.formats.lerobot.layout import SIDE, Layout
+from bid_ros.formats.lerobot.layout import SIDECAR, Layout
 from bid_ros.formats.lerobot.tables import Rows, numbers, pictures
 from bid_ros.formats.lerobot.video import decode
-from bid_ros.formats.side import STAMP, read_side
+from bid_ros.formats.sidecar import STAMP, read_sidecar
 
 EPISODE: Final = Column("episode_index", (), "int64", key="episode_index")
 STAMPS: Final = Column(STAMP, (), "int64", key=STAMP)
@@ -53,9 +53,9 @@ class LeRobotSource:
     def __init__(self, name: str, layout: Layout, places: Sequence[Place]) -> None:
         self._layout, self._places = layout, tuple(places)
         lengths = tuple(place.length for place in places)
-        side = layout.root / SIDE
+        side = layout.root / SIDECAR
         added: Any = read_json(side) if side.exists() else None
-        self._side = read_side(added, added.get("episodes", []) if isinstance(added, dict) else [], lengths)
+        self._side = read_sidecar(added, added.get("episodes", []) if isinstance(added, dict) else [], lengths)
         extras = self._side.extras | {"text"}
         if STAMP not in layout.info["features"]:
             extras -= {"stamps"}
@@ -77,12 +77,12 @@ class LeRobotSource:
         """What the data set holds."""
         return self._contents
 
-    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[Episode]:
+    def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on. Raises RecordingError where the files are damaged."""
         for place in self._places[start:]:
             yield self._episode(place, names)
 
-    def _episode(self, place: Place, names: Collection[str] | None) -> Episode:
+    def _episode(self, place: Place, names: Collection[str] | None) -> DataEpisode:
         layout, stamped = self._layout, "stamps" in self._contents.extras
         tabled = [column for column in layout.tabled() if column.wanted(names)]
         columns = [layout.action, EPISODE, *tabled, *([STAMPS] if stamped else [])]
@@ -101,7 +101,7 @@ class LeRobotSource:
                 observations[column.name] = read(table, column, place.data)
         stamps = numbers(table, STAMPS, place.data) if stamped else row_stamps(place.length, layout.fps)
         known: dict[str, Any] = {"seed": place.number, "text": place.text} | self._side.about(place.number)
-        return Episode(observations, numbers(table, layout.action, place.data), np.asarray(stamps), **known)
+        return DataEpisode(observations, numbers(table, layout.action, place.data), np.asarray(stamps), **known)
 
     def _table(self, place: Place, names: Sequence[str]) -> Any:
         if self._rows is None or self._rows.path != place.data:

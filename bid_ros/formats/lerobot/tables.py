@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
-from bid_ros.formats.base import Column, Episode
+from bid_ros.formats.base import Column, DataEpisode
 from bid_ros.formats.files import readable
-from bid_ros.formats.lerobot.layout import Plan
-from bid_ros.formats.side import STAMP
+from bid_ros.formats.lerobot.layout import ColumnPlan
+from bid_ros.formats.sidecar import STAMP
 
 LIST_OF_VERSION: Final = {"v2.1": "Sequence", "v3.0": "List"}  # how the package datasets names a list
 
@@ -28,7 +28,7 @@ def arrow() -> tuple[Any, Any]:
         return pyarrow, parquet
 
 
-def schema_of(plan: Plan, version: str) -> Any:
+def schema_of(plan: ColumnPlan, version: str) -> Any:
     """Return the schema of the rows, with the features as the package ``datasets`` writes them."""
     pyarrow, _ = arrow()
     fields: list[Any] = []
@@ -53,7 +53,7 @@ def _numbers(pyarrow: Any, dtype: str) -> Any:
     return pyarrow.from_numpy_dtype(np.dtype(dtype))
 
 
-def part_arrays(plan: Plan, episode: Episode) -> dict[str, NDArray[Any]]:
+def part_arrays(plan: ColumnPlan, episode: DataEpisode) -> dict[str, NDArray[Any]]:
     """Return the numbers of an episode by feature, without those that depend on other episodes."""
     rows = episode.rows
     arrays = {
@@ -68,7 +68,7 @@ def part_arrays(plan: Plan, episode: Episode) -> dict[str, NDArray[Any]]:
     return {key: each.astype(plan.features[key]["dtype"]) for key, each in arrays.items()}
 
 
-def part_table(plan: Plan, arrays: Mapping[str, NDArray[Any]], episode: Episode, schema: Any) -> Any:
+def part_table(plan: ColumnPlan, arrays: Mapping[str, NDArray[Any]], episode: DataEpisode, schema: Any) -> Any:
     """Return the rows of one episode as a table; the columns that depend on other episodes are 0."""
     pyarrow, _ = arrow()
     zeros = np.zeros((episode.rows, 1), np.int64)

@@ -6,6 +6,7 @@ from torch import nn
 
 from bid_ros.core.errors import BidError
 from bid_ros.importing.diffusion_policy.checkpoint import Checkpoint, read_checkpoint
+from bid_ros.importing.diffusion_policy.denoiser_weights import check_all_read, fill_denoiser, read_action_dim
 from bid_ros.importing.diffusion_policy.encoders import Observing, hybrid, multi_image, numbers_alone, read_features
 from bid_ros.importing.diffusion_policy.fields import (
     ImageFields,
@@ -18,7 +19,6 @@ from bid_ros.importing.diffusion_policy.fields import (
     without_target,
 )
 from bid_ros.importing.diffusion_policy.normalisers import action_spread, normaliser
-from bid_ros.importing.diffusion_policy.parts import check_all_read, fill_denoiser, read_action_dim
 from bid_ros.importing.diffusion_policy.umi import KIND as UMI
 from bid_ros.importing.diffusion_policy.umi import read_umi
 from bid_ros.importing.networks.transformer import ChunkTransformer

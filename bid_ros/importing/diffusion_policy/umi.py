@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from bid_ros.core.errors import BidError
 from bid_ros.importing.diffusion_policy.checkpoint import Checkpoint
+from bid_ros.importing.diffusion_policy.denoiser_weights import check_all_read, fill_denoiser, read_action_dim
 from bid_ros.importing.diffusion_policy.encoders import read_features
 from bid_ros.importing.diffusion_policy.fields import UmiFields, UnetFields, parse_parts, sampling, without_target
 from bid_ros.importing.diffusion_policy.normalisers import action_spread, normaliser
-from bid_ros.importing.diffusion_policy.parts import check_all_read, fill_denoiser, read_action_dim
 from bid_ros.importing.diffusion_policy.timm_encoder import timm_images
 from bid_ros.importing.networks.unet import ConditionalUnet, check_sizes
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions

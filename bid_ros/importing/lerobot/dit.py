@@ -5,7 +5,7 @@ from typing import Final
 import torch
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.lerobot.fields import TransformerFields, noise_settings, parse_fields
+from bid_ros.importing.lerobot.fields import DitFields, noise_settings, parse_fields
 from bid_ros.importing.lerobot.folder import CONFIG, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.observing import action_statistics, needed_state, normalisers, notes, preparation
 from bid_ros.importing.lerobot.text import Clip, encode_text, read_clip
@@ -29,7 +29,7 @@ def convert(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
     Raises:
         BidError: a field, a statistic or a tensor is missing, impossible or too many; or there is no text.
     """
-    fields = parse_fields(TransformerFields, folder.config, folder.path / CONFIG)
+    fields = parse_fields(DitFields, folder.config, folder.path / CONFIG)
     settings = _settings(fields, options)
     features = (needed_state(folder), *folder.cameras)
     where, tensors = str(folder.path / WEIGHTS), dict(folder.tensors)
@@ -72,7 +72,7 @@ def convert(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
     )
 
 
-def _settings(fields: TransformerFields, options: ImportOptions) -> DiffusionConfig:
+def _settings(fields: DitFields, options: ImportOptions) -> DiffusionConfig:
     if fields.objective == "diffusion":
         return noise_settings(fields, options)
     steps = options.sampling_steps or fields.num_integration_steps
@@ -98,7 +98,7 @@ def _integration(name: str) -> Integration:
 
 def _encoder(
     folder: PolicyFolder,
-    fields: TransformerFields,
+    fields: DitFields,
     features: tuple[NetworkFeature, ...],
     clip: Clip,
     tensors: Tensors,

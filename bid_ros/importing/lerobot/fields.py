@@ -78,7 +78,7 @@ class DiffusionFields(NoiseFields):
 
 
 @settings
-class TransformerFields(NoiseFields):
+class DitFields(NoiseFields):
     """Of type ``multi_task_dit``: names and meanings are LeRobot's."""
 
     n_obs_steps: Count = 2

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.graphs import POINTS, FramesGraph
+from bid_ros.importing.graphs import POINTS, ImportedFramesGraph
 from bid_ros.importing.lerobot.fields import VqBetFields, parse_fields
 from bid_ros.importing.lerobot.folder import CONFIG, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.observing import action_statistics, needed_state, normalisers, notes, preparation
@@ -24,7 +24,7 @@ from bid_ros.policy.vqbet.codes import VqBetSettings
 RGB = "vqbet.rgb_encoder."
 
 
-class ForecastGraph(nn.Module):  # type: ignore[misc]
+class ImportedForecastGraph(nn.Module):  # type: ignore[misc]
     """The network from the image features and the states of all steps to the forecast of the newest one."""
 
     def __init__(self, network: VqBet) -> None:
@@ -117,7 +117,7 @@ def _cases(policy: ImportedPolicy) -> dict[str, Case]:
     codes = rng.integers(0, policy.settings.codes, (3, 2))
     axes = {"codes": {0: "samples"}, "rows": {0: "samples"}}
     return {
-        "frames": (FramesGraph(encoder).eval(), images, POINTS, {}),
-        "encoder": (ForecastGraph(network).eval(), feeds, "forecast", {}),
+        "frames": (ImportedFramesGraph(encoder).eval(), images, POINTS, {}),
+        "encoder": (ImportedForecastGraph(network).eval(), feeds, "forecast", {}),
         "decoder": (DecoderGraph(network.coder).eval(), {"codes": codes}, "rows", axes),
     }

@@ -26,7 +26,7 @@ class SelfAttention(nn.Module):  # type: ignore[misc]
         return self.out_proj(join_heads(attend(query, key, value, mask)))
 
 
-class Perceptron(nn.Module):  # type: ignore[misc]
+class ClipPerceptron(nn.Module):  # type: ignore[misc]
     """Two layers with the quick approximation of GELU between them."""
 
     def __init__(self, size: int, hidden: int) -> None:
@@ -46,7 +46,7 @@ class Layer(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.self_attn = SelfAttention(size, heads)
         self.layer_norm1, self.layer_norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
-        self.mlp = Perceptron(size, hidden)
+        self.mlp = ClipPerceptron(size, hidden)
 
     def forward(self, values: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         """Return the layer's output ``(B, T, size)``."""

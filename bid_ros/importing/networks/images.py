@@ -61,7 +61,7 @@ class Preparation(nn.Module):  # type: ignore[misc]
         return values[:, :, self.top : self.top + height, self.left : self.left + width]
 
 
-class SpatialSoftmax(nn.Module):  # type: ignore[misc]
+class ImportedSpatialSoftmax(nn.Module):  # type: ignore[misc]
     """Expected image coordinates of learned activations: ``(B, channels, h, w)`` to ``(B, 2 K)``, x, y of each point.
 
     Levine et al., "End-to-End Training of Deep Visuomotor Policies", JMLR 2016, Section 5.1.
@@ -96,7 +96,7 @@ class KeypointNetwork(nn.Module):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.backbone, channels = trunk(backbone, groups)
-        self.pool = SpatialSoftmax(channels, *map_size(*size), points)
+        self.pool = ImportedSpatialSoftmax(channels, *map_size(*size), points)
         self.features = features or 2 * points
         self.out = nn.Linear(2 * points, self.features)
 

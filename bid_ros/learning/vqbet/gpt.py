@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 
-class Attention(nn.Module):  # type: ignore[misc]
+class CausalAttention(nn.Module):  # type: ignore[misc]
     """Causal self-attention with several heads, ``(B, T, width)`` to the same shape."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
@@ -37,7 +37,7 @@ class Block(nn.Module):  # type: ignore[misc]
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
-        self.before_attention, self.attention = nn.LayerNorm(width), Attention(width, heads, dropout)
+        self.before_attention, self.attention = nn.LayerNorm(width), CausalAttention(width, heads, dropout)
         self.before_forward = nn.LayerNorm(width)
         self.feed = nn.Sequential(
             nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout)

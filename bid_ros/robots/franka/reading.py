@@ -10,7 +10,7 @@ POLL_S: Final = 0.004  # between two readings
 
 
 @dataclass(frozen=True)
-class Reading:
+class FrankaReading:
     """A robot state, when it came (wall and steady ns) and the robot's own time of it (ms)."""
 
     state: franky.RobotState
@@ -19,7 +19,7 @@ class Reading:
     robot_ms: int
 
 
-def read(robot: franky.Robot) -> Reading:
+def read(robot: franky.Robot) -> FrankaReading:
     """Return the newest state that libfranka has, with the present times."""
     state = robot.state
-    return Reading(state, time.time_ns(), time.monotonic_ns(), int(state.time.to_msec()))
+    return FrankaReading(state, time.time_ns(), time.monotonic_ns(), int(state.time.to_msec()))

@@ -22,8 +22,6 @@ class ToolTracking:
         measured: not needed.
     """
 
-    what = "set-points of the tool"
-
     def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], ArmState]) -> None:
         self._tracker = franky.CartesianImpedanceTracker(
             robot,
@@ -57,8 +55,6 @@ class JointTracking:
         config: stiffness, damping, and the torque that a set-point out of reach can cause.
         measured: returns the newest measured state.
     """
-
-    what = "set-points of the joints"
 
     def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], ArmState]) -> None:
         self._stiffness = np.array(config.joint_stiffness)

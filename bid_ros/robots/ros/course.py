@@ -13,7 +13,7 @@ import numpy as np
 
 from bid_ros.core.rotation import Array
 from bid_ros.robots.base import Dynamics
-from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.limits import DriverLimits
 
 PEAK_SPEED: Final = 1.875  # of the course over its mean speed
 PEAK_ACCELERATION: Final = 10 / math.sqrt(3)  # of the course over distance / duration^2
@@ -26,7 +26,7 @@ POLL_S: Final = 0.005
 
 
 @dataclass(frozen=True)
-class Course:
+class MinimumJerkCourse:
     """The minimum-jerk course between two postures.
 
     Attributes:
@@ -39,7 +39,7 @@ class Course:
     duration_s: float
 
     @classmethod
-    def between(cls, start: Array, goal: Array, limits: JointLimits, share: Dynamics) -> Self:
+    def between(cls, start: Array, goal: Array, limits: DriverLimits, share: Dynamics) -> Self:
         """Return the course that uses a share of the limits at most; the share of the jerk is ignored."""
         way = limits.way(start, goal)
         distance = np.abs(way)
@@ -57,7 +57,7 @@ class Course:
         return self.start + share * self.offset, rate * self.offset
 
 
-def stream_course(course: Course, follow: Callable[[Array, Array], bool]) -> bool:
+def stream_course(course: MinimumJerkCourse, follow: Callable[[Array, Array], bool]) -> bool:
     """Stream a course and wait for its end. After a pause it goes on from where it was.
 
     Args:

@@ -1,6 +1,5 @@
 """Arms that are driven through ROS: joint targets for ros2_control, or poses and twists for a Cartesian controller."""
 
-import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -9,16 +8,17 @@ from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.bus import Bus
+from bid_ros.robots.driver import ArmDriver
 from bid_ros.robots.gripper import request_width
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.course import ARRIVED_RAD, Course, settled
-from bid_ros.robots.ros.follower import Follower, JointFollower, check_joint_setpoint, check_setpoint
-from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.motion import Motion, joint_goal, not_by_joints
+from bid_ros.robots.ros.course import ARRIVED_RAD, MinimumJerkCourse, settled
+from bid_ros.robots.ros.follower import JointFollower, SetpointFollower, check_joint_setpoint, check_setpoint
+from bid_ros.robots.ros.limits import DriverLimits
+from bid_ros.robots.ros.motion import MotionExecutor, not_by_joints
 from bid_ros.robots.ros.watched import WatchedRobot
 
 
-class RosArm:
+class RosArm(ArmDriver):
     """A robot with a ROS 2 driver, as an :class:`bid_ros.robots.base.JointArm`.
 
     It has no thread but that of its gripper: the state is taken, and judged, where it is asked for. So a robot that
@@ -30,11 +30,10 @@ class RosArm:
     """
 
     def __init__(self, config: RosConfig, bus: Bus) -> None:
+        super().__init__(config.address, len(config.joint_names))
         self._config, self._robot = config, WatchedRobot(config, bus)
         self._interrupted = False  # a joint motion is to end
         self._of_joints = False  # what it follows, while it does
-        # It orders the blocking calls; a stop need not wait for them.
-        self._lifecycle = threading.RLock()
 
     @property
     def info(self) -> ArmInfo:
@@ -50,7 +49,7 @@ class RosArm:
             ArmError: one of them is not there in time, or does not fit the configuration.
         """
         with self._lifecycle:
-            if self._robot.parts is not None:
+            if self._robot.connection is not None:
                 return
             try:
                 self._robot.connect()
@@ -69,24 +68,8 @@ class RosArm:
         """
         known = self._robot.known()
         if known is None:
-            raise self._robot.unconnected()
+            raise self._unconnected()
         return known
-
-    def start(self) -> None:
-        """Follow set-points of the tool from the present pose on.
-
-        Raises:
-            ArmError: not connected, a fault is pending, a joint is outside its limits, or the joints are followed.
-        """
-        self._follow(joints=False)
-
-    def start_joints(self) -> None:
-        """Follow set-points of the joints from the present posture on.
-
-        Raises:
-            ArmError: as :meth:`start`, or the arm is not driven with joint positions.
-        """
-        self._follow(joints=True)
 
     def command(self, setpoint: Setpoint) -> None:
         """Pass the newest set-point on. Returns at once.
@@ -121,8 +104,8 @@ class RosArm:
         Raises:
             ArmError: not connected, no gripper, or ``width`` is not finite.
         """
-        parts = self._robot.parts
-        request_width(None if parts is None else parts.hand, width, self._config.address)
+        connection = self._robot.connection
+        request_width(None if connection is None else connection.hand, width, self._config.address)
 
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
@@ -164,23 +147,23 @@ class RosArm:
             ArmError: the shape is wrong, a target is outside the limits, the arm is not driven with joint positions, is
                 not connected, a fault is pending, or the motion failed or was stopped.
         """
-        target = joint_goal(self._config, positions)
+        target = self._goal(positions)
         with self._lifecycle:
             self.stop()
             with self._robot.lock:
-                reading, parts = self._robot.ready()
-            if parts.motion is None or parts.limits is None:
+                reading, connection = self._robot.ready()
+            if connection.motion is None or connection.limits is None:
                 raise not_by_joints(self._config, "a joint motion")
-            outside = parts.limits.outside(target)
-            if outside:
-                raise ArmError(outside)
-            course = Course.between(reading.joints, target, parts.limits, dynamics or self._config.dynamics)
+            self._demand(connection.limits.outside(target))
+            course = MinimumJerkCourse.between(
+                reading.joints, target, connection.limits, dynamics or self._config.dynamics
+            )
             self._interrupted, self._robot.moving = False, True
             try:
-                self._run(course, parts.motion)
+                self._run(course, connection.motion)
             finally:
                 self._robot.moving = False
-            self._settle(target, parts.limits)
+            self._settle(target, connection.limits)
 
     def close(self) -> None:
         """Stop, end the gripper's thread and the topics. May be called twice."""
@@ -192,24 +175,22 @@ class RosArm:
     def _follow(self, joints: bool) -> None:
         robot = self._robot
         with self._lifecycle, robot.lock:
-            reading, parts = robot.ready()
-            if joints and not isinstance(parts.follower, JointFollower):
+            reading, connection = robot.ready()
+            if joints and not isinstance(connection.follower, JointFollower):
                 raise not_by_joints(self._config, "set-points of the joints")
             if not robot.following:
-                parts.follower.begin(reading.joints)
+                connection.follower.begin(reading.joints)
                 robot.following, self._of_joints = True, joints
-            elif self._of_joints is not joints:
-                what = "joints" if self._of_joints else "tool"
-                raise ArmError(f"robot at {self._config.address} follows set-points of the {what}; stop it first")
+            else:
+                self._demand_kind(joints, self._of_joints)
 
-    def _in_control(self, joints: bool) -> Follower:
+    def _in_control(self, joints: bool) -> SetpointFollower:
         """Return what follows set-points of this kind; ArmError if nothing does. Called under the lock."""
         robot = self._robot
         robot.look()
-        if robot.fault or not robot.following or robot.parts is None or self._of_joints is not joints:
-            first = "start_joints" if joints else "start"
-            raise ArmError(robot.fault or f"robot at {self._config.address} is not in control; {first} first")
-        return robot.parts.follower
+        if robot.fault or not robot.following or robot.connection is None or self._of_joints is not joints:
+            raise self._not_in_control(joints, robot.fault)
+        return robot.connection.follower
 
     def _pass_on(self, command: Callable[[], None]) -> None:
         """Pass a set-point on; one that is refused stops the arm. Called under the lock."""
@@ -219,7 +200,7 @@ class RosArm:
             self._robot.lose(str(error))
             raise
 
-    def _run(self, course: Course, motion: Motion) -> None:
+    def _run(self, course: MinimumJerkCourse, motion: MotionExecutor) -> None:
         """Go along a course; ArmError if it is stopped or the robot fails."""
         try:
             ended = motion.run(course, self._step)
@@ -234,9 +215,9 @@ class RosArm:
             robot = self._robot
             robot.await_rest(seconds)
             self._clear(motion)
-            raise ArmError(robot.fault or f"robot at {self._config.address} did not reach the goal: it was stopped")
+            raise ArmError(robot.fault) if robot.fault else self._stopped_early()
 
-    def _clear(self, motion: Motion) -> None:
+    def _clear(self, motion: MotionExecutor) -> None:
         """End what is left of a motion. If that fails the arm may go on by itself, which is a fault."""
         try:
             motion.clear()
@@ -252,7 +233,7 @@ class RosArm:
                 action()
             return goes_on
 
-    def _settle(self, target: Array, limits: JointLimits) -> None:
+    def _settle(self, target: Array, limits: DriverLimits) -> None:
         robot = self._robot
 
         def missed() -> float:
@@ -264,4 +245,4 @@ class RosArm:
         if robot.fault:
             raise ArmError(robot.fault)
         if off > ARRIVED_RAD:
-            raise ArmError(f"robot at {self._config.address} ended {off:.2f} rad from the goal: look at what holds it")
+            raise self._error(f"ended {off:.2f} rad from the goal: look at what holds it")

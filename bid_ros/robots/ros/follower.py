@@ -13,11 +13,11 @@ from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.kinematics import ChainKinematics, kinematics_of
-from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.pace import Pace
-from bid_ros.robots.ros.streams import ForwardStream, JointStream, JointTarget, TrajectoryStream, braking
+from bid_ros.robots.ros.limits import DriverLimits
+from bid_ros.robots.ros.pace import JointPace
+from bid_ros.robots.ros.streams import ForwardStream, TargetStream, TimedTarget, TrajectoryStream, braking
 from bid_ros.robots.ros.transforms import Pose
-from bid_ros.robots.ros.urdf import Chain
+from bid_ros.robots.ros.urdf import UrdfChain
 
 PLACE_TOLERANCE_M: Final = 0.001
 APART_M: Final = 0.05  # by which a URDF without calibration may be wrong, and rad
@@ -25,7 +25,7 @@ APART_RAD: Final = 0.1
 PULL: Final = 0.05  # share of the joints' speed limits that the pull towards the posture may use
 
 
-class Follower(Protocol):
+class SetpointFollower(Protocol):
     """What turns set-points into commands of a controller."""
 
     def begin(self, joints: Array) -> None:
@@ -62,8 +62,8 @@ class JointFollower:
     def __init__(
         self,
         kinematics: ChainKinematics,
-        limits: JointLimits,
-        stream: JointStream,
+        limits: DriverLimits,
+        stream: TargetStream,
         ahead_s: float,
         rotation_tolerance: float,
         posture: Array | None,
@@ -71,8 +71,8 @@ class JointFollower:
     ) -> None:
         self._kinematics, self._limits, self._stream = kinematics, limits, stream
         self._ahead_s, self._rotation_tolerance, self._posture = ahead_s, rotation_tolerance, posture
-        self._measured, self._pace = measured, Pace(limits)
-        self.target: JointTarget | None = None
+        self._measured, self._pace = measured, JointPace(limits)
+        self.target: TimedTarget | None = None
         self.sent_s = -math.inf
 
     def begin(self, joints: Array) -> None:
@@ -90,12 +90,12 @@ class JointFollower:
     def follow(self, joints: Array, speeds: Array) -> None:
         """Stream a joint target of now, ``(n,)`` rad and rad/s, unchecked."""
         self.sent_s = time.monotonic()
-        self.target = JointTarget(time.time_ns(), joints, speeds)
+        self.target = TimedTarget(time.time_ns(), joints, speeds)
         self._stream.follow(self.target, self._limits.stopping_s(speeds))
 
     def expect(self, joints: Array, speeds: Array) -> None:
         """Know where the joints should be now, ``(n,)`` rad and rad/s: something else sends them there."""
-        self.target = JointTarget(time.time_ns(), joints, speeds)
+        self.target = TimedTarget(time.time_ns(), joints, speeds)
 
     def release(self) -> None:
         """Follow nothing any more, and send nothing."""
@@ -130,7 +130,7 @@ class JointFollower:
         """Stream a joint target, ``(n,)`` rad and rad/s, at a steady time in s, if it keeps the limits."""
         assert self.target is not None, "begin comes first"
         self._demand(self._limits.too_fast(speeds) or self._pace.take(joints - self.target.joints, now_s))
-        rest = braking(JointTarget(0, joints, speeds), self._ahead_s, self._limits.stopping_s(speeds))
+        rest = braking(TimedTarget(0, joints, speeds), self._ahead_s, self._limits.stopping_s(speeds))
         self._demand(self._limits.outside(joints) or self._limits.outside(rest))
         self.follow(joints, speeds)
 
@@ -175,7 +175,7 @@ class JointFollower:
 
 
 def joint_follower(
-    config: RosConfig, bus: Bus, chain: Chain, limits: JointLimits, measured: Callable[[], Pose] | None = None
+    config: RosConfig, bus: Bus, chain: UrdfChain, limits: DriverLimits, measured: Callable[[], Pose] | None = None
 ) -> JointFollower:
     """Return what drives a robot's joints, ready to publish; see :class:`JointFollower` for what was measured.
 
@@ -183,7 +183,7 @@ def joint_follower(
         ArmError: a message type is not there.
     """
     trajectories = config.command == "joint_trajectory"
-    stream: JointStream = (
+    stream: TargetStream = (
         TrajectoryStream(bus, config.command_topic, config.joint_names, config.ahead_s, config.stamped)
         if trajectories
         else ForwardStream(bus, config.command_topic)

@@ -7,10 +7,10 @@ from bid_ros.control.arm_model import ArmModel, JointLimits
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
-from bid_ros.robots.ros.limits import JointLimits as DriverLimits
+from bid_ros.robots.ros.limits import DriverLimits
 from bid_ros.robots.ros.serial import serial_chain
 from bid_ros.robots.ros.twin.description import arm_urdf
-from bid_ros.robots.ros.urdf import Chain, is_file, read_chain, read_chain_file
+from bid_ros.robots.ros.urdf import UrdfChain, is_file, read_chain, read_chain_file
 
 SHARE: Final = 0.8  # of the driver's limits that chunks may use: with the rest it makes up for what came late
 SPARE: Final = 0.005  # rad of a limit that rounding may take
@@ -59,7 +59,7 @@ def margin(config: RosConfig, speed: float) -> float:
     return SPARE + worst * ahead_s - less * worst**2
 
 
-def _chain(config: RosConfig) -> Chain:
+def _chain(config: RosConfig) -> UrdfChain:
     if is_file(config.urdf):
         return read_chain_file(config.urdf, config.base_link, config.tool_link, config.address)
     if config.twin:

@@ -10,7 +10,7 @@ import numpy as np
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array
 from bid_ros.robots.bus import Bus, Channel, Heard
-from bid_ros.robots.ros.moment import Moment
+from bid_ros.robots.ros.timestamp import Timestamp
 
 DEPTH: Final = 10  # messages between two looks: several publishers may share the topic
 
@@ -21,16 +21,16 @@ class Measured:
 
     Attributes:
         position, velocity: rad and rad/s, or m and m/s.
-        moment: when.
+        timestamp: when.
     """
 
     position: float
     velocity: float
-    moment: Moment
+    timestamp: Timestamp
 
 
 @dataclass(frozen=True)
-class Reading:
+class JointReading:
     """The arm as it was measured last.
 
     Attributes:
@@ -47,14 +47,14 @@ class Reading:
     @classmethod
     def of(cls, measured: Sequence[Measured]) -> Self:
         """Return the reading of joints that were measured, base to tool."""
-        oldest = min((item.moment for item in measured), key=lambda moment: moment.steady_ns)
+        oldest = min((item.timestamp for item in measured), key=lambda timestamp: timestamp.steady_ns)
         return cls(oldest.stamp_ns, *arrays(measured), oldest.age_s())
 
 
 class JointReader:
     """Keeps the newest measurement of every joint that a topic names. Any thread may use it.
 
-    A message that repeats a stamp, or has an older one, is no new measurement: see :meth:`Moment.repeats`.
+    A message that repeats a stamp, or has an older one, is no new measurement: see :meth:`Timestamp.repeats`.
 
     Args:
         bus: of the robot.
@@ -104,22 +104,24 @@ class JointReader:
 
     def _take(self, heard: Heard) -> None:
         message = heard.message
-        moment = Moment.of(heard, message.header.stamp)
+        timestamp = Timestamp.of(heard, message.header.stamp)
         for number, name in enumerate(message.name):
             before = self._measured.get(name)
-            if number >= len(message.position) or (before is not None and moment.repeats(before.moment)):
+            if number >= len(message.position) or (before is not None and timestamp.repeats(before.timestamp)):
                 continue
             position = float(message.position[number])
-            self._measured[name] = Measured(position, _velocity(message, number, position, moment, before), moment)
+            self._measured[name] = Measured(
+                position, _velocity(message, number, position, timestamp, before), timestamp
+            )
 
 
-def _velocity(message: Any, number: int, position: float, moment: Moment, before: Measured | None) -> float:
+def _velocity(message: Any, number: int, position: float, timestamp: Timestamp, before: Measured | None) -> float:
     """Return the velocity that a message tells; where it tells none, that since the measurement before."""
     if number < len(message.velocity) and np.isfinite(message.velocity[number]):
         return float(message.velocity[number])
-    if before is None or moment.stamp_ns <= before.moment.stamp_ns:
+    if before is None or timestamp.stamp_ns <= before.timestamp.stamp_ns:
         return 0.0
-    return (position - before.position) / ((moment.stamp_ns - before.moment.stamp_ns) / 1e9)
+    return (position - before.position) / ((timestamp.stamp_ns - before.timestamp.stamp_ns) / 1e9)
 
 
 def arrays(measured: Sequence[Measured]) -> tuple[Array, Array]:

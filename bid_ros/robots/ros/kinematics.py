@@ -18,7 +18,7 @@ import pinocchio
 
 from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.urdf import Chain
+from bid_ros.robots.ros.urdf import UrdfChain
 
 ITERATIONS: Final = 20
 DAMPING: Final = 1e-6  # of the squared Jacobian; small against all but a singular posture
@@ -57,7 +57,7 @@ class ChainKinematics:
 
     def __init__(
         self,
-        chain: Chain,
+        chain: UrdfChain,
         tool_offset: Sequence[float] = (0.0, 0.0, 0.0),
         tool_quaternion: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
         rotation_weight: float = 1.0,
@@ -160,7 +160,7 @@ class ChainKinematics:
         return error
 
 
-def kinematics_of(config: RosConfig, chain: Chain) -> ChainKinematics:
+def kinematics_of(config: RosConfig, chain: UrdfChain) -> ChainKinematics:
     """Return the kinematics of a robot's arm and tool."""
     return ChainKinematics(chain, config.tool_offset, config.tool_quaternion, config.rotation_weight)
 

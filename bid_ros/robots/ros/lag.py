@@ -5,7 +5,7 @@ import time
 
 from bid_ros.core.rotation import Array
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.follower import Follower
+from bid_ros.robots.ros.follower import SetpointFollower
 
 
 class LagWatch:
@@ -23,7 +23,7 @@ class LagWatch:
         """Begin anew: the arm follows."""
         self._since_s = math.inf
 
-    def problem(self, follower: Follower | None, joints: Array) -> str:
+    def problem(self, follower: SetpointFollower | None, joints: Array) -> str:
         """Return one sentence if the arm has not followed for too long; otherwise an empty text.
 
         Args:

@@ -9,11 +9,11 @@ import numpy as np
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.urdf import Chain
+from bid_ros.robots.ros.urdf import UrdfChain
 
 
 @dataclass(frozen=True)
-class JointLimits:
+class DriverLimits:
     """Limits of the arm's joints.
 
     Attributes:
@@ -32,7 +32,7 @@ class JointLimits:
     acceleration: float
 
     @classmethod
-    def of(cls, config: RosConfig, chain: Chain) -> Self:
+    def of(cls, config: RosConfig, chain: UrdfChain) -> Self:
         """Return the limits of a configuration, and of the chain where it names none.
 
         Raises:

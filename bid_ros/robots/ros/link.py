@@ -9,10 +9,10 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.bus import Bus, Channel
 from bid_ros.robots.ros.activity import Activity
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.joints import JointReader, Reading
+from bid_ros.robots.ros.joints import JointReader, JointReading
 from bid_ros.robots.ros.kinematics import kinematics_of
 from bid_ros.robots.ros.tool import ModelTool, ToolSource, TransformTool
-from bid_ros.robots.ros.urdf import Chain, is_file, read_chain, read_chain_file
+from bid_ros.robots.ros.urdf import UrdfChain, is_file, read_chain, read_chain_file
 
 POLL_S: Final = 0.01
 ADVICE: Final = "check the address, the namespace, ROS_DOMAIN_ID and that the robot's ROS driver runs"
@@ -36,7 +36,7 @@ class RosLink:
         self._transforms = TransformTool(config, bus) if config.tool_pose == "tf" else None
         self._names = config.joint_names + ((config.gripper.joint,) if config.gripper else ())
 
-    def open(self) -> Chain | None:
+    def open(self) -> UrdfChain | None:
         """Wait until state, URDF and controller are there. Return the arm's chain; None: it needs no URDF.
 
         Raises:
@@ -64,12 +64,12 @@ class RosLink:
                 raise ArmError(problem)
             time.sleep(POLL_S)
 
-    def read(self) -> Reading:
+    def read(self) -> JointReading:
         """Return the newest state without waiting. Raises ArmError if a joint was never measured."""
         self.joints.look()
-        return Reading.of(self.joints.of(self._config.joint_names))
+        return JointReading.of(self.joints.of(self._config.joint_names))
 
-    def tool(self, chain: Chain | None) -> ToolSource:
+    def tool(self, chain: UrdfChain | None) -> ToolSource:
         """Return what says where the tool is.
 
         Args:
@@ -80,7 +80,7 @@ class RosLink:
         assert chain is not None, "the robot needs a URDF"
         return ModelTool(kinematics_of(self._config, chain))
 
-    def problem(self, reading: Reading) -> str:
+    def problem(self, reading: JointReading) -> str:
         """Return one sentence if the robot is silent, broken or not to be commanded; otherwise an empty text."""
         where = f"robot at {self._config.address}"
         if reading.age_s > self._config.state_timeout_s:
@@ -107,7 +107,7 @@ class RosLink:
             return f"robot at {config.address}: no URDF came on {self._bus.full_name(config.urdf)}: {ADVICE}"
         return self.problem(self.read())
 
-    def _chain(self) -> Chain:
+    def _chain(self) -> UrdfChain:
         config = self._config
         if is_file(config.urdf):
             return read_chain_file(config.urdf, config.base_link, config.tool_link, config.address)

@@ -10,14 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
-import numpy as np
-
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ArmError
-from bid_ros.core.rotation import Array
 from bid_ros.robots.bus import Bus, Channel, Ended, Goal, Values, stamp
 from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
-from bid_ros.robots.ros.course import PERIOD_S, Course, stream_course
+from bid_ros.robots.ros.course import PERIOD_S, MinimumJerkCourse, stream_course
 from bid_ros.robots.ros.follower import JointFollower
 
 STEP_S: Final = 0.1  # between two points of a goal, which the controller joins by cubics
@@ -39,10 +36,10 @@ Step = Callable[[Callable[[], None]], bool]
 """Does something unless the motion must end, under the lock of the driver; returns whether the motion goes on."""
 
 
-class Motion(Protocol):
+class MotionExecutor(Protocol):
     """Carries joint motions out."""
 
-    def run(self, course: Course, step: Step) -> bool:
+    def run(self, course: MinimumJerkCourse, step: Step) -> bool:
         """Go along a course and wait. Return whether it came to its end.
 
         Raises:
@@ -71,7 +68,7 @@ class StreamedMotion:
     def __init__(self, follower: JointFollower) -> None:
         self._follower = follower
 
-    def run(self, course: Course, step: Step) -> bool:
+    def run(self, course: MinimumJerkCourse, step: Step) -> bool:
         """Go along a course and wait. Return whether it came to its end."""
         return stream_course(course, lambda joints, speeds: step(partial(self._follower.follow, joints, speeds)))
 
@@ -104,7 +101,7 @@ class GoalMotion:
         """Get ready to send goals. Raises ArmError if the type of the action is not there."""
         self._bus.offer(Channel(self._name, "control_msgs/action/FollowJointTrajectory"))
 
-    def run(self, course: Course, step: Step) -> bool:
+    def run(self, course: MinimumJerkCourse, step: Step) -> bool:
         """Go along a course and wait. Return whether it came to its end."""
         if not self._bus.partners(self._name):
             who = f"{self._where}: nobody takes goals on {self._bus.full_name(self._name)}"
@@ -174,7 +171,7 @@ class GoalMotion:
         raise ArmError(f"{self._where} did not reach the goal: {words} ({text or 'its controller says no more'})")
 
 
-def trajectory(course: Course, names: tuple[str, ...]) -> Values:
+def trajectory(course: MinimumJerkCourse, names: tuple[str, ...]) -> Values:
     """Return a course as values of a ``trajectory_msgs/msg/JointTrajectory`` that begins when it arrives."""
     count = max(2, math.ceil(course.duration_s / STEP_S))
     times = [course.duration_s * number / count for number in range(1, count + 1)]
@@ -190,21 +187,13 @@ def trajectory(course: Course, names: tuple[str, ...]) -> Values:
     return {"joint_names": list(names), "points": points}
 
 
-def joint_motion(config: RosConfig, bus: Bus, follower: JointFollower) -> Motion:
+def joint_motion(config: RosConfig, bus: Bus, follower: JointFollower) -> MotionExecutor:
     """Return what carries a robot's joint motions out. Raises ArmError if a message type is not there."""
     if not config.motion_action:
         return StreamedMotion(follower)
     made = GoalMotion(bus, config.motion_action, config.joint_names, follower, config.address)
     made.begin()
     return made
-
-
-def joint_goal(config: RosConfig, positions: Array) -> Array:
-    """Return the goal ``(n,)`` rad of a joint motion. Raises ArmError if it does not fit the joints."""
-    target, names = np.asarray(positions, dtype=np.float64), config.joint_names
-    if target.shape != (len(names),) or not np.isfinite(target).all():
-        raise ArmError(f"joint positions are {target.tolist()}; valid is {len(names)} finite numbers in rad")
-    return target
 
 
 def not_by_joints(config: RosConfig, purpose: str) -> ArmError:

@@ -5,13 +5,13 @@ from typing import Final
 import numpy as np
 
 from bid_ros.core.rotation import Array
-from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.limits import DriverLimits
 
 BURST_S: Final = 0.05  # two set-points may come together on a busy computer
 NEAR_RAD: Final = 0.02  # what a set-point at rest may ask of a joint beyond that
 
 
-class Pace:
+class JointPace:
     """Bounds what the steps of the joints add up to. In any T s a joint goes ``NEAR_RAD + (T + BURST_S) * speed``.
 
     So a single step may be early, but many of them may not.
@@ -20,7 +20,7 @@ class Pace:
         limits: of the joints.
     """
 
-    def __init__(self, limits: JointLimits) -> None:
+    def __init__(self, limits: DriverLimits) -> None:
         self._limits = limits
         self._most = NEAR_RAD + BURST_S * limits.speed
         self._left, self._taken_s = self._most, 0.0

@@ -5,20 +5,20 @@ import pinocchio
 
 from bid_ros.control import chain as serial
 from bid_ros.core.rotation import Array
-from bid_ros.robots.ros.urdf import Chain
+from bid_ros.robots.ros.urdf import UrdfChain
 
 
-def serial_chain(chain: Chain) -> serial.Chain:
+def serial_chain(chain: UrdfChain) -> serial.Chain:
     """Return the chain as frames between joints that turn about z."""
     model, data = chain.model, chain.model.createData()
     pinocchio.forwardKinematics(model, data, np.zeros(model.nq))  # only then data has the axes
     frames, before = [], np.eye(3)
     for place, joint in zip(model.jointPlacements.tolist()[1:], data.joints.tolist()[1:], strict=True):
         align = _z_to(joint.S.reshape(6)[3:])
-        frames.append(serial.Frame(before.T @ place.translation, before.T @ place.rotation @ align))
+        frames.append(serial.JointFrame(before.T @ place.translation, before.T @ place.rotation @ align))
         before = align
     end = model.frames[model.nframes - 1].placement
-    frames.append(serial.Frame(before.T @ end.translation, before.T @ end.rotation))
+    frames.append(serial.JointFrame(before.T @ end.translation, before.T @ end.rotation))
     return serial.Chain(tuple(frames))
 
 

@@ -22,7 +22,7 @@ MOMENT_S: Final = 0.03  # after which joints that got no new position stand
 
 
 @dataclass(frozen=True)
-class JointTarget:
+class TimedTarget:
     """Where the joints should be at an instant.
 
     Attributes:
@@ -39,23 +39,23 @@ class JointTarget:
         return self.joints + ahead_s * self.speeds
 
 
-class JointStream(Protocol):
+class TargetStream(Protocol):
     """A stream of joint targets."""
 
     def begin(self) -> None:
         """Get ready to publish. Raises ArmError for an unknown message type."""
 
-    def follow(self, target: JointTarget, stop_s: float) -> None:
+    def follow(self, target: TimedTarget, stop_s: float) -> None:
         """Publish a target, from which the joints could come to rest in ``stop_s`` s. Does not wait."""
 
-    def brake(self, target: JointTarget, stop_s: float) -> None:
+    def brake(self, target: TimedTarget, stop_s: float) -> None:
         """Bring the joints to rest, in ``stop_s`` s from a target on. Does not wait."""
 
-    def reference(self, target: JointTarget, stop_s: float, now_ns: int) -> JointTarget:
+    def reference(self, target: TimedTarget, stop_s: float, now_ns: int) -> TimedTarget:
         """Return where the joints should be at ``now_ns`` if nothing came after a target."""
 
 
-def braking(target: JointTarget, ahead_s: float, stop_s: float) -> Array:
+def braking(target: TimedTarget, ahead_s: float, stop_s: float) -> Array:
     """Return where joints stand ``(n,)`` rad that go on for ``ahead_s`` s, then brake evenly for ``stop_s`` s."""
     return target.at(ahead_s + stop_s / 2)
 
@@ -85,22 +85,22 @@ class TrajectoryStream:
         """Get ready to publish."""
         self._bus.offer(Channel(self._topic, "trajectory_msgs/msg/JointTrajectory"))
 
-    def follow(self, target: JointTarget, stop_s: float) -> None:
+    def follow(self, target: TimedTarget, stop_s: float) -> None:
         """Publish a target and the stop that follows it."""
         self._publish(target, self._ahead_s, stop_s)
 
-    def brake(self, target: JointTarget, stop_s: float) -> None:
+    def brake(self, target: TimedTarget, stop_s: float) -> None:
         """Publish the stop alone."""
         self._publish(target, 0.0, stop_s)
 
-    def reference(self, target: JointTarget, stop_s: float, now_ns: int) -> JointTarget:
+    def reference(self, target: TimedTarget, stop_s: float, now_ns: int) -> TimedTarget:
         """Return where the trajectory of a target is: on its way, braking, or at rest."""
         passed_s, stop_s = max(0, now_ns - target.stamp_ns) / NANOSECONDS, max(stop_s, SHORTEST_S)
         braked_s = min(max(0.0, passed_s - self._ahead_s), stop_s)
         joints = target.at(min(passed_s, self._ahead_s) + braked_s - braked_s**2 / (2 * stop_s))
-        return JointTarget(now_ns, joints, target.speeds * (1 - braked_s / stop_s))
+        return TimedTarget(now_ns, joints, target.speeds * (1 - braked_s / stop_s))
 
-    def _publish(self, target: JointTarget, ahead_s: float, stop_s: float) -> None:
+    def _publish(self, target: TimedTarget, ahead_s: float, stop_s: float) -> None:
         stop_s = max(stop_s, SHORTEST_S)
         points = [_point(0.0, target.joints, target.speeds)]
         if ahead_s > 0:
@@ -136,13 +136,13 @@ class ForwardStream:
         """Get ready to publish."""
         self._bus.offer(Channel(self._topic, "std_msgs/msg/Float64MultiArray"))
 
-    def follow(self, target: JointTarget, stop_s: float) -> None:
+    def follow(self, target: TimedTarget, stop_s: float) -> None:
         """Publish a target. A stop that still runs ends."""
         with self._lock:
             self._newest += 1
             self._publish(target.joints)
 
-    def brake(self, target: JointTarget, stop_s: float) -> None:
+    def brake(self, target: TimedTarget, stop_s: float) -> None:
         """Stream the stop from a thread of its own."""
         with self._lock:
             self._newest += 1
@@ -150,12 +150,12 @@ class ForwardStream:
         thread = threading.Thread(target=self._stop, args=(own, target, stop_s), name="brake", daemon=True)
         thread.start()
 
-    def reference(self, target: JointTarget, stop_s: float, now_ns: int) -> JointTarget:
+    def reference(self, target: TimedTarget, stop_s: float, now_ns: int) -> TimedTarget:
         """Return the target itself, which is held; it still moves if it is a moment old."""
         moves = now_ns - target.stamp_ns < MOMENT_S * NANOSECONDS
-        return JointTarget(now_ns, target.joints, target.speeds * moves)
+        return TimedTarget(now_ns, target.joints, target.speeds * moves)
 
-    def _stop(self, own: int, target: JointTarget, stop_s: float) -> None:
+    def _stop(self, own: int, target: TimedTarget, stop_s: float) -> None:
         steps = max(2, round(max(stop_s, SHORTEST_S) / STEP_S))
         for step in range(1, steps + 1):
             passed = step / steps  # 0 to 1, of the time of the stop

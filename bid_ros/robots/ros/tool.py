@@ -9,7 +9,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array, matrix_from_quaternion, quaternion_from_matrix
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.joints import Reading
+from bid_ros.robots.ros.joints import JointReading
 from bid_ros.robots.ros.kinematics import ChainKinematics
 from bid_ros.robots.ros.transforms import TransformReader
 
@@ -33,7 +33,7 @@ class ToolPose:
 class ToolSource(Protocol):
     """Says where the tool is."""
 
-    def pose(self, reading: Reading) -> ToolPose:
+    def pose(self, reading: JointReading) -> ToolPose:
         """Return where the tool is, for a reading of the joints."""
 
 
@@ -48,7 +48,7 @@ class ModelTool:
         self._kinematics = kinematics
         self._last: tuple[bytes, tuple[Array, Array, Array]] | None = None
 
-    def pose(self, reading: Reading) -> ToolPose:
+    def pose(self, reading: JointReading) -> ToolPose:
         """Return where the joints have the tool."""
         key = reading.joints.tobytes()
         if self._last is None or self._last[0] != key:
@@ -91,7 +91,7 @@ class TransformTool:
         what = f"the transform from frame '{self._base}' to frame '{self._link}' is {placed.oldest.age_s():.1f} s old"
         return f"{what}: no new one of frame '{placed.frame}' came on {self._topic}: look at who publishes it"
 
-    def pose(self, reading: Reading) -> ToolPose:
+    def pose(self, reading: JointReading) -> ToolPose:
         """Return where the transforms have the tool. Raises ArmError if they never said it."""
         self._transforms.look()
         link = self._transforms.find(self._base, self._link)

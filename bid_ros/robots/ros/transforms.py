@@ -14,7 +14,7 @@ import numpy as np
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.bus import Bus, Channel, Heard
-from bid_ros.robots.ros.moment import Moment
+from bid_ros.robots.ros.timestamp import Timestamp
 
 DEPTH: Final = 100  # messages between two looks, as tf2 keeps; each publisher of static transforms has one
 MOST_NAMED: Final = 20  # frames in a sentence
@@ -32,13 +32,13 @@ class Transform:
     Attributes:
         parent: name of the frame above.
         position, rotation: ``(3,)`` m and ``(3, 3)``.
-        moment: when it was measured; None: it is static.
+        timestamp: when it was measured; None: it is static.
     """
 
     parent: str
     position: Array
     rotation: Array
-    moment: Moment | None
+    timestamp: Timestamp | None
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class FramePose:
 
     position: Array
     rotation: Array
-    oldest: Moment
+    oldest: Timestamp
     frame: str
 
 
@@ -100,7 +100,7 @@ class TransformReader:
             bad = [self._bad[name] for name in (base, frame) if name in self._bad]
             seen = sorted({*self._above, *(transform.parent for transform in self._above.values())})
             paths = self._path(base), self._path(frame)
-            moves = any(self._above[name].moment is not None for name in self._between(*paths))
+            moves = any(self._above[name].timestamp is not None for name in self._between(*paths))
         what = f"no transform from frame '{base}' to frame '{frame}' came on {self.where}"
         if bad:
             return bad[0]
@@ -118,7 +118,7 @@ class TransformReader:
         with self._lock:
             up, down = self._path(base), self._path(frame)
             between = self._between(up, down)
-            moving = [(moment, name) for name in between if (moment := self._above[name].moment) is not None]
+            moving = [(timestamp, name) for name in between if (timestamp := self._above[name].timestamp) is not None]
             if up[-1] == down[-1] and moving:
                 from_base = self._pose([name for name in up if name in between])
                 from_frame = self._pose([name for name in down if name in between])
@@ -158,9 +158,14 @@ class TransformReader:
 
     def _take(self, heard: Heard, static: bool) -> None:
         for message in heard.message.transforms:
-            name, moment = message.child_frame_id.lstrip("/"), Moment.of(heard, message.header.stamp)
+            name, timestamp = message.child_frame_id.lstrip("/"), Timestamp.of(heard, message.header.stamp)
             before = self._above.get(name)
-            if not static and before is not None and before.moment is not None and moment.repeats(before.moment):
+            if (
+                not static
+                and before is not None
+                and before.timestamp is not None
+                and timestamp.repeats(before.timestamp)
+            ):
                 continue
             place, turn = message.transform.translation, message.transform.rotation
             position, quaternion = np.array([place.x, place.y, place.z]), np.array([turn.x, turn.y, turn.z, turn.w])
@@ -169,7 +174,7 @@ class TransformReader:
                 self._bad[name] = self._refused(name, position, quaternion)
                 continue
             parent, rotation = message.header.frame_id.lstrip("/"), matrix_from_quaternion(quaternion)
-            self._above[name] = Transform(parent, position, rotation, None if static else moment)
+            self._above[name] = Transform(parent, position, rotation, None if static else timestamp)
 
     def _refused(self, name: str, position: Array, quaternion: Array) -> str:
         values = f"{position.tolist()} m and the quaternion {quaternion.tolist()}"

@@ -22,7 +22,7 @@ FREE: Final = 1e4  # rad: limit of a joint that turns on and on, for a library t
 
 
 @dataclass(frozen=True)
-class Chain:
+class UrdfChain:
     """Movable joints from base to tool.
 
     Attributes:
@@ -44,7 +44,7 @@ def is_file(urdf: str) -> bool:
     return urdf.endswith(".urdf")
 
 
-def read_chain_file(name: str, base_link: str, tool_link: str, address: str) -> Chain:
+def read_chain_file(name: str, base_link: str, tool_link: str, address: str) -> UrdfChain:
     """Return the chain of a file. Raises ArmError as :func:`read_chain`, or if it does not exist.
 
     Args:
@@ -58,7 +58,7 @@ def read_chain_file(name: str, base_link: str, tool_link: str, address: str) -> 
     return read_chain(path.read_text(), base_link, tool_link, f"URDF {path}")
 
 
-def read_chain(text: str, base_link: str, tool_link: str, where: str) -> Chain:
+def read_chain(text: str, base_link: str, tool_link: str, where: str) -> UrdfChain:
     """Return the chain between two links.
 
     Args:
@@ -93,7 +93,7 @@ def read_chain(text: str, base_link: str, tool_link: str, where: str) -> Chain:
         raise ArmError(f"{what}; valid is a name for each") from error
     names = tuple(joint.get("name", "") for joint in moving)
     lower, upper, speed = zip(*limits, strict=True)
-    return Chain(names, lower, upper, speed, model)
+    return UrdfChain(names, lower, upper, speed, model)
 
 
 def _check(joint: ET.Element, where: str) -> None:

@@ -12,10 +12,10 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmState
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.joints import Reading
+from bid_ros.robots.ros.connection import Connection, connected
+from bid_ros.robots.ros.joints import JointReading
 from bid_ros.robots.ros.lag import LagWatch
 from bid_ros.robots.ros.link import RosLink
-from bid_ros.robots.ros.parts import Parts, connected
 
 POLL_S: Final = 0.005
 AT_REST: Final = 0.02  # rad/s
@@ -33,7 +33,7 @@ class WatchedRobot:
 
     Attributes:
         lock: guards all of this, and is held for less than a ms.
-        parts: while it is connected; None otherwise.
+        connection: while it is connected; None otherwise.
         fault: one sentence, until :meth:`clear`; empty: none.
         following: it follows set-points.
         moving: a joint motion runs.
@@ -45,7 +45,7 @@ class WatchedRobot:
         self._link, self._lag = RosLink(config, bus), LagWatch(config)
         self._kept: ArmState | None = None  # the newest state, for while the robot is connected anew
         self.lock = threading.RLock()
-        self.parts: Parts | None = None
+        self.connection: Connection | None = None
         self.fault = ""
         self.following = self.moving = False
 
@@ -53,21 +53,21 @@ class WatchedRobot:
         """Wait for the robot; ArmError if something is not there in time, or does not fit. It may be called anew."""
         made = connected(self._config, self._bus, self._link, self.lose)
         with self.lock:
-            self.parts = made
+            self.connection = made
 
     def disconnect(self) -> None:
         """End the gripper's thread and the topics. Keep the last state and the fault."""
         with self.lock:
             self.known()
-            parts, self.parts = self.parts, None
-        if parts is not None and parts.hand is not None:
-            parts.hand.stop()
+            connection, self.connection = self.connection, None
+        if connection is not None and connection.hand is not None:
+            connection.hand.stop()
         self._bus.close()
 
     def mend(self) -> None:
         """Wait until the robot is there and fit, if need be with a new connection; ArmError if it is not in time."""
-        hand = None if self.parts is None else self.parts.hand
-        if self.parts is None or (hand is not None and hand.fault):
+        hand = None if self.connection is None else self.connection.hand
+        if self.connection is None or (hand is not None and hand.fault):
             self.disconnect()
             self.connect()
         else:
@@ -84,12 +84,12 @@ class WatchedRobot:
         with self.lock:
             self._kept, self.fault = None, ""
 
-    def look(self) -> Reading | None:
+    def look(self) -> JointReading | None:
         """Take the newest state, and judge it; None while it is not connected. Called under the lock."""
-        if self.parts is None:
+        if self.connection is None:
             return None
         reading = self._link.read()
-        driven = self.parts.follower if self.following or self.moving else None
+        driven = self.connection.follower if self.following or self.moving else None
         problem = self._link.problem(reading) or self._lag.problem(driven, reading.joints)
         if problem:
             self.lose(problem)
@@ -99,9 +99,9 @@ class WatchedRobot:
         """Look, and return the newest state; while it is not connected the last one; None if there never was any."""
         with self.lock:
             reading = self.look()
-            if reading is not None and self.parts is not None:
+            if reading is not None and self.connection is not None:
                 try:
-                    self._kept = self._state(reading, self.parts)
+                    self._kept = self._state(reading, self.connection)
                     return self._kept
                 except ArmError as error:  # such as transforms that fell apart, or a gripper's joint that is gone
                     self.lose(str(error))
@@ -109,18 +109,18 @@ class WatchedRobot:
                 self._kept = replace(self._kept, gripper_busy=False, in_control=False, fault=self.fault)
             return self._kept
 
-    def ready(self) -> tuple[Reading, Parts]:
-        """Return the newest reading and the parts. Called under the lock.
+    def ready(self) -> tuple[JointReading, Connection]:
+        """Return the newest reading and the connection. Called under the lock.
 
         Raises:
             ArmError: it is not connected, or a fault is pending.
         """
-        reading, parts = self.look(), self.parts
-        if reading is None or parts is None:
+        reading, connection = self.look(), self.connection
+        if reading is None or connection is None:
             raise self.unconnected()
         if self.fault:
             raise ArmError(f"{self.fault}; recover first")
-        return reading, parts
+        return reading, connection
 
     def unconnected(self) -> ArmError:
         """Return the error of a robot that is not connected."""
@@ -135,7 +135,7 @@ class WatchedRobot:
     def brake(self) -> float:
         """Leave control, begin a stop, and return the s that it takes. Called under the lock."""
         following, self.following = self.following, False
-        return self.parts.follower.brake() if following and self.parts is not None else 0.0
+        return self.connection.follower.brake() if following and self.connection is not None else 0.0
 
     def await_rest(self, seconds: float) -> None:
         """Wait for the end of a stop that takes so many s. An arm that moves on is a fault."""
@@ -149,8 +149,8 @@ class WatchedRobot:
                 self.lose(f"{self._where} did not stop in time: look at it, then reset")
             time.sleep(POLL_S)
 
-    def _state(self, reading: Reading, parts: Parts) -> ArmState:
-        tool, hand = parts.tool.pose(reading), parts.hand
+    def _state(self, reading: JointReading, connection: Connection) -> ArmState:
+        tool, hand = connection.tool.pose(reading), connection.hand
         return ArmState(
             stamp_ns=tool.stamp_ns,
             joint_positions=reading.joints,

@@ -12,7 +12,7 @@ TRIES: Final = 8
 HEAD: Final = struct.Struct("<II")  # checksum and size of what follows
 
 
-class Channel:
+class SharedRecord:
     """The newest of many records, in shared memory. A checksum rejects a half-written one.
 
     Args:

@@ -83,7 +83,7 @@ class _Course(ABC, Generic[PlaceT]):
         """Return how far a state is off what was sent, beyond ``share`` of the limit; empty if it is not."""
 
 
-class Course(_Course[Pose]):
+class ToolCourse(_Course[Pose]):
     """Compares where the tool is with the set-points of the last moments, as far back as the servo may lag.
 
     The tool must lie within the box that holds them, coordinate by coordinate, or near it. What a lag of ``t`` s cuts
@@ -117,10 +117,10 @@ class Course(_Course[Pose]):
 
 
 class JointCourse(_Course[tuple[float, ...]]):
-    """Compares where the joints are with their set-points of the last moments, as :class:`Course` does for the tool.
+    """Compares where the joints are with their set-points of the last moments, as :class:`ToolCourse` for the tool.
 
     Args:
-        config, margins: as :class:`Course`.
+        config, margins: as :class:`ToolCourse`.
     """
 
     def __init__(self, config: UrConfig, margins: Margins) -> None:

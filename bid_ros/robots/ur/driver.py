@@ -11,12 +11,13 @@ import numpy as np
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
-from bid_ros.robots.gripper import GripperThread, request_width
+from bid_ros.robots.driver import ArmDriver
+from bid_ros.robots.gripper import GripperThread
 from bid_ros.robots.robotiq.driver import RobotiqGripper
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.robots.ur.config import JOINT_NAMES, JOINTS, UrConfig
 from bid_ros.robots.ur.link import UrLink
-from bid_ros.robots.ur.protocol import Mode, Outcome, PeriodStatistics, Request, UrState
+from bid_ros.robots.ur.protocol import Mode, MotionOutcome, PeriodStatistics, UrRequest, UrState
 from bid_ros.robots.ur.reach import Reach, timed, timed_joints
 
 if importlib.util.find_spec("rtde_control") is None:
@@ -30,7 +31,7 @@ POLL_S: Final = 0.002
 CLOSE_POLL_S: Final = 0.1
 
 
-class UrArm:
+class UrArm(ArmDriver):
     """A UR5 (CB3) or UR5e (e-Series), or its twin, as a :class:`bid_ros.robots.base.JointArm`.
 
     A process of its own (:mod:`bid_ros.robots.ur.process`) has the connection and runs the servo loop. This object
@@ -42,18 +43,16 @@ class UrArm:
     """
 
     def __init__(self, config: UrConfig) -> None:
+        super().__init__(config.address, JOINTS)
         self._config = config
         self._reach = Reach(config)
         self._link: UrLink | None = None
-        self._hand: GripperThread | None = None
         self._device: RobotiqGripper | None = None
         self._last: UrState | None = None
         self._fault = ""
         self._of_joints = False  # what it follows, while it does
         # A fault is read and latched, or cleared, under this lock. Nothing waits while holding it.
         self._latch = threading.RLock()
-        # Orders the blocking calls. A stop need not wait for them.
-        self._lifecycle = threading.RLock()
 
     @property
     def info(self) -> ArmInfo:
@@ -61,7 +60,7 @@ class UrArm:
         prefix, gripper = self._config.joint_prefix, self._config.gripper is not None
         joints = tuple(f"{prefix}{name}_joint" for name in JOINT_NAMES)
         fingers = (f"{prefix}left_finger_joint", f"{prefix}right_finger_joint") if gripper else ()
-        return ArmInfo("ur", self._config.address, joints, fingers, MAX_OPENING if gripper else 0.0)
+        return ArmInfo("ur", self._address, joints, fingers, MAX_OPENING if gripper else 0.0)
 
     def connect(self) -> None:
         """Connect robot and gripper and start our program on the controller, without moving either.
@@ -72,7 +71,7 @@ class UrArm:
         """
         with self._lifecycle:
             if self._link is None:
-                self._demand_health()
+                self._demand_health(self._fault)
                 self._connect(release=False)
 
     def state(self) -> ArmState:
@@ -83,7 +82,7 @@ class UrArm:
         """
         state, hand = self._look(), self._hand
         if state is None:
-            raise ArmError(f"robot at {self._config.address} is not connected; connect first")
+            raise self._unconnected()
         return ArmState(
             stamp_ns=state.stamp_ns,
             joint_positions=np.array(state.joints),
@@ -103,22 +102,6 @@ class UrArm:
             ArmError: not connected, or the process does not answer.
         """
         return self._connected().statistics()
-
-    def start(self) -> None:
-        """Follow set-points from the present pose on.
-
-        Raises:
-            ArmError: not connected, a fault is pending, the joints are followed, or the robot refuses.
-        """
-        self._follow(joints=False)
-
-    def start_joints(self) -> None:
-        """Follow set-points of the joints from the present posture on.
-
-        Raises:
-            ArmError: not connected, a fault is pending, the tool is followed, or the robot refuses.
-        """
-        self._follow(joints=True)
 
     def command(self, setpoint: Setpoint) -> None:
         """Pass the newest set-point to the servo loop. Returns at once.
@@ -146,25 +129,17 @@ class UrArm:
         self._demand_reach(link, self._reach.joint_refusal(given))
         link.send(given)
 
-    def command_gripper(self, width: float) -> None:
-        """Command the gripper to open or close. Returns at once. Its first command activates it.
-
-        Raises:
-            ArmError: not connected, no gripper, or ``width`` is not finite.
-        """
-        request_width(self._hand, width, self._config.address)
-
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
         link = self._link
-        if link is None or link.trouble(link.state()) or link.ask(Request.STOP):
+        if link is None or link.trouble(link.state()) or link.ask(UrRequest.STOP):
             return
         end = time.monotonic() + STOP_S
         while link.state().mode is not Mode.IDLE and not link.trouble(link.state()):
             if time.monotonic() > end:
                 # The robot did not stop by command: its watchdog stops it without us.
                 link.kill()
-                self._fail(f"robot at {self._config.address} did not stop within {STOP_S:g} s: look at it, then reset")
+                self._fail(f"robot at {self._address} did not stop within {STOP_S:g} s: look at it, then reset")
                 return
             time.sleep(POLL_S)
 
@@ -180,7 +155,7 @@ class UrArm:
         with self._lifecycle:
             self.stop()
             link, hand = self._link, self._hand
-            if link is not None and not link.trouble(link.state()) and not link.ask(Request.CLEAR):
+            if link is not None and not link.trouble(link.state()) and not link.ask(UrRequest.CLEAR):
                 with self._latch:
                     self._fault = "" if hand is None else hand.fault
                 if not self._fault:
@@ -200,21 +175,16 @@ class UrArm:
             dynamics: share of 3.14 rad/s and 10 rad/s^2; the jerk is the controller's. Default is the configuration's.
 
         Raises:
-            ArmError: the shape is wrong, a target is outside the limits, the arm is not connected, a fault is pending,
-                or the motion failed or was stopped.
+            ArmError: wrong shape, outside the limits, not connected, a fault is pending, or the motion failed or ended.
         """
-        target = np.asarray(positions, dtype=np.float64)
-        if target.shape != (JOINTS,) or not np.isfinite(target).all():
-            raise ArmError(f"joint positions are {target.tolist()}; valid is {JOINTS} finite numbers in rad")
-        refusal = self._reach.outside(target.tolist())
-        if refusal:
-            raise ArmError(refusal)
+        target = self._goal(positions)
+        self._demand(self._reach.outside(target.tolist()))
         share = dynamics or self._config.dynamics
         speed, acceleration = share.velocity * FULL_SPEED, share.acceleration * FULL_ACCELERATION
         with self._lifecycle:
             link = self._ready()
             self.stop()
-            self._demand(link.ask(Request.MOVE, tuple(target.tolist()), speed, acceleration))
+            self._demand(link.ask(UrRequest.MOVE, tuple(target.tolist()), speed, acceleration))
             self._await_motion(link, target)
 
     def close(self) -> None:
@@ -237,18 +207,16 @@ class UrArm:
             link = self._ready()
             if link.state().mode is not Mode.FOLLOWING:
                 self._of_joints = joints
-                self._demand(link.ask(Request.START, joints))
-            elif self._of_joints is not joints:
-                what = "joints" if self._of_joints else "tool"
-                raise ArmError(f"robot at {self._config.address} follows set-points of the {what}; stop it first")
+                self._demand(link.ask(UrRequest.START, joints))
+            else:
+                self._demand_kind(joints, self._of_joints)
 
     def _following(self, joints: bool) -> tuple[UrLink, UrState]:
         """Return what follows set-points of this kind; raises ArmError if nothing does."""
         state, link = self._look(), self._link
-        follows = state is not None and state.mode is Mode.FOLLOWING and self._of_joints is joints
+        follows = self._of_joints is joints and state is not None and state.mode is Mode.FOLLOWING
         if self._fault or state is None or link is None or not follows:
-            first = "start_joints" if joints else "start"
-            raise ArmError(self._fault or f"robot at {self._config.address} is not in control; {first} first")
+            raise self._not_in_control(joints, self._fault)
         return link, state
 
     def _demand_reach(self, link: UrLink, refusal: str) -> None:
@@ -272,7 +240,7 @@ class UrArm:
     def _connect_gripper(self) -> GripperThread | None:
         if self._config.gripper is None:
             return None
-        self._device = device = RobotiqGripper(self._config.gripper, self._config.address)
+        self._device = device = RobotiqGripper(self._config.gripper, self._address)
         hand = GripperThread(device, self._config.gripper_thresholds, (ArmError,), lambda error: self._fail(str(error)))
         try:
             hand.start()
@@ -306,18 +274,14 @@ class UrArm:
     def _connected(self) -> UrLink:
         link = self._link
         if link is None:
-            raise ArmError(f"robot at {self._config.address} is not connected; connect first")
+            raise self._unconnected()
         return link
 
     def _ready(self) -> UrLink:
         link = self._connected()
         self._look()
-        self._demand_health()
+        self._demand_health(self._fault)
         return link
-
-    def _demand_health(self) -> None:
-        if self._fault:
-            raise ArmError(f"{self._fault}; recover first")
 
     def _await_motion(self, link: UrLink, target: Array) -> None:
         while (state := link.state()).mode is Mode.MOVING and not link.trouble(state):
@@ -325,17 +289,11 @@ class UrArm:
         self._look()
         if self._fault:
             raise ArmError(self._fault)
-        if state.outcome is Outcome.STOPPED:
-            raise ArmError(f"robot at {self._config.address} did not reach the goal: it was stopped")
-        if state.outcome is not Outcome.ARRIVED:
+        if state.outcome is MotionOutcome.STOPPED:
+            raise self._stopped_early()
+        if state.outcome is not MotionOutcome.ARRIVED:
             missed = float(np.abs(np.array(state.joints) - target).max())
-            raise ArmError(
-                f"robot at {self._config.address} ended {missed:.2f} rad from the goal: look at what holds it"
-            )
-
-    def _demand(self, refusal: str) -> None:
-        if refusal:
-            raise ArmError(refusal)
+            raise self._error(f"ended {missed:.2f} rad from the goal: look at what holds it")
 
     def _fail(self, reason: str) -> None:
         with self._latch:

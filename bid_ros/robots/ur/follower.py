@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
-from bid_ros.control.follower import Motion, brake, pursue
+from bid_ros.control.follower import FollowerLimits, brake, pursue
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, norm, times, turn_between, turned
 from bid_ros.core.chunk import NANOSECONDS
 
@@ -130,7 +130,9 @@ class UrFollower(Follower[TimedSetpoint, Pose]):
         silence_timeout_s, extrapolate_s: as :class:`Follower`.
     """
 
-    def __init__(self, linear: Motion, angular: Motion, silence_timeout_s: float, extrapolate_s: float) -> None:
+    def __init__(
+        self, linear: FollowerLimits, angular: FollowerLimits, silence_timeout_s: float, extrapolate_s: float
+    ) -> None:
         super().__init__(Pose(ZERO, (0.0, 0.0, 0.0, 1.0)), silence_timeout_s, extrapolate_s)
         self._linear, self._angular = linear, angular
         self._velocity: Vector = ZERO

@@ -16,7 +16,15 @@ from bid_ros.robots.ur.channel import shared_memory
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.follower import TimedSetpoint
 from bid_ros.robots.ur.joint_follower import TimedJoints
-from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, MEMORY_SIZE, PeriodStatistics, Request, UrMemory, UrState
+from bid_ros.robots.ur.protocol import (
+    EXIT_LOST,
+    EXIT_STUCK,
+    MEMORY_SIZE,
+    PeriodStatistics,
+    UrMemory,
+    UrRequest,
+    UrState,
+)
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 
 PORTS: Final = ((29999, "Dashboard"), (RTDE_PORT, "RTDE"))
@@ -95,7 +103,7 @@ class UrLink:
             "ur_rtde crash; reset to start it again"
         )
 
-    def ask(self, request: Request, *arguments: object) -> str:
+    def ask(self, request: UrRequest, *arguments: object) -> str:
         """Send a request to the process. Return one sentence if it failed; otherwise an empty text. Waits up to 1 s."""
         answer = self._ask(request, *arguments)
         return answer if isinstance(answer, str) else ""
@@ -106,14 +114,14 @@ class UrLink:
         Raises:
             ArmError: the process does not answer.
         """
-        answer = self._ask(Request.STATISTICS)
+        answer = self._ask(UrRequest.STATISTICS)
         if not isinstance(answer, PeriodStatistics):
             raise ArmError(str(answer))
         return answer
 
     def close(self) -> None:
         """Bring the arm to rest, then end our program on the robot and the process. Waits up to 3.5 s."""
-        if self._ask(Request.CLOSE) == "":
+        if self._ask(UrRequest.CLOSE) == "":
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(CLOSE_S)
         self.kill()
@@ -143,7 +151,7 @@ class UrLink:
         if answer:
             raise ArmError(answer)
 
-    def _ask(self, request: Request, *arguments: object) -> object:
+    def _ask(self, request: UrRequest, *arguments: object) -> object:
         mute = f"the process that drives the robot at {self._config.address} does not answer; reset to start it again"
         with self._asking:
             try:

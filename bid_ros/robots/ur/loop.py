@@ -15,7 +15,7 @@ from typing import Any, Final
 from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.periods import Periods
-from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, Mode, Outcome, Request, UrMemory, UrState
+from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, Mode, MotionOutcome, UrMemory, UrRequest, UrState
 from bid_ros.robots.ur.robot import LIBRARY_ERRORS, UrRobot
 from bid_ros.robots.ur.status import JointMotion
 from bid_ros.robots.ur.streams import JointStream, Stream, ToolStream
@@ -53,7 +53,7 @@ class UrLoop:
         self._periods = Periods(robot.rate_hz)
         self._motion: JointMotion | None = None
         self._mode = Mode.IDLE
-        self._outcome = Outcome.NONE
+        self._outcome = MotionOutcome.NONE
         self._fault = ""
         self._usable = True
         self._ending = False
@@ -153,9 +153,9 @@ class UrLoop:
 
     def _watch_motion(self, motion: JointMotion, now_ns: int) -> None:
         outcome = motion.outcome(self._watch.reading, now_ns)
-        if outcome is not Outcome.NONE:
+        if outcome is not MotionOutcome.NONE:
             self._outcome, self._motion, self._mode = outcome, None, Mode.IDLE
-            if outcome is Outcome.MISSED:
+            if outcome is MotionOutcome.MISSED:
                 self._robot.end_move()  # what holds it may let go, and its states may not be true
 
     def _look(self) -> None:
@@ -223,26 +223,26 @@ class UrLoop:
         except (EOFError, OSError):
             self._end(now_ns)
 
-    def _answer(self, now_ns: int, request: Request, *arguments: Any) -> object:
-        if request is Request.STATISTICS:
+    def _answer(self, now_ns: int, request: UrRequest, *arguments: Any) -> object:
+        if request is UrRequest.STATISTICS:
             return replace(
                 self._periods.statistics(),
                 longest_echo_ms=1000.0 * self._robot.echo.longest_s,
                 margins=dict(self._watch.margins),
             )
-        if request is Request.CLEAR:
+        if request is UrRequest.CLEAR:
             if self._usable and self._mode is Mode.IDLE:
                 self._fault = ""
             return self._fault
-        if request is Request.CLOSE:
+        if request is UrRequest.CLOSE:
             self._end(now_ns)
-        elif request is Request.STOP:
+        elif request is UrRequest.STOP:
             self._stop()
         elif self._fault or self._mode is not Mode.IDLE:
             return self._fault or f"{self._where} is busy; stop it first"
-        elif request is Request.START:
+        elif request is UrRequest.START:
             return self._begin_servo(now_ns, *arguments)
-        elif request is Request.MOVE:
+        elif request is UrRequest.MOVE:
             return self._begin_motion(*arguments)
         return ""
 
@@ -268,7 +268,11 @@ class UrLoop:
             return f"{self._where}: the goal lies outside the robot's own safety limits; valid is inside them"
         if not self._robot.move(joints, speed, acceleration):
             return f"{self._where} refused the motion: look at the pendant, then reset"
-        self._motion, self._outcome, self._mode = JointMotion(joints, time.monotonic_ns()), Outcome.NONE, Mode.MOVING
+        self._motion, self._outcome, self._mode = (
+            JointMotion(joints, time.monotonic_ns()),
+            MotionOutcome.NONE,
+            Mode.MOVING,
+        )
         return ""
 
     def _publish(self) -> None:

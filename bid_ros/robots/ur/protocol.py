@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from bid_ros.control.spatial import Quaternion, Vector
-from bid_ros.robots.ur.channel import Channel
+from bid_ros.robots.ur.channel import SharedRecord
 
 LONGEST_FAULT: Final = 400  # bytes
 MEMORY_SIZE: Final = 4096  # half of it for each record, of which none is longer than 1100 bytes
@@ -21,7 +21,7 @@ EXIT_STUCK: Final = 3
 EXIT_LOST: Final = 4
 
 
-class Request(enum.Enum):
+class UrRequest(enum.Enum):
     """What the arm asks of the process. A start says whether set-points of the joints will come."""
 
     START = "start"
@@ -41,7 +41,7 @@ class Mode(enum.IntEnum):
     MOVING = 3
 
 
-class Outcome(enum.IntEnum):
+class MotionOutcome(enum.IntEnum):
     """The result of the last joint motion."""
 
     NONE = 0
@@ -65,7 +65,7 @@ class UrState:
     stamp_ns: int
     steady_ns: int
     mode: Mode
-    outcome: Outcome
+    outcome: MotionOutcome
     joints: tuple[float, ...]
     joint_speeds: tuple[float, ...]
     position: Vector
@@ -105,8 +105,8 @@ class UrMemory:
     def __init__(self, descriptor: int) -> None:
         memory = mmap.mmap(descriptor, MEMORY_SIZE)
         os.close(descriptor)
-        self.setpoint = Channel(memory, 0)
-        self._state = Channel(memory, MEMORY_SIZE // 2)
+        self.setpoint = SharedRecord(memory, 0)
+        self._state = SharedRecord(memory, MEMORY_SIZE // 2)
 
     def write_state(self, state: UrState) -> None:
         """Replace the state. A fault that is too long is cut."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from bid_ros.control.spatial import add, norm, turn_between, turned
 from bid_ros.robots.ur.follower import Pose
-from bid_ros.robots.ur.protocol import Outcome
+from bid_ros.robots.ur.protocol import MotionOutcome
 
 RUNNING: Final = 7  # of robot_mode
 PLAYING: Final = 2  # of runtime_state
@@ -135,17 +135,17 @@ class JointMotion:
         self._begun_ns = self._moving_ns = now_ns
         self.stopped = False
 
-    def outcome(self, reading: UrReading, now_ns: int) -> Outcome:
+    def outcome(self, reading: UrReading, now_ns: int) -> MotionOutcome:
         """Return the result; ``NONE`` while it goes on."""
         if max(map(abs, reading.joint_speeds)) > STILL:
             self._moving_ns = now_ns
         if now_ns - self._moving_ns < REST_S * 1e9:
-            return Outcome.NONE
+            return MotionOutcome.NONE
         if self.stopped:
-            return Outcome.STOPPED
+            return MotionOutcome.STOPPED
         if max(abs(a - b) for a, b in zip(reading.joints, self._goal, strict=True)) < ARRIVED_RAD:
-            return Outcome.ARRIVED
-        return Outcome.MISSED if now_ns - self._begun_ns > BEGIN_S * 1e9 else Outcome.NONE
+            return MotionOutcome.ARRIVED
+        return MotionOutcome.MISSED if now_ns - self._begun_ns > BEGIN_S * 1e9 else MotionOutcome.NONE
 
 
 def _within(values: Sequence[float], most: float) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from bid_ros.control.follower import Motion
+from bid_ros.control.follower import FollowerLimits
 from bid_ros.robots.ur.config import JOINTS, UrConfig
 from bid_ros.robots.ur.follower import TimedSetpoint, UrFollower
 from bid_ros.robots.ur.joint_follower import TimedJoints, UrJointFollower
@@ -27,8 +27,8 @@ class ToolStream:
 
     def __init__(self, config: UrConfig, robot: UrRobot, watch: UrWatch) -> None:
         self._robot, self._watch = robot, watch
-        linear = Motion(config.max_speed, config.max_acceleration)
-        angular = Motion(config.max_turn_rate, config.max_turn_acceleration)
+        linear = FollowerLimits(config.max_speed, config.max_acceleration)
+        angular = FollowerLimits(config.max_turn_rate, config.max_turn_acceleration)
         self.follower = UrFollower(linear, angular, config.silence_timeout_s, config.extrapolate_s)
 
     def stands(self, reading: UrReading) -> bool:

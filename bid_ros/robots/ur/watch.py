@@ -8,7 +8,7 @@ from typing import Final
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import MEMORY_S, Consistency, Margins
-from bid_ros.robots.ur.course import Course, JointCourse
+from bid_ros.robots.ur.course import JointCourse, ToolCourse
 from bid_ros.robots.ur.follower import Pose
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.rtde import PackageError
@@ -27,7 +27,7 @@ def even_ns() -> int:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Trouble:
     """Why a robot cannot go on.
 
     Attributes:
@@ -79,7 +79,7 @@ class UrWatch:
         self._doubt = ""
         self.margins = Margins()
         self._consistency = Consistency(config, self._heard, self._read_ns, self._period_s, self.margins)
-        self._course, self._joint_course = Course(config, self.margins), JointCourse(config, self.margins)
+        self._course, self._joint_course = ToolCourse(config, self.margins), JointCourse(config, self.margins)
 
     def begin(self, pose: Pose) -> None:
         """A stream of set-points begins at a pose."""
@@ -102,7 +102,7 @@ class UrWatch:
         self._course.end()
         self._joint_course.end()
 
-    def look(self) -> Finding | None:
+    def look(self) -> Trouble | None:
         """Read the robot. Return why it cannot go on. None: it can."""
         reading = self._robot.read()
         # Not the begin of the loop's period: the loop may have waited for the robot since.
@@ -118,8 +118,8 @@ class UrWatch:
             return late
         reason = trouble(self._config.address, self._heard)
         if reason:
-            return Finding(reason)
-        return Finding(self._doubt, doubtful=True) if self._doubt else None
+            return Trouble(reason)
+        return Trouble(self._doubt, doubtful=True) if self._doubt else None
 
     def why_stopped(self) -> str:
         """Return one sentence if our program does not run; empty if it does.
@@ -161,19 +161,19 @@ class UrWatch:
         where = f"robot at {self._config.address}"
         return what and f"{where} contradicts itself, {what}: compare it with what the pendant shows, then reset"
 
-    def _damaged(self, what: str = "") -> Finding:
-        return Finding(
+    def _damaged(self, what: str = "") -> Trouble:
+        return Trouble(
             f"robot at {self._config.address} sent a state that cannot be{what}: check what damages its data on the "
             "network, then reset"
         )
 
-    def _closed(self) -> Finding:
-        return Finding(
+    def _closed(self) -> Trouble:
+        return Trouble(
             f"robot at {self._config.address} closed the connection: check its network and that it is on, then reset",
             lost=True,
         )
 
-    def _too_late(self, now_ns: int) -> Finding | None:
+    def _too_late(self, now_ns: int) -> Trouble | None:
         """Return a finding if the robot is silent or late, either way. None: it is not."""
         try:
             self._unheard_s = unheard_s = self._robot.unheard_s()
@@ -192,7 +192,7 @@ class UrWatch:
             what = f"is heard {late_s:.2f} s late: check what delays its network"
         else:
             what = f"hears us {late_s:.2f} s late: check what delays its network"
-        return Finding(f"robot at {self._config.address} {what}, then reset", lost=True, silent=True)
+        return Trouble(f"robot at {self._config.address} {what}, then reset", lost=True, silent=True)
 
     def _late_ns(self, reading: UrReading, now_ns: int) -> int:
         """Return the age of a state in ns, and note that it was read."""

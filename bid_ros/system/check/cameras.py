@@ -14,7 +14,7 @@ from bid_ros.cameras.image import ImageFitter
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import CameraError
 from bid_ros.core.task import Feature, Task
-from bid_ros.system.check.finding import Finding
+from bid_ros.system.check.finding import CheckFinding
 
 FIRST_S: Final = 5.0  # for the first image; a driver is discovered and a device opened in it
 WATCH_S: Final = 2.0  # in which the rate is measured
@@ -65,21 +65,23 @@ def fitter_of(camera: CameraConfig, task: Task) -> ImageFitter:
     return ImageFitter(camera.name, camera.crop, _feature(camera, task).shape)
 
 
-def judge_camera(camera: CameraConfig, task: Task, seen: Seen) -> Finding:
+def judge_camera(camera: CameraConfig, task: Task, seen: Seen) -> CheckFinding:
     """Hold what came from a camera against the task."""
     what, source = f"camera {camera.name}", f"images of {camera.source} {camera.address}"
-    silent = Finding(what, "fail", source, "start its driver, or correct the address in cameras.yaml")
+    silent = CheckFinding(what, "fail", source, "start its driver, or correct the address in cameras.yaml")
     return _judge(silent, _feature(camera, task).rate_hz, seen, "change the driver's settings, or crop in cameras.yaml")
 
 
-def judge_vector(feature: Feature, seen: Seen, twin: bool) -> Finding:
+def judge_vector(feature: Feature, seen: Seen, twin: bool) -> CheckFinding:
     """Hold what came from the topic of a vector against the task. Its silence fails only where there is a robot."""
     what, source = f"vector {feature.name}", f"messages of {feature.topic}"
-    silent = Finding(what, "warn" if twin else "fail", source, "start its driver, or correct the topic in task.yaml")
+    silent = CheckFinding(
+        what, "warn" if twin else "fail", source, "start its driver, or correct the topic in task.yaml"
+    )
     return _judge(silent, feature.rate_hz, seen, "correct type, field and shape in task.yaml")
 
 
-def _judge(silent: Finding, wanted: float, seen: Seen, advice: str) -> Finding:
+def _judge(silent: CheckFinding, wanted: float, seen: Seen, advice: str) -> CheckFinding:
     """Hold what arrived against the rate that is wanted, in Hz.
 
     Args:
@@ -90,20 +92,22 @@ def _judge(silent: Finding, wanted: float, seen: Seen, advice: str) -> Finding:
     """
     what = silent.what
     if seen.problem:
-        return Finding(what, "fail", seen.problem, advice)
+        return CheckFinding(what, "fail", seen.problem, advice)
     if len(seen.arrivals_ns) < 2:
         return replace(silent, measured=f"{len(seen.arrivals_ns)} {silent.measured} in {FIRST_S:g} s{seen.source}")
     elapsed_s = (seen.arrivals_ns[-1] - seen.arrivals_ns[0]) / NANOSECONDS
     rate, age_s = (len(seen.arrivals_ns) - 1) / elapsed_s, float(np.median(seen.ages_s))
     shown = f"{rate:.1f} Hz, {seen.picture}, stamps {1e3 * age_s:.0f} ms old"
     if rate < SLOW * wanted:
-        return Finding(what, "fail", shown, f"make it {wanted:g} Hz or more, as task.yaml observes it")
+        return CheckFinding(what, "fail", shown, f"make it {wanted:g} Hz or more, as task.yaml observes it")
     if not -AHEAD_S < age_s < OLD_S:
-        return Finding(what, "warn", shown, "synchronise the clocks, or let the driver stamp with the time of exposure")
-    return Finding(what, "ok", shown)
+        return CheckFinding(
+            what, "warn", shown, "synchronise the clocks, or let the driver stamp with the time of exposure"
+        )
+    return CheckFinding(what, "ok", shown)
 
 
-def device_findings(cameras: Sequence[CameraConfig], task: Task, folder: Path) -> Iterator[Finding]:
+def device_findings(cameras: Sequence[CameraConfig], task: Task, folder: Path) -> Iterator[CheckFinding]:
     """Open every camera that is a device, one after the other, and yield what it delivers.
 
     Args:
@@ -124,7 +128,9 @@ def device_findings(cameras: Sequence[CameraConfig], task: Task, folder: Path) -
             finally:
                 device.close()
         except CameraError as error:
-            yield Finding(f"camera {camera.name}", "fail", str(error), "correct its source and address in cameras.yaml")
+            yield CheckFinding(
+                f"camera {camera.name}", "fail", str(error), "correct its source and address in cameras.yaml"
+            )
         else:
             yield judge_camera(camera, task, seen)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bid_ros.policy.runtimes.registry import RUNTIMES, missing
-from bid_ros.system.check.finding import Finding, least
+from bid_ros.system.check.finding import CheckFinding, least
 
 RMEM: Final = Path("/proc/sys/net/core/rmem_max")
 RMEM_NEEDED: Final = 4 << 20  # bytes; images of some hundred kilobytes do not fit the usual 200 kB
@@ -23,7 +23,7 @@ OFFSET_WARN_S: Final = 0.005
 _LIMITS: Final = "let a group of yours have {limit} in /etc/security/limits.d, then log in again"
 
 
-def computer_findings(robot: bool, drivers: tuple[str, ...], out: Path) -> Iterator[Finding]:
+def computer_findings(robot: bool, drivers: tuple[str, ...], out: Path) -> Iterator[CheckFinding]:
     """Yield what this computer is.
 
     Args:
@@ -39,19 +39,21 @@ def computer_findings(robot: bool, drivers: tuple[str, ...], out: Path) -> Itera
     yield _disk(out)
 
 
-def _libraries(drivers: tuple[str, ...]) -> Finding:
+def _libraries(drivers: tuple[str, ...]) -> CheckFinding:
     """Whether everything that bid_ros requires is installed, and the drivers' versions."""
     required = requires("bid_ros") or () if _version("bid_ros") else ()
     names = [match.group() for text in required if "extra ==" not in text and (match := re.match(r"[\w.-]+", text))]
     missing = [name for name in (*names, *drivers) if _version(name) is None]
     if missing:
         advice = f"pip install {' '.join(missing)}, unless another package manager brought them"
-        return Finding("libraries", "warn", f"pip knows no {', '.join(missing)}", advice)
+        return CheckFinding("libraries", "warn", f"pip knows no {', '.join(missing)}", advice)
     shown = ", ".join(f"{name} {_version(name)}" for name in ("bid_ros", "numpy", *drivers))
-    return Finding("libraries", "ok", f"Python {platform.python_version()}, {shown}, {len(names)} required are there")
+    return CheckFinding(
+        "libraries", "ok", f"Python {platform.python_version()}, {shown}, {len(names)} required are there"
+    )
 
 
-def _runtimes() -> Finding:
+def _runtimes() -> CheckFinding:
     """Which runtimes of networks can be used here, and what the others lack."""
     usable: list[str] = []
     lacks: dict[str, list[str]] = {}
@@ -59,7 +61,7 @@ def _runtimes() -> Finding:
         problem = missing(name)
         (lacks.setdefault(problem, []) if problem else usable).append(name)
     rest = "".join(f"; {', '.join(names)}: {problem}" for problem, names in lacks.items())
-    return Finding("runtimes", "ok", f"{', '.join(usable)}{rest}")
+    return CheckFinding("runtimes", "ok", f"{', '.join(usable)}{rest}")
 
 
 def _version(name: str) -> str | None:
@@ -69,7 +71,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def clock_finding(robot: bool) -> Finding:
+def clock_finding(robot: bool) -> CheckFinding:
     """Return how well this computer's clock is kept: what chrony or PTP say, else the kernel."""
     advice = "synchronise all computers with chrony or PTP: stamps of other hosts are compared with this clock"
     for name, offset_s in (("chrony", _chrony_s()), ("PTP", _ptp_s())):
@@ -79,8 +81,8 @@ def clock_finding(robot: bool) -> Finding:
     timex = (ctypes.c_long * 64)()  # longer than the kernel's struct: modes (padded), offset, freq, maxerror in us
     state = ctypes.CDLL(None).adjtimex(timex)
     if state != 5:  # TIME_ERROR
-        return Finding("clock", "ok", f"synchronised, largest error {timex[3] / 1e3:.1f} ms by the kernel")
-    return Finding("clock", "warn" if robot else "ok", "not synchronised", advice if robot else "")
+        return CheckFinding("clock", "ok", f"synchronised, largest error {timex[3] / 1e3:.1f} ms by the kernel")
+    return CheckFinding("clock", "warn" if robot else "ok", "not synchronised", advice if robot else "")
 
 
 def _chrony_s() -> float | None:
@@ -101,7 +103,7 @@ def _output(*command: str) -> str:
         return ""
 
 
-def _real_time(robot: bool) -> Iterator[Finding]:
+def _real_time(robot: bool) -> Iterator[CheckFinding]:
     needed = 1 if robot else 0
     priority, locked = _limit(resource.RLIMIT_RTPRIO), _limit(resource.RLIMIT_MEMLOCK)
     shown = "unlimited" if locked == float("inf") else f"{locked / 1e6:.0f} MB"
@@ -117,17 +119,17 @@ def _limit(which: int) -> float:
     return float("inf") if soft == resource.RLIM_INFINITY else float(soft)
 
 
-def _buffers(robot: bool) -> Finding:
+def _buffers(robot: bool) -> CheckFinding:
     value = int(RMEM.read_text()) if RMEM.exists() else 0
     advice = f"sudo sysctl net.core.rmem_max={RMEM_NEEDED}: large images are lost otherwise"
     return least("receive buffers", value, RMEM_NEEDED if robot else 0, f"rmem_max {value}", advice)
 
 
-def _disk(out: Path) -> Finding:
+def _disk(out: Path) -> CheckFinding:
     folder = next(path for path in (out, *out.parents) if path.exists())
     free = shutil.disk_usage(folder).free
     shown, advice = f"{free / 1e9:.1f} GB free at {folder}", "free some space, or write elsewhere with --out"
     if free < DISK_FAIL or not os.access(folder, os.W_OK):
         writable = "" if os.access(folder, os.W_OK) else ", not writable"
-        return Finding("disk", "fail", shown + writable, advice)
+        return CheckFinding("disk", "fail", shown + writable, advice)
     return least("disk", free, DISK_WARN, shown, advice)

@@ -10,7 +10,7 @@ State = Literal["ok", "warn", "fail"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckFinding:
     """One line of the table.
 
     Attributes:
@@ -26,14 +26,14 @@ class Finding:
     advice: str = ""
 
 
-def tried(what: str, work: Callable[[], str], advice: str) -> Finding:
+def tried(what: str, work: Callable[[], str], advice: str) -> CheckFinding:
     """Return what ``work`` says, or that it failed: the sentence of its BidError, and the advice."""
     try:
-        return Finding(what, "ok", work())
+        return CheckFinding(what, "ok", work())
     except BidError as error:
-        return Finding(what, "fail", str(error), advice)
+        return CheckFinding(what, "fail", str(error), advice)
 
 
-def least(what: str, value: float, needed: float, shown: str, advice: str) -> Finding:
+def least(what: str, value: float, needed: float, shown: str, advice: str) -> CheckFinding:
     """Return ok if ``value`` is at least what is needed, else a warning with the advice; ``shown`` is the value."""
-    return Finding(what, "ok", shown) if value >= needed else Finding(what, "warn", shown, advice)
+    return CheckFinding(what, "ok", shown) if value >= needed else CheckFinding(what, "warn", shown, advice)

@@ -6,7 +6,7 @@ from pathlib import Path
 from bid_ros.cameras.config import load_cameras
 from bid_ros.core.settings import read_yaml
 from bid_ros.robots.registry import load_arm_config
-from bid_ros.system.check.finding import Finding, tried
+from bid_ros.system.check.finding import CheckFinding, tried
 from bid_ros.system.description import decided, describe
 from bid_ros.system.folder import FILE, POLICY, System, file_beside
 from bid_ros.system.preparation import check_gripper, check_policy
@@ -14,7 +14,7 @@ from bid_ros.system.run import RunArguments
 from bid_ros.tasks.registry import kind_of
 
 
-def folder_findings(system: System, arguments: RunArguments) -> Iterator[Finding]:
+def folder_findings(system: System, arguments: RunArguments) -> Iterator[CheckFinding]:
     """Yield what the files say; ``system.yaml`` has been read already, or there would be no system."""
     twin = not arguments.robot_ip
     yield _file(system, "task.yaml", lambda _: _task(system))
@@ -23,11 +23,11 @@ def folder_findings(system: System, arguments: RunArguments) -> Iterator[Finding
     yield _file(system, "nodes.yaml", lambda _: _parameters(system))
     yield _file(system, "view.rviz", lambda path: f"{len(read_yaml(path, 'RViz file') or {})} sections")
     yield tried(
-        "who acts", lambda: _acts(system, arguments), f"correct {system.folder / 'system.yaml'}, and what failed above"
+        "driver", lambda: _driver(system, arguments), f"correct {system.folder / 'system.yaml'}, and what failed above"
     )
 
 
-def _file(system: System, name: str, read: Callable[[Path], str]) -> Finding:
+def _file(system: System, name: str, read: Callable[[Path], str]) -> CheckFinding:
     return tried(name, lambda: read(system.file(name)), f"correct {file_beside(system.folder / FILE, name)}")
 
 
@@ -58,12 +58,12 @@ def _parameters(system: System) -> str:
     return f"{sum(given.values())} parameters of {', '.join(given) or 'no node'}"
 
 
-def _acts(system: System, arguments: RunArguments) -> str:
+def _driver(system: System, arguments: RunArguments) -> str:
     """Hold bundle, decoder, device and parameters against the task, as ``bid up`` does before it starts anything."""
     specs = describe(system, arguments)
     check_policy(specs)
     check_gripper(specs)
     run = decided(system, arguments)
-    if run.acts != POLICY:
-        return f"device {run.acts}"
+    if run.driver != POLICY:
+        return f"device {run.driver}"
     return f"policy {Path(run.policy.bundle).name}, decoder {run.policy.decoder}, N = {run.policy.samples}"

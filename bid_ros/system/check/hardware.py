@@ -10,13 +10,13 @@ import numpy as np
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
-from bid_ros.system.check.finding import Finding, tried
+from bid_ros.system.check.finding import CheckFinding, tried
 
 ANSWER_S: Final = 2.0
 _NEEDED: Final = "install what the twin needs: franky-sim, mujoco"
 
 
-def robot_finding(name: str, address: str) -> Finding:
+def robot_finding(name: str, address: str) -> CheckFinding:
     """Return which ports of a robot answer at an address, and how fast."""
     ports, taken_ms = ROBOTS.find(name).ports, []
     silent: dict[int, str] = {}
@@ -31,17 +31,17 @@ def robot_finding(name: str, address: str) -> Finding:
     if not taken_ms:
         why = next(iter(silent.values()), f"robot '{name}' names no port")
         advice = "switch the robot on, check cable and address, let it be controlled from outside (FCI, remote control)"
-        return Finding(what, "fail", f"no port of {', '.join(map(str, ports))} answers: {why}", advice)
+        return CheckFinding(what, "fail", f"no port of {', '.join(map(str, ports))} answers: {why}", advice)
     shown = f"ports {', '.join(str(port) for port in ports if port not in silent)} answer in {max(taken_ms):.1f} ms"
     if silent:
         missing = ", ".join(f"{port} does not ({why})" for port, why in silent.items())
-        return Finding(
+        return CheckFinding(
             what, "warn", f"{shown}, {missing}", "look what serves it: it may be a gripper that is not there"
         )
-    return Finding(what, "ok", shown)
+    return CheckFinding(what, "ok", shown)
 
 
-def twin_findings(task: Task) -> Iterator[Finding]:
+def twin_findings(task: Task) -> Iterator[CheckFinding]:
     """Yield whether the twin of a task can be made, and how long its cameras take to render."""
     yield tried("twin", lambda: _compiled(task), _NEEDED)
     yield _rendering(task)
@@ -52,16 +52,16 @@ def _compiled(task: Task) -> str:
     return f"{task.robot} over a scene of kind {task.kind}: {model.nbody} bodies, {model.nq} coordinates"
 
 
-def _rendering(task: Task) -> Finding:
+def _rendering(task: Task) -> CheckFinding:
     """Return how long the twin's cameras take to render, or which library they lack."""
     from bid_ros.sim.offscreen import RenderingError
 
     try:
-        return Finding("rendering", "ok", _rendered(task))
+        return CheckFinding("rendering", "ok", _rendered(task))
     except RenderingError as error:
-        return Finding("rendering", "fail", error.problem, error.advice)
+        return CheckFinding("rendering", "fail", error.problem, error.advice)
     except BidError as error:
-        return Finding("rendering", "fail", str(error), _NEEDED)
+        return CheckFinding("rendering", "fail", str(error), _NEEDED)
 
 
 def _rendered(task: Task) -> str:

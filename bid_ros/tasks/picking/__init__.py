@@ -7,7 +7,7 @@ from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.robots.descriptor import later
 from bid_ros.robots.robotiq.registers import MAX_OPENING
 from bid_ros.sim.twin import Array
-from bid_ros.tasks.base import Demonstrator, Setup, Style, TaskDescriptor
+from bid_ros.tasks.base import Demonstrator, EpisodeSetup, Style, TaskDescriptor
 from bid_ros.tasks.picking.demonstration import ScriptedPicker
 from bid_ros.tasks.picking.score import PickingScore
 
@@ -31,7 +31,7 @@ def _prepare(style: str, seed: int, bodies: Mapping[str, Array]) -> Sequence[tup
 TASK = TaskDescriptor(
     name="picking",
     # The pads of a held cup are 60 mm apart. They open to a little more than 78 mm.
-    setup=Setup(open_width=MAX_OPENING, opened=0.078, held=None, request="put cup and saucer on the table"),
+    setup=EpisodeSetup(open_width=MAX_OPENING, opened=0.078, held=None, request="put cup and saucer on the table"),
     scene=lambda task: resolve_name(f"{__name__}.world:SCENE"),
     bodies=("cup", "saucer"),
     moves="cup",

@@ -10,7 +10,7 @@ from bid_ros.control.trajectory import Array, Move
 from bid_ros.tasks.picking.geometry import GRASP_TOOL_HEIGHT, RIM_Z
 from bid_ros.tasks.picking.recovery import Recovery, draw_recovery
 from bid_ros.tasks.picking.styles import PickingConfig
-from bid_ros.tasks.scripted import RECOVER, STRAIGHT_ON, Part, ScriptedMotion, check_start, way_points
+from bid_ros.tasks.scripted import RECOVER, STRAIGHT_ON, DemonstrationPart, ScriptedMotion, check_start, way_points
 
 RISE_SAMPLES: Final = 200
 
@@ -62,13 +62,13 @@ class ScriptedPicker(ScriptedMotion):
         if recovery is not None and recovery.held:
             # It is put where the cup, not the tool, is over the saucer.
             saucer = saucer + start[:2] - cup
-            cup, lift_s, picks = start[:2], 0.0, Part([], [(0.0, self.config.closed_width)], [])
+            cup, lift_s, picks = start[:2], 0.0, DemonstrationPart([], [(0.0, self.config.closed_width)], [])
         else:
             picks, lift_s = self._pick(start, cup, recovery is not None)
         *puts, end_s = self._put(cup, saucer, lift_s)
         self._perform(start, (picks, *puts), end_s, now_ns)
 
-    def _pick(self, start: Array, cup: Array, missed: bool) -> tuple[Part, float]:
+    def _pick(self, start: Array, cup: Array, missed: bool) -> tuple[DemonstrationPart, float]:
         """Return the moves until the fingers hold the cup, and that time."""
         config = self.config
         rises, open_s = self._rise(start) if missed else ([], 0.0)
@@ -86,9 +86,9 @@ class ScriptedPicker(ScriptedMotion):
         if missed:
             widths.insert(0, (0.0, config.closed_width))
             phases.insert(0, (0.0, "rise"))
-        return Part([*rises, *ways, *descent], widths, phases), descent[-1].end_s + config.grasp
+        return DemonstrationPart([*rises, *ways, *descent], widths, phases), descent[-1].end_s + config.grasp
 
-    def _put(self, cup: Array, saucer: Array, lift_s: float) -> tuple[Part, Part, float]:
+    def _put(self, cup: Array, saucer: Array, lift_s: float) -> tuple[DemonstrationPart, DemonstrationPart, float]:
         """Return the lift and the way to the saucer, what follows, and the time of the end."""
         config, manner, miss = self.config, self.manner, self.manner.misses[3]
         down, up = np.append(cup, GRASP_TOOL_HEIGHT), np.append(cup, config.carry_z)
@@ -100,7 +100,9 @@ class ScriptedPicker(ScriptedMotion):
         # A miss is corrected before the cup is down.
         heights = (config.carry_z, config.release_z + manner.near[1], config.release_z)
         descent = self._descend(saucer, heights, config.lower_speed, (miss, STRAIGHT_ON), manner.late[1], lower_s)
-        return Part([lift, carry], [], [(lift_s, "lift"), (carry.begin_s, "carry")]), *self._let_go(descent, lower_s)
+        return DemonstrationPart([lift, carry], [], [(lift_s, "lift"), (carry.begin_s, "carry")]), *self._let_go(
+            descent, lower_s
+        )
 
     def _rise(self, start: Array) -> tuple[list[Move], float]:
         """The move straight up from where a grasp missed, and when the fingers open: well over the rim."""

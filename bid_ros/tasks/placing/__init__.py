@@ -7,7 +7,7 @@ from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.robots.descriptor import later
 from bid_ros.robots.franka.config import OPEN_WIDTH
 from bid_ros.sim.twin import Array
-from bid_ros.tasks.base import Demonstrator, Setup, Style, TaskDescriptor
+from bid_ros.tasks.base import Demonstrator, EpisodeSetup, Style, TaskDescriptor
 from bid_ros.tasks.placing.demonstration import ScriptedTeleoperator
 from bid_ros.tasks.placing.geometry import OBJECT_DIAMETER
 from bid_ros.tasks.placing.score import PlacementScore
@@ -22,7 +22,7 @@ def _plan(style: str, seed: int, tool: Array, bodies: Mapping[str, Array], now_n
 # The twin is imported on demand: a system with another task does not need its packages.
 TASK = TaskDescriptor(
     name="placing",
-    setup=Setup(
+    setup=EpisodeSetup(
         open_width=OPEN_WIDTH,
         opened=OPEN_WIDTH - 0.01,
         held=(0.6 * OBJECT_DIAMETER, 1.25 * OBJECT_DIAMETER),

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from bid_ros.tasks.placing.geometry import RIM_Z
 from bid_ros.tasks.placing.styles import PlacingConfig, carry_points
-from bid_ros.tasks.scripted import Part, ScriptedMotion, check_start
+from bid_ros.tasks.scripted import DemonstrationPart, ScriptedMotion, check_start
 
 
 class ScriptedTeleoperator(ScriptedMotion):
@@ -53,5 +53,5 @@ class ScriptedTeleoperator(ScriptedMotion):
         heights = (config.above_z, RIM_Z + manner.near[0], config.release_z)
         descent = self._descend(cup, heights, config.lower_speed, manner.misses[1:], manner.late[0], lower_s)
         puts, end_s = self._let_go(descent, lower_s)
-        carries = Part(ways, [(0.0, config.closed_width)], [(0.0, "carry")])
+        carries = DemonstrationPart(ways, [(0.0, config.closed_width)], [(0.0, "carry")])
         self._perform(start, (carries, puts), end_s, now_ns)

@@ -65,7 +65,7 @@ class _Residual(nn.Module):  # type: ignore[misc]
 class FullSizeEncoder(nn.Module):  # type: ignore[misc]
     """A ResNet-18 with a spatial softmax for each camera; vectors enter as they are. All steps side by side.
 
-    It takes what :class:`bid_ros.learning.encoder.ObservationEncoder` takes.
+    It takes what :class:`bid_ros.learning.encoder.TrainedEncoder` takes.
 
     Args:
         task: what it sees.

@@ -72,9 +72,9 @@ def test_sampling_may_differ_from_the_checkpoint(kit, tmp_path):
 
 def test_a_flow_is_followed_by_its_own_method_or_by_another():
     from bid_ros.importing.lerobot.dit import _settings
-    from bid_ros.importing.lerobot.fields import TransformerFields
+    from bid_ros.importing.lerobot.fields import DitFields
 
-    fields = TransformerFields(objective="flow_matching", integration_method="rk4", num_integration_steps=8)
+    fields = DitFields(objective="flow_matching", integration_method="rk4", num_integration_steps=8)
     own = _settings(fields, ImportOptions())
     assert (own.sampler, own.integration, own.sampling_steps, own.calls) == ("flow", "rk4", 8, 32)
     with pytest.raises(BidError, match=r"sampler is 'ddim'; valid for a policy that follows a flow are euler and rk4"):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.networks.images import Preparation, SpatialSoftmax
+from bid_ros.importing.networks.images import ImportedSpatialSoftmax, Preparation
 from bid_ros.importing.networks.resnet import LAYERS, map_size, trunk
 
 ONE, ZERO = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
@@ -38,7 +38,7 @@ def test_a_crop_larger_than_the_image_is_refused():
 
 
 def test_a_key_point_lies_where_its_map_is_high():
-    pool = SpatialSoftmax(1, 5, 9, 1)
+    pool = ImportedSpatialSoftmax(1, 5, 9, 1)
     torch.nn.init.constant_(pool.nets.weight, 100.0)
     torch.nn.init.zeros_(pool.nets.bias)
     maps = torch.zeros(1, 1, 5, 9)

@@ -13,7 +13,7 @@ import numpy as np
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
-from bid_ros.teleop.base import DeviceDescriptor, Start, TeleopDevice
+from bid_ros.teleop.base import DeviceDescriptor, EpisodeStart, TeleopDevice
 
 PORT = 47007
 PACKET = struct.Struct("<4d")
@@ -29,7 +29,7 @@ class UdpJog(TeleopDevice):
         self._low, self._high = np.array(limits.workspace_min) + 0.01, np.array(limits.workspace_max) - 0.01
         self._frame, self._width = task.base_frame, limits.gripper_max
         self._velocity, self._heard_ns, self._sequence = np.zeros(3), 0, 0
-        self._start: Start | None = None
+        self._start: EpisodeStart | None = None
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         try:
@@ -37,7 +37,7 @@ class UdpJog(TeleopDevice):
         except OSError as error:
             raise BidError(f"device 'udp_jog' cannot listen on UDP port {PORT}: {error.strerror}") from error
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: EpisodeStart) -> None:
         """Take the arm where it is."""
         self._start, self._position, self._at_ns = start, start.tool.copy(), start.now_ns
         self._velocity, self._heard_ns = np.zeros(3), start.now_ns

@@ -15,7 +15,7 @@ from bid_ros.core.rotation import quaternion_from_matrix
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.follower import joint_follower
 from bid_ros.robots.ros.kinematics import kinematics_of
-from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.limits import DriverLimits
 from bid_ros.robots.ros.urdf import read_chain
 
 ZERO = np.zeros(3)
@@ -27,7 +27,7 @@ PLACE, ROTATION = kinematics_of(CONFIG, CHAIN).forward(AWAY)
 
 
 def begun(config):
-    made = joint_follower(config, MemoryBus(), CHAIN, JointLimits.of(config, CHAIN))
+    made = joint_follower(config, MemoryBus(), CHAIN, DriverLimits.of(config, CHAIN))
     made.begin(AWAY)
     return made
 

@@ -11,9 +11,9 @@ from bid_ros.robots.registry import load_arm_config
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.joint_model import SHARE, arm_model, margin
 from bid_ros.robots.ros.kinematics import kinematics_of
-from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.limits import DriverLimits
 from bid_ros.robots.ros.serial import serial_chain
-from bid_ros.robots.ros.streams import JointTarget, braking
+from bid_ros.robots.ros.streams import TimedTarget, braking
 from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 from bid_ros.robots.ros.urdf import read_chain
 
@@ -58,12 +58,12 @@ def test_where_a_joint_of_a_chunk_comes_to_rest_is_nowhere_refused_by_the_driver
     for ahead_s, acceleration in ((0.04, 5.0), (0.15, 8.0), (0.01, 0.5)):
         given = RosConfig("arm", NAMES, twin=True, ahead_s=ahead_s, joint_acceleration=acceleration)
         model = arm_model(given)
-        driver = JointLimits.of(given, read_chain(arm_urdf(), "base_link", "tool0", "x"))
+        driver = DriverLimits.of(given, read_chain(arm_urdf(), "base_link", "tool0", "x"))
         for speed in np.linspace(0.0, model.limits.speed[0], 50):
             speeds = np.full(6, speed)
             # As near to its limit as a servo goes that may brake with the model's acceleration.
             joints = np.array(model.limits.high) - speeds**2 / (2 * model.limits.acceleration[0])
-            rest = braking(JointTarget(0, joints, speeds), ahead_s, driver.stopping_s(speeds))
+            rest = braking(TimedTarget(0, joints, speeds), ahead_s, driver.stopping_s(speeds))
             assert not driver.outside(rest), (ahead_s, acceleration, speed)
         assert margin(given, math.pi) < 0.02 + ahead_s * SHARE * math.pi
 

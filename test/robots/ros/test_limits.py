@@ -6,14 +6,14 @@ import pytest
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.urdf import Chain
+from bid_ros.robots.ros.limits import DriverLimits
+from bid_ros.robots.ros.urdf import UrdfChain
 
-CHAIN = Chain(("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), None)
+CHAIN = UrdfChain(("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), None)
 
 
 def limits(chain=CHAIN, **parts):
-    return JointLimits.of(RosConfig("arm", ("a", "b"), **parts), chain)
+    return DriverLimits.of(RosConfig("arm", ("a", "b"), **parts), chain)
 
 
 def test_the_configuration_goes_before_the_urdf():

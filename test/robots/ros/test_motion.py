@@ -14,15 +14,15 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.bus import Channel
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.course import Course
+from bid_ros.robots.ros.course import MinimumJerkCourse
 from bid_ros.robots.ros.driver import RosArm
 from bid_ros.robots.ros.motion import GoalMotion, StreamedMotion, joint_motion, trajectory
 from bid_ros.robots.ros.twin.trajectory import between, knots, refusal
 
 NAMES = ("a", "b")
-COURSE = Course(np.array([0.1, 0.2]), np.array([0.8, -0.4]), 1.7)
-SHORT = Course(np.array([0.1, 0.2]), np.array([0.01, 0.0]), 0.05)
-STAY = Course(np.array([0.1, 0.2]), np.zeros(2), 1e-6)
+COURSE = MinimumJerkCourse(np.array([0.1, 0.2]), np.array([0.8, -0.4]), 1.7)
+SHORT = MinimumJerkCourse(np.array([0.1, 0.2]), np.array([0.01, 0.0]), 0.05)
+STAY = MinimumJerkCourse(np.array([0.1, 0.2]), np.zeros(2), 1e-6)
 ACTION = "arm_controller/follow_joint_trajectory"
 
 

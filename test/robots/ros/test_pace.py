@@ -1,15 +1,15 @@
 import numpy as np
 
-from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.pace import BURST_S, NEAR_RAD, Pace
+from bid_ros.robots.ros.limits import DriverLimits
+from bid_ros.robots.ros.pace import BURST_S, NEAR_RAD, JointPace
 
-LIMITS = JointLimits(("a", "b"), "x", np.full(2, -3.0), np.full(2, 3.0), np.array([1.0, 2.0]), 4.0)
+LIMITS = DriverLimits(("a", "b"), "x", np.full(2, -3.0), np.full(2, 3.0), np.array([1.0, 2.0]), 4.0)
 PERIOD_S = 0.01
 
 
 def gone(step, seconds):
     """How far joints get with a step in every period before one is refused, and the refusal."""
-    pace, way = Pace(LIMITS), np.zeros(2)
+    pace, way = JointPace(LIMITS), np.zeros(2)
     pace.begin(0.0)
     for number in range(1, round(seconds / PERIOD_S) + 1):
         refusal = pace.take(np.array(step), number * PERIOD_S)
@@ -30,7 +30,7 @@ def test_what_early_steps_add_up_to_is_bounded():
 
 
 def test_a_late_step_may_be_as_long_as_the_pause():
-    pace = Pace(LIMITS)
+    pace = JointPace(LIMITS)
     pace.begin(5.0)
     assert pace.take(np.array([0.3, 0.0]), 5.3) == "" and pace.since_s(5.31) < BURST_S
     assert pace.since_s(9.0) == BURST_S

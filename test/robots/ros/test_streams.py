@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from memory_bus import MemoryBus, message
 
-from bid_ros.robots.ros.course import Course, settled, stream_course
-from bid_ros.robots.ros.limits import JointLimits
-from bid_ros.robots.ros.streams import ForwardStream, JointTarget, TrajectoryStream, braking
+from bid_ros.robots.ros.course import MinimumJerkCourse, settled, stream_course
+from bid_ros.robots.ros.limits import DriverLimits
+from bid_ros.robots.ros.streams import ForwardStream, TimedTarget, TrajectoryStream, braking
 from bid_ros.robots.ros.twin.trajectory import refusal
 from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 
 NAMES = ("a", "b")
 START_NS = 1_700_000_000_000_000_000
 AHEAD_S, STOP_S = 0.04, 0.1
-TARGET = JointTarget(START_NS, np.array([0.5, -0.2]), np.array([0.4, -0.1]))
-LIMITS = JointLimits(NAMES, "x", np.full(2, -3.0), np.full(2, 3.0), np.array([1.0, 2.0]), 4.0)
+TARGET = TimedTarget(START_NS, np.array([0.5, -0.2]), np.array([0.4, -0.1]))
+LIMITS = DriverLimits(NAMES, "x", np.full(2, -3.0), np.full(2, 3.0), np.array([1.0, 2.0]), 4.0)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_messages_that_follow_each_other_make_a_smooth_motion(bus):
     for ms in range(600):
         now_ns = START_NS + ms * 1_000_000
         if ms % 10 == 3:
-            stream.follow(JointTarget(now_ns - 3_000_000, *meant(ms - 3)), STOP_S)
+            stream.follow(TimedTarget(now_ns - 3_000_000, *meant(ms - 3)), STOP_S)
             controller.take(message(bus.sent["topic"][-1]), now_ns)
         if ms > 3:
             off.append(controller.update(now_ns, np.full(2, 9.0)) - meant(ms)[0])
@@ -76,7 +76,7 @@ def test_without_a_stamp_a_trajectory_begins_when_it_arrives(bus):
 
 def test_a_brake_from_rest_holds(bus):
     stream = TrajectoryStream(bus, "topic", NAMES, AHEAD_S)
-    stream.brake(JointTarget(START_NS, TARGET.joints, np.zeros(2)), 0.0)
+    stream.brake(TimedTarget(START_NS, TARGET.joints, np.zeros(2)), 0.0)
     points = published(bus).points
     assert len(points) == 2 and points[0].positions == points[1].positions == TARGET.joints.tolist()
 
@@ -108,7 +108,7 @@ def test_held_positions_stand_after_a_moment(bus):
 
 def test_a_course_keeps_to_its_share_of_the_limits():
     share = SimpleNamespace(velocity=0.5, acceleration=0.25)
-    course = Course.between(np.zeros(2), np.array([1.0, -0.5]), LIMITS, share)
+    course = MinimumJerkCourse.between(np.zeros(2), np.array([1.0, -0.5]), LIMITS, share)
     times = np.linspace(-0.1, course.duration_s + 0.1, 2000)
     joints, speeds = (np.array(rows) for rows in zip(*map(course.at, times), strict=True))
     assert joints[0].tolist() == [0.0, 0.0] and joints[-1] == pytest.approx([1.0, -0.5])
@@ -125,13 +125,15 @@ def test_a_course_does_not_jump_after_a_pause(monkeypatch):
         now[0] += 2.0 if len(seen) == 5 else seconds
 
     monkeypatch.setattr("bid_ros.robots.ros.course.time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
-    assert stream_course(Course(np.zeros(1), np.ones(1), 1.0), lambda joints, speeds: seen.append(joints[0]) is None)
+    assert stream_course(
+        MinimumJerkCourse(np.zeros(1), np.ones(1), 1.0), lambda joints, speeds: seen.append(joints[0]) is None
+    )
     assert seen[-1] == pytest.approx(1.0)
     assert np.diff(seen).max() < 1.875 * 0.03 + 1e-9
 
 
 def test_a_course_ends_early_where_nobody_follows():
-    course, seen = Course(np.zeros(1), np.ones(1), 0.05), []
+    course, seen = MinimumJerkCourse(np.zeros(1), np.ones(1), 0.05), []
     assert stream_course(course, lambda joints, speeds: seen.append(joints[0]) is None)
     assert seen[-1] == pytest.approx(1.0)
     assert not stream_course(course, lambda joints, speeds: False)

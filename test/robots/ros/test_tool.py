@@ -15,7 +15,7 @@ from bid_ros.core.rotation import matrix_from_vector
 from bid_ros.robots.bus import Channel
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.driver import RosArm
-from bid_ros.robots.ros.joints import Reading
+from bid_ros.robots.ros.joints import JointReading
 from bid_ros.robots.ros.tool import TransformTool
 from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
 from bid_ros.robots.ros.twin.manager import DESCRIPTION, JOINT_STATES
@@ -50,7 +50,7 @@ def tool_of(bus, **parts):
 
 
 def reading(stamp_s):
-    return Reading(round(stamp_s * 1e9), np.zeros(1), np.zeros(1), 0.0)
+    return JointReading(round(stamp_s * 1e9), np.zeros(1), np.zeros(1), 0.0)
 
 
 def test_the_tool_is_placed_in_the_frame_that_is_named_and_the_older_stamp_counts():

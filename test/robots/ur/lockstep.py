@@ -25,10 +25,10 @@ from bid_ros.robots.ur.channel import shared_memory
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.echo import UrEcho
 from bid_ros.robots.ur.loop import UrLoop
-from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, PeriodStatistics, Request, UrMemory, UrState
+from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, PeriodStatistics, UrMemory, UrRequest, UrState
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.twin.config import ARMS, UrControllerConfig
-from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.outputs import write_constants, write_outputs
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 from bid_ros.robots.ur.twin.plant import KinematicPlant
@@ -77,7 +77,7 @@ class World:
         self.address, self.generation = config.address, generation
         self.now_ns = self._due_ns = 1_000_000_000_000
         self._plant = KinematicPlant(INITIAL_Q)
-        self.machine = Machine(config, self._plant, ARMS[generation])
+        self.machine = UrMachine(config, self._plant, ARMS[generation])
         self.loop: UrLoop | None = None
         self.status: int | None = None
         self.last_motion_ns = 0
@@ -338,17 +338,17 @@ class Link:
     def trouble(self, state: UrState) -> str:
         return "" if self._world.status is None else self.state().fault
 
-    def ask(self, request: Request, *arguments: object) -> str:
+    def ask(self, request: UrRequest, *arguments: object) -> str:
         answer = self._ask(request, *arguments)
         return answer if isinstance(answer, str) else ""
 
     def statistics(self) -> PeriodStatistics:
-        answer = self._ask(Request.STATISTICS)
+        answer = self._ask(UrRequest.STATISTICS)
         assert isinstance(answer, PeriodStatistics)
         return answer
 
     def close(self) -> None:
-        if self._ask(Request.CLOSE) == "":
+        if self._ask(UrRequest.CLOSE) == "":
             while self.state().mode is not Mode.IDLE and self._world.loop is not None:
                 self._world.sleep(0.01)
             self._robot.end_program()
@@ -357,7 +357,7 @@ class Link:
     def kill(self) -> None:
         self._world.loop = None
 
-    def _ask(self, request: Request, *arguments: object) -> object:
+    def _ask(self, request: UrRequest, *arguments: object) -> object:
         if self._world.loop is not None:
             self._requests.send((request, *arguments))
         for _ in range(WAITED_CYCLES):

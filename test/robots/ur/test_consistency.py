@@ -9,7 +9,7 @@ import pytest
 
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import FASTEST, GAP_S, TOOL_M, Consistency, Margins, tool_error
-from bid_ros.robots.ur.course import Course
+from bid_ros.robots.ur.course import ToolCourse
 from bid_ros.robots.ur.follower import Pose
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
 from bid_ros.robots.ur.status import UrReading, pose_from_numbers
@@ -141,7 +141,7 @@ class Followed:
 
     def __init__(self):
         self.margins = Margins()
-        self.course = Course(CONFIG, self.margins)
+        self.course = ToolCourse(CONFIG, self.margins)
         self.reading = state(0.0)
 
     def run(self, seconds, where, late_s=0.0, turn=NO_TURN, noise=1e-6):
@@ -196,7 +196,7 @@ def test_a_tool_that_turns_by_itself_is_off_its_course():
 
 
 def test_nothing_is_followed_before_the_beginning_and_after_the_end():
-    course = Course(CONFIG, Margins())
+    course = ToolCourse(CONFIG, Margins())
     course.sent(Pose((9.0, 0.0, 0.0), NO_TURN), 0)
     assert course.doubt(state(0.0), 0, 0.0) == ""
     course.begin(Pose((0.0, 0.0, 0.0), NO_TURN), state(0.0).pose, 0)

@@ -21,7 +21,7 @@ from bid_ros.robots.base import Dynamics
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.robotiq.driver import RobotiqConfig
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.protocol import Request
+from bid_ros.robots.ur.protocol import UrRequest
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
 PERIOD_S = 0.01
@@ -221,7 +221,7 @@ import sys, time, numpy as np
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.protocol import Request
+from bid_ros.robots.ur.protocol import UrRequest
 arm = build_arm("ur", UrConfig(sys.argv[1], twin=True, gripper=None, silence_timeout_s=0.2))
 arm.connect()
 arm.start()
@@ -393,7 +393,7 @@ def test_a_gripper_that_is_lost_during_a_recovery_stays_a_fault_until_the_next_c
     link, hand, ask = arm._link, arm._hand, arm._link.ask
 
     def lost_meanwhile(name, *arguments):
-        if name is Request.CLEAR:
+        if name is UrRequest.CLEAR:
             hand._lose(ArmError("gripper lost"))
         return ask(name, *arguments)
 

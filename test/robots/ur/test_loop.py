@@ -16,7 +16,7 @@ from bid_ros.robots.ur.echo import UrEcho
 from bid_ros.robots.ur.follower import Pose, TimedSetpoint
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.loop import UrLoop
-from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, Request, UrMemory
+from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, UrMemory, UrRequest
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.status import UrReading, near, pose_from_numbers
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
@@ -62,7 +62,7 @@ def looping(robot):
     ours, theirs = Pipe()
     memory = UrMemory(shared_memory(MEMORY_SIZE))
     loop = UrLoop(UrConfig("a", gripper=None), robot, memory, theirs)
-    ours.send((Request.START,))
+    ours.send((UrRequest.START,))
     return loop, ours, memory
 
 
@@ -159,7 +159,7 @@ def test_a_robot_that_contradicts_itself_is_braked_by_set_points_and_then_sent_n
         "it brakes, and neither jumps nor goes on"
     )
     count = len(robot.sent)
-    for name in (Request.START, Request.CLEAR):
+    for name in (UrRequest.START, UrRequest.CLEAR):
         ours.send((name,))
         loop.tick(time.monotonic_ns())
         while ours.poll():

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.control.follower import Motion
+from bid_ros.control.follower import FollowerLimits
 from bid_ros.control.servo import ChunkServo
 from bid_ros.control.servo_base import ServoConfig
 from bid_ros.control.setpoint import Setpoint
@@ -18,19 +18,19 @@ from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.task import load_task
 from bid_ros.robots.registry import load_arm_config
-from bid_ros.robots.ur.channel import Channel, shared_memory
+from bid_ros.robots.ur.channel import SharedRecord, shared_memory
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.follower import Pose, TimedSetpoint, UrFollower
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.periods import Periods
-from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, Outcome, UrMemory, UrState
+from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, MotionOutcome, UrMemory, UrState
 from bid_ros.robots.ur.reach import Reach, timed
 from bid_ros.robots.ur.status import UrReading, pose_from_numbers, possible, trouble
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
 MS = 1_000_000
 NO_TURN = (0.0, 0.0, 0.0, 1.0)
-LINEAR, ANGULAR = Motion(0.5, 5.0), Motion(1.5, 15.0)
+LINEAR, ANGULAR = FollowerLimits(0.5, 5.0), FollowerLimits(1.5, 15.0)
 
 
 def at(pose, stamp_ns=0, velocity=ZERO, turn_rate=ZERO):
@@ -203,8 +203,8 @@ def test_a_stall_of_who_sends_set_points_does_not_drive_the_tool_through_the_flo
         servo = ChunkServo(task, ServoConfig(lookahead_s=0.055))
         servo.start(start, down, 0)
         servo.accept(ActionChunk(0, 100 * MS, actions, source="policy", sequence=1))
-        linear = Motion(config.max_speed, config.max_acceleration)
-        angular = Motion(config.max_turn_rate, config.max_turn_acceleration)
+        linear = FollowerLimits(config.max_speed, config.max_acceleration)
+        angular = FollowerLimits(config.max_turn_rate, config.max_turn_acceleration)
         built = UrFollower(linear, angular, config.silence_timeout_s, config.extrapolate_s)
         built.start(Pose(tuple(start), tuple(down)), 0)
         for ms in range(0, 1400, 2):
@@ -252,7 +252,7 @@ def memory_of(size=MEMORY_SIZE):
 
 def test_a_record_that_is_being_written_is_never_taken():
     memory, descriptor = memory_of()
-    writer, reader = Channel(memory, 16), Channel(memory, 16)
+    writer, reader = SharedRecord(memory, 16), SharedRecord(memory, 16)
     assert reader.read() is None
     writer.write((1.0, 2.0))
     assert reader.read() == (1, (1.0, 2.0))
@@ -265,7 +265,7 @@ def test_a_record_that_is_being_written_is_never_taken():
 
 def test_records_are_whole_while_both_sides_are_busy():
     memory, descriptor = memory_of()
-    writer, reader = Channel(memory, 0), Channel(memory, 0)
+    writer, reader = SharedRecord(memory, 0), SharedRecord(memory, 0)
     done = threading.Event()
 
     def write():
@@ -298,7 +298,7 @@ def test_set_points_and_states_pass_through_memory_unchanged():
     ours.setpoint.write(None)
     assert theirs.setpoint.read() == (2, None)
     joints = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-    state = UrState(1, 2, Mode.MOVING, Outcome.MISSED, joints, joints, (1.0, 2.0, 3.0), NO_TURN, "größer")
+    state = UrState(1, 2, Mode.MOVING, MotionOutcome.MISSED, joints, joints, (1.0, 2.0, 3.0), NO_TURN, "größer")
     theirs.write_state(state)
     assert ours.read_state() == state
     theirs.write_state(replace(state, fault="é" * 1000))

@@ -9,7 +9,7 @@ from bid_ros.core.rotation import Array
 FREQUENCY: Final = 60.0  # rad/s of the servo, critically damped: it lags by 2 / FREQUENCY s
 
 
-class Plant(Protocol):
+class ArmPlant(Protocol):
     """The arm itself, see :class:`bid_ros.robots.ur.twin.plant.Plant`."""
 
     @property
@@ -24,7 +24,7 @@ class Plant(Protocol):
         """Pass ``dt`` s, at whose end the arm should be at ``target_q`` with ``target_qd``."""
 
 
-class Fingers(Protocol):
+class TwinFingers(Protocol):
     """A gripper, see :class:`bid_ros.robots.robotiq.model.FingerDrive`."""
 
     @property
@@ -46,7 +46,7 @@ class PositionServo:
         plant: what it moves.
     """
 
-    def __init__(self, plant: Plant) -> None:
+    def __init__(self, plant: ArmPlant) -> None:
         self._plant = plant
         self._target, self._rate = plant.joint_positions.copy(), np.zeros(len(plant.joint_positions))
         self.command = self._target.copy()

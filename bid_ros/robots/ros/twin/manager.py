@@ -13,7 +13,7 @@ from bid_ros.robots.ros.serial import serial_chain
 from bid_ros.robots.ros.twin.controllers import ForwardController, JointController
 from bid_ros.robots.ros.twin.description import BASE, RANGE, SPEED, TOOL
 from bid_ros.robots.ros.twin.gripper import GripperController
-from bid_ros.robots.ros.twin.hardware import Fingers, Plant, PositionServo
+from bid_ros.robots.ros.twin.hardware import ArmPlant, PositionServo, TwinFingers
 from bid_ros.robots.ros.twin.impedance import ImpedanceController
 from bid_ros.robots.ros.twin.servo import PERIOD_S, TwistServo
 from bid_ros.robots.ros.twin.state_publisher import StatePublisher
@@ -57,8 +57,8 @@ class RobotUnderControl:
         bus: Bus,
         names: Sequence[str],
         urdf: str,
-        plant: Plant,
-        fingers: Fingers,
+        plant: ArmPlant,
+        fingers: TwinFingers,
         tolerances: Tolerances | None = None,
         frames: StatePublisher | None = None,
     ) -> None:

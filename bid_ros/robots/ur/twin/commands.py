@@ -12,7 +12,7 @@ import numpy as np
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT
 from bid_ros.robots.ur.pose import pose_trans
-from bid_ros.robots.ur.twin.joint_motions import Motion, ServoJ, SpeedJ, StopJ
+from bid_ros.robots.ur.twin.joint_motions import RunningMotion, ServoJ, SpeedJ, StopJ
 from bid_ros.robots.ur.twin.moves import MoveJ, MoveL, SpeedL, StopL
 from bid_ros.robots.ur.twin.program import JOG, MOVE, SERVO, SPEED, STOP, Command, ControlProgram, ProtectiveStop
 from bid_ros.robots.ur.twin.script_port import Waypoint
@@ -67,13 +67,13 @@ def _move_path(program: ControlProgram) -> None:
     program.begin(MOVE, _along(program), asynchronous=program.int_in(1) == 1)
 
 
-def _along(program: ControlProgram) -> Iterator[Motion]:
+def _along(program: ControlProgram) -> Iterator[RunningMotion]:
     for number, waypoint in enumerate(program.script.path):
         program.report(number)
         yield _motion_to(program, waypoint)
 
 
-def _motion_to(program: ControlProgram, waypoint: Waypoint) -> Motion:
+def _motion_to(program: ControlProgram, waypoint: Waypoint) -> RunningMotion:
     robot, target = program.robot, waypoint.target
     if waypoint.linear:
         pose = target if waypoint.is_pose else robot.tool.forward(target)

@@ -17,7 +17,7 @@ from bid_ros.robots.ur.kinematics import UR5E, Kinematics
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT, DashboardSession
-from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.outputs import write_constants, write_outputs
 from bid_ros.robots.ur.twin.plant import Plant
 from bid_ros.robots.ur.twin.primary import PRIMARY_PORT, SECONDARY_PORT, PrimarySession, ScriptSession
@@ -52,7 +52,7 @@ class UrController:
         gripper: RobotiqTwin | None = None,
     ) -> None:
         self.hostname = config.address
-        self.machine = Machine(config, plant, kinematics)
+        self.machine = UrMachine(config, plant, kinematics)
         self._gripper = gripper
         self._switchboard = Switchboard(config.address)
         self.loop = StepLoop(

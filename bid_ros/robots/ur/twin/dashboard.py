@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.status import RuntimeState
 from bid_ros.sim.net import LineSession
 
@@ -29,7 +29,7 @@ Answer = Callable[[str], str]
 class DashboardSession(LineSession):
     """One Dashboard client; ``machine`` is the controller."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: UrMachine) -> None:
         self._machine = machine
         # What a client may do is settled when it connects: PolyScope asks it to connect again after a switch.
         self._remote_at_start = machine.remote_control

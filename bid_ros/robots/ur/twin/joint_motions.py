@@ -27,7 +27,7 @@ MAX_SPEED: Final = math.pi  # rad/s; the UR5e's joints turn at most 180 degrees 
 MAX_ACCELERATION: Final = 40.0  # rad/s^2, the most that URScript's moves accept
 
 
-class Motion(Protocol):
+class RunningMotion(Protocol):
     """One running command."""
 
     @property
@@ -80,7 +80,7 @@ class ServoJ:
         self._lookahead, self._gain = lookahead, gain
 
     def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
-        """See :meth:`Motion.step`; never raises."""
+        """See :meth:`RunningMotion.step`; never raises."""
         pull = self._gain * dt
         resistance = 1.0 + pull * (self._lookahead + dt)
         change, top = MAX_ACCELERATION * dt, MAX_SPEED
@@ -112,7 +112,7 @@ class SpeedJ:
         self.done = False
 
     def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
-        """See :meth:`Motion.step`; raises ArmError at the end of a joint's range."""
+        """See :meth:`RunningMotion.step`; raises ArmError at the end of a joint's range."""
         speed = towards(qd.tolist(), self._wanted, self._acc * dt)
         self.done = speed == self._wanted
         return moved(q, speed, dt)
@@ -131,7 +131,7 @@ class StopJ:
         self.done = False
 
     def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
-        """See :meth:`Motion.step`; never raises."""
+        """See :meth:`RunningMotion.step`; never raises."""
         speed = towards(qd.tolist(), REST, self._deceleration * dt)
         self.done = speed == REST
         after = np.array(speed)

@@ -29,7 +29,7 @@ BRAKE_RELEASE_S: Final = 0.4
 LOG = logging.getLogger(__name__)
 
 
-class Machine:
+class UrMachine:
     """What dashboard, pendant, script port and registers act on.
 
     Args:

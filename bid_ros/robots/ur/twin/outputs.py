@@ -7,7 +7,7 @@ moments, momentum, accelerometer, the tool's supply and outputs, and all inputs 
 
 from typing import Final
 
-from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.recipes import INPUT_REGISTERS, FieldTable
 from bid_ros.robots.ur.twin.status import SAFETY_BITS
 
@@ -27,7 +27,7 @@ def write_constants(outputs: FieldTable) -> None:
     outputs.set("tool_analog_input_types", VOLTAGES)
 
 
-def write_outputs(machine: Machine, execution_s: float) -> None:
+def write_outputs(machine: UrMachine, execution_s: float) -> None:
     """Write the state after a cycle that took ``execution_s`` s."""
     outputs = machine.outputs
     _write_arm(outputs, machine)
@@ -38,7 +38,7 @@ def write_outputs(machine: Machine, execution_s: float) -> None:
     outputs.set("actual_execution_time", execution_s)
 
 
-def _write_arm(outputs: FieldTable, machine: Machine) -> None:
+def _write_arm(outputs: FieldTable, machine: UrMachine) -> None:
     robot, tool = machine.robot, machine.robot.tool
     q, qd = robot.plant.joint_positions, robot.plant.joint_velocities
     outputs.set("target_q", *robot.q.tolist())
@@ -57,7 +57,7 @@ def _write_arm(outputs: FieldTable, machine: Machine) -> None:
     outputs.set("target_TCP_speed", *(jacobian @ robot.qd).tolist())
 
 
-def _write_modes(outputs: FieldTable, machine: Machine) -> None:
+def _write_modes(outputs: FieldTable, machine: UrMachine) -> None:
     outputs.set("robot_mode", machine.robot_mode)
     outputs.set("joint_mode", *[machine.joint_mode] * 6)
     outputs.set("safety_mode", machine.safety_mode)
@@ -68,7 +68,7 @@ def _write_modes(outputs: FieldTable, machine: Machine) -> None:
     outputs.set("safety_status_bits", SAFETY_BITS[machine.safety_mode])
 
 
-def _write_settings(outputs: FieldTable, machine: Machine) -> None:
+def _write_settings(outputs: FieldTable, machine: UrMachine) -> None:
     robot, inputs = machine.robot, machine.inputs
     outputs.set("speed_scaling", robot.limiter(inputs.speed_slider))
     outputs.set("target_speed_fraction", inputs.speed_slider)

@@ -11,7 +11,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import Kinematics
 from bid_ros.robots.ur.twin.config import ARMS, RATES, UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
-from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.plant import KinematicPlant, Plant
 
 # Upright over the table in front, tool down: rad, base to wrist 3.
@@ -66,7 +66,7 @@ def _obey(twin: UrController, line: str) -> str:
     return f"unknown command '{line}'; valid are {', '.join([*COMMANDS, STATISTICS])}"
 
 
-def _switch(remote: bool, machine: Machine, _: str) -> None:
+def _switch(remote: bool, machine: UrMachine, _: str) -> None:
     """Switch to remote or local control. A program that runs goes on.
 
     In local mode the e-Series takes no scripts and no dashboard commands that act.
@@ -74,7 +74,7 @@ def _switch(remote: bool, machine: Machine, _: str) -> None:
     machine.remote_control = remote
 
 
-COMMANDS: Final[dict[str, Callable[[Machine, str], None]]] = {
+COMMANDS: Final[dict[str, Callable[[UrMachine, str], None]]] = {
     "protective stop": lambda machine, reason: machine.protective_stop(reason or "the pendant asked for it"),
     "emergency stop": lambda machine, _: machine.emergency_stop(),
     "release emergency stop": lambda machine, _: machine.release_emergency_stop(),

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT
 from bid_ros.robots.ur.twin.joint_motions import MAX_ACCELERATION, MAX_SPEED
-from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.outputs import TEMPERATURE, VOLTAGE
 from bid_ros.robots.ur.twin.script_port import cut_program, parse_script
 from bid_ros.robots.ur.twin.status import RuntimeState, SafetyMode
-from bid_ros.sim.net import Misbehaviour, Session
+from bid_ros.sim.net import Misbehaviour, TwinSession
 
 PRIMARY_PORT: Final = 30001
 SECONDARY_PORT: Final = 30002  # state and version, but no other message
@@ -38,10 +38,10 @@ Fields = tuple[Any, ...]  # layout of a part in the notation of struct, and its 
 MOVE_DEFAULTS: Final = (math.radians(60.0), math.radians(80.0), 0.25, 1.2, 0.25)
 
 
-class ScriptSession(Session):
+class ScriptSession(TwinSession):
     """A client that uploads programs; ``machine`` is the controller."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: UrMachine) -> None:
         self.machine = machine
         self._text = bytearray()
 
@@ -74,7 +74,7 @@ class PrimarySession(ScriptSession):
         told: whether the client is told why a program is refused.
     """
 
-    def __init__(self, machine: Machine, told: bool) -> None:
+    def __init__(self, machine: UrMachine, told: bool) -> None:
         super().__init__(machine)
         self._told, self._cycle = told, 0
 
@@ -111,7 +111,7 @@ def exception_message(text: str, clock_s: float) -> bytes:
     return _message(RUNTIME_EXCEPTION, clock_s, f"ii{len(raw)}s", 1, 1, raw)
 
 
-def robot_state(machine: Machine) -> bytes:
+def robot_state(machine: UrMachine) -> bytes:
     """Return the robot's state with all of its parts."""
     state = b"".join(_framed(kind, *part(machine)) for kind, part in enumerate(PARTS))
     return HEADER.pack(HEADER.size + len(state), ROBOT_STATE) + state
@@ -126,7 +126,7 @@ def _framed(kind: int, form: str, *values: float | bytes) -> bytes:
     return HEADER.pack(HEADER.size + len(payload), kind) + payload
 
 
-def _robot_mode(machine: Machine) -> Fields:
+def _robot_mode(machine: UrMachine) -> Fields:
     slider, safety = machine.inputs.speed_slider, machine.safety_mode
     stopped = safety is SafetyMode.ROBOT_EMERGENCY_STOP, safety is SafetyMode.PROTECTIVE_STOP
     program = machine.runtime is RuntimeState.PLAYING, machine.paused
@@ -138,7 +138,7 @@ def _robot_mode(machine: Machine) -> Fields:
     return form, time_us, *flags, machine.robot_mode, position_control, *speeds, 0
 
 
-def _joints(machine: Machine) -> Fields:
+def _joints(machine: UrMachine) -> Fields:
     robot, plant = machine.robot, machine.robot.plant
     columns = (plant.joint_positions, robot.q, plant.joint_velocities, plant.joint_currents)
     values: list[float] = []
@@ -147,12 +147,12 @@ def _joints(machine: Machine) -> Fields:
     return "3d4fB" * 6, *values
 
 
-def _tool(machine: Machine) -> Fields:
+def _tool(machine: UrMachine) -> Fields:
     inputs, output = (VOLTS, VOLTS, 0.0, 0.0), (0, 0.0)
     return "BBddfBffB", *inputs, VOLTAGE, *output, TEMPERATURE, machine.tool_mode
 
 
-def _masterboard(machine: Machine) -> Fields:
+def _masterboard(machine: UrMachine) -> Fields:
     inputs = machine.inputs
     kinds = inputs.analog_output_types & 1, inputs.analog_output_types >> 1
     board = (TEMPERATURE, VOLTAGE, 0.0, 0.0)
@@ -160,17 +160,17 @@ def _masterboard(machine: Machine) -> Fields:
     return "IIBBddBBdd4fBBBIBBB", *values, machine.safety_mode, *(0,) * 6
 
 
-def _cartesian(machine: Machine) -> Fields:
+def _cartesian(machine: UrMachine) -> Fields:
     robot = machine.robot
     return "12d", *robot.pose().tolist(), *robot.tcp
 
 
-def _kinematics(machine: Machine) -> Fields:
+def _kinematics(machine: UrMachine) -> Fields:
     a, d, alpha = zip(*machine.robot.kinematics.table, strict=True)
     return "6I24dI", *(NOT_CALIBRATED,) * 6, *(0.0,) * 6, *a, *d, *alpha, 0
 
 
-def _configuration(machine: Machine) -> Fields:
+def _configuration(machine: UrMachine) -> Fields:
     a, d, alpha = zip(*machine.robot.kinematics.table, strict=True)
     limits = (-JOINT_LIMIT, JOINT_LIMIT) * 6 + (MAX_SPEED, MAX_ACCELERATION) * 6
     return "53d4i", *limits, *MOVE_DEFAULTS, *a, *d, *alpha, *(0.0,) * 6, 0, 0, UR5, 0

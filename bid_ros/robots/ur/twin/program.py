@@ -3,8 +3,8 @@
 The client writes a command number into an integer input register and its arguments into the others; the script
 answers in integer output register 0 (1: ready, 2: done) and leaves results in the double output registers. Commands
 that stream (servo, speed) are ready again at once; the others stay done until the client clears the register. The
-script's threads become one :class:`Task` here that may move the arm; a second one that wants to is the error it is on
-the robot, which ends the program.
+script's threads become one :class:`ProgramTask` here that may move the arm; a second one that wants to is the error it
+is on the robot, which ends the program.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.twin.inputs import Inputs
-from bid_ros.robots.ur.twin.joint_motions import Motion
+from bid_ros.robots.ur.twin.joint_motions import RunningMotion
 from bid_ros.robots.ur.twin.recipes import FieldTable
 from bid_ros.robots.ur.twin.robot import Robot
 from bid_ros.robots.ur.twin.script_port import LARGEST, ControlScript
@@ -48,7 +48,7 @@ class ProtectiveStop(ArmError):
 
 
 @dataclass
-class Task:
+class ProgramTask:
     """Who moves the arm.
 
     Attributes:
@@ -58,7 +58,7 @@ class Task:
     """
 
     name: str
-    motions: Iterator[Motion]
+    motions: Iterator[RunningMotion]
     waited_for: bool
 
     @property
@@ -85,7 +85,7 @@ class ControlProgram:
     inputs: Inputs
     outputs: FieldTable
     period_s: float
-    task: Task | None = None
+    task: ProgramTask | None = None
     speeds_are_linear: bool = True
     stop_is_linear: bool = False  # the script's stop_type, which its first asynchronous stop sets for good
     _executing: bool = False
@@ -158,23 +158,23 @@ class ControlProgram:
         self.write_int(1, NO_ANSWER)
         self.write_doubles([math.nan] * 6)
 
-    def begin(self, name: str, motions: Iterator[Motion], *, asynchronous: bool) -> None:
+    def begin(self, name: str, motions: Iterator[RunningMotion], *, asynchronous: bool) -> None:
         """Let a move or stop run: the main loop waits for it, or it runs on its own and reports its progress.
 
         Raises:
             ArmError: if another thread of the script moves the arm.
         """
         self._need_arm(name)
-        self.task = Task(name, motions, waited_for=not asynchronous)
+        self.task = ProgramTask(name, motions, waited_for=not asynchronous)
         if asynchronous:
             self.report(0)
         self._next_motion(self.task)
 
-    def stream(self, name: str, motion: Motion) -> None:
+    def stream(self, name: str, motion: RunningMotion) -> None:
         """Let a servo or speed command replace the one before it; raises ArmError as :meth:`begin`."""
         if self.task is None or self.task.name != name:
             self._need_arm(name)
-            self.task = Task(name, iter(()), waited_for=False)
+            self.task = ProgramTask(name, iter(()), waited_for=False)
         self.robot.start(motion)
 
     def kill(self, *names: str) -> bool:
@@ -217,7 +217,7 @@ class ControlProgram:
         if task is not None and task.name not in STREAMS and self.robot.arrived:
             self._next_motion(task)
 
-    def _next_motion(self, task: Task) -> None:
+    def _next_motion(self, task: ProgramTask) -> None:
         motion = next(task.motions, None)
         if motion is not None:
             self.robot.start(motion, follows_slider=task.name != STOP)

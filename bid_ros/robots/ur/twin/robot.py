@@ -8,7 +8,7 @@ import numpy as np
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import Kinematics, ToolKinematics
 from bid_ros.robots.ur.pose import Array, Numbers
-from bid_ros.robots.ur.twin.joint_motions import Hold, Motion, StopJ
+from bid_ros.robots.ur.twin.joint_motions import Hold, RunningMotion, StopJ
 from bid_ros.robots.ur.twin.plant import Plant
 
 STOP_DECELERATION: Final = 15.0  # rad/s^2, when a program ends or a protective stop is triggered
@@ -51,7 +51,7 @@ class Robot:
         self.history: deque[Array] = deque([self.q], maxlen=HISTORY)
         self.scale = 1.0
         self.deviation_ratio = 0.0
-        self._motion: Motion = Hold()
+        self._motion: RunningMotion = Hold()
         self._follows_slider = False
         self._pace: Array = np.zeros(6)  # speed in the motion's own time
 
@@ -65,7 +65,7 @@ class Robot:
         """Whether commanded and actual speeds are zero."""
         return not self.qd.any() and bool(np.abs(self.plant.joint_velocities).max() < STEADY_SPEED)
 
-    def start(self, motion: Motion, follows_slider: bool = False) -> None:
+    def start(self, motion: RunningMotion, follows_slider: bool = False) -> None:
         """Let ``motion`` take over from the next cycle on; moves follow the speed slider, all else does not."""
         if not follows_slider:
             self.scale = 1.0

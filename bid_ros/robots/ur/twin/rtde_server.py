@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from bid_ros.robots.ur.rtde import PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
-from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.recipes import IN_USE, MAX_RECIPES, NOT_FOUND
-from bid_ros.sim.net import Misbehaviour, Session
+from bid_ros.sim.net import Misbehaviour, TwinSession
 
 STALL_LIMIT_S: Final = 5.0  # a client that takes nothing for this long is dropped, and its inputs are free again
 OUTPUT_RECIPE_ID: Final = 1
@@ -17,10 +17,10 @@ ERROR: Final = 1  # severity of a text message, of 0 exception, 1 error, 2 warni
 MAX_NAMES: Final = 2048
 
 
-class RtdeSession(Session):
+class RtdeSession(TwinSession):
     """One RTDE client: protocol version first, then recipes, then data. ``machine`` is the controller."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: UrMachine) -> None:
         self._machine, self._rate = machine, machine.config.rate
         self._started = False
         self._reader = PackageReader()

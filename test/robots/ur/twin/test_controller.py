@@ -14,7 +14,7 @@ from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 from bid_ros.robots.ur.twin.commands import COMMANDS
 from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
-from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.mujoco_plant import standing_arm
 from bid_ros.robots.ur.twin.outputs import write_outputs
 from bid_ros.robots.ur.twin.plant import KinematicPlant
@@ -34,7 +34,7 @@ class Hand:
 
     def __init__(self, plant=None, offset=0, path=(), unlock_delay_s=5.0):
         self.plant = plant or KinematicPlant(HOME)
-        self.machine = Machine(UrControllerConfig(unlock_delay_s=unlock_delay_s), self.plant, UR5E)
+        self.machine = UrMachine(UrControllerConfig(unlock_delay_s=unlock_delay_s), self.plant, UR5E)
         self.outputs = self.machine.outputs
         self.offset = offset
         self.script = ControlScript(offset, path)

@@ -11,7 +11,7 @@ from bid_ros.robots.ur.twin.joint_motions import (
     MAX_ACCELERATION,
     MAX_SPEED,
     Hold,
-    Motion,
+    RunningMotion,
     ServoJ,
     SpeedJ,
     StopJ,
@@ -25,7 +25,7 @@ TOOL = ToolKinematics(UR5E, np.array([0.0, 0.0, 0.17, 0.0, 0.0, 0.0]))
 
 
 def run(
-    motion: Motion, q: np.ndarray, qd: np.ndarray, cycles: int = 5000, dt: float = DT, to_the_end: bool = True
+    motion: RunningMotion, q: np.ndarray, qd: np.ndarray, cycles: int = 5000, dt: float = DT, to_the_end: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Step until done or for ``cycles``; return angles and speeds ``(n + 1, 6)`` with the start in the first row."""
     angles, speeds = [q], [qd]
@@ -190,7 +190,7 @@ class TestSpeedL:
 
 class TestStops:
     @pytest.mark.parametrize("make", [lambda: StopJ(4.0), lambda: StopL(1.5, TOOL), Hold])
-    def test_comes_to_rest_and_stays(self, make: Callable[[], Motion]) -> None:
+    def test_comes_to_rest_and_stays(self, make: Callable[[], RunningMotion]) -> None:
         moving = run(SpeedJ([0.6, -0.4, 0.3, 0.2, -0.3, 0.5], 5.0), HOME, REST)
         motion = make()
         angles, speeds = run(motion, moving[0][-1], moving[1][-1], 1000, to_the_end=False)
@@ -320,7 +320,7 @@ class TestMoveL:
             MoveL([math.nan] * 6)
 
 
-def random_motion(rng: np.random.Generator, q: np.ndarray) -> Motion:
+def random_motion(rng: np.random.Generator, q: np.ndarray) -> RunningMotion:
     """Any motion with any parameters, around the home posture so that no joint comes to the end of its range."""
     near = HOME + rng.normal(0, 0.3, 6)
     pose = TOOL.forward(near)

@@ -11,7 +11,7 @@ from ur_twin import free_address, wait_until
 from bid_ros.robots.ur.kinematics import UR5, UR5E
 from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
-from bid_ros.robots.ur.twin.machine import Machine
+from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.plant import KinematicPlant
 from bid_ros.robots.ur.twin.primary import PrimarySession
 from bid_ros.sim.net import Switchboard
@@ -170,7 +170,7 @@ def test_a_refused_program_is_an_exception_at_the_primary_interface_alone(twin):
 
 def test_a_client_that_stops_reading_misses_states_and_none_is_cut():
     """Cycle by cycle, without a clock: until the sockets are full, and on."""
-    machine = Machine(UrControllerConfig(), KinematicPlant(HOME), UR5E)
+    machine = UrMachine(UrControllerConfig(), KinematicPlant(HOME), UR5E)
     board = Switchboard(address := free_address())
 
     def cycles(count):

@@ -17,7 +17,7 @@ from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT
 from bid_ros.robots.ur.twin.plant import KinematicPlant
-from bid_ros.sim.net import Misbehaviour, Session, Switchboard
+from bid_ros.sim.net import Misbehaviour, Switchboard, TwinSession
 
 HOME = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
 
@@ -319,7 +319,7 @@ def test_a_dashboard_client_that_quits_and_leaves_at_once_ends_nothing_but_its_c
 
 
 def test_a_connection_that_fails_while_it_says_goodbye_is_dropped_once():
-    class Leaver(Session):
+    class Leaver(TwinSession):
         times = 0
 
         def received(self, data):

@@ -139,7 +139,7 @@ def test_a_system_is_started_and_measured(ros_domain, tmp_path, monkeypatch, cap
     arguments = [
         "--episodes",
         "1",
-        "--acts",
+        "--driver",
         "scripted",
         "--styles",
         "clean",

@@ -12,7 +12,7 @@ STAMP: Final = "stamp_ns"
 
 
 @dataclass(frozen=True)
-class Side:
+class Sidecar:
     """What was added.
 
     Attributes:
@@ -43,7 +43,7 @@ def head(contents: Contents) -> dict[str, Any]:
     }
 
 
-def read_side(content: Any, episodes: Sequence[Any], lengths: Sequence[int]) -> Side:
+def read_sidecar(content: Any, episodes: Sequence[Any], lengths: Sequence[int]) -> Sidecar:
     """Return what was added to a data set.
 
     Args:
@@ -53,12 +53,12 @@ def read_side(content: Any, episodes: Sequence[Any], lengths: Sequence[int]) -> 
             what was added about the episodes is no longer theirs.
     """
     if not isinstance(content, dict) or content.get("format") != VERSION:
-        return Side()
+        return Sidecar()
     task, signature = str(content.get("task", "")), str(content.get("task_signature", ""))
     rate = content.get("rate_hz")
     valid = all(isinstance(item, dict) for item in episodes)
     if not valid or [item.get("rows") for item in episodes] != list(lengths):
-        return Side(task, signature, rate)
+        return Sidecar(task, signature, rate)
     extras = frozenset(content.get("extras", ())) & frozenset(EXTRAS)
     known = tuple({name: item[name] for name in ABOUT if name in item} for item in episodes)
-    return Side(task, signature, rate, extras, known)
+    return Sidecar(task, signature, rate, extras, known)

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.formats.base import EXTRAS as KEPT
-from bid_ros.formats.base import Contents, Episode, Options, lost_extras
+from bid_ros.formats.base import Contents, DataEpisode, Options, lost_extras
+from bid_ros.formats.episode_parts import read_about
 from bid_ros.formats.files import read_json, write_json
-from bid_ros.formats.lerobot.layout import SIDE, Plan, plan_of
+from bid_ros.formats.lerobot.layout import SIDECAR, ColumnPlan, plan_of
 from bid_ros.formats.lerobot.stats import Stats, image_stats, vector_stats
 from bid_ros.formats.lerobot.tables import arrow, part_arrays, part_table, schema_of
 from bid_ros.formats.lerobot.video import av, encode
-from bid_ros.formats.parts import read_about
-from bid_ros.formats.side import head
+from bid_ros.formats.sidecar import head
 
 TABLE: Final = "rows.parquet"
 STATS: Final = "stats.json"
@@ -40,7 +40,7 @@ class PartWriter:
         if self.plan.video and self.plan.images:
             av()
 
-    def write_part(self, episode: Episode, folder: Path) -> None:
+    def write_part(self, episode: DataEpisode, folder: Path) -> None:
         """Write one episode."""
         _, parquet = arrow()
         arrays = part_arrays(self.plan, episode)
@@ -77,7 +77,7 @@ class PartWriter:
 
     def write_side(self, parts: Sequence[Path], target: Path) -> None:
         """Write what LeRobot has no place for."""
-        write_json(target / SIDE, {**head(self.contents), "episodes": [read_about(part) for part in parts]})
+        write_json(target / SIDECAR, {**head(self.contents), "episodes": [read_about(part) for part in parts]})
 
     def robot(self) -> str:
         """Return the name of the robot; LeRobot takes any text."""
@@ -101,6 +101,6 @@ def losses(contents: Contents, options: Options) -> list[str]:
     return found
 
 
-def describe(plan: Plan) -> dict[str, Any]:
+def describe(plan: ColumnPlan) -> dict[str, Any]:
     """Return the features as ``info.json`` lists them."""
     return {key: dict(feature) for key, feature in plan.features.items()}

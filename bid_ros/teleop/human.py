@@ -10,7 +10,7 @@ from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.tasks.registry import setup_of
-from bid_ros.teleop.base import Start, TeleopDevice
+from bid_ros.teleop.base import EpisodeStart, TeleopDevice
 from bid_ros.teleop.command import Command, Steering
 from bid_ros.teleop.drive import Drive
 
@@ -37,7 +37,7 @@ class Controller(ABC):
         return
 
 
-class PersonDevice(TeleopDevice):
+class HumanDevice(TeleopDevice):
     """Drives the arm as a person asks. A device that is gone stops the arm, and is opened again when it is back.
 
     Args:
@@ -77,7 +77,7 @@ class PersonDevice(TeleopDevice):
         """Take new settings, from the next chunk on."""
         self._steering = steering
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: EpisodeStart) -> None:
         """Take the arm where it is."""
         width = self._start_width if start.width is None else start.width
         self._drive.hold(start.tool, start.rotation, width, start.now_ns)

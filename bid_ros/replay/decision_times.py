@@ -1,4 +1,4 @@
-"""Finds the moments of a bag at which to decide, while its messages pass in the order of their receipt."""
+"""Finds the times in a bag at which to decide, while its messages pass in the order of their receipt."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from bid_ros.observing.features import extract
 from bid_ros.recording.episodes import END, START
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.recording.topic_types import check_types
-from bid_ros.replay.cue import Cue, Recorded, recorded_from
+from bid_ros.replay.cue import Cue, RecordedDecision, recorded_from
 
 PATIENCE_NS: Final = NANOSECONDS // 2  # a recorder may note a sample this long after the decision on it
 HISTORY_S: Final = 3.0
 
 
-class Moments(Protocol):
+class DecisionTimes(Protocol):
     """Takes the messages of a bag one by one."""
 
     topics: tuple[str, ...]
@@ -32,8 +32,8 @@ class Moments(Protocol):
         """Return the cues that are left at the end of the bag."""
 
 
-def find_moments(reader: BagReader, task: Task, history: History | None = None) -> Moments:
-    """Return the moments of a bag: those of its recorded decisions, else those at which a live system would decide.
+def find_decision_times(reader: BagReader, task: Task, history: History | None = None) -> DecisionTimes:
+    """Return the decision times of a bag: of its recorded decisions, else those at which a live system would decide.
 
     Args:
         reader: the bag.
@@ -47,8 +47,8 @@ def find_moments(reader: BagReader, task: Task, history: History | None = None) 
     recorded = task.with_frame_prefix(reader.frame_prefix)
     features = _features(reader, recorded)
     if reader.recorded_name(DECISION) in reader.topics and reader.says(DECISION, "observed_ns"):
-        return RecordedMoments(recorded, features)
-    return GridMoments(recorded, features, history)
+        return RecordedDecisionTimes(recorded, features)
+    return GridDecisionTimes(recorded, features, history)
 
 
 class _Samples:
@@ -69,12 +69,12 @@ class _Samples:
                 self.problem = str(error)
 
 
-class RecordedMoments:
-    """The moments of recorded decisions, each with the very samples that it was made on."""
+class RecordedDecisionTimes:
+    """The times of recorded decisions, each with the very samples that it was made on."""
 
     def __init__(self, task: Task, features: dict[str, list[Feature]]) -> None:
         self._samples = _Samples(task, features)
-        self._waiting: deque[tuple[int, Recorded]] = deque()
+        self._waiting: deque[tuple[int, RecordedDecision]] = deque()
         self.topics = (*features, DECISION)
 
     def take(self, item: BagMessage) -> list[Cue]:
@@ -103,8 +103,8 @@ class RecordedMoments:
             yield Cue(recorded.stamp_ns, found, problem, recorded.setting.stream, recorded)
 
 
-class GridMoments:
-    """The moments at which a live system would decide: when a pair of frames is complete, at most at the task's rate.
+class GridDecisionTimes:
+    """The times at which a live system would decide: when a pair of frames is complete, at most at the task's rate.
 
     In a bag with episodes, only between START and END; in another bag, all the time.
     """

@@ -4,11 +4,11 @@ import pytest
 from memory_bus import message, stamped
 
 from bid_ros.robots.bus import Heard
-from bid_ros.robots.ros.moment import Moment
+from bid_ros.robots.ros.timestamp import Timestamp
 
 
 def moment(stamp_s, arrived_s):
-    return Moment.of(Heard(None, round(arrived_s * 1e9)), message(stamped(stamp_s)).stamp)
+    return Timestamp.of(Heard(None, round(arrived_s * 1e9)), message(stamped(stamp_s)).stamp)
 
 
 @pytest.mark.parametrize(("late_s", "counts"), [(0.0, True), (0.09, True), (0.2, False), (-1.0, False)])

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import Contents, Episode
+from bid_ros.formats.base import Contents, DataEpisode
 from bid_ros.formats.files import read_json, readable, remove
 
 IDENTITY: Final = "conversion.json"
@@ -17,7 +17,7 @@ ABOUT: Final = "episode.json"
 
 
 @dataclass(frozen=True)
-class Parts:
+class EpisodeParts:
     """The folder of parts of one conversion.
 
     Attributes:
@@ -27,7 +27,7 @@ class Parts:
     folder: Path
 
     @classmethod
-    def of(cls, target: Path, identity: dict[str, Any]) -> "Parts":
+    def of(cls, target: Path, identity: dict[str, Any]) -> "EpisodeParts":
         """Make or find the folder for ``target``.
 
         Args:
@@ -80,7 +80,7 @@ class Parts:
         (self.folder / f"{number:06d}.tmp").rename(self.folder / f"{number:06d}")
 
 
-def write_about(episode: Episode, folder: Path) -> None:
+def write_about(episode: DataEpisode, folder: Path) -> None:
     """Write what is known about an episode beside its arrays."""
     (folder / ABOUT).write_text(json.dumps({"rows": episode.rows, **episode.about()}))
 
@@ -91,7 +91,7 @@ def read_about(folder: Path) -> dict[str, Any]:
     return content
 
 
-def write_arrays(contents: Contents, episode: Episode, folder: Path) -> None:
+def write_arrays(contents: Contents, episode: DataEpisode, folder: Path) -> None:
     """Write an episode as one ``.npy`` file for each array; for formats that are assembled from plain arrays."""
     for number, column in enumerate(contents.columns):
         np.save(folder / f"{number:03d}.npy", np.ascontiguousarray(episode.observations[column.name]))
@@ -100,13 +100,13 @@ def write_arrays(contents: Contents, episode: Episode, folder: Path) -> None:
     write_about(episode, folder)
 
 
-def read_arrays(contents: Contents, parts: Sequence[Path]) -> Iterator[Episode]:
+def read_arrays(contents: Contents, parts: Sequence[Path]) -> Iterator[DataEpisode]:
     """Return the episodes that :func:`write_arrays` wrote; their arrays stay on the disk until they are used."""
     for folder in parts:
         about = read_about(folder)
         about.pop("rows")
         with readable(folder):
-            yield Episode(
+            yield DataEpisode(
                 observations={
                     column.name: np.load(folder / f"{number:03d}.npy", mmap_mode="r")
                     for number, column in enumerate(contents.columns)

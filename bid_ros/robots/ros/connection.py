@@ -10,11 +10,11 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.gripper import GripperThread
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.follower import Follower, joint_follower
+from bid_ros.robots.ros.follower import SetpointFollower, joint_follower
 from bid_ros.robots.ros.gripper import RosGripper
-from bid_ros.robots.ros.limits import JointLimits
+from bid_ros.robots.ros.limits import DriverLimits
 from bid_ros.robots.ros.link import RosLink
-from bid_ros.robots.ros.motion import Motion, joint_motion
+from bid_ros.robots.ros.motion import MotionExecutor, joint_motion
 from bid_ros.robots.ros.tool import ToolSource
 from bid_ros.robots.ros.tool_stream import tool_follower
 from bid_ros.robots.ros.transforms import Pose
@@ -25,8 +25,8 @@ STILL: Final = 0.05
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The parts of a robot while it is connected.
+class Connection:
+    """A connected robot.
 
     Attributes:
         tool: says where the tool is.
@@ -37,14 +37,14 @@ class Parts:
     """
 
     tool: ToolSource
-    follower: Follower
-    motion: Motion | None
-    limits: JointLimits | None
+    follower: SetpointFollower
+    motion: MotionExecutor | None
+    limits: DriverLimits | None
     hand: GripperThread | None
 
 
-def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> Parts:
-    """Wait for a robot, and return its parts.
+def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> Connection:
+    """Wait for a robot, and return what it consists of.
 
     Args:
         config: of the robot.
@@ -71,14 +71,14 @@ def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], 
             )
         return measured()
 
-    limits = None if chain is None else JointLimits.of(config, chain)
+    limits = None if chain is None else DriverLimits.of(config, chain)
     if config.by_joints and chain is not None and limits is not None:
         joints = joint_follower(config, bus, chain, limits, measured_still if config.tool_pose == "tf" else None)
-        follower: Follower = joints
+        follower: SetpointFollower = joints
         motion = joint_motion(config, bus, joints)
     else:
         follower, motion = tool_follower(config, bus, measured), None
-    return Parts(tool, follower, motion, limits, _gripper(config, bus, link, lose))
+    return Connection(tool, follower, motion, limits, _gripper(config, bus, link, lose))
 
 
 def _gripper(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> GripperThread | None:

@@ -15,7 +15,7 @@ SET_BACK_S: Final = 1.0
 
 
 @dataclass(frozen=True)
-class Moment:
+class Timestamp:
     """When something was measured.
 
     Attributes:
@@ -30,7 +30,7 @@ class Moment:
 
     @classmethod
     def of(cls, heard: Heard, stamp: Any) -> Self:
-        """Return the moment of a message that was heard, with a stamp of its header."""
+        """Return the timestamp of a message that was heard, with a stamp of its header."""
         source_ns = stamp_to_ns(stamp)
         wall_ns, steady_ns = time.time_ns(), time.monotonic_ns()
         arrived_ns = min(heard.arrived_ns, wall_ns)

@@ -13,7 +13,7 @@ from bid_ros.core.errors import RecordingError, TaskError
 from bid_ros.core.observation import History
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, IMAGE_TYPE, POSE_TYPE, TOOL_POSE, camera_topic
 from bid_ros.recording.reader import BagReader
-from bid_ros.replay.moments import find_moments
+from bid_ros.replay.decision_times import find_decision_times
 
 MS = 1_000_000
 START = 1_700_000_000_000_000_000
@@ -21,9 +21,9 @@ START = 1_700_000_000_000_000_000
 
 def cues_of(bag, task, remapped=None, history=None):
     with BagReader(bag, remapped) as reader:
-        moments = find_moments(reader, task, history)
-        found = [cue for item in reader.messages(moments.topics) for cue in moments.take(item)]
-        return found + moments.finish()
+        times = find_decision_times(reader, task, history)
+        found = [cue for item in reader.messages(times.topics) for cue in times.take(item)]
+        return found + times.finish()
 
 
 def decision(kit, stamp, task, statuses, **fields):

@@ -5,9 +5,9 @@ import pytest
 
 from bid_ros.core.errors import BidError
 from bid_ros.system.folder import find_system
-from bid_ros.teleop.base import Start
+from bid_ros.teleop.base import EpisodeStart
 from bid_ros.teleop.command import Command, Steering
-from bid_ros.teleop.person import Controller, PersonDevice
+from bid_ros.teleop.human import Controller, HumanDevice
 
 SECOND = 1_000_000_000
 DT_NS = 50_000_000
@@ -48,12 +48,12 @@ class Plugged(Controller):
 @pytest.fixture
 def device():
     Plugged.there, Plugged.opened, Plugged.closed, CLOCK.now_ns = True, 0, 0, 0
-    device = PersonDevice(find_system("franka_place").task, Plugged, clock=CLOCK)
-    device.begin(Start("", 0, np.array([0.48, 0, 0.3]), np.array([1.0, 0, 0, 0, -1, 0]), {}, 0))
+    device = HumanDevice(find_system("franka_place").task, Plugged, clock=CLOCK)
+    device.begin(EpisodeStart("", 0, np.array([0.48, 0, 0.3]), np.array([1.0, 0, 0, 0, -1, 0]), {}, 0))
     return device
 
 
-def drive(device: PersonDevice, from_ns: int, steps: int) -> np.ndarray:
+def drive(device: HumanDevice, from_ns: int, steps: int) -> np.ndarray:
     for step in range(steps):
         CLOCK.now_ns = from_ns + step * DT_NS // 2
         chunk = device.chunk_at(CLOCK.now_ns, 12, DT_NS)
@@ -91,8 +91,8 @@ def test_a_wall_clock_that_is_set_back_stops_the_arm_where_it_is(device):
 
 def test_a_controller_that_may_not_be_opened_again_stays_closed():
     Plugged.there, Plugged.opened = True, 0
-    device = PersonDevice(find_system("franka_place").task, Plugged, reopens=False, clock=CLOCK)
-    device.begin(Start("", 0, np.array([0.48, 0, 0.3]), np.array([1.0, 0, 0, 0, -1, 0]), {}, 0))
+    device = HumanDevice(find_system("franka_place").task, Plugged, reopens=False, clock=CLOCK)
+    device.begin(EpisodeStart("", 0, np.array([0.48, 0, 0.3]), np.array([1.0, 0, 0, 0, -1, 0]), {}, 0))
     Plugged.there = False
     drive(device, SECOND, 2)
     Plugged.there = True
