@@ -80,7 +80,9 @@ class LockstepDemonstrations:
         first = first_row(actions, task)
         return self._dataset(rows[first:], actions[first:], style, seed) if outcome == "success" else None
 
-    def _play(self, trial: Trial, source: DemonstrationSource, duration_s: float) -> tuple[str, list[Observation], Array]:
+    def _play(
+        self, trial: Trial, source: DemonstrationSource, duration_s: float
+    ) -> tuple[str, list[Observation], Array]:
         """Return the outcome of a demonstration, what was observed, and what was commanded then ``(T, D)``."""
         outcome, end_ns = "", trial.now_ns + round(duration_s * NANOSECONDS)
         rows, actions = list[Observation](), list[Array]()
