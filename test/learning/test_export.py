@@ -140,7 +140,8 @@ def test_a_changed_weight_is_noticed(task, trained, tmp_path, part) -> None:
     assert difference()[named] < 1e-4
     model = onnx.load(files[part])
     tensor = max(model.graph.initializer, key=lambda item: len(item.raw_data))
-    tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * np.float32(1.05), tensor.name))
+    # By a fifth: what a twentieth does depends on the number of threads of the training, and may be below the bound.
+    tensor.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor) * np.float32(1.2), tensor.name))
     onnx.save(model, files[part])
     assert difference()[named] > 1e-4
     assert difference()["chunk"] > 1e-4

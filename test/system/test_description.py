@@ -285,7 +285,7 @@ def test_a_parameter_file_lies_over_the_one_of_the_system(system, bundle, tmp_pa
         ("camera: {}\n- 1", "is not valid YAML"),
         ("- camera", "the content is .*; valid is a mapping of fields"),
         ("camera: {parameters: {}}", "camera: unknown field 'parameters'; valid are ros__parameters"),
-        ("camera: {ros__parameters: {a: {b: 1}}}", r"camera\.ros__parameters\.a is dict; valid is"),
+        ("camera: {ros__parameters: {a: {b: 1}}}", r"node 'camera' has no parameter 'a\.b'; valid are task"),
         ("cammera: {ros__parameters: {}}", "unknown field 'cammera'; valid are arm, camera"),
         ("teleop: {ros__parameters: {device: x}}", "names the node 'teleop'; valid are twin, camera"),
         ("policy: {ros__parameters: {samples: 3}}", "sets 'samples' of policy; valid is to set it by the arguments"),
