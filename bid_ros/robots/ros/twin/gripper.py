@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from bid_ros.robots.bus import Bus, Channel, ServedGoal
 from bid_ros.robots.robotiq.registers import MAX_OPENING
-from bid_ros.robots.ros.twin.hardware import TwinFingers
+from bid_ros.robots.robotiq.twin import Fingers
 
 CLOSED: Final = 0.8  # rad of the knuckle joint at the closed gripper; 0 is open
 SPEED: Final = 0.1  # m/s
@@ -29,7 +29,7 @@ class GripperController:
     joint = "robotiq_85_left_knuckle_joint"
     channel = Channel(f"{name}/gripper_cmd", "control_msgs/action/GripperCommand")
 
-    def __init__(self, bus: Bus, fingers: TwinFingers) -> None:
+    def __init__(self, bus: Bus, fingers: Fingers) -> None:
         self._bus, self._fingers = bus, fingers
         self._goal: ServedGoal | None = None
 
