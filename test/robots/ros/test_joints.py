@@ -50,7 +50,7 @@ def test_a_stamp_that_comes_again_is_no_new_measurement(bus, reader):
     assert reader.of(["a"])[0] == first
     bus.publish("joint_states", joint_state(now + 0.01, {"a": 1.1}))
     reader.look()
-    assert reader.of(["a"])[0].timestamp.steady_ns > first.moment.steady_ns
+    assert reader.of(["a"])[0].timestamp.steady_ns > first.timestamp.steady_ns
 
 
 def test_without_velocities_they_come_from_two_positions(bus, reader):
