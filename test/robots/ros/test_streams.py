@@ -9,8 +9,7 @@ from memory_bus import MemoryBus, message
 from bid_ros.robots.ros.limits import DriverLimits
 from bid_ros.robots.ros.motion import MinimumJerkCourse, settled, stream_course
 from bid_ros.robots.ros.streams import ForwardStream, TimedTarget, TrajectoryStream, braking
-from bid_ros.robots.ros.twin.trajectory import refusal
-from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController, refusal
 
 NAMES = ("a", "b")
 START_NS = 1_700_000_000_000_000_000

@@ -32,7 +32,7 @@ from bid_ros.control.chain import Chain
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.rotation import Array, matrix_from_quaternion, matrix_from_vector, vector_from_matrix
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.robots.ros.twin.trajectory import Knot
+from bid_ros.robots.ros.twin.trajectory_controller import Knot
 
 LOG = logging.getLogger(__name__)
 # Of the impedance controller.

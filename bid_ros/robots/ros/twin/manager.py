@@ -1,7 +1,4 @@
-"""A robot under ros2_control, seen from its topics: joint states, URDF, controllers and which of them is active.
-
-The twin of the gripper's controller is :mod:`bid_ros.robots.ros.twin.gripper`.
-"""
+"""A robot under ros2_control, seen from its topics: joint states, URDF, controllers and which of them is active."""
 
 import time
 from collections.abc import Sequence
@@ -14,9 +11,8 @@ from bid_ros.core.rotation import Array
 from bid_ros.robots.bus import Bus, Channel, Values, stamp
 from bid_ros.robots.robotiq.twin import Fingers
 from bid_ros.robots.ros.twin.cartesian import PERIOD_S, ImpedanceController, TwistServo
-from bid_ros.robots.ros.twin.controllers import ForwardController, JointController
+from bid_ros.robots.ros.twin.controllers import ForwardController, GripperController, JointController
 from bid_ros.robots.ros.twin.description import BASE, RANGE, SPEED, TOOL, StatePublisher
-from bid_ros.robots.ros.twin.gripper import GripperController
 from bid_ros.robots.ros.twin.trajectory_controller import Tolerances, TrajectoryController
 from bid_ros.robots.ros.urdf import read_chain, serial_chain
 from bid_ros.robots.ur.twin.plant import Plant
