@@ -13,11 +13,10 @@ from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.robots.base import Arm, Dynamics
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ros.config import RosConfig, RosGripperConfig
+from bid_ros.robots.ros.twin.cartesian import ImpedanceController, TwistServo
 from bid_ros.robots.ros.twin.controllers import ForwardController
 from bid_ros.robots.ros.twin.description import NAMES
-from bid_ros.robots.ros.twin.impedance import ImpedanceController
 from bid_ros.robots.ros.twin.manager import JOINT_STATES
-from bid_ros.robots.ros.twin.servo import TwistServo
 from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 
 TRAJECTORIES, POSITIONS = TrajectoryController.name, ForwardController.name

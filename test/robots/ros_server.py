@@ -18,11 +18,9 @@ from kinematic_fingers import KinematicFingers
 from rclpy.context import Context
 
 from bid_ros.nodes.ros_bus import NodeBus
-from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
+from bid_ros.robots.ros.twin.description import NAMES, StatePublisher, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
-from bid_ros.robots.ros.twin.state_publisher import StatePublisher
-from bid_ros.robots.ros.twin.tolerances import Tolerances
-from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
+from bid_ros.robots.ros.twin.trajectory_controller import Tolerances, TrajectoryController
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.twin.model import HOME_Q
 from bid_ros.robots.ur.twin.plant import KinematicPlant

@@ -15,10 +15,8 @@ from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.driver import ArmDriver
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
-from bid_ros.robots.franka.link import FRANKY_ERRORS, open_robot, sentence
-from bid_ros.robots.franka.motion import recovered, settle
-from bid_ros.robots.franka.reading import POLL_S, FrankaReading, read
-from bid_ros.robots.franka.tracking import JointTracking, ToolTracking, Tracking
+from bid_ros.robots.franka.link import FRANKY_ERRORS, POLL_S, FrankaReading, open_robot, read, sentence
+from bid_ros.robots.franka.motion import JointTracking, ToolTracking, Tracking, recovered, settle
 from bid_ros.robots.gripper import GripperThread
 
 JOINTS = 7

@@ -1,6 +1,9 @@
-"""The connection to a Franka robot: its time limit and configuration, and errors as sentences."""
+"""The connection to a Franka robot: its time limit and configuration, its newest state, and errors as sentences."""
 
 import threading
+import time
+from dataclasses import dataclass
+from typing import Final
 
 import franky
 import numpy as np
@@ -9,6 +12,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.robots.franka.config import FrankaConfig
 
+POLL_S: Final = 0.004  # between two readings
 # franky raises RuntimeError("Net Exception") if libfranka passes on an error of its socket library.
 FRANKY_ERRORS: tuple[type[Exception], ...] = (
     franky.Exception,
@@ -16,6 +20,22 @@ FRANKY_ERRORS: tuple[type[Exception], ...] = (
     RuntimeError,
     ValueError,
 )
+
+
+@dataclass(frozen=True)
+class FrankaReading:
+    """A robot state, when it came (wall and steady ns) and the robot's own time of it (ms)."""
+
+    state: franky.RobotState
+    stamp_ns: int
+    steady_ns: int
+    robot_ms: int
+
+
+def read(robot: franky.Robot) -> FrankaReading:
+    """Return the newest state that libfranka has, with the present times."""
+    state = robot.state
+    return FrankaReading(state, time.time_ns(), time.monotonic_ns(), int(state.time.to_msec()))
 
 
 def open_robot(config: FrankaConfig) -> franky.Robot:

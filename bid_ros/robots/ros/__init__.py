@@ -17,5 +17,5 @@ ROBOT = RobotDescriptor(
         later("bid_ros.robots.ur.twin.model:picture_model"),
     ),
     over_ros=True,
-    arm_model=later(f"{__name__}.joint_model:arm_model"),
+    arm_model=later(f"{__name__}.kinematics:arm_model"),
 )

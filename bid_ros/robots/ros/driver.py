@@ -11,10 +11,9 @@ from bid_ros.robots.bus import Bus
 from bid_ros.robots.driver import ArmDriver
 from bid_ros.robots.gripper import request_width
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.course import ARRIVED_RAD, MinimumJerkCourse, settled
 from bid_ros.robots.ros.follower import JointFollower, SetpointFollower, check_joint_setpoint, check_setpoint
 from bid_ros.robots.ros.limits import DriverLimits
-from bid_ros.robots.ros.motion import MotionExecutor, not_by_joints
+from bid_ros.robots.ros.motion import ARRIVED_RAD, MinimumJerkCourse, MotionExecutor, not_by_joints, settled
 from bid_ros.robots.ros.watched import WatchedRobot
 
 

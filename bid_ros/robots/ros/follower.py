@@ -13,10 +13,9 @@ from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.kinematics import ChainKinematics, kinematics_of
-from bid_ros.robots.ros.limits import DriverLimits
-from bid_ros.robots.ros.pace import JointPace
+from bid_ros.robots.ros.limits import DriverLimits, JointPace
 from bid_ros.robots.ros.streams import ForwardStream, TargetStream, TimedTarget, TrajectoryStream, braking
-from bid_ros.robots.ros.transforms import Pose
+from bid_ros.robots.ros.tool import Pose
 from bid_ros.robots.ros.urdf import UrdfChain
 
 PLACE_TOLERANCE_M: Final = 0.001

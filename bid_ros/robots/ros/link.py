@@ -1,21 +1,105 @@
-"""The connection to a robot that is driven through ROS: what must be there, its newest state, and what is wrong."""
+"""The connection to a robot that is driven through ROS: what must be there, its newest state, and what is wrong.
 
+Whether the controller that takes our commands is active, the controller manager of ros2_control tells. Source:
+ros2_control, "controller_manager": topic ``~/activity`` (controller_manager_msgs/ControllerManagerActivity) of 4.28 and
+later, service ``~/list_controllers`` (controller_manager_msgs/ListControllers) of all. An answer with the fields of
+another release does not reach us.
+
+A connected robot consists of what says where its tool is, what drives it, its limits and its gripper.
+"""
+
+import contextlib
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.bus import Bus, Channel
-from bid_ros.robots.ros.activity import Activity
+from bid_ros.robots.bus import Bus, Channel, Request
+from bid_ros.robots.gripper import GripperThread
 from bid_ros.robots.ros.config import RosConfig
+from bid_ros.robots.ros.follower import SetpointFollower, joint_follower
+from bid_ros.robots.ros.gripper import RosGripper
 from bid_ros.robots.ros.joints import JointReader, JointReading
 from bid_ros.robots.ros.kinematics import kinematics_of
-from bid_ros.robots.ros.tool import ModelTool, ToolSource, TransformTool
+from bid_ros.robots.ros.limits import DriverLimits
+from bid_ros.robots.ros.motion import MotionExecutor, joint_motion
+from bid_ros.robots.ros.tool import ModelTool, Pose, ToolSource, TransformTool
+from bid_ros.robots.ros.tool_stream import tool_follower
 from bid_ros.robots.ros.urdf import UrdfChain, is_file, read_chain, read_chain_file
 
+ACTIVE: Final = "active"
+TOPIC_TYPE: Final = "controller_manager_msgs/msg/ControllerManagerActivity"
+SERVICE_TYPE: Final = "controller_manager_msgs/srv/ListControllers"
+ASK_S: Final = 0.5  # between two questions to the service
+SILENT_S: Final = 3.0  # after which an answer says nothing any more
+
+States = dict[str, str]
+"""Labels of the controllers' states by name."""
 POLL_S: Final = 0.01
 ADVICE: Final = "check the address, the namespace, ROS_DOMAIN_ID and that the robot's ROS driver runs"
+# Largest speed of a joint, rad/s, at which joints and transforms are held against each other: the transforms are a
+# little older, and what the joints went since would be taken for an error of the URDF for as long as they are followed.
+STILL: Final = 0.05
+
+
+class Activity:
+    """Looks at the newest message of the controller manager; without any, asks its service again and again.
+
+    Args:
+        bus: of the robot.
+        config: names the controller, the topic and the service. Without a controller nobody is asked.
+    """
+
+    def __init__(self, bus: Bus, config: RosConfig) -> None:
+        self._bus, self._controller = bus, config.controller
+        self._topic, self._service = config.activity, config.list_controllers
+        self._request: Request | None = None
+        self._asked_s = self._answered_s = 0.0  # steady times
+        self._listed: States | None = None
+
+    def begin(self) -> None:
+        """Begin to listen, and forget what was told before. Raises ArmError if the package of the types is absent."""
+        self._request, self._listed, self._asked_s = None, None, 0.0
+        if not self._controller:
+            return
+        self._bus.offer(Channel(self._service, SERVICE_TYPE))
+        with contextlib.suppress(ArmError):  # before 4.28 there is the service, but no such message
+            self._bus.listen(Channel(self._topic, TOPIC_TYPE, latched=True))
+
+    def problem(self) -> str:
+        """Return one sentence if the controller is not known to be active; otherwise an empty text. Does not wait."""
+        if not self._controller:
+            return ""
+        states = self._states()
+        if states is None:
+            where = f"{self._bus.full_name(self._topic)}, and {self._bus.full_name(self._service)} did not answer"
+            return f"nothing came on {where}: one of them tells whether controller '{self._controller}' is active"
+        if self._controller not in states:
+            valid = ", ".join(states) or "none"
+            return f"the controller manager has no controller '{self._controller}'; valid are {valid}"
+        label = states[self._controller]
+        if label == ACTIVE:
+            return ""
+        active = ", ".join(name for name, state in states.items() if state == ACTIVE) or "none"
+        advice = f"activate it with: ros2 control switch_controllers --activate {self._controller}"
+        return f"controller '{self._controller}' is {label}, active are {active}; {advice}"
+
+    def _states(self) -> States | None:
+        """Return what was told last; None if nothing was, or too long ago."""
+        heard = self._bus.latest(self._topic)
+        if heard is not None:
+            return {item.name: item.state.label for item in heard.message.controllers}
+        now_s = time.monotonic()
+        answer = None if self._request is None else self._request.answer()
+        if answer is not None:
+            self._listed, self._answered_s, self._request = {}, now_s, None
+            self._listed.update((item.name, item.state) for item in answer.controller)
+        if now_s - self._asked_s > ASK_S and self._bus.partners(self._service):
+            self._request, self._asked_s = self._bus.ask(self._service), now_s
+        return self._listed if now_s - self._answered_s < SILENT_S else None
 
 
 class RosLink:
@@ -116,3 +200,70 @@ class RosLink:
         if heard is None:
             raise ArmError(f"robot at {config.address}: no URDF came on {self._bus.full_name(config.urdf)}: {ADVICE}")
         return read_chain(heard.message.data, config.base_link, config.tool_link, where)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A connected robot.
+
+    Attributes:
+        tool: says where the tool is.
+        follower: drives the arm.
+        motion: carries joint motions out; None: its controller takes no joints.
+        limits: of the joints; None: the URDF is not needed, and the controller has limits of its own.
+        hand: its gripper; None: it has none.
+    """
+
+    tool: ToolSource
+    follower: SetpointFollower
+    motion: MotionExecutor | None
+    limits: DriverLimits | None
+    hand: GripperThread | None
+
+
+def connected(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> Connection:
+    """Wait for a robot, and return what it consists of.
+
+    Args:
+        config: of the robot.
+        bus: of the robot.
+        link: to its topics.
+        lose: is told why the gripper failed, from the gripper's thread.
+
+    Raises:
+        ArmError: something is not there in time, or does not fit the configuration.
+    """
+    chain = link.open()
+    tool = link.tool(chain)
+
+    def measured() -> Pose:
+        found = tool.pose(link.read())
+        return found.position, found.rotation
+
+    def measured_still() -> Pose:
+        speed = float(np.abs(link.read().speeds).max())
+        if not speed <= STILL:
+            what = f"robot at {config.address}: a joint moves at {speed:.2f} rad/s"
+            raise ArmError(
+                f"{what}; valid at the start is up to {STILL:g}, so that joints and transforms fit: let it rest"
+            )
+        return measured()
+
+    limits = None if chain is None else DriverLimits.of(config, chain)
+    if config.by_joints and chain is not None and limits is not None:
+        joints = joint_follower(config, bus, chain, limits, measured_still if config.tool_pose == "tf" else None)
+        follower: SetpointFollower = joints
+        motion = joint_motion(config, bus, joints)
+    else:
+        follower, motion = tool_follower(config, bus, measured), None
+    return Connection(tool, follower, motion, limits, _gripper(config, bus, link, lose))
+
+
+def _gripper(config: RosConfig, bus: Bus, link: RosLink, lose: Callable[[str], None]) -> GripperThread | None:
+    if config.gripper is None:
+        return None
+    device = RosGripper(config.gripper, bus, link.joints, config.address)
+    device.begin()
+    hand = GripperThread(device, config.gripper_thresholds, (ArmError,), lambda error: lose(str(error)))
+    hand.start()
+    return hand

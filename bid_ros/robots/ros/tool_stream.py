@@ -21,7 +21,7 @@ from bid_ros.core.rotation import (
 )
 from bid_ros.robots.bus import Bus, Channel, Values, stamp
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.transforms import Pose
+from bid_ros.robots.ros.tool import Pose
 
 HISTORY: Final = 256  # set-points that are kept: more than come in the longest lag
 # A twist makes up for so much at most. More would be a jump of the measured pose, or a tool that something holds: it

@@ -15,7 +15,9 @@ from typing import Any, Final
 import numpy as np
 import pinocchio
 
+from bid_ros.control.chain import Chain, JointFrame
 from bid_ros.core.errors import ArmError
+from bid_ros.core.rotation import Array
 
 TURNS: Final = ("revolute", "continuous")
 FREE: Final = 1e4  # rad: limit of a joint that turns on and on, for a library that wants one
@@ -168,3 +170,25 @@ def _written(joints: list[ET.Element], base_link: str) -> str:
             ET.SubElement(own, "limit", lower=str(-FREE), upper=str(FREE), effort="1", velocity="1")
         ET.SubElement(robot, "link", name=_end(joint, "child"))
     return ET.tostring(robot, encoding="unicode")
+
+
+def serial_chain(chain: UrdfChain) -> Chain:
+    """Return the chain as frames between joints that turn about z."""
+    model, data = chain.model, chain.model.createData()
+    pinocchio.forwardKinematics(model, data, np.zeros(model.nq))  # only then data has the axes
+    frames, before = [], np.eye(3)
+    for place, joint in zip(model.jointPlacements.tolist()[1:], data.joints.tolist()[1:], strict=True):
+        align = _z_to(joint.S.reshape(6)[3:])
+        frames.append(JointFrame(before.T @ place.translation, before.T @ place.rotation @ align))
+        before = align
+    end = model.frames[model.nframes - 1].placement
+    frames.append(JointFrame(before.T @ end.translation, before.T @ end.rotation))
+    return Chain(tuple(frames))
+
+
+def _z_to(axis: Array) -> Array:
+    """Return a rotation ``(3, 3)`` that turns z into an axis ``(3,)`` of length 1."""
+    across = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    x = np.cross(across, axis)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(axis, x), axis], axis=1)

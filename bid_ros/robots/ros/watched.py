@@ -9,17 +9,48 @@ from typing import Final
 import numpy as np
 
 from bid_ros.core.errors import ArmError
+from bid_ros.core.rotation import Array
 from bid_ros.robots.base import ArmState
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.connection import Connection, connected
+from bid_ros.robots.ros.follower import SetpointFollower
 from bid_ros.robots.ros.joints import JointReading
-from bid_ros.robots.ros.lag import LagWatch
-from bid_ros.robots.ros.link import RosLink
+from bid_ros.robots.ros.link import Connection, RosLink, connected
 
 POLL_S: Final = 0.005
 AT_REST: Final = 0.02  # rad/s
 REST_S: Final = 1.0  # s beyond a stop's own time after which an arm that still moves is a fault
+
+
+class LagWatch:
+    """Finds out that an arm has not followed for too long.
+
+    Args:
+        config: says how far, and for how long.
+    """
+
+    def __init__(self, config: RosConfig) -> None:
+        self._config = config
+        self._since_s = math.inf
+
+    def forget(self) -> None:
+        """Begin anew: the arm follows."""
+        self._since_s = math.inf
+
+    def problem(self, follower: SetpointFollower | None, joints: Array) -> str:
+        """Return one sentence if the arm has not followed for too long; otherwise an empty text.
+
+        Args:
+            follower: what drives the arm; None: nothing does.
+            joints: ``(n,)`` rad, measured.
+        """
+        lag, number = follower.lag(joints) if follower is not None else (0.0, 0)
+        now_s = time.monotonic()
+        self._since_s = min(self._since_s, now_s) if lag > self._config.max_lag else math.inf
+        if now_s - self._since_s < self._config.lag_timeout_s:
+            return ""
+        what = f"joint '{self._config.joint_names[number]}' of the robot at {self._config.address} is {lag:.2f} rad"
+        return f"{what} from where it was sent: look whether its controller is active and what holds the arm"
 
 
 class WatchedRobot:

@@ -19,5 +19,5 @@ ROBOT = RobotDescriptor(
     ),
     joints=JOINTS,
     forward=later(f"{__name__}.kinematics:flange"),
-    arm_model=later(f"{__name__}.joint_model:arm_model"),
+    arm_model=later(f"{__name__}.reach:arm_model"),
 )

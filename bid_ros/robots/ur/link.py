@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.channel import shared_memory
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.follower import TimedSetpoint
-from bid_ros.robots.ur.joint_follower import TimedJoints
+from bid_ros.robots.ur.follower import TimedJoints, TimedSetpoint
 from bid_ros.robots.ur.protocol import (
     EXIT_LOST,
     EXIT_STUCK,
@@ -24,6 +22,7 @@ from bid_ros.robots.ur.protocol import (
     UrMemory,
     UrRequest,
     UrState,
+    shared_memory,
 )
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 

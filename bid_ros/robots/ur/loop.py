@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.periods import Periods
 from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, Mode, MotionOutcome, UrMemory, UrRequest, UrState
 from bid_ros.robots.ur.robot import LIBRARY_ERRORS, UrRobot
 from bid_ros.robots.ur.status import JointMotion
-from bid_ros.robots.ur.streams import JointStream, Stream, ToolStream
+from bid_ros.robots.ur.streams import JointStream, Periods, Stream, ToolStream
 from bid_ros.robots.ur.watch import UrWatch
 
 # The servo lags, so it goes on until the arm stands, rad/s, or for this long after its last set-point came to rest.

@@ -1,24 +1,68 @@
 """The messages between the arm and the process that owns the UR's connection.
 
-Set-points and states are records in shared memory (:mod:`bid_ros.robots.ur.channel`); requests and their answers are
-Python values over a pipe: ``(request, *arguments)`` is answered by ``""`` or by one sentence why not.
+Set-points and states are records in shared memory: one process writes, the other reads the newest, and neither waits.
+Requests and their answers are Python values over a pipe: ``(request, *arguments)`` is answered by ``""`` or by one
+sentence why not.
 """
 
 import enum
 import mmap
 import os
+import pickle
+import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from bid_ros.control.spatial import Quaternion, Vector
-from bid_ros.robots.ur.channel import SharedRecord
 
+# A reader that meets a half-written record tries again. If the writer is held up there, it loses one record.
+TRIES: Final = 8
+HEAD: Final = struct.Struct("<II")  # checksum and size of what follows
 LONGEST_FAULT: Final = 400  # bytes
 MEMORY_SIZE: Final = 4096  # half of it for each record, of which none is longer than 1100 bytes
 
 EXIT_STUCK: Final = 3
 EXIT_LOST: Final = 4
+
+
+class SharedRecord:
+    """The newest of many records, in shared memory. A checksum rejects a half-written one.
+
+    Args:
+        memory: the memory. Only processes that this program starts have it, so its pickles can be trusted.
+        offset: first byte of the record, which may be as long as the memory behind it is free.
+    """
+
+    def __init__(self, memory: mmap.mmap, offset: int) -> None:
+        self._memory = memory
+        self._head, self._body = offset, offset + HEAD.size
+        self._count = 0
+        self._newest: tuple[int, Any] | None = None
+
+    def write(self, value: Any) -> None:
+        """Replace the record."""
+        self._count += 1
+        body = pickle.dumps((self._count, value))
+        self._memory[self._head : self._body + len(body)] = HEAD.pack(zlib.crc32(body), len(body)) + body
+
+    def read(self) -> tuple[int, Any] | None:
+        """Return the number of the newest record, from 1, and its value. None: there is none yet."""
+        for _ in range(TRIES):
+            checksum, size = HEAD.unpack_from(self._memory, self._head)
+            body = self._memory[self._body : self._body + size]
+            if body and checksum == zlib.crc32(body):
+                self._newest = pickle.loads(body)
+                break
+        return self._newest
+
+
+def shared_memory(size: int) -> int:
+    """Return the descriptor of anonymous memory of ``size`` bytes, for a child process to inherit."""
+    descriptor = os.memfd_create("bid_ros")
+    os.ftruncate(descriptor, size)
+    return descriptor
 
 
 class UrRequest(enum.Enum):
@@ -99,7 +143,7 @@ class UrMemory:
 
     Attributes:
         setpoint: the newest :class:`~bid_ros.robots.ur.follower.TimedSetpoint`, or of joints
-            :class:`~bid_ros.robots.ur.joint_follower.TimedJoints`; None in it asks for a stop.
+            :class:`~bid_ros.robots.ur.follower.TimedJoints`; None in it asks for a stop.
     """
 
     def __init__(self, descriptor: int) -> None:

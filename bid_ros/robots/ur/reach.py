@@ -1,22 +1,25 @@
-"""Checks which set-points and joint targets a UR can follow, before the controller has to."""
+"""What a UR's joints can do: which set-points a UR can follow, and the model for tasks that command joints."""
 
 import math
 from collections.abc import Sequence
 from typing import Final
 
+from bid_ros.control.arm_model import ArmModel, JointLimits
+from bid_ros.control.chain import classic_chain
 from bid_ros.control.joint_follower import moved
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import Quaternion, Vector, add, norm, times, turn_between, turned
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.config import JOINTS, UrConfig
-from bid_ros.robots.ur.follower import TimedSetpoint
-from bid_ros.robots.ur.joint_follower import TimedJoints
+from bid_ros.core.rotation import matrix_from_quaternion
+from bid_ros.robots.ur.config import JOINT_NAMES, JOINTS, UrConfig
+from bid_ros.robots.ur.follower import TimedJoints, TimedSetpoint
 from bid_ros.robots.ur.kinematics import MODELS
 
 # The joints are checked over the time of a stop, and over at least this long, s.
 SHORTEST_S: Final = 0.02
 MOST: Final = 1e3
 NO_TURN: Final[Quaternion] = (0.0, 0.0, 0.0, 1.0)
+SHARE: Final = 0.8  # of the stream's limits that chunks may use: with the rest it catches up with its set-points
 
 
 def timed(setpoint: Setpoint, now_ns: int) -> TimedSetpoint:
@@ -142,3 +145,19 @@ class Reach:
             f"{what} at [{x:.3f}, {y:.3f}, {z:.3f}] m has no inverse kinematics solution: the {self._config.model} at "
             f"{self._config.address} cannot hold its tool there, {distance:.2f} m from its base"
         )
+
+
+def arm_model(config: UrConfig) -> ArmModel:
+    """Return kinematics and limits of the joints of a UR, with the tool of its configuration.
+
+    The limits are the configuration's. Those of position are by default those of Universal Robots, "UR5e technical
+    specifications": 360 degrees either way. Speed and acceleration are :data:`SHARE` of the stream's: the data sheet
+    allows 180 degrees a second, and names no acceleration.
+    """
+    names = tuple(f"{config.joint_prefix}{name}_joint" for name in JOINT_NAMES)
+    speed = (SHARE * config.max_joint_speed,) * JOINTS
+    acceleration = (SHARE * config.max_joint_acceleration,) * JOINTS
+    limits = JointLimits(names, config.joint_min, config.joint_max, speed, acceleration)
+    chain = classic_chain(MODELS[config.model].table)
+    tool = chain.with_tool(config.tool_offset, matrix_from_quaternion(config.tool_quaternion))
+    return ArmModel(tool, limits, (0.0,) * JOINTS)

@@ -1,16 +1,20 @@
-"""The two streams of the UR's servo loop: of the tool's pose, and of the joints."""
+"""The two streams of the UR's servo loop, of the tool's pose and of the joints, and the periods of their set-points."""
 
-from typing import TypeAlias
+import math
+from typing import Final, TypeAlias
+
+import numpy as np
 
 from bid_ros.control.follower import FollowerLimits
 from bid_ros.robots.ur.config import JOINTS, UrConfig
-from bid_ros.robots.ur.follower import TimedSetpoint, UrFollower
-from bid_ros.robots.ur.joint_follower import TimedJoints, UrJointFollower
+from bid_ros.robots.ur.follower import TimedJoints, TimedSetpoint, UrFollower, UrJointFollower
+from bid_ros.robots.ur.protocol import PeriodStatistics
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.status import UrReading, near, near_joints
 from bid_ros.robots.ur.watch import UrWatch
 
 Record: TypeAlias = TimedSetpoint | TimedJoints
+WINDOW_S: Final = 60  # of periods that are kept
 
 
 class ToolStream:
@@ -84,3 +88,37 @@ class JointStream:
 
 
 Stream: TypeAlias = ToolStream | JointStream
+
+
+class Periods:
+    """Keeps the periods of the last minute of following; a pause between two followings is none.
+
+    Args:
+        rate_hz: nominal rate.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        self._nominal_ms = 1000.0 / rate_hz
+        self._periods_ns = np.zeros(WINDOW_S * rate_hz, dtype=np.int64)
+        self._count = 0
+        self._last_ns: int | None = None
+        self.skipped = 0
+
+    def sent(self, now_ns: int) -> None:
+        """Note a set-point sent at ``now_ns`` of a steady clock."""
+        if self._last_ns is not None:
+            self._periods_ns[self._count % self._periods_ns.size] = now_ns - self._last_ns
+            self._count += 1
+        self._last_ns = now_ns
+
+    def pause(self) -> None:
+        """Note that following has ended."""
+        self._last_ns = None
+
+    def statistics(self) -> PeriodStatistics:
+        """Return the statistics. Takes half a millisecond."""
+        kept_ms = self._periods_ns[: self._count] / 1e6
+        found = (math.nan,) * 3
+        if kept_ms.size:
+            found = np.percentile(kept_ms, (50, 99, 100), method="inverted_cdf").tolist()
+        return PeriodStatistics(kept_ms.size, self.skipped, self._nominal_ms, *found)

@@ -7,8 +7,7 @@ from typing import Final
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.consistency import MEMORY_S, Consistency, Margins
-from bid_ros.robots.ur.course import JointCourse, ToolCourse
+from bid_ros.robots.ur.consistency import MEMORY_S, Consistency, JointCourse, Margins, ToolCourse
 from bid_ros.robots.ur.follower import Pose
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.rtde import PackageError

@@ -9,13 +9,11 @@ from franka_urdf import FRANKA_HOME, franka_urdf
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.joint_model import SHARE, arm_model, margin
-from bid_ros.robots.ros.kinematics import kinematics_of
+from bid_ros.robots.ros.kinematics import SHARE, arm_model, kinematics_of, margin
 from bid_ros.robots.ros.limits import DriverLimits
-from bid_ros.robots.ros.serial import serial_chain
 from bid_ros.robots.ros.streams import TimedTarget, braking
 from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
-from bid_ros.robots.ros.urdf import read_chain
+from bid_ros.robots.ros.urdf import read_chain, serial_chain
 
 SLANTED = """<robot name="x"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
 <joint name="one" type="continuous"><parent link="a"/><child link="b"/><origin xyz="0.1 0 0.2" rpy="0.3 -0.2 1.1"/>

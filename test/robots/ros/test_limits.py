@@ -1,3 +1,5 @@
+"""The limits of the joints, and how far they may go in a while."""
+
 import math
 from dataclasses import replace
 
@@ -6,10 +8,12 @@ import pytest
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.limits import DriverLimits
+from bid_ros.robots.ros.limits import BURST_S, NEAR_RAD, DriverLimits, JointPace
 from bid_ros.robots.ros.urdf import UrdfChain
 
 CHAIN = UrdfChain(("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), None)
+LIMITS = DriverLimits(("a", "b"), "x", np.full(2, -3.0), np.full(2, 3.0), np.array([1.0, 2.0]), 4.0)
+PERIOD_S = 0.01
 
 
 def limits(chain=CHAIN, **parts):
@@ -70,3 +74,33 @@ def test_joints_in_another_order_than_the_urdf_are_refused():
 def test_a_configuration_that_cannot_be_is_one_sentence(parts, said):
     with pytest.raises(ArmError, match=said):
         RosConfig(**{"address": "arm", "joint_names": ("a", "b"), **parts})
+
+
+def gone(step, seconds):
+    """How far joints get with a step in every period before one is refused, and the refusal."""
+    pace, way = JointPace(LIMITS), np.zeros(2)
+    pace.begin(0.0)
+    for number in range(1, round(seconds / PERIOD_S) + 1):
+        refusal = pace.take(np.array(step), number * PERIOD_S)
+        if refusal:
+            return way, refusal
+        way += np.abs(step)
+    return way, ""
+
+
+def test_steps_at_the_limit_go_on_and_on():
+    assert gone([0.01, -0.02], 10.0)[1] == ""
+
+
+def test_what_early_steps_add_up_to_is_bounded():
+    way, refusal = gone([0.0, 0.05], 10.0)
+    assert refusal.startswith("a set-point needs") and "joint 'b' of the robot at x; valid is up to 2" in refusal
+    assert way[1] < NEAR_RAD + 2.0 * (BURST_S + way[1] / 0.05 * PERIOD_S) + 1e-9
+
+
+def test_a_late_step_may_be_as_long_as_the_pause():
+    pace = JointPace(LIMITS)
+    pace.begin(5.0)
+    assert pace.take(np.array([0.3, 0.0]), 5.3) == "" and pace.since_s(5.31) < BURST_S
+    assert pace.since_s(9.0) == BURST_S
+    assert pace.take(np.array([0.3, 0.0]), 5.31), "the pause counts once"

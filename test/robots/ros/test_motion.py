@@ -14,10 +14,9 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.bus import Channel
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.course import MinimumJerkCourse
 from bid_ros.robots.ros.driver import RosArm
-from bid_ros.robots.ros.motion import GoalMotion, StreamedMotion, joint_motion, trajectory
-from bid_ros.robots.ros.twin.trajectory import between, knots, refusal
+from bid_ros.robots.ros.motion import GoalMotion, MinimumJerkCourse, StreamedMotion, joint_motion, trajectory
+from bid_ros.robots.ros.twin.trajectory_controller import between, knots, refusal
 
 NAMES = ("a", "b")
 COURSE = MinimumJerkCourse(np.array([0.1, 0.2]), np.array([0.8, -0.4]), 1.7)

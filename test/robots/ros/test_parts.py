@@ -11,10 +11,10 @@ from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_vector, quaternion_from_matrix
 from bid_ros.robots.bus import Channel
-from bid_ros.robots.ros.activity import Activity
 from bid_ros.robots.ros.config import RosConfig, RosGripperConfig
 from bid_ros.robots.ros.gripper import RosGripper
 from bid_ros.robots.ros.joints import JointReader
+from bid_ros.robots.ros.link import Activity
 from bid_ros.robots.ros.tool_stream import tool_follower
 
 GRIPPER = RosGripperConfig("grip", "knuckle", open_position=0.0, closed_position=0.8, open_width=0.1, max_effort=20.0)
@@ -67,7 +67,7 @@ def asked(bus, monkeypatch, older=False):
     def fails(self, channel):
         raise ArmError("the type does not import")
 
-    monkeypatch.setattr("bid_ros.robots.ros.activity.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("bid_ros.robots.ros.link.time.monotonic", lambda: clock[0])
     monkeypatch.setattr(MemoryBus, "listen", fails if older else listen)
     made = Activity(bus, RosConfig("arm", ("a",), controller="arm", activity="activity"))
     made.begin()

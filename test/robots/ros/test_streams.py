@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from memory_bus import MemoryBus, message
 
-from bid_ros.robots.ros.course import MinimumJerkCourse, settled, stream_course
 from bid_ros.robots.ros.limits import DriverLimits
+from bid_ros.robots.ros.motion import MinimumJerkCourse, settled, stream_course
 from bid_ros.robots.ros.streams import ForwardStream, TimedTarget, TrajectoryStream, braking
-from bid_ros.robots.ros.twin.trajectory import refusal
-from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController, refusal
 
 NAMES = ("a", "b")
 START_NS = 1_700_000_000_000_000_000
@@ -124,7 +123,7 @@ def test_a_course_does_not_jump_after_a_pause(monkeypatch):
     def sleep(seconds):
         now[0] += 2.0 if len(seen) == 5 else seconds
 
-    monkeypatch.setattr("bid_ros.robots.ros.course.time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr("bid_ros.robots.ros.motion.time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
     assert stream_course(
         MinimumJerkCourse(np.zeros(1), np.ones(1), 1.0), lambda joints, speeds: seen.append(joints[0]) is None
     )

@@ -4,7 +4,7 @@ import pytest
 from memory_bus import message, stamped
 
 from bid_ros.robots.bus import Heard
-from bid_ros.robots.ros.timestamp import Timestamp
+from bid_ros.robots.ros.joints import Timestamp
 
 
 def moment(stamp_s, arrived_s):

@@ -17,9 +17,8 @@ from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.driver import RosArm
 from bid_ros.robots.ros.joints import JointReading
 from bid_ros.robots.ros.tool import TransformTool
-from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
+from bid_ros.robots.ros.twin.description import NAMES, StatePublisher, arm_urdf
 from bid_ros.robots.ros.twin.manager import DESCRIPTION, JOINT_STATES
-from bid_ros.robots.ros.twin.state_publisher import StatePublisher
 from bid_ros.robots.ur.twin.model import HOME_Q
 
 ZERO = np.zeros(3)

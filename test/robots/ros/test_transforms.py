@@ -9,7 +9,7 @@ from memory_bus import MemoryBus, transform
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_vector
-from bid_ros.robots.ros.transforms import TransformReader
+from bid_ros.robots.ros.tool import TransformReader
 
 QUARTER = matrix_from_vector(np.array([0.0, 0.0, math.pi / 2]))
 

@@ -20,21 +20,19 @@ from robots import ur_sweep
 from robots.rtde_lies import CLOCK, END, NAMES, Change
 from robots.tcp_proxy import DOWN, UP
 
-from bid_ros.robots.ur import driver, loop, open, robot, watch
-from bid_ros.robots.ur.channel import shared_memory
+from bid_ros.robots.ur import driver, loop, process, robot, watch
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.echo import UrEcho
 from bid_ros.robots.ur.loop import UrLoop
-from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, PeriodStatistics, UrMemory, UrRequest, UrState
+from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, PeriodStatistics, UrMemory, UrRequest, UrState, shared_memory
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.twin.config import ARMS, UrControllerConfig
-from bid_ros.robots.ur.twin.machine import UrMachine
-from bid_ros.robots.ur.twin.outputs import write_constants, write_outputs
+from bid_ros.robots.ur.twin.machine import RuntimeState, UrMachine
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 from bid_ros.robots.ur.twin.plant import KinematicPlant
 from bid_ros.robots.ur.twin.program import DONE
+from bid_ros.robots.ur.twin.rtde_server import write_constants, write_outputs
 from bid_ros.robots.ur.twin.script_port import ControlScript
-from bid_ros.robots.ur.twin.status import RuntimeState
 
 MOVES = 0.01  # rad/s
 EPOCH_NS = 1_700_000_000_000_000_000
@@ -319,7 +317,7 @@ class Link:
         world.cycle()
         echo = UrEcho(lambda: world.state.echo, world.monotonic_ns)
         self._robot = UrRobot(config, machine.config.rate, Receive(world), Control(world), echo)
-        open.configure(config, self._robot)
+        process.configure(config, self._robot)
         self._memory = UrMemory(shared_memory(MEMORY_SIZE))
         self._requests, theirs = Pipe()
         world.loop = UrLoop(config, self._robot, self._memory, theirs)
@@ -391,7 +389,7 @@ def lockstep(generation: str, *modules: Any) -> Iterator[World]:
     """A world whose clock is that of the driver, the sweep of the tests and more ``modules``."""
     world = World(generation)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (driver, loop, open, robot, watch, ur_sweep, *modules):
+        for module in (driver, loop, process, robot, watch, ur_sweep, *modules):
             patch.setattr(module, "time", world)
         patch.setattr(loop, "threading", SimpleNamespace(Thread=lambda target, **_: Hurried(world, target)))
         patch.setattr(loop, "os", SimpleNamespace(_exit=_end))

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.consistency import FASTEST, GAP_S, TOOL_M, Consistency, Margins, tool_error
-from bid_ros.robots.ur.course import ToolCourse
+from bid_ros.robots.ur.consistency import FASTEST, GAP_S, TOOL_M, Consistency, Margins, ToolCourse, tool_error
 from bid_ros.robots.ur.follower import Pose
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
 from bid_ros.robots.ur.status import UrReading, pose_from_numbers

@@ -11,10 +11,8 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import JOINTS, UrConfig
-from bid_ros.robots.ur.consistency import Margins
-from bid_ros.robots.ur.course import JointCourse
-from bid_ros.robots.ur.follower import Pose
-from bid_ros.robots.ur.joint_follower import TimedJoints, UrJointFollower
+from bid_ros.robots.ur.consistency import JointCourse, Margins
+from bid_ros.robots.ur.follower import Pose, TimedJoints, UrJointFollower
 from bid_ros.robots.ur.reach import Reach, timed_joints
 from bid_ros.robots.ur.status import UrReading, near_joints
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q

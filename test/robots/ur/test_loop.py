@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from bid_ros.control.spatial import ZERO
-from bid_ros.robots.ur.channel import shared_memory
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.echo import UrEcho
 from bid_ros.robots.ur.follower import Pose, TimedSetpoint
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.loop import UrLoop
-from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, UrMemory, UrRequest
+from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, UrMemory, UrRequest, shared_memory
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.status import UrReading, near, pose_from_numbers
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q

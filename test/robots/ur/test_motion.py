@@ -15,8 +15,8 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
+from bid_ros.robots.ur.twin.machine import RuntimeState
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
-from bid_ros.robots.ur.twin.status import RuntimeState
 
 PERIOD_S = 0.01
 ZERO = np.zeros(3)

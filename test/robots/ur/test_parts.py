@@ -18,14 +18,13 @@ from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.task import load_task
 from bid_ros.robots.registry import load_arm_config
-from bid_ros.robots.ur.channel import SharedRecord, shared_memory
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.follower import Pose, TimedSetpoint, UrFollower
 from bid_ros.robots.ur.kinematics import UR5E
-from bid_ros.robots.ur.periods import Periods
-from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, MotionOutcome, UrMemory, UrState
+from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, MotionOutcome, SharedRecord, UrMemory, UrState, shared_memory
 from bid_ros.robots.ur.reach import Reach, timed
 from bid_ros.robots.ur.status import UrReading, pose_from_numbers, possible, trouble
+from bid_ros.robots.ur.streams import Periods
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
 MS = 1_000_000

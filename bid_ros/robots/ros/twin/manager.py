@@ -1,27 +1,24 @@
-"""A robot under ros2_control, seen from its topics: joint states, URDF, controllers and which of them is active.
-
-The twin of the gripper's controller is :mod:`bid_ros.robots.ros.twin.gripper`.
-"""
+"""A robot under ros2_control, seen from its topics: joint states, URDF, controllers and which of them is active."""
 
 import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from bid_ros.core.errors import ArmError
+from bid_ros.core.rotation import Array
 from bid_ros.robots.bus import Bus, Channel, Values, stamp
-from bid_ros.robots.ros.serial import serial_chain
-from bid_ros.robots.ros.twin.controllers import ForwardController, JointController
-from bid_ros.robots.ros.twin.description import BASE, RANGE, SPEED, TOOL
-from bid_ros.robots.ros.twin.gripper import GripperController
-from bid_ros.robots.ros.twin.hardware import ArmPlant, PositionServo, TwinFingers
-from bid_ros.robots.ros.twin.impedance import ImpedanceController
-from bid_ros.robots.ros.twin.servo import PERIOD_S, TwistServo
-from bid_ros.robots.ros.twin.state_publisher import StatePublisher
-from bid_ros.robots.ros.twin.tolerances import Tolerances
-from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
-from bid_ros.robots.ros.urdf import read_chain
+from bid_ros.robots.robotiq.twin import Fingers
+from bid_ros.robots.ros.twin.cartesian import PERIOD_S, ImpedanceController, TwistServo
+from bid_ros.robots.ros.twin.controllers import ForwardController, GripperController, JointController
+from bid_ros.robots.ros.twin.description import BASE, RANGE, SPEED, TOOL, StatePublisher
+from bid_ros.robots.ros.twin.trajectory_controller import Tolerances, TrajectoryController
+from bid_ros.robots.ros.urdf import read_chain, serial_chain
+from bid_ros.robots.ur.twin.plant import Plant
 
 CYCLE_S: Final = 0.002
+FREQUENCY: Final = 60.0  # rad/s of the servo, critically damped: it lags by 2 / FREQUENCY s
 STATES_EVERY: Final = 4  # cycles between two joint states
 LOOK_EVERY: Final = 2  # cycles between two looks at the topics
 SERVO_EVERY: Final = round(PERIOD_S / CYCLE_S)  # cycles between two steps of the node that takes twists
@@ -33,6 +30,37 @@ ACTIVITY: Final = Channel(
 )
 LIST: Final = Channel("controller_manager/list_controllers", "controller_manager_msgs/srv/ListControllers")
 BROADCASTER: Final = "joint_state_broadcaster"
+
+
+class PositionServo:
+    """Joints that take positions, as the hardware interface of most arms does.
+
+    Args:
+        plant: what it moves.
+    """
+
+    def __init__(self, plant: Plant) -> None:
+        self._plant = plant
+        self._target, self._rate = plant.joint_positions.copy(), np.zeros(len(plant.joint_positions))
+        self.command = self._target.copy()
+        """``(n,)`` rad, the command interface: what a controller has written last."""
+
+    @property
+    def joints(self) -> Array:
+        """Measured joints ``(n,)`` rad."""
+        return self._plant.joint_positions
+
+    @property
+    def speeds(self) -> Array:
+        """Measured speeds ``(n,)`` rad/s."""
+        return self._plant.joint_velocities
+
+    def step(self, dt: float) -> None:
+        """Pass ``dt`` s."""
+        pull = FREQUENCY**2 * (self.command - self._target) - 2 * FREQUENCY * self._rate
+        self._rate = self._rate + dt * pull
+        self._target = self._target + dt * self._rate
+        self._plant.step(self._target, self._rate, dt)
 
 
 class RobotUnderControl:
@@ -57,8 +85,8 @@ class RobotUnderControl:
         bus: Bus,
         names: Sequence[str],
         urdf: str,
-        plant: ArmPlant,
-        fingers: TwinFingers,
+        plant: Plant,
+        fingers: Fingers,
         tolerances: Tolerances | None = None,
         frames: StatePublisher | None = None,
     ) -> None:

@@ -8,9 +8,8 @@ import mujoco
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.robotiq.model import FingerDrive
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.twin.description import NAMES, arm_urdf
+from bid_ros.robots.ros.twin.description import NAMES, StatePublisher, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
-from bid_ros.robots.ros.twin.state_publisher import StatePublisher
 from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant

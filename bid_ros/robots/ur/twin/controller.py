@@ -18,10 +18,9 @@ from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT, DashboardSession
 from bid_ros.robots.ur.twin.machine import UrMachine
-from bid_ros.robots.ur.twin.outputs import write_constants, write_outputs
 from bid_ros.robots.ur.twin.plant import Plant
 from bid_ros.robots.ur.twin.primary import PRIMARY_PORT, SECONDARY_PORT, PrimarySession, ScriptSession
-from bid_ros.robots.ur.twin.rtde_server import RtdeSession
+from bid_ros.robots.ur.twin.rtde_server import RtdeSession, write_constants, write_outputs
 from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT
 from bid_ros.sim.loop import StepLoop
 from bid_ros.sim.net import Switchboard

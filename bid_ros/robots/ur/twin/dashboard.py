@@ -4,8 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from bid_ros.robots.ur.twin.machine import UrMachine
-from bid_ros.robots.ur.twin.status import RuntimeState
+from bid_ros.robots.ur.twin.machine import RuntimeState, UrMachine
 from bid_ros.sim.net import LineSession
 
 DASHBOARD_PORT: Final = 29999

@@ -1,32 +1,68 @@
-"""The controller without sockets: modes, arm and program, one cycle at a time."""
+"""The controller without sockets: modes, arm and program, one cycle at a time.
+
+Names and numbers of the modes are those of Universal Robots' RTDE guide.
+"""
 
 import logging
+from enum import IntEnum
 from typing import Final
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import Kinematics
 from bid_ros.robots.ur.twin.commands import COMMANDS
 from bid_ros.robots.ur.twin.config import UrControllerConfig
-from bid_ros.robots.ur.twin.inputs import Inputs
+from bid_ros.robots.ur.twin.fields import E_SERIES_OUTPUTS, OUTPUT_TYPES, FieldTable, Inputs
 from bid_ros.robots.ur.twin.plant import Plant
 from bid_ros.robots.ur.twin.program import DONE, ControlProgram, ProtectiveStop
-from bid_ros.robots.ur.twin.recipes import E_SERIES_OUTPUTS, OUTPUT_TYPES, FieldTable
 from bid_ros.robots.ur.twin.robot import Robot
 from bid_ros.robots.ur.twin.script_port import ControlScript
-from bid_ros.robots.ur.twin.status import (
-    IDLE,
-    POWER_OFF,
-    POWER_ON_BIT,
-    PROGRAM_RUNNING_BIT,
-    RUNNING,
-    RobotMode,
-    RuntimeState,
-    SafetyMode,
-)
 
 POWER_ON_S: Final = 0.4  # a real arm takes some seconds; the order of modes is the same
 BRAKE_RELEASE_S: Final = 0.4
 LOG = logging.getLogger(__name__)
+
+
+class RobotMode(IntEnum):
+    """What the arm's power and brakes do."""
+
+    BOOTING = 2
+    POWER_OFF = 3
+    POWER_ON = 4
+    IDLE = 5
+    RUNNING = 7
+
+
+class SafetyMode(IntEnum):
+    """What the safety system allows."""
+
+    NORMAL = 1
+    PROTECTIVE_STOP = 3
+    ROBOT_EMERGENCY_STOP = 7
+
+
+class RuntimeState(IntEnum):
+    """What the program does."""
+
+    STOPPING = 0
+    STOPPED = 1
+    PLAYING = 2
+    PAUSING = 3
+    PAUSED = 4
+
+
+# Bits of safety_status_bits.
+SAFETY_BITS: Final = {
+    SafetyMode.NORMAL: 1 << 0,
+    SafetyMode.PROTECTIVE_STOP: 1 << 2 | 1 << 10,  # protective stopped, and stopped due to safety
+    SafetyMode.ROBOT_EMERGENCY_STOP: 1 << 6 | 1 << 7 | 1 << 10,  # robot emergency stopped, emergency stopped, and that
+}
+# Bits of robot_status_bits.
+POWER_ON_BIT: Final = 1 << 0
+PROGRAM_RUNNING_BIT: Final = 1 << 1
+# joint_mode and tool_mode.
+POWER_OFF: Final = 239  # of a joint
+IDLE: Final = 255
+RUNNING: Final = 253
 
 
 class UrMachine:

@@ -14,10 +14,9 @@ from typing import Any, Final
 
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT
 from bid_ros.robots.ur.twin.joint_motions import MAX_ACCELERATION, MAX_SPEED
-from bid_ros.robots.ur.twin.machine import UrMachine
-from bid_ros.robots.ur.twin.outputs import TEMPERATURE, VOLTAGE
+from bid_ros.robots.ur.twin.machine import RuntimeState, SafetyMode, UrMachine
+from bid_ros.robots.ur.twin.rtde_server import TEMPERATURE, VOLTAGE
 from bid_ros.robots.ur.twin.script_port import cut_program, parse_script
-from bid_ros.robots.ur.twin.status import RuntimeState, SafetyMode
 from bid_ros.sim.net import Misbehaviour, TwinSession
 
 PRIMARY_PORT: Final = 30001

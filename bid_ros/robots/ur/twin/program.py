@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ur.twin.inputs import Inputs
+from bid_ros.robots.ur.twin.fields import FieldTable, Inputs
 from bid_ros.robots.ur.twin.joint_motions import RunningMotion
-from bid_ros.robots.ur.twin.recipes import FieldTable
 from bid_ros.robots.ur.twin.robot import Robot
 from bid_ros.robots.ur.twin.script_port import LARGEST, ControlScript
 

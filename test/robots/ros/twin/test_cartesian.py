@@ -5,12 +5,10 @@ import pytest
 from memory_bus import message
 
 from bid_ros.core.rotation import quaternion_from_matrix
-from bid_ros.robots.ros.serial import serial_chain
+from bid_ros.robots.ros.twin.cartesian import LATENCY_S, LINEAR, PERIOD_S, TIMEOUT_S, ImpedanceController, TwistServo
 from bid_ros.robots.ros.twin.description import BASE, NAMES, RANGE, SPEED, TOOL, arm_urdf
-from bid_ros.robots.ros.twin.impedance import ImpedanceController
-from bid_ros.robots.ros.twin.servo import LATENCY_S, LINEAR, PERIOD_S, TIMEOUT_S, TwistServo
 from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
-from bid_ros.robots.ros.urdf import read_chain
+from bid_ros.robots.ros.urdf import read_chain, serial_chain
 from bid_ros.robots.ur.twin.model import HOME_Q
 
 S = 1_000_000_000

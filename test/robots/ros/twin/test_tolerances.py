@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from memory_bus import message
 
-from bid_ros.robots.ros.twin.tolerances import Tolerances
+from bid_ros.robots.ros.twin.trajectory_controller import Tolerances
 
 NAMES = ("a", "b")
 OWN = Tolerances(np.array([0.1, 0.2]), np.array([0.01, 0.02]), 0.5)

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from memory_bus import MemoryGoal, message
 
-from bid_ros.robots.ros.twin.tolerances import Tolerances
-from bid_ros.robots.ros.twin.trajectory import Knot, between, refusal
-from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
+from bid_ros.robots.ros.twin.trajectory_controller import Knot, Tolerances, TrajectoryController, between, refusal
 
 NAMES = ("a", "b")
 S = 1_000_000_000

@@ -14,13 +14,12 @@ from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 from bid_ros.robots.ur.twin.commands import COMMANDS
 from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
-from bid_ros.robots.ur.twin.machine import UrMachine
+from bid_ros.robots.ur.twin.machine import SAFETY_BITS, RobotMode, RuntimeState, SafetyMode, UrMachine
 from bid_ros.robots.ur.twin.mujoco_plant import standing_arm
-from bid_ros.robots.ur.twin.outputs import write_outputs
 from bid_ros.robots.ur.twin.plant import KinematicPlant
 from bid_ros.robots.ur.twin.robot import DEVIATION_LIMIT, STOP_DECELERATION
+from bid_ros.robots.ur.twin.rtde_server import write_outputs
 from bid_ros.robots.ur.twin.script_port import ControlScript, Waypoint
-from bid_ros.robots.ur.twin.status import SAFETY_BITS, RobotMode, RuntimeState, SafetyMode
 
 HOME = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
 PERIOD = 0.002

@@ -5,16 +5,16 @@ import struct
 
 import pytest
 
-from bid_ros.robots.ur.twin.inputs import Inputs
-from bid_ros.robots.ur.twin.primary import ScriptSession
-from bid_ros.robots.ur.twin.recipes import (
+from bid_ros.robots.ur.twin.fields import (
     COUNTS,
     FORMATS,
     INPUT_TYPES,
     NOT_FOUND,
     OUTPUT_TYPES,
     FieldTable,
+    Inputs,
 )
+from bid_ros.robots.ur.twin.primary import ScriptSession
 from bid_ros.robots.ur.twin.rtde_server import ERROR, field_names, text_message
 from bid_ros.robots.ur.twin.script_port import MAX_SCRIPT, Waypoint, parse_script
 from bid_ros.sim.net import Misbehaviour

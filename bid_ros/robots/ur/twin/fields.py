@@ -1,7 +1,8 @@
-"""The fields a UR controller exchanges over RTDE, and recipes: the fields one client asked for, in its order.
+"""The fields a UR controller exchanges over RTDE, recipes, and what clients write.
 
-All values of one direction lie in one flat list, each field at a fixed place. A recipe is then an index and one
-precompiled ``struct``, so that packing 150 numbers 500 times a second costs next to nothing.
+A recipe is the fields that one client asked for, in its order. All values of one direction lie in one flat list, each
+field at a fixed place. A recipe is then an index and one precompiled ``struct``, so that packing 150 numbers 500 times
+a second costs next to nothing.
 """
 
 import struct
@@ -93,6 +94,8 @@ INPUT_TYPES: Final[Mapping[str, str]] = {
     "standard_analog_output_1": "DOUBLE",
     "external_force_torque": "VECTOR6D",
 }
+# Group of digital outputs -> place of its first bit in the word that RTDE reports.
+DIGITAL_GROUPS: Final = {"standard": 0, "configurable": 8, "tool": 16}
 
 
 class FieldTable:
@@ -165,3 +168,55 @@ class FieldTable:
 
     def written(self, names: Sequence[str]) -> None:
         """Obey what a client has written. Nothing here."""
+
+
+class Inputs(FieldTable):
+    """The input fields, who may write each of them, and what a write sets off at once.
+
+    A mask counts in the package that carries it, not in the cycle after: two packages of one cycle may switch two
+    outputs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(INPUT_TYPES)
+        self._owners: dict[str, object] = {}
+        self.writes = dict.fromkeys(INPUT_TYPES, 0)
+        self.digital_outputs = 0
+        self.analog_outputs = [0.0, 0.0]
+        self.analog_output_types = 0  # a bit for each: 0 a current, 1 a voltage
+        self.speed_slider = 1.0
+
+    def taken(self, name: str, client: object) -> bool:
+        """Return whether another client than ``client`` writes the field."""
+        return self._owners.get(name, client) is not client
+
+    def claim(self, names: Sequence[str], client: object) -> None:
+        """Make ``client`` the only one that may write the fields."""
+        self._owners.update(dict.fromkeys(names, client))
+
+    def release(self, client: object) -> None:
+        """Free every field of ``client``; the values stay."""
+        self._owners = {name: owner for name, owner in self._owners.items() if owner is not client}
+
+    def written(self, names: Sequence[str]) -> None:
+        """Count a write of each field, and obey the masks among them."""
+        for name in names:
+            self.writes[name] += 1
+            if name.endswith("_mask"):
+                self._obey(name)
+
+    def _obey(self, mask_name: str) -> None:
+        mask = int(self.get(mask_name))
+        if mask_name == "speed_slider_mask":
+            if mask & 1:
+                self.speed_slider = min(1.0, max(0.0, self.get("speed_slider_fraction")))
+        elif mask_name == "standard_analog_output_mask":
+            types = int(self.get("standard_analog_output_type"))
+            self.analog_output_types = (self.analog_output_types & ~mask | types & mask) & 0b11
+            for number in (0, 1):
+                if mask >> number & 1:
+                    self.analog_outputs[number] = min(1.0, max(0.0, self.get(f"standard_analog_output_{number}")))
+        else:
+            shift = DIGITAL_GROUPS[mask_name.partition("_")[0]]
+            wanted = int(self.get(mask_name.removesuffix("_mask")))
+            self.digital_outputs = self.digital_outputs & ~(mask << shift) | (wanted & mask) << shift

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from memory_bus import MemoryBus
 
-from bid_ros.robots.ros.serial import serial_chain
-from bid_ros.robots.ros.transforms import TransformReader
-from bid_ros.robots.ros.twin.description import BASE, TOOL, arm_urdf
-from bid_ros.robots.ros.twin.state_publisher import FREQUENCY_HZ, StatePublisher
-from bid_ros.robots.ros.urdf import read_chain
+from bid_ros.robots.ros.tool import TransformReader
+from bid_ros.robots.ros.twin.description import BASE, FREQUENCY_HZ, TOOL, StatePublisher, arm_urdf
+from bid_ros.robots.ros.urdf import read_chain, serial_chain
 
 NOW = 1_700_000_000_000_000_000
 JOINTS = np.array([0.3, -1.2, 1.7, -0.4, 1.1, 2.0])
