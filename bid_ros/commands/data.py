@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
-from bid_ros.recording.outcomes import ALL, OUTCOMES, SUCCESS
+from bid_ros.recording.episodes import ALL, OUTCOMES, SUCCESS
 
 if TYPE_CHECKING:
     from bid_ros.formats import Column, Contents, Options, Source

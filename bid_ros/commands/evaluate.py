@@ -14,8 +14,8 @@ from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
-from bid_ros.recording.invented import sentence
-from bid_ros.recording.outcomes import OUTCOMES, SUCCESS
+from bid_ros.recording.episodes import OUTCOMES, SUCCESS
+from bid_ros.recording.files import sentence
 from bid_ros.system.folder import find_system, shipped_systems
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ def _task_and_bundle(options: argparse.Namespace) -> tuple[Task, Path]:
 
 def _written(outcome: "EvaluationOutcome", out: Path, about: dict[str, Any]) -> dict[str, Any]:
     """Write table, JSON, picture and page; return the summary."""
-    from bid_ros.evaluation.page import write_page
-    from bid_ros.evaluation.report import draw, markdown, summary
+    from bid_ros.evaluation.report import draw, markdown, summary, write_page
 
     found = summary(outcome.episodes) | about
     out.mkdir(parents=True, exist_ok=True)

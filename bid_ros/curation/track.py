@@ -1,11 +1,11 @@
-"""The numbers of one episode, read as a stream: times of every topic, and the motion of the arm. No image is kept."""
+"""The numbers of one episode, read as a stream (no image is kept), and the faults that checks find in them."""
 
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,36 @@ from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, TOPICS
 from bid_ros.curation.catalog import BagEpisode, image_topics
 from bid_ros.recording.reader import BagReader, RawMessage
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault.
+
+    Attributes:
+        check: name of the check.
+        severity: ``error``: a data set must not hold it; ``warning``: a person should look at it.
+        text: one sentence: what, where, and what is valid.
+        at_s: s from the begin of the episode; None if it is not at one time.
+    """
+
+    check: str
+    severity: Severity
+    text: str
+    at_s: float | None = None
+
+
+def error(check: str, text: str, at_s: float | None = None) -> Fault:
+    """Return a fault that a data set must not hold."""
+    return Fault(check, "error", text, at_s)
+
+
+def warning(check: str, text: str, at_s: float | None = None) -> Fault:
+    """Return a fault that a person should look at."""
+    return Fault(check, "warning", text, at_s)
+
 
 Array = NDArray[np.float64]
 Times = NDArray[np.int64]

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
-from bid_ros.formats.episode_parts import read_about
-from bid_ros.formats.files import read_json_lines, readable, write_json
+from bid_ros.formats.files import read_about, read_json_lines, readable, write_json
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
 from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, describe, losses
 from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places

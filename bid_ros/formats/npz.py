@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, lost_extras, runs_of
-from bid_ros.formats.episode_parts import read_arrays, write_arrays
-from bid_ros.formats.files import readable
+from bid_ros.formats.files import read_arrays, readable, write_arrays
 from bid_ros.recording.dataset import ARRAYS, INTERVENTION
 from bid_ros.recording.dataset import FORMAT as VERSION
 

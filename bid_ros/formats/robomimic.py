@@ -11,9 +11,17 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, Source, row_stamps
-from bid_ros.formats.episode_parts import read_about, read_arrays, write_arrays
-from bid_ros.formats.files import readable
-from bid_ros.formats.sidecar import KEY, STAMP, Sidecar, head, read_sidecar
+from bid_ros.formats.files import (
+    KEY,
+    STAMP,
+    Sidecar,
+    head,
+    read_about,
+    read_arrays,
+    read_sidecar,
+    readable,
+    write_arrays,
+)
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
 READ: Final = {"actions", "obs", STAMP}

@@ -12,9 +12,18 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, Source, row_stamps
-from bid_ros.formats.episode_parts import read_about, read_arrays, write_arrays
-from bid_ros.formats.files import readable, remove
-from bid_ros.formats.sidecar import KEY, STAMP, Sidecar, head, read_sidecar
+from bid_ros.formats.files import (
+    KEY,
+    STAMP,
+    Sidecar,
+    head,
+    read_about,
+    read_arrays,
+    read_sidecar,
+    readable,
+    remove,
+    write_arrays,
+)
 
 CHUNK_BYTES: Final = 1 << 22
 LONGEST_CHUNK: Final = 1024  # rows

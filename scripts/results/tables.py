@@ -15,8 +15,7 @@ from pathlib import Path
 
 from bid_ros.bench import plots
 from bid_ros.bench.cell import BenchCell
-from bid_ros.bench.published import published_vqbet
-from bid_ros.bench.summary import CellSummary, format_interval, format_optional
+from bid_ros.bench.summary import CellSummary, format_interval, format_optional, published_vqbet
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DATA = DOCS / "results" / "data"

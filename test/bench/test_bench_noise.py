@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bid_ros.bench.noise import ActionNoise
+from bid_ros.bench.episode import ActionNoise
 
 
 def test_is_the_noise_of_the_published_code(root):

@@ -4,9 +4,8 @@ from tiny_scene import tiny_task
 
 from bid_ros.bench.cell import make_cell, varying
 from bid_ros.bench.plots import _kind, _lines, latency_curve, rate_bars, score_bars, score_curve, trade_off
-from bid_ros.bench.published import published_vqbet
 from bid_ros.bench.report import differing_episodes
-from bid_ros.bench.summary import CellSummary
+from bid_ros.bench.summary import CellSummary, published_vqbet
 
 TASK = tiny_task()
 PNG = b"\x89PNG"

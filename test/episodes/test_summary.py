@@ -4,8 +4,7 @@ import os
 import numpy as np
 import pytest
 
-from bid_ros.episodes.log import EpisodeResult, RunLog, percentiles
-from bid_ros.episodes.summary import format_summary, write_run
+from bid_ros.episodes.log import EpisodeResult, RunLog, format_summary, percentiles, write_run
 
 RESULTS = (
     EpisodeResult(0, 7, True, "success", 9.12345),

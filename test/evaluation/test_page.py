@@ -11,8 +11,7 @@ from browser import CHROMIUM, Browser
 from evaluated_data import ROWS, TASK, dataset
 
 from bid_ros.evaluation.evaluate import EvaluationSetup
-from bid_ros.evaluation.page import write_page
-from bid_ros.evaluation.report import draw, summary
+from bid_ros.evaluation.report import draw, summary, write_page
 from bid_ros.evaluation.run import evaluate
 from bid_ros.evaluation.trace import COLUMNS, FRAMES, QUALITY, SIDE, Trace
 from bid_ros.formats import mapped, open_source

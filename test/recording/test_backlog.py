@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bid_ros.recording.backlog import Backlog, Pending
+from bid_ros.recording.storage import Backlog, Pending
 
 
 def item(topic: str, stamp: int, size: int) -> Pending:

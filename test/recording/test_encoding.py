@@ -9,7 +9,7 @@ from std_msgs.msg import String
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import RecordingError
-from bid_ros.recording.encoding import Encoder
+from bid_ros.recording.definitions import Encoder
 
 
 def test_ros_reads_every_field():

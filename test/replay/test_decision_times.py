@@ -14,7 +14,7 @@ from bid_ros.core.observation import History
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, IMAGE_TYPE, POSE_TYPE, TOOL_POSE, camera_topic
 from bid_ros.nodes.convert import time_message
 from bid_ros.recording.reader import BagReader
-from bid_ros.replay.decision_times import find_decision_times
+from bid_ros.replay.cue import find_decision_times
 
 MS = 1_000_000
 START = 1_700_000_000_000_000_000

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bid_ros.replay.pace import BEHIND_NS, ReplayPace
+from bid_ros.replay.publishing import BEHIND_NS, ReplayPace
 
 MS = 1_000_000
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bid_ros.core.errors import BidError
-from bid_ros.teleop.pad import Pad, PadSettings
+from bid_ros.teleop.joy import Pad, PadSettings
 
 REST = dict.fromkeys(("left_x", "left_y", "right_x", "right_y", "hat_x", "hat_y"), 0.0)
 UP = {"south": False, "left_bumper": False, "start": False, "select": False}

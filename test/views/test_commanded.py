@@ -11,10 +11,9 @@ from bid_ros.cli import main
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.limits import Limits
 from bid_ros.core.topics import ARM_STATUS, TOPICS
-from bid_ros.curation.commanded import commanded_report, read_commanded
+from bid_ros.curation.commanded import commanded_report, commanded_table, read_commanded
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.writer import BagWriter
-from bid_ros.views.commanded import commanded_table
 
 LIMITS = Limits((0.0, -1.0, 0.0), (1.0, 1.0, 1.0), max_speed=0.5, max_acceleration=5.0)
 SECOND = 1_000_000_000

@@ -4,7 +4,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
-from bid_ros.views.message_names import EVENTS, LEVELS, MODES, SAFETY, state, word
+from bid_ros.views.message_values import EVENTS, LEVELS, MODES, SAFETY, state, word
 
 
 @pytest.mark.parametrize(

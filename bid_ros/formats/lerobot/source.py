@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import Column, Contents, DataEpisode, row_stamps
-from bid_ros.formats.files import read_json
+from bid_ros.formats.files import STAMP, read_json, read_sidecar
 from bid_ros.formats.lerobot.layout import SIDECAR, Layout
 from bid_ros.formats.lerobot.tables import Rows, numbers, pictures
 from bid_ros.formats.lerobot.video import decode
-from bid_ros.formats.sidecar import STAMP, read_sidecar
 
 EPISODE: Final = Column("episode_index", (), "int64", key="episode_index")
 STAMPS: Final = Column(STAMP, (), "int64", key=STAMP)

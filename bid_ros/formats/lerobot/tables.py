@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
 from bid_ros.formats.base import Column, DataEpisode
-from bid_ros.formats.files import readable
+from bid_ros.formats.files import STAMP, readable
 from bid_ros.formats.lerobot.layout import ColumnPlan
-from bid_ros.formats.sidecar import STAMP
 
 LIST_OF_VERSION: Final = {"v2.1": "Sequence", "v3.0": "List"}  # how the package datasets names a list
 

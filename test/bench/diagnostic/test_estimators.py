@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import wasserstein_distance
 
-from bid_ros.bench.diagnostic.estimators import COUNTS, DISTANCES, histogram
-from bid_ros.bench.diagnostic.process import Rollouts
+from bid_ros.bench.diagnostic.process import COUNTS, DISTANCES, Rollouts, histogram
 
 STATES = np.array([[3, 3, 4, 5, 5, 5, 9, 10, 10], [5, 5, 5, 5, 5, 5, 5, 5, 5]], dtype=np.int8)
 FORWARD = np.array([[0, 1, 1, 0, 1, 1, 1, 0], [0, 0, 0, 1, 0, 1, 1, 1]], dtype=bool)
