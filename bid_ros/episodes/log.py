@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, EpisodeOutcome, outcome_from_text
 from bid_ros.core.task import Task
-from bid_ros.episodes.confidence import wilson_interval
+from bid_ros.episodes.comparison import wilson_interval
 from bid_ros.tasks.base import NOT_JUDGED
 
 _DIGITS: Final = 3

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.episodes.confidence import paired_difference
+from bid_ros.episodes.comparison import paired_difference
 from bid_ros.evaluation.evaluate import EpisodeMeasures
 from bid_ros.evaluation.measures import MEASURES
 

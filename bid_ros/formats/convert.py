@@ -8,9 +8,8 @@ from typing import Final, cast
 import numpy as np
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import Column, Contents, DataEpisode, Options, Resumable, Source, Writer, about_json
+from bid_ros.formats.base import FORMATS, Column, Contents, DataEpisode, Options, Resumable, Source, Writer, about_json
 from bid_ros.formats.files import EpisodeParts, remove
-from bid_ros.formats.registry import FORMATS
 
 HIGHEST: Final = 255.0  # of a value of a picture
 LEAST: Final = 1e-5  # mean square error that counts as none: JSON has no infinity

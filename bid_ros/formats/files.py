@@ -143,30 +143,46 @@ def read_about(folder: Path) -> dict[str, Any]:
     return content
 
 
-def write_arrays(contents: Contents, episode: DataEpisode, folder: Path) -> None:
-    """Write an episode as one ``.npy`` file for each array; for formats that are assembled from plain arrays."""
-    for number, column in enumerate(contents.columns):
-        np.save(folder / f"{number:03d}.npy", np.ascontiguousarray(episode.observations[column.name]))
-    np.save(folder / "actions.npy", np.ascontiguousarray(episode.actions))
-    np.save(folder / "stamps_ns.npy", episode.stamps_ns)
-    write_about(episode, folder)
+class DescribedSource:
+    """What keeps the contents of an opened data set."""
+
+    _contents: Contents
+
+    @property
+    def contents(self) -> Contents:
+        """What the data set holds."""
+        return self._contents
 
 
-def read_arrays(contents: Contents, parts: Sequence[Path]) -> Iterator[DataEpisode]:
-    """Return the episodes that :func:`write_arrays` wrote; their arrays stay on the disk until they are used."""
-    for folder in parts:
-        about = read_about(folder)
-        about.pop("rows")
-        with readable(folder):
-            yield DataEpisode(
-                observations={
-                    column.name: np.load(folder / f"{number:03d}.npy", mmap_mode="r")
-                    for number, column in enumerate(contents.columns)
-                },
-                actions=np.load(folder / "actions.npy", mmap_mode="r"),
-                stamps_ns=np.load(folder / "stamps_ns.npy"),
-                **about,
-            )
+class ArrayWriter:
+    """Writes each episode as one ``.npy`` file for each array; for formats that are assembled from plain arrays."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+
+    def write_part(self, episode: DataEpisode, folder: Path) -> None:
+        """Write one episode."""
+        for number, column in enumerate(self._contents.columns):
+            np.save(folder / f"{number:03d}.npy", np.ascontiguousarray(episode.observations[column.name]))
+        np.save(folder / "actions.npy", np.ascontiguousarray(episode.actions))
+        np.save(folder / "stamps_ns.npy", episode.stamps_ns)
+        write_about(episode, folder)
+
+    def _read_parts(self, parts: Sequence[Path]) -> Iterator[DataEpisode]:
+        """Return the episodes that were written; their arrays stay on the disk until they are used."""
+        for folder in parts:
+            about = read_about(folder)
+            about.pop("rows")
+            with readable(folder):
+                yield DataEpisode(
+                    observations={
+                        column.name: np.load(folder / f"{number:03d}.npy", mmap_mode="r")
+                        for number, column in enumerate(self._contents.columns)
+                    },
+                    actions=np.load(folder / "actions.npy", mmap_mode="r"),
+                    stamps_ns=np.load(folder / "stamps_ns.npy"),
+                    **about,
+                )
 
 
 VERSION: Final = 1

@@ -10,10 +10,10 @@ import numpy as np
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.bag import BagSource
-from bid_ros.formats.base import Contents, DataEpisode, Source
+from bid_ros.formats.base import DataEpisode, Source, format_of, open_source
 from bid_ros.formats.convert import check_episode
+from bid_ros.formats.files import DescribedSource
 from bid_ros.formats.mapping import mapped
-from bid_ros.formats.registry import format_of, open_source
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.episodes import ALL, SUCCESS, check_outcomes
 
@@ -34,18 +34,13 @@ def chosen(source: Source, wanted: str) -> Source:
     return source if check_outcomes(wanted) == ALL else _Chosen(source, wanted)
 
 
-class _Chosen:
+class _Chosen(DescribedSource):
     """The episodes of one outcome."""
 
     def __init__(self, source: Source, wanted: str) -> None:
         self._source, self._success = source, wanted == SUCCESS
         left = f"episodes that {'failed' if self._success else 'succeeded'} are left out"
         self._contents = replace(source.contents, lengths=None, left=(*source.contents.left, left))
-
-    @property
-    def contents(self) -> Contents:
-        """What the data set holds; how many episodes of this outcome, only reading tells."""
-        return self._contents
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes of this outcome, from number ``start`` of them on. Raises RecordingError without one."""

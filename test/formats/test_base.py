@@ -9,7 +9,7 @@ import pytest
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats import FORMATS, load_dataset, open_source
-from bid_ros.formats.registry import format_of
+from bid_ros.formats.base import format_of
 
 OURS = {"bag", "lerobot_v21", "lerobot_v30", "npz", "robomimic", "zarr"}
 

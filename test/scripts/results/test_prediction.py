@@ -1,9 +1,9 @@
 """Ranks of decoders offline and online, on cases that can be worked out by hand."""
 
 import pytest
+from results.prediction import JUDGING, agreement, agreements
 
 from bid_ros.core.errors import BidError
-from bid_ros.evaluation.prediction import JUDGING, agreement, agreements
 
 ONLINE = {"good": (0.9, 0.85, 0.95), "fair": (0.7, 0.6, 0.8), "poor": (0.1, 0.0, 0.2), "bad": (0.05, 0.0, 0.15)}
 
