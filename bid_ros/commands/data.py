@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
-from bid_ros.recording.episodes import ALL, OUTCOMES, SUCCESS
+from bid_ros.recording.outcomes import ALL, OUTCOMES, SUCCESS
 
 if TYPE_CHECKING:
     from bid_ros.formats import Column, Contents, Options, Source
@@ -31,7 +31,7 @@ def add_parser(verbs: Any) -> None:
         description="Data sets of other formats: LeRobotDataset, the zarr of Diffusion Policy, robomimic's HDF5. "
         "bid train reads all of them as they are.",
     )
-    parts = data.add_subparsers(title="parts", dest="part", required=True, metavar="PART")
+    parts = data.add_subparsers(title="actions", dest="part", required=True, metavar="ACTION")
     _add_build(parts)
     _add_convert(parts)
     info = parts.add_parser(

@@ -14,8 +14,8 @@ from bid_ros.formats.bag_writer import BagsWriter, losses
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Source, runs_of
 from bid_ros.formats.files import DescribedSource
 from bid_ros.recording.dataset import Dataset
-from bid_ros.recording.episodes import SUCCESS, check_outcomes
 from bid_ros.recording.files import bag_files, invented_in
+from bid_ros.recording.outcomes import SUCCESS, check_outcomes
 
 
 class BagSource(DescribedSource):
@@ -24,7 +24,7 @@ class BagSource(DescribedSource):
     Args:
         bags: bag folders.
         task: what is observed and commanded.
-        wanted: one of :data:`bid_ros.recording.episodes.OUTCOMES`.
+        wanted: one of :data:`bid_ros.recording.outcomes.OUTCOMES`.
 
     Attributes:
         reasons: why something was left out, of what was read so far.
@@ -63,7 +63,7 @@ class BagSource(DescribedSource):
         return (*(_state(bag) for bag in self._bags), self._wanted)
 
     def of(self, wanted: str) -> "BagSource":
-        """Return the episodes of another outcome, one of :data:`bid_ros.recording.episodes.OUTCOMES`."""
+        """Return the episodes of another outcome, one of :data:`bid_ros.recording.outcomes.OUTCOMES`."""
         return BagSource(self._bags, self._task, wanted)
 
     def recall(self, origin: str, start: int) -> None:

@@ -15,7 +15,7 @@ from bid_ros.formats.convert import check_episode
 from bid_ros.formats.files import DescribedSource
 from bid_ros.formats.mapping import mapped
 from bid_ros.recording.dataset import Dataset
-from bid_ros.recording.episodes import ALL, SUCCESS, check_outcomes
+from bid_ros.recording.outcomes import ALL, SUCCESS, check_outcomes
 
 
 def chosen(source: Source, wanted: str) -> Source:

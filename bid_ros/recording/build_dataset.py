@@ -20,8 +20,9 @@ from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.observing.features import extract
 from bid_ros.recording.bag_topics import check_types
 from bid_ros.recording.dataset import Dataset, first_row, joined
-from bid_ros.recording.episodes import ALL, SUCCESS, RecordedEpisode, find_episodes, unwanted
+from bid_ros.recording.episodes import RecordedEpisode, find_episodes, unwanted
 from bid_ros.recording.files import bag_files
+from bid_ros.recording.outcomes import ALL, SUCCESS
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
 
@@ -98,7 +99,7 @@ def read_episodes(
     Args:
         reader: the bag.
         task: what is observed and commanded.
-        wanted: one of :data:`bid_ros.recording.episodes.OUTCOMES`. Of the other episodes nothing is read.
+        wanted: one of :data:`bid_ros.recording.outcomes.OUTCOMES`. Of the other episodes nothing is read.
         first: number of the first episode, in the order of the bag.
 
     Yields:

@@ -1,25 +1,14 @@
-"""Episodes of a bag, from the START and END events, and the choice of them by how they ended."""
+"""Episodes of a bag, from the START and END events."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from bid_ros.core.errors import RecordingError
 from bid_ros.core.outcome import EpisodeOutcome, outcome_from_event, outcome_from_text
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import EPISODE_EVENT
+from bid_ros.recording.outcomes import ALL, SUCCESS
 from bid_ros.recording.reader import BagMessage, BagReader
-
-SUCCESS, FAILURE, ALL = "success", "failure", "all"
-OUTCOMES: Final = (SUCCESS, FAILURE, ALL)
-
-
-def check_outcomes(wanted: str) -> str:
-    """Return which episodes are wanted, one of ``OUTCOMES``. Raises RecordingError for another word."""
-    if wanted not in OUTCOMES:
-        raise RecordingError(f"episodes of outcome '{wanted}' do not exist; valid are {', '.join(OUTCOMES)}")
-    return wanted
-
 
 # Constants of bid_msgs/EpisodeEvent. A test compares them with the installed message.
 PREPARE: Final = 0
@@ -64,7 +53,7 @@ def unwanted(episode: RecordedEpisode, wanted: str) -> str:
 
     Args:
         episode: of a recording.
-        wanted: one of :data:`bid_ros.recording.episodes.OUTCOMES`. What a person discarded or took back is in none of
+        wanted: one of :data:`bid_ros.recording.outcomes.OUTCOMES`. What a person discarded or took back is in none of
             them.
     """
     if episode.end_ns is None:

@@ -13,7 +13,7 @@ from bid_ros.cli import main
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats import Options, chosen, convert, load_dataset, open_source
 from bid_ros.recording.build_dataset import build_dataset
-from bid_ros.recording.episodes import ALL, FAILURE, SUCCESS
+from bid_ros.recording.outcomes import ALL, FAILURE, SUCCESS
 from bid_ros.recording.reader import BagReader
 
 
