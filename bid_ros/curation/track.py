@@ -149,7 +149,7 @@ def read_track(reader: BagReader, recorded: BagEpisode, topics: Mapping[str, Any
     names = {topic: reader.recorded_name(topic) for topic in (ARM_STATUS, TOOL_POSE, *(topics or ()))}
     images = set(image_topics(reader))
     logs: dict[str, tuple[str, array[int], array[int], array[int]]] = {}
-    arm, pose = _ArmRows(), _PoseRows()
+    arm, pose_ns, places = _ArmRows(), array("q"), array("d")
     for item in reader.raw(None, recorded.begin_ns, recorded.end_ns + 1):
         _, times, headers, marks = logs.setdefault(item.topic, (item.type_name, array("q"), array("q"), array("q")))
         times.append(item.stamp_ns)
@@ -159,13 +159,16 @@ def read_track(reader: BagReader, recorded: BagEpisode, topics: Mapping[str, Any
         elif _is(item, ARM_STATUS, names):
             arm.add(reader.decode(item))
         elif _is(item, TOOL_POSE, names):
-            pose.add(reader.decode(item), item)
+            message = reader.decode(item)
+            if hasattr(message, "pose"):
+                pose_ns.append(item.header_ns or item.stamp_ns)
+                places.extend(_pose(message.pose)[:3])
     series = {topic: _series(*parts) for topic, parts in logs.items()}
     states = arm.track()
     if states is not None and np.isfinite(states.tool).any():
         tool_ns, tool = states.stamps_ns, states.tool
     else:
-        tool_ns, tool = pose.arrays()
+        tool_ns, tool = np.array(pose_ns, dtype=np.int64), np.array(places, dtype=np.float64).reshape(-1, 3)
     return EpisodeTrack(recorded, series, states, tool_ns, tool, names)
 
 
@@ -224,18 +227,3 @@ class _ArmRows:
         stamps, instants = (np.array(times, dtype=np.int64) for times in (self._stamps, self._instants))
         asked, width = gripper.T
         return ArmTrack(stamps, instants, place, turn, twist, asked, width, busy, in_control, takeover, tool, stopped)
-
-
-class _PoseRows:
-    """Collects measured positions from ``arm/tool_pose``."""
-
-    def __init__(self) -> None:
-        self._stamps, self._values = array("q"), array("d")
-
-    def add(self, message: Any, item: RawMessage) -> None:
-        if hasattr(message, "pose"):
-            self._stamps.append(item.header_ns or item.stamp_ns)
-            self._values.extend(_pose(message.pose)[:3])
-
-    def arrays(self) -> tuple[Times, Array]:
-        return np.array(self._stamps, dtype=np.int64), np.array(self._values, dtype=np.float64).reshape(-1, 3)
