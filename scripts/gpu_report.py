@@ -210,7 +210,7 @@ def recorded(task: Task) -> list[Observation]:
 
 def record(path: Path) -> None:
     """Write the observations of Push-T decisions by BID, N = 16."""
-    from bid_ros.bench.grid import Unit, build_cells
+    from bid_ros.bench.cell import Unit, build_cells
     from bid_ros.bench.rollout import load_policy as load_batch_policy
     from bid_ros.bench.rollout import run_unit
     from bid_ros.bench.scene import BenchSetup, pusht_scene

@@ -28,8 +28,7 @@ from bid_ros.learning.encoder import TrainedEncoder
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.recording.dataset import Dataset
-from bid_ros.recording.rows import joined
+from bid_ros.recording.dataset import Dataset, joined
 from bid_ros.system.folder import find_system
 
 AT_ONCE = 64

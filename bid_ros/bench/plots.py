@@ -29,69 +29,17 @@ def score_bars(summaries: Sequence[CellSummary]) -> bytes | None:
     """Mean score of every cell with its interval."""
     if not summaries:
         return None
-    figure = _figure(8.0, 1.0 + 0.32 * len(summaries))
+    figure = figure_of(8.0, 1.0 + 0.32 * len(summaries))
     axes = figure.add_subplot()
     scores = np.array([item.score for item in summaries])
     places = np.arange(len(summaries))[::-1]
     colors = _color_of([item.cell.decoder for item in summaries])
     axes.barh(places, scores[:, 0], 0.7, color=[colors[item.cell.decoder] for item in summaries], zorder=2)
-    axes.errorbar(scores[:, 0], places, xerr=_errors(scores), fmt="none", ecolor="#222222", capsize=3, zorder=3)
+    axes.errorbar(scores[:, 0], places, xerr=errors_of(scores), fmt="none", ecolor="#222222", capsize=3, zorder=3)
     axes.set_yticks(places, [item.label for item in summaries])
     axes.set(xlim=(0, 1), xlabel="score, 95 % interval over episodes")
     axes.grid(axis="x", color="#dddddd", zorder=0)
-    return _png(figure)
-
-
-def rate_bars(summaries: Sequence[CellSummary], published: Callable[[BenchCell], float | None]) -> bytes | None:
-    """Score, and share of full scores below it, with intervals: a column of panels for each horizon.
-
-    In each panel there is a group of bars for each strength of the action noise.
-
-    Args:
-        summaries: of all cells.
-        published: from a cell to the per cent of full scores that others reported, drawn as a line across the bar.
-    """
-    if not summaries:
-        return None
-    horizons = sorted({item.cell.horizon for item in summaries})
-    figure = _figure(5.2 * len(horizons), 6.2)
-    for place, horizon in enumerate(horizons, 1):
-        cells = [item for item in summaries if item.cell.horizon == horizon]
-        title = f"actions executed a decision: {horizon}"
-        above = figure.add_subplot(2, len(horizons), place, ylabel="score, %", title=title)
-        _bars(above, cells, lambda item: item.score, lambda cell: None)
-        below = figure.add_subplot(2, len(horizons), len(horizons) + place, ylabel="episodes with full score, %")
-        _bars(below, cells, lambda item: item.rate, published)
-    below.hlines([], 0, 0, color="#000000", lw=2, label="published")
-    below.legend(fontsize=7)
-    return _png(figure)
-
-
-def _bars(
-    axes: Axes,
-    cells: Sequence[CellSummary],
-    value: Callable[[CellSummary], Interval],
-    published: Callable[[BenchCell], float | None],
-) -> None:
-    names = list(dict.fromkeys(_kind(item.cell) for item in cells))
-    noises, width = sorted({item.cell.noise for item in cells}), 0.8 / len(names)
-    for index, name in enumerate(names):
-        own = [item for item in cells if _kind(item.cell) == name]
-        x = np.array([noises.index(item.cell.noise) + (index - (len(names) - 1) / 2) * width for item in own])
-        shares = 100 * np.array([value(item) for item in own])
-        look: dict[str, Any] = {"color": COLORS[index % 8], "ecolor": "#222222", "capsize": 2, "label": name}
-        axes.bar(x, shares[:, 0], 0.92 * width, yerr=_errors(shares), **look)
-        for at, item in zip(x, own, strict=True):
-            if (known := published(item.cell)) is not None:
-                axes.hlines(known, at - width / 2, at + width / 2, color="#000000", lw=2)
-    axes.set_xticks(range(len(noises)), [f"noise {noise:g}" for noise in noises])
-    axes.set_ylim(0, 100)
-    axes.grid(axis="y", color="#dddddd")
-    axes.set_axisbelow(True)
-
-
-def _kind(cell: BenchCell) -> str:
-    return cell.label(["terms", "variant"]).replace("terms ", "").replace("bid, bid", "bid").replace("variant ", "")
+    return png_of(figure)
 
 
 def score_curve(summaries: Sequence[CellSummary], name: str, label: str) -> bytes | None:
@@ -117,15 +65,15 @@ def _curve(
     lines = _lines(summaries, name)
     if not lines:
         return None
-    figure = _figure(7.0, 4.2)
+    figure = figure_of(7.0, 4.2)
     axes = figure.add_subplot(xlabel=labels[0], ylabel=labels[1])
     for index, line in enumerate(lines):
         x, y = [getattr(item.cell, name) for item in line], np.array([value(item) for item in line])
         text = _without(line[-1].label, line[-1].cell, name)
-        axes.errorbar(x, y[:, 0], _errors(y), marker="o", capsize=3, color=COLORS[index % 8], label=text)
+        axes.errorbar(x, y[:, 0], errors_of(y), marker="o", capsize=3, color=COLORS[index % 8], label=text)
     axes.grid(color="#dddddd")
     axes.legend(fontsize=7)
-    return _png(figure)
+    return png_of(figure)
 
 
 def _lines(summaries: Sequence[CellSummary], name: str) -> list[list[CellSummary]]:
@@ -155,12 +103,12 @@ def trade_off(summaries: Sequence[CellSummary]) -> bytes | None:
         return None
     reacting = [item for item in summaries if item.reaction_s is not None]
     panels = 2 if len(reacting) > 1 else 1
-    figure = _figure(7.5 * panels, 4.6)
+    figure = figure_of(7.5 * panels, 4.6)
     _points(figure.add_subplot(1, panels, 1, ylabel="score"), summaries, lambda item: item.score[0])
     if panels == 2:
         axes = figure.add_subplot(1, 2, 2, ylabel="reaction to the jump, s")
         _points(axes, reacting, lambda item: item.reaction_s or 0.0)
-    return _png(figure)
+    return png_of(figure)
 
 
 def _points(axes: Axes, summaries: Sequence[CellSummary], value: Callable[[CellSummary], float]) -> None:
@@ -200,7 +148,7 @@ def paths(traces: Sequence[tuple[str, EpisodePath]], title: str) -> bytes | None
     """Paths of agent (thin) and block (thick) of the same episode under several decoders."""
     if not traces:
         return None
-    figure = _figure(4.4, 4.4)
+    figure = figure_of(4.4, 4.4)
     axes = figure.add_subplot(aspect="equal")
     for index, (label, trace) in enumerate(traces):
         color = COLORS[index % 8]
@@ -210,7 +158,7 @@ def paths(traces: Sequence[tuple[str, EpisodePath]], title: str) -> bytes | None
     axes.invert_yaxis()  # px, y down as in the pictures
     axes.set_title(title, fontsize=9)
     axes.legend(fontsize=7)
-    return _png(figure)
+    return png_of(figure)
 
 
 def _but(cell: BenchCell, name: str) -> tuple[Any, ...]:
@@ -235,18 +183,20 @@ def _color_of(names: Sequence[str]) -> dict[str, str]:
     return {name: colors[name] if name in colors else next(left) for name in present}
 
 
-def _errors(intervals: NDArray[np.float64]) -> NDArray[np.float64]:
+def errors_of(intervals: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the distances ``(2, K)`` of the ends of intervals ``(K, 3)`` from their means."""
     return np.abs(intervals[:, 1:] - intervals[:, :1]).T
 
 
-def _figure(width: float, height: float) -> Figure:
+def figure_of(width: float, height: float) -> Figure:
+    """Return an empty figure; width and height in inches."""
     from matplotlib.figure import Figure  # takes half a second to import, and only a report needs it
 
     return Figure(figsize=(width, height), dpi=110, layout="constrained")
 
 
-def _png(figure: Figure) -> bytes:
+def png_of(figure: Figure) -> bytes:
+    """Return the figure as PNG."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     return buffer.getvalue()

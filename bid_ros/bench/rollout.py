@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bid_ros.bench.batch_policy import BatchPolicy
+from bid_ros.bench.cell import Unit
 from bid_ros.bench.episode import BenchEpisode, EpisodePath
-from bid_ros.bench.grid import Unit
 from bid_ros.bench.scene import BenchSetup
 from bid_ros.bench.smoothness import SWITCH_SHARE, rms_jerk
 from bid_ros.policy.bundle import load_bundle

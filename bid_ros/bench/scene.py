@@ -71,7 +71,6 @@ class BenchSetup:
 def pusht_scene() -> BenchScene:
     """Return Push-T, whose simulator is only imported when asked for."""
     from bid_ros.bench.pusht.data import observation_values
-    from bid_ros.bench.pusht.env import PushTEnv, score
-    from bid_ros.bench.pusht.picture import render
+    from bid_ros.bench.pusht.env import PushTEnv, render, score
 
     return BenchScene("pusht", PushTEnv, observation_values, score, render)

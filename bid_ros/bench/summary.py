@@ -1,4 +1,8 @@
-"""From rows to what a cell is worth: means with 95 % intervals, and differences over the same episodes."""
+"""From rows to what a cell is worth: means, 95 % intervals and differences, beside what others published for Push-T.
+
+Sources: Diffusion Policy, 100 episodes, score: the README of the published code of Liu et al., "Bidirectional
+Decoding", ICLR 2025; ranges are over its versions.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,10 +12,47 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.bench.cell import BenchCell, varying
-from bid_ros.bench.published import STEPS, published_score
 from bid_ros.bench.results import Key, load_trace
 from bid_ros.bench.smoothness import reaction_steps
-from bid_ros.episodes.confidence import paired_difference, wilson_interval
+from bid_ros.episodes.comparison import paired_difference, wilson_interval
+
+CLEAN: Final = "warmstart:warm_start=clean"  # the published warm start begins from the clean previous decision
+_SCORES: Final[dict[tuple[str, int, float], str]] = {
+    ("vanilla", 1, 0.0): ".846",
+    ("vanilla", 8, 0.0): ".884",
+    (CLEAN, 8, 0.0): ".875",
+    ("ema", 8, 0.0): ".860-.866",
+    ("bid", 8, 0.0): ".916-.928",
+    ("vanilla", 1, 1.0): ".805",
+    ("vanilla", 8, 1.0): ".582",
+    (CLEAN, 1, 1.0): ".836",
+    ("ema", 1, 1.0): ".822",
+    ("bid", 1, 1.0): ".870-.889",
+}
+
+STEPS: Final = 300  # longest duration of an episode there
+# What that code was run with; its variants and their correction stand beside the same numbers.
+_SETTINGS: Final[dict[str, tuple[Any, ...]]] = {
+    "samples": (16,),
+    "weak": (True,),
+    "metric": ("l2",),
+    "variant": ("reference_v1", "reference_v2", "corrected"),
+    "terms": ("bid",),
+    "mode_size": (3,),
+    "decay": (0.5,),
+    "ema_weight": (0.5,),
+}
+
+
+def published_score(cell: BenchCell, steps: int = STEPS) -> str:
+    """Return what was published for a cell in episodes of this length, empty if nothing was."""
+    if cell.drift or cell.delay or cell.jump or steps != STEPS:
+        return ""
+    if any(getattr(cell, name) not in (None, *valid) for name, valid in _SETTINGS.items()):
+        return ""
+    warm = cell.decoder == "warmstart" and cell.warm_start == "clean"
+    return _SCORES.get((CLEAN if warm else cell.decoder, cell.horizon, cell.noise), "")
+
 
 REFERENCE: Final = "vanilla"
 Interval = tuple[float, float, float]

@@ -15,9 +15,8 @@ from typing import Any, Final, TextIO
 import numpy as np
 
 from bid_ros.bench.batch_policy import BatchPolicy
-from bid_ros.bench.cell import BenchCell
+from bid_ros.bench.cell import BenchCell, BenchPlan, Unit
 from bid_ros.bench.episode import START_NS
-from bid_ros.bench.grid import BenchPlan, Unit
 from bid_ros.bench.report import write_report
 from bid_ros.bench.results import Results, write_parquet
 from bid_ros.bench.rollout import UnitRunner, load_policy

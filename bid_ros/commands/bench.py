@@ -81,7 +81,7 @@ def _add_pusht(parts: Any) -> None:
 
 def run_pusht(options: argparse.Namespace) -> int:
     """Run the bench."""
-    from bid_ros.bench.grid import BenchPlan, build_cells
+    from bid_ros.bench.cell import BenchPlan, build_cells
     from bid_ros.bench.report import REPORT
     from bid_ros.bench.scene import BenchSetup, pusht_scene
     from bid_ros.bench.summary import markdown
@@ -115,7 +115,7 @@ def _seen(task: Task) -> Task:
 
 def grid_lists(options: argparse.Namespace) -> dict[str, Any]:
     """Return the values of every setting. Raises BidError for a value that is not valid."""
-    from bid_ros.bench.grid import PRESETS
+    from bid_ros.bench.cell import PRESETS
 
     lists: dict[str, Any] = {name: value for name, value in vars(options).items() if isinstance(value, tuple)}
     del lists["seeds"]

@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bid_ros.bench.diagnostic.estimators import COUNTS, DISTANCES
 from bid_ros.bench.diagnostic.experiment import HORIZONS, NOISES, READINGS, DiagnosticReading, run
-from bid_ros.bench.diagnostic.plots import draw_histograms
-from bid_ros.bench.diagnostic.table import markdown, numbers
+from bid_ros.bench.diagnostic.process import COUNTS, DISTANCES
+from bid_ros.bench.diagnostic.report import draw_histograms, markdown, numbers
 from bid_ros.commands.arguments import add_list
 from bid_ros.core.errors import BidError
 

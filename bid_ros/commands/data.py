@@ -182,7 +182,7 @@ def opened(path: str, named: str, form: str = "", outcome: str = "") -> tuple[So
     """
     from bid_ros.formats import chosen, mapped, open_source
     from bid_ros.formats.bag import bags_below
-    from bid_ros.formats.registry import format_of
+    from bid_ros.formats.base import format_of
 
     form = form or format_of(Path(path))
     if form == "bag":
@@ -213,7 +213,7 @@ def dataset_task(path: str, named: str) -> Task:
     """
     from bid_ros.formats import open_source
     from bid_ros.formats.bag import bags_below
-    from bid_ros.formats.registry import format_of
+    from bid_ros.formats.base import format_of
 
     if named:
         return task_of(named, "", path)

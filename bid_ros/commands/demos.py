@@ -79,7 +79,7 @@ def _in_lockstep(system: System, demonstrator: Demonstrator, wanted: Mapping[str
     from tqdm import tqdm
 
     from bid_ros.episodes.demonstrating import LockstepDemonstrations, recorded
-    from bid_ros.recording.rows import joined
+    from bid_ros.recording.dataset import joined
 
     parts, stage = [], system.stage()
     try:

@@ -125,7 +125,7 @@ def run_show(options: argparse.Namespace) -> int:
     """Show one bag or episode."""
     from bid_ros.curation.catalog import one_bag, split_name
     from bid_ros.curation.listing import shown, shown_text
-    from bid_ros.recording.remapping import read_remapped
+    from bid_ros.recording.bag_topics import read_remapped
 
     path, number = split_name(options.bag)
     bag = one_bag(path)
@@ -139,7 +139,7 @@ def run_validate(options: argparse.Namespace) -> int:
     """Check bags."""
     from bid_ros.curation.catalog import find_bags, split_name
     from bid_ros.curation.validate import Validation, validate_bag
-    from bid_ros.recording.remapping import read_remapped
+    from bid_ros.recording.bag_topics import read_remapped
 
     named = [split_name(path) for path in options.paths]
     pairs = [(bag, number) for path, number in named for bag in find_bags([path])]
@@ -176,8 +176,8 @@ def _print_found(found: Sequence[Any]) -> None:
 def run_picture(options: argparse.Namespace) -> int:
     """Write a contact sheet or a plot."""
     from bid_ros.curation.catalog import chosen, one_bag, split_name
+    from bid_ros.recording.bag_topics import read_remapped
     from bid_ros.recording.reader import BagReader
-    from bid_ros.recording.remapping import read_remapped
     from bid_ros.views.contact_sheet import draw_sheet
     from bid_ros.views.trajectory import draw_trajectory
 
@@ -197,7 +197,7 @@ def run_picture(options: argparse.Namespace) -> int:
 def run_page(options: argparse.Namespace) -> int:
     """Write the page of a data set."""
     from bid_ros.curation.catalog import find_bags
-    from bid_ros.recording.remapping import read_remapped
+    from bid_ros.recording.bag_topics import read_remapped
     from bid_ros.views.dataset_page import read_cards, write_page
 
     bags = find_bags(options.paths)

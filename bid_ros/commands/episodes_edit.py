@@ -70,7 +70,7 @@ def run_trim(options: argparse.Namespace) -> int:
     """Trim an episode."""
     from bid_ros.curation.catalog import one_bag, split_name
     from bid_ros.curation.edit import trim
-    from bid_ros.recording.remapping import read_remapped
+    from bid_ros.recording.bag_topics import read_remapped
 
     path, number = split_name(options.bag)
     bag = one_bag(path)

@@ -95,8 +95,7 @@ def run_table(options: argparse.Namespace) -> int:
 
 def run_motion(options: argparse.Namespace) -> int:
     """Compare the commanded motion of a run with the limits, and the tool's motion with the commanded one."""
-    from bid_ros.curation.commanded import commanded_report, read_commanded
-    from bid_ros.views.commanded import commanded_table, draw_commanded
+    from bid_ros.curation.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
     from bid_ros.views.lag import followed_line, followed_report, read_followed
 
     limits = load_task(task_file_of_bags(options.task, [Path(options.bag)])).limits

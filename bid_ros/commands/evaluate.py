@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.evaluation.run import evaluate
     from bid_ros.formats import chosen, mapped, open_source
     from bid_ros.policy.bundle import load_bundle
-    from bid_ros.recording.invented import sentence
+    from bid_ros.recording.files import sentence
 
     decoders = _checked(options)
     task, folder = _task_and_bundle(options)
@@ -126,14 +126,13 @@ def _task_and_bundle(options: argparse.Namespace) -> tuple[Task, Path]:
 
 def _written(outcome: "EvaluationOutcome", out: Path, about: dict[str, Any]) -> dict[str, Any]:
     """Write table, JSON, picture and page; return the summary."""
-    from bid_ros.evaluation.page import write_page
-    from bid_ros.evaluation.report import draw, markdown, summary
+    from bid_ros.evaluation.report import draw, markdown, summary, write_page
 
     found = summary(outcome.episodes) | about
     out.mkdir(parents=True, exist_ok=True)
     every = [vars(item) for item in outcome.episodes]
     (out / "evaluation.json").write_text(json.dumps({**found, "by_episode": every}))
-    from bid_ros.recording.invented import sentence
+    from bid_ros.recording.files import sentence
 
     said = f"\nThe bags were {sentence(found['invented'])}.\n" if found["invented"] else ""
     (out / "evaluation.md").write_text(f"{markdown(found)}\n{said}")

@@ -13,7 +13,7 @@ from bid_ros.commands.teleop import add_devices
 from bid_ros.core.errors import BidError
 from bid_ros.system.driving import KEYBOARD, MINUTES
 from bid_ros.system.folder import POLICY, find_system
-from bid_ros.teleop.registry import DEVICES
+from bid_ros.teleop.base import DEVICES
 
 CODEC: Final = "png"
 ARGUMENTS: Final = (

@@ -28,9 +28,8 @@ def add_parser(verbs: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Rehearse. Return 0."""
-    from bid_ros.episodes.log import RunLog
+    from bid_ros.episodes.log import RunLog, format_summary, write_run
     from bid_ros.episodes.rehearsal import Rehearsal
-    from bid_ros.episodes.summary import format_summary, write_run
     from bid_ros.policy.bundle import bundle_sha256, load_bundle
     from bid_ros.policy.decide import DecisionMaker, bundle_decoder
     from bid_ros.policy.registry import load_policy

@@ -70,11 +70,10 @@ def _system(options: argparse.Namespace) -> System:
 def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.Namespace) -> dict[str, Any]:
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.policy.registry import load_policy
+    from bid_ros.recording.bag_topics import read_remapped
     from bid_ros.recording.provenance import in_twin
     from bid_ros.recording.reader import BagReader
-    from bid_ros.recording.remapping import read_remapped
-    from bid_ros.replay.decider import CHANGEABLE, Changes
-    from bid_ros.replay.lockstep import Joints, lockstep_decider, replay
+    from bid_ros.replay.lockstep import CHANGEABLE, Changes, Joints, lockstep_decider, replay
     from bid_ros.replay.parity import Parity, summary, table
     from bid_ros.safety.screen import policy_chunks
 

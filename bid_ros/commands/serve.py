@@ -20,7 +20,7 @@ from bid_ros.policy.remote.key import VARIABLE, read_key
 from bid_ros.policy.remote.server import PolicyServer
 from bid_ros.policy.remote.service import MOST, PolicyService
 from bid_ros.system.priority import raise_priority
-from bid_ros.teleop.certificate import SELF, own_certificate
+from bid_ros.teleop.page_server import SELF, own_certificate
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 PORT: Final = 8000  # as openpi's

@@ -55,7 +55,7 @@ def recorded_task(bags: Sequence[Path]) -> str:
     Raises:
         BidError: no ``run.json`` names a task, or they name different ones.
     """
-    from bid_ros.recording.metadata import custom_data  # takes a tenth of a second
+    from bid_ros.recording.files import custom_data  # takes a tenth of a second
 
     names = {_said(recorded(bag)) or _said(custom_data(bag)): bag.parent / "run.json" for bag in bags}
     unsaid = names.pop("", None)

@@ -8,7 +8,7 @@ from bid_ros.commands import up
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.system.driving import DEFAULTS, KEYBOARD, driven
 from bid_ros.system.folder import find_system
-from bid_ros.teleop.registry import DEVICES
+from bid_ros.teleop.base import DEVICES
 
 # Of daily use; bid up has them all.
 ARGUMENTS: Final = (

@@ -49,8 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _once(system: System, namespace: str, seconds: float, as_json: bool) -> int:
     from bid_ros.nodes.following import follow
-    from bid_ros.views.vitals import Vitals
-    from bid_ros.views.vitals_text import vitals_text
+    from bid_ros.views.vitals import Vitals, vitals_text
 
     topics, ended = system_topics(system.task), threading.Event()
     vitals = Vitals(topics)

@@ -91,9 +91,9 @@ def _sink(options: argparse.Namespace, live: bool) -> Iterator[Any]:
 
 def _bag(options: argparse.Namespace, recording: Any) -> None:
     from bid_ros.curation.catalog import chosen, one_bag, split_name
+    from bid_ros.recording.bag_topics import read_remapped
     from bid_ros.recording.reader import BagReader
-    from bid_ros.recording.remapping import read_remapped
-    from bid_ros.views.places import tool_places
+    from bid_ros.views.overlay import tool_places
     from bid_ros.views.rerun_view import RerunView
 
     path, number = split_name(options.source)
@@ -122,7 +122,7 @@ def _live(options: argparse.Namespace, recording: Any) -> None:
 
     from bid_ros.nodes.following import follow
     from bid_ros.tasks.topics import system_topics
-    from bid_ros.views.places import tool_places
+    from bid_ros.views.overlay import tool_places
     from bid_ros.views.rerun_view import RerunView
 
     system: System = find_system(options.source)

@@ -10,8 +10,7 @@ from typing import Final
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE
 from bid_ros.recording.episodes import RecordedEpisode, find_episodes
-from bid_ros.recording.files import KINDS, MCAP, ROS1, bag_files, is_bag_folder
-from bid_ros.recording.metadata import METADATA_NAME
+from bid_ros.recording.files import KINDS, MCAP, METADATA_NAME, ROS1, bag_files, is_bag_folder
 from bid_ros.recording.reader import BagReader
 
 LOOSE: Final = (MCAP, ".db3", ROS1)

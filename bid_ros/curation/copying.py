@@ -21,8 +21,7 @@ from zstandard import ZstdError
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import TOPICS
 from bid_ros.recording.definitions import Definition
-from bid_ros.recording.files import MCAP, bag_files
-from bid_ros.recording.metadata import custom_data, topic_entry, write_metadata
+from bid_ros.recording.files import MCAP, bag_files, custom_data, topic_entry, write_metadata
 from bid_ros.recording.repair import copy_whole, is_complete
 from bid_ros.recording.storage import CHUNK_BYTES
 

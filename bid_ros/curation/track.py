@@ -1,11 +1,10 @@
-"""The numbers of one episode, read as a stream: times of every topic, and the motion of the arm. No image is kept."""
+"""The numbers of one episode, read as a stream (no image is kept), and the faults that checks find in them."""
 
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,39 @@ from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, TOPICS
 from bid_ros.curation.catalog import BagEpisode, image_topics
 from bid_ros.recording.reader import BagReader, RawMessage
 
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault.
+
+    Attributes:
+        check: name of the check.
+        severity: ``error``: a data set must not hold it; ``warning``: a person should look at it.
+        text: one sentence: what, where, and what is valid.
+        at_s: s from the begin of the episode; None if it is not at one time.
+    """
+
+    check: str
+    severity: Severity
+    text: str
+    at_s: float | None = None
+
+
+def error(check: str, text: str, at_s: float | None = None) -> Fault:
+    """Return a fault that a data set must not hold."""
+    return Fault(check, "error", text, at_s)
+
+
+def warning(check: str, text: str, at_s: float | None = None) -> Fault:
+    """Return a fault that a person should look at."""
+    return Fault(check, "warning", text, at_s)
+
+
 Array = NDArray[np.float64]
 Times = NDArray[np.int64]
-COLUMNS: Final = 26  # of a row of an ArmTrack
+Flags = NDArray[np.bool_]
 NAN: Final = float("nan")
 HEADER_BYTES: Final = 12  # mark of CDR and stamp, or number and stamp of ROS 1
 
@@ -51,67 +80,30 @@ class ArmTrack:
     Attributes:
         stamps_ns: ``(K,)`` when each was read.
         instants_ns: ``(K,)`` for when its set-point was computed.
-        rows: ``(K, 26)`` numbers, see the properties.
+        reference: ``(K, 3)`` position of the set-point, m.
+        reference_turn: ``(K, 4)`` rotation of the set-point, quaternion xyzw.
+        twist: ``(K, 6)`` velocity of the set-point, m/s and rad/s.
+        asked: ``(K,)`` opening of the gripper last asked for, m.
+        width: ``(K,)`` measured opening of the gripper, m.
+        busy: ``(K,)`` whether a command of the gripper runs.
+        in_control: ``(K,)`` whether the arm is streamed to: it is not in a fault.
+        takeover: ``(K,)`` whether another chunk is followed than in the state before.
+        tool: ``(K, 3)`` measured position of the tool, m.
+        stopped: ``(K,)`` whether the arm is stopping, stopped or in a fault.
     """
 
     stamps_ns: Times
     instants_ns: Times
-    rows: Array
-
-    @property
-    def reference(self) -> Array:
-        """``(K, 3)`` position of the set-point, m."""
-        return self.rows[:, 0:3]
-
-    @property
-    def reference_turn(self) -> Array:
-        """``(K, 4)`` rotation of the set-point, quaternion xyzw."""
-        return self.rows[:, 3:7]
-
-    @property
-    def twist(self) -> Array:
-        """``(K, 6)`` velocity of the set-point, m/s and rad/s."""
-        return self.rows[:, 7:13]
-
-    @property
-    def asked(self) -> Array:
-        """``(K,)`` opening of the gripper last asked for, m."""
-        return self.rows[:, 13]
-
-    @property
-    def width(self) -> Array:
-        """``(K,)`` measured opening of the gripper, m."""
-        return self.rows[:, 14]
-
-    @property
-    def busy(self) -> NDArray[np.bool_]:
-        """``(K,)`` whether a command of the gripper runs."""
-        return self.rows[:, 15] > 0
-
-    @property
-    def in_control(self) -> NDArray[np.bool_]:
-        """``(K,)`` whether the arm is streamed to: it is not in a fault."""
-        return self.rows[:, 16] > 0
-
-    @property
-    def takeover(self) -> NDArray[np.bool_]:
-        """``(K,)`` whether another chunk is followed than in the state before."""
-        return self.rows[:, 17] > 0
-
-    @property
-    def tool(self) -> Array:
-        """``(K, 3)`` measured position of the tool, m."""
-        return self.rows[:, 18:21]
-
-    @property
-    def tool_turn(self) -> Array:
-        """``(K, 4)`` measured rotation of the tool, quaternion xyzw."""
-        return self.rows[:, 21:25]
-
-    @property
-    def stopped(self) -> NDArray[np.bool_]:
-        """``(K,)`` whether the arm is stopping, stopped or in a fault."""
-        return self.rows[:, 25] > 0
+    reference: Array
+    reference_turn: Array
+    twist: Array
+    asked: Array
+    width: Array
+    busy: Flags
+    in_control: Flags
+    takeover: Flags
+    tool: Array
+    stopped: Flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +130,6 @@ class EpisodeTrack:
         """s from the begin of the episode to a time."""
         return max(0.0, (float(stamp_ns) - self.recorded.begin_ns) / 1e9)
 
-    @cached_property
-    def short_names(self) -> dict[str, str]:
-        """Names in bid_ros by recorded name."""
-        return {recorded: name for name, recorded in self.names.items()}
-
     def series_of(self, topic: str) -> Series | None:
         """Return the times of a topic by its name in bid_ros; None if the episode has no message of it."""
         return self.series.get(self.names.get(topic, topic))
@@ -162,7 +149,7 @@ def read_track(reader: BagReader, recorded: BagEpisode, topics: Mapping[str, Any
     names = {topic: reader.recorded_name(topic) for topic in (ARM_STATUS, TOOL_POSE, *(topics or ()))}
     images = set(image_topics(reader))
     logs: dict[str, tuple[str, array[int], array[int], array[int]]] = {}
-    arm, pose = _ArmRows(), _PoseRows()
+    arm, pose_ns, places = _ArmRows(), array("q"), array("d")
     for item in reader.raw(None, recorded.begin_ns, recorded.end_ns + 1):
         _, times, headers, marks = logs.setdefault(item.topic, (item.type_name, array("q"), array("q"), array("q")))
         times.append(item.stamp_ns)
@@ -172,13 +159,16 @@ def read_track(reader: BagReader, recorded: BagEpisode, topics: Mapping[str, Any
         elif _is(item, ARM_STATUS, names):
             arm.add(reader.decode(item))
         elif _is(item, TOOL_POSE, names):
-            pose.add(reader.decode(item), item)
+            message = reader.decode(item)
+            if hasattr(message, "pose"):
+                pose_ns.append(item.header_ns or item.stamp_ns)
+                places.extend(_pose(message.pose)[:3])
     series = {topic: _series(*parts) for topic, parts in logs.items()}
     states = arm.track()
     if states is not None and np.isfinite(states.tool).any():
         tool_ns, tool = states.stamps_ns, states.tool
     else:
-        tool_ns, tool = pose.arrays()
+        tool_ns, tool = np.array(pose_ns, dtype=np.int64), np.array(places, dtype=np.float64).reshape(-1, 3)
     return EpisodeTrack(recorded, series, states, tool_ns, tool, names)
 
 
@@ -208,6 +198,7 @@ class _ArmRows:
 
     def __init__(self) -> None:
         self._stamps, self._instants, self._values = array("q"), array("q"), array("d")
+        self._flags = array("b")
         self._chunk: tuple[str, int] | None = None
 
     def add(self, message: Any) -> None:
@@ -220,28 +211,19 @@ class _ArmRows:
         changed = self._chunk is not None and chunk != self._chunk and bool(chunk[0] and self._chunk[0])
         self._chunk = chunk
         twist = list(message.reference_twist) if hasattr(message, "reference_twist") else [NAN] * 6
-        tool = _pose(message.tool) if hasattr(message, "tool") else [NAN] * 7
-        self._values.extend([*_pose(message.reference), *map(float, twist), message.reference_gripper])
-        flags = (message.gripper_busy, message.mode != message.FAULT, changed)
-        self._values.extend([message.gripper_width, *map(float, flags), *tool, float(message.mode >= message.STOPPING)])
+        tool = _pose(message.tool)[:3] if hasattr(message, "tool") else [NAN] * 3
+        self._values.extend([*_pose(message.reference), *map(float, twist), *tool])
+        self._values.extend([message.reference_gripper, message.gripper_width])
+        self._flags.extend([message.gripper_busy, message.mode != message.FAULT, changed])
+        self._flags.append(message.mode >= message.STOPPING)
 
     def track(self) -> ArmTrack | None:
         if not self._stamps:
             return None
-        rows = np.array(self._values, dtype=np.float64).reshape(-1, COLUMNS)
-        return ArmTrack(np.array(self._stamps, dtype=np.int64), np.array(self._instants, dtype=np.int64), rows)
-
-
-class _PoseRows:
-    """Collects measured positions from ``arm/tool_pose``."""
-
-    def __init__(self) -> None:
-        self._stamps, self._values = array("q"), array("d")
-
-    def add(self, message: Any, item: RawMessage) -> None:
-        if hasattr(message, "pose"):
-            self._stamps.append(item.header_ns or item.stamp_ns)
-            self._values.extend(_pose(message.pose)[:3])
-
-    def arrays(self) -> tuple[Times, Array]:
-        return np.array(self._stamps, dtype=np.int64), np.array(self._values, dtype=np.float64).reshape(-1, 3)
+        place, turn, twist, tool, gripper = np.split(
+            np.array(self._values, dtype=np.float64).reshape(len(self._stamps), -1), (3, 7, 13, 16), axis=1
+        )
+        busy, in_control, takeover, stopped = np.array(self._flags, dtype=np.bool_).reshape(-1, 4).T
+        stamps, instants = (np.array(times, dtype=np.int64) for times in (self._stamps, self._instants))
+        asked, width = gripper.T
+        return ArmTrack(stamps, instants, place, turn, twist, asked, width, busy, in_control, takeover, tool, stopped)

@@ -1,22 +1,53 @@
 """Validates bags: every check on every episode. What cannot be read is a fault too."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.core.topics import camera_topic, feature_topic
 from bid_ros.curation.catalog import BagEpisode, episodes_of
-from bid_ros.curation.checks import CHECKS
-from bid_ros.curation.checks.clock import check_recorder_clock
-from bid_ros.curation.checks.topics import check_topics
-from bid_ros.curation.fault import Fault, error, warning
-from bid_ros.curation.track import EpisodeTrack, read_track
-from bid_ros.recording.invented import invented_fields, sentence
+from bid_ros.curation.check_messages import (
+    check_clock,
+    check_drops,
+    check_gaps,
+    check_pairs,
+    check_recorder_clock,
+    check_topics,
+)
+from bid_ros.curation.check_motion import (
+    check_ending,
+    check_frozen_arm,
+    check_frozen_images,
+    check_grasp,
+    check_repeated,
+    check_still,
+)
+from bid_ros.curation.commanded import check_commanded, check_measured
+from bid_ros.curation.track import EpisodeTrack, Fault, error, read_track, warning
+from bid_ros.recording.files import invented_fields, sentence
 from bid_ros.recording.reader import BagReader
+
+Check = Callable[[EpisodeTrack, Task | None], Iterator[Fault]]
+
+CHECKS: Final[tuple[Check, ...]] = (
+    check_ending,
+    check_gaps,
+    check_drops,
+    check_pairs,
+    check_clock,
+    check_repeated,
+    check_frozen_images,
+    check_frozen_arm,
+    check_commanded,
+    check_measured,
+    check_still,
+    check_grasp,
+)
+"""The checks of one episode. Each is one function of its numbers and its task, which may be None."""
 
 
 @dataclass(frozen=True)

@@ -7,22 +7,23 @@ set that takes an hour to record takes minutes this way, and no busy computer cu
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.homing import HomingPlan
+from bid_ros.control.planned import PlannedTeleoperator
 from bid_ros.control.task_chunks import TaskChunks
-from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.control.trajectory import ChunkSource
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import DOWN_6D, Array, matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.task import Task
 from bid_ros.episodes.log import scene_of
-from bid_ros.episodes.trial import RehearsalConfig, Trial
-from bid_ros.recording.dataset import Dataset
+from bid_ros.episodes.rehearsal import RehearsalConfig, Trial
+from bid_ros.recording.dataset import Dataset, first_row
 from bid_ros.recording.references import check_recorded
-from bid_ros.recording.rows import first_row
 from bid_ros.tasks.base import STEP_NS, Stage
 from bid_ros.tasks.registry import find_demonstrator
 
@@ -30,13 +31,6 @@ CHUNK_STEPS: Final = 10
 CHUNK_DT_NS: Final = 50_000_000
 FINGERS_S: Final = 0.9  # until the fingers have opened or closed
 AFTER_S: Final = 0.4  # kept after the outcome, as in a recording
-
-
-class DemonstrationSource(Protocol):
-    """What drives the arm."""
-
-    def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
-        """Return the next actions."""
 
 
 class LockstepDemonstrations:
@@ -81,7 +75,7 @@ class LockstepDemonstrations:
         return self._dataset(rows[first:], actions[first:], style, seed) if outcome == "success" else None
 
     def _play(
-        self, trial: Trial, source: DemonstrationSource, duration_s: float
+        self, trial: Trial, source: ChunkSource | PlannedTeleoperator, duration_s: float
     ) -> tuple[str, list[Observation], Array]:
         """Return the outcome of a demonstration, what was observed, and what was commanded then ``(T, D)``."""
         outcome, end_ns = "", trial.now_ns + round(duration_s * NANOSECONDS)
@@ -101,7 +95,7 @@ class LockstepDemonstrations:
                 outcome, end_ns = found, trial.now_ns + round(AFTER_S * NANOSECONDS)
         return outcome, rows, np.array(actions)
 
-    def _driven(self, trial: Trial, source: DemonstrationSource, duration_s: float) -> Iterator[int]:
+    def _driven(self, trial: Trial, source: ChunkSource | PlannedTeleoperator, duration_s: float) -> Iterator[int]:
         """Yield the numbers of the steps of a motion, and send its chunks. The caller advances the trial."""
         if trial.joints is not None:
             self._chunks.begin(trial.joints, trial.now_ns)

@@ -1,21 +1,146 @@
-"""Rehearsal: a policy and a decoder act in lockstep, without ROS or real time.
+"""Rehearses episodes in lockstep: what is between decisions and a stage, and the loop of decisions."""
 
-The code that decides is the code that runs live: cameras, observation history, policy, decoder, safety envelope and
-servo. The arm is a pure delay. The task's stage (:class:`bid_ros.tasks.base.Stage`) simulates the contact. Twenty
-episodes take a minute at most, with the same result on any computer. Use a rehearsal to choose a policy; measure it in
-the twin.
-"""
+from collections import deque
+from typing import Annotated, Final
+
+import numpy as np
+from pydantic import Field
 
 from bid_ros.control.arm_model import ArmModel
+from bid_ros.control.joint_servo import JointServo
+from bid_ros.control.servo import ChunkServo
+from bid_ros.control.servo_base import ServoConfig, ServoOutput
 from bid_ros.control.task_chunks import TaskChunks
-from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ArmError
+from bid_ros.core.observation import History, ObservationBuffer
+from bid_ros.core.rotation import DOWN_QUATERNION, Array, matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 from bid_ros.episodes.log import EpisodeResult, scene_of
-from bid_ros.episodes.trial import RehearsalConfig, Trial
 from bid_ros.policy.decide import DecisionMaker
 from bid_ros.safety.envelope import Envelope
 from bid_ros.tasks.base import STEP_NS, Stage
+
+BEGIN_NS: Final = NANOSECONDS
+DOWN: Final = np.array(DOWN_QUATERNION)
+DOWN_MATRIX: Final = matrix_from_quaternion(DOWN)
+Seconds = Annotated[float, Field(ge=0, le=0.5)]
+
+
+@settings
+class RehearsalConfig:
+    """Delays of the imitated system, in s. The defaults were measured in the twin.
+
+    Attributes:
+        latency_s: from the stamp of the frames until the chunk takes effect.
+        arm_lag_s: lag of the measured pose behind the set-point.
+        lookahead_s: lookahead of the servo.
+    """
+
+    latency_s: Seconds = 0.045
+    arm_lag_s: Seconds = 0.03
+    lookahead_s: Seconds = 0.04
+
+
+class Trial:
+    """One episode: applies the latency of chunks, the servo and the lag of the arm. The clock is the stage's.
+
+    Args:
+        task: the task.
+        config: delays.
+        stage: laid out for the episode.
+        start: ``(3,)`` position of the tool, m, base frame.
+        history: observed steps that the policy wants. None: those of the task.
+        arm: of a task that commands joints, else None. The joints begin as near to its rest as the start lets them.
+        observed: task whose features are observed, where the policy was made for another. None: the task.
+
+    Attributes:
+        now_ns: time of the episode.
+        buffer: what was observed.
+        output: the newest step of the servo, None before the first.
+        gripper: the newest width asked for, m; None before the first.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        config: RehearsalConfig,
+        stage: Stage,
+        start: Array,
+        history: History | None = None,
+        arm: ArmModel | None = None,
+        observed: Task | None = None,
+    ) -> None:
+        self._stage = stage
+        self._servo, self._joints = _started(task, arm, ServoConfig(lookahead_s=config.lookahead_s), start)
+        self._latency_ns = round(config.latency_s * NANOSECONDS)
+        lag = round(config.arm_lag_s * NANOSECONDS) // STEP_NS
+        self._setpoints = deque([(start, DOWN, self._joints)] * (lag + 1), maxlen=lag + 1)
+        self._pending: deque[tuple[int, ActionChunk]] = deque()
+        self.output: ServoOutput | None = None
+        self.gripper: float | None = None
+        self.now_ns = BEGIN_NS
+        seen = observed or task
+        self.buffer = ObservationBuffer(seen, history=history)
+        self._joint_names = [item.name for item in seen.observation if item.kind == "joints"]
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time since the begin, s."""
+        return (self.now_ns - BEGIN_NS) / NANOSECONDS
+
+    @property
+    def joints(self) -> Array | None:
+        """Measured joints ``(joints,)`` in rad of a task that commands these; None of any other."""
+        return self._joints
+
+    def observe(self) -> None:
+        """Take the state of tool, gripper and commanded joints into the buffer."""
+        position, quaternion = self._stage.measured
+        self.buffer.add("tool_position", self.now_ns, position)
+        self.buffer.add("tool_rotation", self.now_ns, matrix_to_6d(matrix_from_quaternion(quaternion)))
+        self.buffer.add("gripper_width", self.now_ns, np.array([self._stage.width]))
+        if self._joints is not None:
+            for name in self._joint_names:
+                self.buffer.add(name, self.now_ns, self._joints)
+
+    def look(self) -> None:
+        """Take the images of now into the buffer."""
+        for name, image in self._stage.images().items():
+            self.buffer.add(name, self.now_ns, image)
+
+    def send(self, chunk: ActionChunk) -> None:
+        """Let a chunk take effect after the latency."""
+        self._pending.append((self.now_ns + self._latency_ns, chunk))
+
+    def advance(self) -> str:
+        """Go one step on. Return the outcome, if there is one."""
+        while self._pending and self._pending[0][0] <= self.now_ns:
+            self._servo.accept(self._pending.popleft()[1])
+        output = self._servo.step(self.now_ns)
+        self.output, place = output, output.setpoint
+        joints = None if output.joints is None else output.joints.positions
+        self._setpoints.append((place.position, place.quaternion, joints))
+        if output.gripper_width is not None:
+            self.gripper = output.gripper_width
+        self.now_ns += STEP_NS
+        position, quaternion, self._joints = self._setpoints[0]
+        return self._stage.step(position, quaternion, self.gripper)
+
+
+def _started(
+    task: Task, arm: ArmModel | None, config: ServoConfig, start: Array
+) -> tuple[ChunkServo | JointServo, Array | None]:
+    """Return the servo at rest with the tool at ``start`` ``(3,)`` m and pointing down, and the joints there."""
+    if arm is None:
+        servo = ChunkServo(task, config)
+        servo.start(start, DOWN, BEGIN_NS)
+        return servo, None
+    joints = arm.inverse(start[None], DOWN_MATRIX[None], arm.rest)[0]
+    follower = JointServo(task, arm, config)
+    follower.start(joints, BEGIN_NS)
+    return follower, joints
 
 
 class Rehearsal:

@@ -11,14 +11,14 @@ import numpy as np
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.bag_writer import BagsWriter, losses
-from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, Source, runs_of
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Source, runs_of
+from bid_ros.formats.files import DescribedSource
 from bid_ros.recording.dataset import Dataset
-from bid_ros.recording.files import bag_files
-from bid_ros.recording.invented import invented_in
+from bid_ros.recording.files import bag_files, invented_in
 from bid_ros.recording.outcomes import SUCCESS, check_outcomes
 
 
-class BagSource:
+class BagSource(DescribedSource):
     """Reads the episodes of bags, one bag at a time.
 
     Args:
@@ -51,11 +51,6 @@ class BagSource:
             frozenset({"stamps", "label", "seed", "truncated", "success", "interventions"}),
             ("the bags also hold decisions, candidates, heartbeats and transforms, which no data set holds",),
         )
-
-    @property
-    def contents(self) -> Contents:
-        """What the bags hold of the task."""
-        return self._contents
 
     @property
     def invented(self) -> tuple[str, ...]:
@@ -163,8 +158,10 @@ def _open(path: Path, task: Task | None) -> Source:
     return BagSource(bags, task)
 
 
-def _writer(contents: Contents, options: Options) -> BagsWriter:
-    return BagsWriter(contents, options.task)
-
-
-FORMAT: Final = Format(what="recorded bags", recognises=_recognises, open=_open, writer=_writer, losses=losses)
+FORMAT: Final = Format(
+    what="recorded bags",
+    recognises=_recognises,
+    open=_open,
+    writer=lambda contents, options: BagsWriter(contents, options.task),
+    losses=losses,
+)

@@ -23,8 +23,8 @@ from bid_ros.core.topics import (
     optical_frame,
 )
 from bid_ros.formats.base import Contents, DataEpisode, Options, lost_extras
-from bid_ros.recording.encoding import Encoder
-from bid_ros.recording.invented import marked
+from bid_ros.recording.definitions import Encoder
+from bid_ros.recording.files import marked
 from bid_ros.recording.references import PERSON, check_recorded
 from bid_ros.recording.writer import BagWriter
 

@@ -1,4 +1,4 @@
-"""What a format of data sets is made of: its contents, its episodes, a reader and a writer."""
+"""What a format of data sets is made of (contents, episodes, a reader, a writer), and the formats by name."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.registry import Registry, collect
 from bid_ros.core.task import Task
 
 # What an episode may carry besides its rows. A format that lacks one loses it.
@@ -257,3 +258,41 @@ def required_rate(contents: Contents, what: str) -> float:
 def row_stamps(rows: int, rate_hz: float | None) -> NDArray[np.int64]:
     """Return times since the start of the episode, ns; of row numbers (1 s apart) if no rate is known."""
     return np.round(np.arange(rows) * (1e9 / (rate_hz or 1.0))).astype(np.int64)
+
+
+FORMATS: Final[Registry[Format]] = Registry(
+    "data format", "bid_ros.formats", lambda: collect(__package__, "FORMAT"), RecordingError
+)
+
+
+def format_of(path: Path) -> str:
+    """Return the name of the format of the data set at ``path``.
+
+    Raises:
+        RecordingError: nothing is there, or no format, or more than one, knows it.
+    """
+    if not path.exists():
+        raise RecordingError(f"data set {path} does not exist")
+    found = [name for name in FORMATS.names() if FORMATS.find(name).recognises(path)]
+    if len(found) > 1:
+        raise RecordingError(f"{path} looks like {' and '.join(found)}; name its format with --from")
+    if not found:
+        raise RecordingError(f"{path} is no data set that is known; valid formats are {', '.join(FORMATS.names())}")
+    return found[0]
+
+
+def open_source(path: str | Path, task: Task | None = None, name: str = "") -> Source:
+    """Open the data set at ``path``.
+
+    Args:
+        path: file or folder.
+        task: what the rows shall become; bags need it.
+        name: its format; empty: the one that recognises it.
+
+    Raises:
+        RecordingError: nothing is there, no format knows it, or it is damaged.
+    """
+    path = Path(path)
+    if name and not path.exists():
+        raise RecordingError(f"data set {path} does not exist")
+    return FORMATS.find(name or format_of(path)).open(path, task)

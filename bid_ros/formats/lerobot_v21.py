@@ -8,12 +8,10 @@ from typing import Any, Final
 
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
-from bid_ros.formats.episode_parts import read_about
-from bid_ros.formats.files import read_json_lines, readable, write_json
+from bid_ros.formats.files import read_about, read_json_lines, readable, write_json
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
 from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, describe, losses
-from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places
-from bid_ros.formats.lerobot.tables import arrow, numbered
+from bid_ros.formats.lerobot.tables import LeRobotSource, Place, arrow, checked_places, numbered
 
 VERSION: Final = "v2.1"
 DATA: Final = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
@@ -110,10 +108,10 @@ def _recognises(path: Path) -> bool:
     return version_of(path).startswith("v2")
 
 
-def _writer(contents: Contents, options: Options) -> LeRobotV21Writer:
-    return LeRobotV21Writer(contents, options)
-
-
 FORMAT: Final = Format(
-    what="LeRobotDataset v2.1, videos or PNG", recognises=_recognises, open=_open, writer=_writer, losses=losses
+    what="LeRobotDataset v2.1, videos or PNG",
+    recognises=_recognises,
+    open=_open,
+    writer=LeRobotV21Writer,
+    losses=losses,
 )

@@ -8,13 +8,10 @@ from typing import Any, Final
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
-from bid_ros.formats.episode_parts import read_about
-from bid_ros.formats.files import readable, write_json
+from bid_ros.formats.files import read_about, readable, write_json
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
-from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, describe, losses
-from bid_ros.formats.lerobot.source import LeRobotSource, Place, checked_places
-from bid_ros.formats.lerobot.stats import Stats, joined
-from bid_ros.formats.lerobot.tables import arrow, numbered
+from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, Stats, describe, joined, losses
+from bid_ros.formats.lerobot.tables import LeRobotSource, Place, arrow, checked_places, numbered
 from bid_ros.formats.lerobot.video import join
 
 VERSION: Final = "v3.0"
@@ -219,10 +216,10 @@ def _recognises(path: Path) -> bool:
     return bool(version) and not version.startswith("v2")
 
 
-def _writer(contents: Contents, options: Options) -> LeRobotV30Writer:
-    return LeRobotV30Writer(contents, options)
-
-
 FORMAT: Final = Format(
-    what="LeRobotDataset v3.0, videos or PNG", recognises=_recognises, open=_open, writer=_writer, losses=losses
+    what="LeRobotDataset v3.0, videos or PNG",
+    recognises=_recognises,
+    open=_open,
+    writer=LeRobotV30Writer,
+    losses=losses,
 )

@@ -11,6 +11,7 @@ from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Feature, Task
 from bid_ros.formats.base import Column, Contents, DataEpisode, Resumable, Source
+from bid_ros.formats.files import DescribedSource
 
 ACTION = ""  # stands for the action among the columns
 
@@ -34,7 +35,7 @@ class _Pick:
         return flat[:, first:end] if self.indices == tuple(range(first, end)) else flat[:, self.indices]
 
 
-class Mapped:
+class Mapped(DescribedSource):
     """A data set seen as that of a task: images uint8, the rest float64, in the task's order.
 
     Args:
@@ -71,11 +72,6 @@ class Mapped:
             signature=task.signature(),
             left=(*found.left, *self._unused(found)),
         )
-
-    @property
-    def contents(self) -> Contents:
-        """What the data set holds of the task."""
-        return self._contents
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on, with the task's features."""

@@ -13,10 +13,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.core.task import Task
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, lost_extras, runs_of
-from bid_ros.formats.episode_parts import read_arrays, write_arrays
-from bid_ros.formats.files import readable
+from bid_ros.formats.files import ArrayWriter, DescribedSource, readable
 from bid_ros.recording.dataset import ARRAYS, INTERVENTION
 from bid_ros.recording.dataset import FORMAT as VERSION
 
@@ -24,7 +22,7 @@ PREFIX: Final = "observation."
 KEPT: Final = frozenset({"stamps", "label", "seed", "truncated", "interventions"})
 
 
-class NpzSource:
+class NpzSource(DescribedSource):
     """Reads a file of :class:`bid_ros.recording.dataset.Dataset`.
 
     Args:
@@ -53,11 +51,6 @@ class NpzSource:
             self._contents = Contents(
                 "npz", columns, action, lengths, None, self._about["task"], self._about["task_signature"], KEPT
             )
-
-    @property
-    def contents(self) -> Contents:
-        """What the file holds."""
-        return self._contents
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on."""
@@ -132,7 +125,7 @@ def _column(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Column:
     return Column(name, shape[1:], dtype.name, image=dtype == np.uint8 and len(shape) == 4 and shape[3] == 3)
 
 
-class NpzWriter:
+class NpzWriter(ArrayWriter):
     """Writes what :meth:`bid_ros.recording.dataset.Dataset.load` reads, one episode in memory.
 
     Args:
@@ -145,15 +138,11 @@ class NpzWriter:
     def __init__(self, contents: Contents) -> None:
         if not contents.signature:
             raise RecordingError("an npz data set holds what a task observes and commands; name the task with --task")
-        self._contents = contents
-
-    def write_part(self, episode: DataEpisode, folder: Path) -> None:
-        """Write one episode."""
-        write_arrays(self._contents, episode, folder)
+        super().__init__(contents)
 
     def assemble(self, parts: Sequence[Path], target: Path) -> None:
         """Write the file. The hash is computed on the way, so the arrays are written in its order."""
-        episodes = list(read_arrays(self._contents, parts))
+        episodes = list(self._read_parts(parts))
         small = self._small(episodes)
         digest = hashlib.sha256()
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
@@ -223,14 +212,10 @@ def _recognises(path: Path) -> bool:
         return "about.npy" in archive.namelist()
 
 
-def _open(path: Path, task: Task | None) -> NpzSource:
-    return NpzSource(path)
-
-
 FORMAT: Final = Format(
     what="bid_ros's own data set, one file",
     recognises=_recognises,
-    open=_open,
+    open=lambda path, task: NpzSource(path),
     writer=lambda contents, options: NpzWriter(contents),
     losses=_losses,
     suffix=".npz",

@@ -9,18 +9,25 @@ import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
-from bid_ros.core.task import Task
-from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, Source, row_stamps
-from bid_ros.formats.episode_parts import read_about, read_arrays, write_arrays
-from bid_ros.formats.files import readable
-from bid_ros.formats.sidecar import KEY, STAMP, Sidecar, head, read_sidecar
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, row_stamps
+from bid_ros.formats.files import (
+    KEY,
+    STAMP,
+    ArrayWriter,
+    DescribedSource,
+    Sidecar,
+    head,
+    read_about,
+    read_sidecar,
+    readable,
+)
 
 MAGIC: Final = b"\x89HDF\r\n\x1a\n"
 READ: Final = {"actions", "obs", STAMP}
 GYM: Final = 2  # robomimic's number of an environment that is not robosuite's
 
 
-class RobomimicSource:
+class RobomimicSource(DescribedSource):
     """Reads ``data/demo_*/obs/*`` and ``data/demo_*/actions``.
 
     Args:
@@ -46,11 +53,6 @@ class RobomimicSource:
             lengths = tuple(int(data[name]["actions"].shape[0]) for name in self._names)
             self._side = _side(data, self._names, lengths)
             self._contents = _contents(data, self._names[0], lengths, self._side)
-
-    @property
-    def contents(self) -> Contents:
-        """What the file holds."""
-        return self._contents
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the demonstrations from number ``start`` on."""
@@ -118,17 +120,13 @@ def _column(name: str, array: Any, key: str) -> Column:
     return Column(name, shape, array.dtype.name, len(shape) == 3 and shape[2] == 3, tuple(names), key)
 
 
-class RobomimicWriter:
+class RobomimicWriter(ArrayWriter):
     """Writes what robomimic reads for behaviour cloning: observations, actions, sparse rewards and dones."""
 
     def __init__(self, contents: Contents) -> None:
         with extra("data", "the format robomimic", RecordingError):
             import h5py  # noqa: F401
-        self._contents = contents
-
-    def write_part(self, episode: DataEpisode, folder: Path) -> None:
-        """Write one demonstration."""
-        write_arrays(self._contents, episode, folder)
+        super().__init__(contents)
 
     def assemble(self, parts: Sequence[Path], target: Path) -> None:
         """Write the file."""
@@ -144,7 +142,7 @@ class RobomimicWriter:
             data.attrs["env_args"] = json.dumps(settings)
             data.attrs["total"] = sum(item["rows"] for item in abouts)
             data.attrs[KEY] = json.dumps(head(contents))
-            for number, episode in enumerate(read_arrays(contents, parts)):
+            for number, episode in enumerate(self._read_parts(parts)):
                 demo = data.create_group(f"demo_{number}")
                 demo.attrs["num_samples"] = episode.rows
                 demo.attrs[KEY] = json.dumps(abouts[number])
@@ -178,14 +176,10 @@ def _recognises(path: Path) -> bool:
         return stream.read(len(MAGIC)) == MAGIC
 
 
-def _open(path: Path, task: Task | None) -> Source:
-    return RobomimicSource(path)
-
-
-def _writer(contents: Contents, options: Options) -> RobomimicWriter:
-    return RobomimicWriter(contents)
-
-
 FORMAT: Final = Format(
-    what="HDF5 file of robomimic, exact", recognises=_recognises, open=_open, writer=_writer, suffix=".hdf5"
+    what="HDF5 file of robomimic, exact",
+    recognises=_recognises,
+    open=lambda path, task: RobomimicSource(path),
+    writer=lambda contents, options: RobomimicWriter(contents),
+    suffix=".hdf5",
 )

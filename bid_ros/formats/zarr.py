@@ -10,17 +10,25 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
-from bid_ros.core.task import Task
-from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, Source, row_stamps
-from bid_ros.formats.episode_parts import read_about, read_arrays, write_arrays
-from bid_ros.formats.files import readable, remove
-from bid_ros.formats.sidecar import KEY, STAMP, Sidecar, head, read_sidecar
+from bid_ros.formats.base import Column, Contents, DataEpisode, Format, row_stamps
+from bid_ros.formats.files import (
+    KEY,
+    STAMP,
+    ArrayWriter,
+    DescribedSource,
+    Sidecar,
+    head,
+    read_about,
+    read_sidecar,
+    readable,
+    remove,
+)
 
 CHUNK_BYTES: Final = 1 << 22
 LONGEST_CHUNK: Final = 1024  # rows
 
 
-class ZarrSource:
+class ZarrSource(DescribedSource):
     """Reads ``data/*`` and ``meta/episode_ends``.
 
     Args:
@@ -47,11 +55,6 @@ class ZarrSource:
         added = self._attributes.get(KEY)
         self._side = read_sidecar(added, added.get("episodes", []) if isinstance(added, dict) else [], lengths)
         self._contents = self._described(lengths, self._side)
-
-    @property
-    def contents(self) -> Contents:
-        """What the replay buffer holds."""
-        return self._contents
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on."""
@@ -104,18 +107,14 @@ def _column(name: str, array: Any) -> Column:
     return Column(name, shape, array.dtype.name, len(shape) == 3 and shape[2] == 3, names, f"data/{name}")
 
 
-class ZarrWriter:
+class ZarrWriter(ArrayWriter):
     """Writes zarr format 2, which Diffusion Policy reads: Blosc with zstd, exact."""
 
     def __init__(self, contents: Contents) -> None:
         with extra("data", "the format zarr", RecordingError):
             import numcodecs  # noqa: F401
             import zarr  # noqa: F401
-        self._contents = contents
-
-    def write_part(self, episode: DataEpisode, folder: Path) -> None:
-        """Write one episode."""
-        write_arrays(self._contents, episode, folder)
+        super().__init__(contents)
 
     def assemble(self, parts: Sequence[Path], target: Path) -> None:
         """Write the folder, or the zip file where the target's name ends in ``.zip``."""
@@ -138,12 +137,12 @@ class ZarrWriter:
         rows, meta, data = int(ends[-1]), root.create_group("meta"), root.create_group("data")
         _create(meta, "episode_ends", ends.shape, "int64")[:] = ends
         if "stamps" in self._contents.extras:
-            stamps = [item.stamps_ns for item in read_arrays(self._contents, parts)]
+            stamps = [item.stamps_ns for item in self._read_parts(parts)]
             _create(meta, STAMP, (rows,), "int64")[:] = np.concatenate(stamps)
         for column in self._contents.columns:
-            pieces = (item.observations[column.name] for item in read_arrays(self._contents, parts))
+            pieces = (item.observations[column.name] for item in self._read_parts(parts))
             _fill(data, column.name, column, rows, pieces)
-        pieces = (item.actions for item in read_arrays(self._contents, parts))
+        pieces = (item.actions for item in self._read_parts(parts))
         _fill(data, "action", self._contents.action, rows, pieces)
 
 
@@ -198,14 +197,9 @@ def _recognises(path: Path) -> bool:
         return not {".zgroup", "zarr.json"}.isdisjoint(archive.namelist())
 
 
-def _open(path: Path, task: Task | None) -> Source:
-    return ZarrSource(path)
-
-
-def _writer(contents: Contents, options: Options) -> ZarrWriter:
-    return ZarrWriter(contents)
-
-
 FORMAT: Final = Format(
-    what="replay buffer of Diffusion Policy, exact", recognises=_recognises, open=_open, writer=_writer
+    what="replay buffer of Diffusion Policy, exact",
+    recognises=_recognises,
+    open=lambda path, task: ZarrSource(path),
+    writer=lambda contents, options: ZarrWriter(contents),
 )

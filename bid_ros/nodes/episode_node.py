@@ -16,8 +16,7 @@ from std_srvs.srv import Trigger
 from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Heartbeat, SafetyState
 from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
-from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, scene_of
-from bid_ros.episodes.summary import format_summary, write_run
+from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, format_summary, scene_of, write_run
 from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.convert import fill_outcome, header
 from bid_ros.nodes.heartbeat import RARE_S

@@ -27,8 +27,7 @@ from bid_ros.nodes.joints import ARM_CONFIG, arm_of
 from bid_ros.nodes.markers import to_marker
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.robot_model import robot_model
-from bid_ros.views.frames import DecisionPainter, decision_text
-from bid_ros.views.places import ToolPlaces
+from bid_ros.views.overlay import DecisionPainter, ToolPlaces, decision_text
 from bid_ros.views.scene import Part, ViewedScene
 
 PARAMETERS = (

@@ -33,13 +33,11 @@ from bid_ros.nodes.convert import cue_to_message, header, time_message
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.replay_policy_node import KEPT
 from bid_ros.policy.bundle import load_bundle
+from bid_ros.recording.bag_topics import read_remapped
 from bid_ros.recording.reader import BagMessage, BagReader
-from bid_ros.recording.remapping import read_remapped
-from bid_ros.replay.cue import Cue, RecordedDecision
-from bid_ros.replay.decision_times import find_decision_times
-from bid_ros.replay.pace import ReplayPace
+from bid_ros.replay.cue import Cue, RecordedDecision, find_decision_times
 from bid_ros.replay.parity import Parity, summary, table
-from bid_ros.replay.published import published_topics
+from bid_ros.replay.publishing import ReplayPace, published_topics
 from bid_ros.system.progress import PROGRESS
 
 PARAMETERS = (

@@ -16,7 +16,7 @@ from bid_ros.nodes.policy_node import PolicyNode
 from bid_ros.nodes.policy_parameters import PARAMETERS as LIVE
 from bid_ros.policy.decide import bundle_decoder
 from bid_ros.replay.cue import Cue, RecordedDecision, recorded_from
-from bid_ros.replay.decider import CHANGEABLE, Changes, Decider
+from bid_ros.replay.lockstep import CHANGEABLE, Changes, Decider
 
 PARAMETERS = (
     *(item for item in LIVE if item.name != "budget_ms"),

@@ -45,9 +45,7 @@ from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.safety.envelope import EnvelopeConfig
 from bid_ros.tasks.topics import system_topics
-from bid_ros.teleop.base import EpisodeStart
-from bid_ros.teleop.command import AXES, Steering
-from bid_ros.teleop.registry import DEVICES
+from bid_ros.teleop.base import AXES, DEVICES, EpisodeStart, Steering
 
 STEERING = Steering()
 AFTER_END_NS = 1_000_000_000  # in which a key that is still pressed does not concern the episode before

@@ -18,14 +18,13 @@ from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.observing.features import extract
-from bid_ros.recording.dataset import Dataset
+from bid_ros.recording.bag_topics import check_types
+from bid_ros.recording.dataset import Dataset, first_row, joined
 from bid_ros.recording.episodes import RecordedEpisode, find_episodes, unwanted
 from bid_ros.recording.files import bag_files
 from bid_ros.recording.outcomes import ALL, SUCCESS
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
-from bid_ros.recording.rows import first_row, joined
-from bid_ros.recording.topic_types import check_types
 
 LAG_NS: Final = 1_000_000_000  # a message from before END may be received this long after it
 CACHE_VERSION: Final = 3

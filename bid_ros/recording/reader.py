@@ -15,8 +15,7 @@ from rosbags.typesys import Stores, get_typestore
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import ARM_STATUS, COMPRESSED, COMPRESSED_IMAGE_TYPE
-from bid_ros.recording.files import MCAP, ROS1, bag_files, reads_as_folder
-from bid_ros.recording.metadata import custom_data
+from bid_ros.recording.files import MCAP, ROS1, bag_files, custom_data, reads_as_folder
 from bid_ros.recording.repair import copy_whole, is_complete
 
 NO_FIELDS: Final = "structure_needs_at_least_one_member"  # the field of a message without one

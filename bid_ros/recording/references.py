@@ -98,9 +98,7 @@ class References:
         times = np.array(self._stamps, dtype=np.int64)
         if len(times) < 2:
             return actions, known
-        right = np.clip(np.searchsorted(times, stamps_ns), 1, len(times) - 1)
-        before, after = stamps_ns - times[right - 1], times[right] - stamps_ns
-        known = (before >= 0) & (after >= 0) & (np.maximum(before, after) <= self._tolerance_ns)
+        right, known = self._between(times, stamps_ns)
         joints, joints_known = self._joints_at(stamps_ns)
         known &= joints_known
         if not known.any():
@@ -118,6 +116,14 @@ class References:
         actions[known] = np.concatenate([parts[feature.kind] for feature in self._task.action], axis=-1)
         return actions, known
 
+    def _between(
+        self, times: NDArray[np.int64], stamps_ns: NDArray[np.int64]
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the message after each stamp, and whether both it and the one before are near enough."""
+        right = np.clip(np.searchsorted(times, stamps_ns), 1, len(times) - 1)
+        before, after = stamps_ns - times[right - 1], times[right] - stamps_ns
+        return right, (before >= 0) & (after >= 0) & (np.maximum(before, after) <= self._tolerance_ns)
+
     def _joints_at(self, stamps_ns: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the commanded joints ``(T, joints)`` and whether each row is known; none are needed without joints."""
         columns = self._task.columns("joints")
@@ -126,9 +132,7 @@ class References:
         times = np.array(self._joint_stamps, dtype=np.int64)
         if len(times) < 2:
             return np.zeros((len(stamps_ns), columns.stop - columns.start)), np.zeros(len(stamps_ns), dtype=np.bool_)
-        right = np.clip(np.searchsorted(times, stamps_ns), 1, len(times) - 1)
-        before, after = stamps_ns - times[right - 1], times[right] - stamps_ns
-        known: NDArray[np.bool_] = (before >= 0) & (after >= 0) & (np.maximum(before, after) <= self._tolerance_ns)
+        _, known = self._between(times, stamps_ns)
         seconds, wanted = (times - times[0]) * 1e-9, (stamps_ns - times[0]) * 1e-9
         return np.stack([np.interp(wanted, seconds, column) for column in np.array(self._joints).T], axis=-1), known
 

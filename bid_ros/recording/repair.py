@@ -19,8 +19,7 @@ from zstandard import ZstdError
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.recording.definitions import Definition
-from bid_ros.recording.files import MCAP, bag_files
-from bid_ros.recording.metadata import METADATA_NAME, custom_data
+from bid_ros.recording.files import MCAP, METADATA_NAME, bag_files, custom_data
 from bid_ros.recording.storage import BagFile
 
 # Errors of the mcap package on damaged bytes: struct, decompression, text, sizes.

@@ -17,11 +17,10 @@ from pydantic import Field
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.settings import settings
 from bid_ros.core.topics import COMPRESSED_IMAGE_TYPE, IMAGE_TYPE, Qos
-from bid_ros.recording.backlog import Backlog, Pending
 from bid_ros.recording.compression import Encode
 from bid_ros.recording.definitions import Definition
-from bid_ros.recording.metadata import qos_text
-from bid_ros.recording.storage import CHUNK_BYTES, COMMIT_BYTES, BagFile, Compression
+from bid_ros.recording.files import qos_text
+from bid_ros.recording.storage import CHUNK_BYTES, COMMIT_BYTES, Backlog, BagFile, Compression, Pending
 
 CLOSE_SECONDS: Final = 30.0
 COMPUTING: Final = 10  # steps of niceness: what computes goes last

@@ -23,7 +23,7 @@ from bid_ros.system.folder import POLICY, PolicySettings, System
 from bid_ros.system.middleware import middleware_environment
 from bid_ros.system.parameters import load_parameters
 from bid_ros.system.run import RunArguments
-from bid_ros.teleop.registry import DEVICES
+from bid_ros.teleop.base import DEVICES
 
 REQUIRED_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
 LARGEST_DOMAIN: Final = 232  # ROS 2's

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bid_ros.system.run import RunArguments
-from bid_ros.teleop.registry import DEVICES
+from bid_ros.teleop.base import DEVICES
 
 KEYBOARD: Final = "keyboard"
 MINUTES: Final = 120.0  # s for an episode of a person, who is slower than a policy

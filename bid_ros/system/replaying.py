@@ -54,9 +54,9 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
         BidError: a file of the system is not valid, there is no policy bundle, or the bag cannot be read.
     """
     # rosbags takes a tenth of a second to import.
+    from bid_ros.recording.bag_topics import origin_of, read_remapped
     from bid_ros.recording.provenance import in_twin
     from bid_ros.recording.reader import BagReader
-    from bid_ros.recording.remapping import origin_of, read_remapped
 
     remapped = read_remapped(arguments.remap)
     with BagReader(arguments.bag, remapped) as reader:

@@ -10,7 +10,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_from_vector, matrix_to_6d, vector_from_matrix
 from bid_ros.core.task import Task
-from bid_ros.teleop.command import Command, Offset, Steering
+from bid_ros.teleop.base import Command, Offset, Steering
 
 HOLD_S: Final = 0.15  # for which a chunk goes on as it was told, before it brakes
 MARGIN_M: Final = 0.01  # from the walls of the workspace

@@ -10,10 +10,9 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import install_line
 from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
-from bid_ros.teleop.base import DeviceDescriptor
-from bid_ros.teleop.command import Command
+from bid_ros.teleop.base import Command, DeviceDescriptor
 from bid_ros.teleop.human import Controller, HumanDevice
-from bid_ros.teleop.pad import HELP, Pad, PadSettings
+from bid_ros.teleop.joy import HELP, Pad, PadSettings
 
 # Codes of Linux (input-event-codes.h) and what they are on a gamepad (the kernel's gamepad API).
 STICKS: Final = {0x00: "left_x", 0x01: "left_y", 0x03: "right_x", 0x04: "right_y", 0x10: "hat_x", 0x11: "hat_y"}

@@ -10,8 +10,7 @@ from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.tasks.registry import setup_of
-from bid_ros.teleop.base import EpisodeStart, TeleopDevice
-from bid_ros.teleop.command import Command, Steering
+from bid_ros.teleop.base import Command, EpisodeStart, Steering, TeleopDevice
 from bid_ros.teleop.drive import Drive
 
 REOPEN_NS: Final = NANOSECONDS  # between two attempts to open a device that is gone

@@ -12,8 +12,7 @@ from bid_ros.core.rotation import Array
 from bid_ros.core.settings import Positive, Vector3, settings
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
-from bid_ros.teleop.base import DeviceDescriptor
-from bid_ros.teleop.command import Command, Offset
+from bid_ros.teleop.base import Command, DeviceDescriptor, Offset
 from bid_ros.teleop.human import Controller, HumanDevice
 
 HELP: Final = """\

@@ -19,11 +19,9 @@ from bid_ros.core.rotation import Array
 from bid_ros.core.settings import Positive, settings
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DIAGNOSTICS, IMAGE_TYPE, SAFETY_STATE, TOPICS, camera_topic
-from bid_ros.teleop.base import DeviceDescriptor
-from bid_ros.teleop.certificate import SELF, fingerprint, own_address, own_certificate
-from bid_ros.teleop.command import MARKS, Command
+from bid_ros.teleop.base import MARKS, Command, DeviceDescriptor
 from bid_ros.teleop.human import Controller, HumanDevice
-from bid_ros.teleop.page_server import LOOPBACK, PageServer
+from bid_ros.teleop.page_server import LOOPBACK, SELF, PageServer, fingerprint, own_address, own_certificate
 from bid_ros.teleop.phone import Grip
 
 STOPPED: Final = 1  # of bid_msgs/SafetyState

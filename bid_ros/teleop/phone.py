@@ -3,7 +3,7 @@
 import numpy as np
 
 from bid_ros.core.rotation import Array, matrix_from_vector
-from bid_ros.teleop.command import Offset
+from bid_ros.teleop.base import Offset
 
 UP = np.array([0.0, 0.0, 1.0])
 

@@ -10,8 +10,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 from bid_ros.core.settings import Positive, settings
 from bid_ros.core.task import Task
-from bid_ros.teleop.base import DeviceDescriptor
-from bid_ros.teleop.command import AXES, Command
+from bid_ros.teleop.base import AXES, Command, DeviceDescriptor
 from bid_ros.teleop.human import Controller, HumanDevice
 
 HELP: Final = """\

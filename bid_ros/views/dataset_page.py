@@ -15,11 +15,10 @@ from bid_ros.core.errors import BidError, RecordingError
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION
 from bid_ros.curation.catalog import BagEpisode, count_frames, episodes_of
-from bid_ros.curation.fault import Fault
 from bid_ros.curation.listing import utc_time
-from bid_ros.curation.track import read_track
+from bid_ros.curation.track import Fault, read_track
 from bid_ros.curation.validate import check_track, faults_of_bag, observed_topics
-from bid_ros.episodes.confidence import wilson_interval
+from bid_ros.episodes.comparison import wilson_interval
 from bid_ros.recording.reader import BagReader
 from bid_ros.views.contact_sheet import Picture, sheet_of
 from bid_ros.views.trajectory import plot_png

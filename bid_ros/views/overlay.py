@@ -1,28 +1,71 @@
-"""Draws a decision over a camera image: all candidate chunks, the kept ones, and the decision.
+"""Draws decisions over camera images, live and from bags: where chunks put the tool, their lines, and the painter."""
 
-A line connects the tool positions of a chunk, projected through the camera.
-
-============== ======================================================================================
-line           meaning
-============== ======================================================================================
-white, thin    strong candidate that was trimmed
-green, thin    strong candidate that was kept; the better its score, the more opaque
-red, faint     sample of the weak policy
-violet, dashed previous decision from now on
-yellow, bold   decision, one dot for each action, smaller into the future
-============== ======================================================================================
-"""
-
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.cameras.config import CameraConfig
+from bid_ros.cameras.image import decode_image
 from bid_ros.cameras.model import CameraModel
+from bid_ros.control.arm_model import ArmModel
+from bid_ros.control.joint_chunks import tool_task
+from bid_ros.core.errors import CameraError
+from bid_ros.core.task import Task
+from bid_ros.robots.registry import task_arm
+from bid_ros.views.message_values import decision_times_ms
 from bid_ros.views.strokes import Color, Image, Points, dots, stroke, text_width, write
 
 Array = NDArray[np.float64]
+
+
+class ToolPlaces:
+    """Finds the tool along the chunks of one system.
+
+    A system that commands joints may have a policy that predicts poses. Its decisions are of poses, its chunks of
+    joints: the width of a row tells them apart.
+
+    Args:
+        task: of the system.
+        arm: kinematics, of a task that commands joints. None: its chunks of joints cannot be drawn.
+    """
+
+    def __init__(self, task: Task, arm: ArmModel | None = None) -> None:
+        poses = tool_task(task)
+        self._columns, self._width = poses.columns("position"), poses.action_dim
+        self._joints, self._joints_width, self._arm = task.columns("joints"), task.action_dim, arm
+
+    def knows(self, width: int) -> bool:
+        """Whether the tool is known along rows of ``width`` values."""
+        if self._joints is not None and width == self._joints_width:
+            return self._arm is not None
+        return self._columns is not None and width == self._width
+
+    def of(self, rows: ArrayLike) -> Array:
+        """Return the tool's positions ``(..., 3)`` in m, base frame, along rows ``(..., D)`` that are known."""
+        values = np.asarray(rows, dtype=np.float64)
+        if self._joints is not None and self._arm is not None and values.shape[-1] == self._joints_width:
+            return self._arm.forward(values[..., self._joints])[0]
+        places: Array = values[..., self._columns]
+        return places
+
+
+def tool_places(task: Task, robot: Path, twin: bool) -> ToolPlaces:
+    """Return where chunks of a task put the tool.
+
+    Args:
+        task: of the system.
+        robot: path of its ``robot.yaml``. If there is none, the robot's own numbers hold.
+        twin: its section ``twin`` holds.
+
+    Raises:
+        BidError: as :func:`bid_ros.robots.registry.task_arm`.
+    """
+    config: Any = robot if robot.is_file() else ""
+    return ToolPlaces(task, task_arm(task, config, twin))
+
 
 TRIMMED: Final = (255, 255, 255)
 KEPT: Final = (60, 235, 140)
@@ -130,3 +173,63 @@ def _panel(width: int, unit: float, text: str, entries: list[tuple[str, Color]])
         x += 24 * unit + text_width(name, 0.9 * size) + 16 * unit
     panel = np.array(write(panel, texts[1:], 0.9 * size))
     return write(panel, texts[:1], size)
+
+
+HEIGHT: Final = 384  # px of a picture, without the panel below it
+
+
+class DecisionPainter:
+    """Draws decision messages (of rclpy or read from a bag) over the images of one calibrated camera.
+
+    Args:
+        camera: the fixed, calibrated camera.
+        task: layout of an action.
+        places: where chunks put the tool. None: where the task commands its position.
+
+    Raises:
+        CameraError: the camera is not calibrated, or nothing says where chunks put the tool.
+    """
+
+    def __init__(self, camera: CameraConfig, task: Task, places: ToolPlaces | None = None) -> None:
+        shape = next(feature.shape for feature in task.cameras if feature.name == camera.name)
+        model = camera.model(shape[1], shape[0])
+        if model is None:
+            raise CameraError(f"camera '{camera.name}' has no position and quaternion, so nothing can be drawn over it")
+        self._model, self._places = model, places or ToolPlaces(task)
+        if not self._places.knows(task.action_dim):
+            kinds = ", ".join(item.kind for item in task.action)
+            raise CameraError(f"task '{task.name}' commands {kinds}, so nothing says where its chunks put the tool")
+
+    def paint(self, image: Any, decision: Any | None, text: str) -> NDArray[np.uint8]:
+        """Return the picture ``(height, width, 3)`` rgb of an Image message, with a Decision message drawn over it."""
+        drawn: dict[str, Any] = {"strong": np.empty((0, 1, 3)), "selected": np.empty((0, 3))}
+        if decision is not None and self._places.knows(decision.dims):
+            chunks = positions_of(decision, self._places)
+            drawn = {name: chunks[name] for name in ("strong", "weak")}
+            drawn |= {name: chunks[name][0] for name in ("selected", "previous")}
+            drawn |= {"kept": np.asarray(decision.kept, dtype=bool), "scores": np.asarray(decision.total, np.float64)}
+        return draw_decision(decode_image(image), self._model, **drawn, text=text, height=HEIGHT)
+
+
+def positions_of(decision: Any, places: ToolPlaces) -> dict[str, NDArray[np.float64]]:
+    """Return the positions in a Decision message from its current step on, ``(number, steps, 3)`` in m, base frame.
+
+    Args:
+        decision: the message, of rclpy or read from a bag.
+        places: where chunks put the tool; it knows the message's.
+
+    Returns:
+        The chunks ``strong``, ``weak``, ``selected`` (one) and ``previous`` (one, without steps if there is none).
+    """
+    found, counts = {}, {"strong": decision.samples, "weak": decision.weak_samples, "selected": 1, "previous": 1}
+    for name, count in counts.items():
+        steps = decision.previous_steps if name == "previous" else decision.steps
+        chunks = np.asarray(getattr(decision, name), np.float64).reshape(count, steps, decision.dims)
+        found[name] = places.of(chunks[:, decision.current_step :])
+    return found
+
+
+def decision_text(decision: Any, outcome: str) -> str:
+    """Return one line about a decision: decoder, samples, latency, and the state of the episode."""
+    took_ms = decision_times_ms(decision)["decision_ms"]
+    return f"{decision.decoder}   N = {decision.samples}   decision {took_ms:.0f} ms   {outcome}"

@@ -15,8 +15,7 @@ from bid_ros.core.topics import DECISION, EPISODE_EVENT, camera_topic
 from bid_ros.recording.episodes import END, START
 from bid_ros.recording.reader import BagReader
 from bid_ros.system.folder import file_beside
-from bid_ros.views.frames import DecisionPainter, decision_text
-from bid_ros.views.places import ToolPlaces, tool_places
+from bid_ros.views.overlay import DecisionPainter, ToolPlaces, decision_text, tool_places
 from bid_ros.views.video import compose, write_gif, write_mp4
 
 Picture = NDArray[np.uint8]

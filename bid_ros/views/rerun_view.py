@@ -14,10 +14,8 @@ from bid_ros.core.extras import extra
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, ROSOUT, SAFETY_STATE, camera_topic
-from bid_ros.views.decision_times import LATENCIES, decision_times_ms
-from bid_ros.views.frames import DecisionPainter, decision_text
-from bid_ros.views.message_names import EVENTS, MODES, SAFETY, state, word
-from bid_ros.views.places import ToolPlaces
+from bid_ros.views.message_values import EVENTS, LATENCIES, MODES, SAFETY, decision_times_ms, state, word
+from bid_ros.views.overlay import DecisionPainter, ToolPlaces, decision_text
 from bid_ros.views.scene import Box, Lines, Part, ViewedScene
 
 if TYPE_CHECKING:

@@ -28,9 +28,8 @@ from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_CHUNK, SAFETY_STATE
 from bid_ros.recording.episodes import PREPARE, START
 from bid_ros.views import overlay
-from bid_ros.views.frames import positions_of
-from bid_ros.views.message_names import SAFETY, state, word
-from bid_ros.views.places import ToolPlaces
+from bid_ros.views.message_values import SAFETY, state, word
+from bid_ros.views.overlay import ToolPlaces, positions_of
 
 Array = NDArray[np.float64]
 Rgba = tuple[int, int, int, int]

@@ -17,7 +17,7 @@ from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.sim.studio import CAMERA
 from bid_ros.tasks.registry import kind_of
 from bid_ros.tasks.twins import picture_model
-from bid_ros.views.scene_pose import ScenePose
+from bid_ros.views.outline import ScenePose
 from bid_ros.views.video import write_gif, write_mp4
 
 Picture = NDArray[np.uint8]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from bid_ros.core.extras import extra
-from bid_ros.views.vitals_text import heard, loss_text, summary, values
+from bid_ros.views.vitals import heard, loss_text, summary, values
 
 with extra("view", "bid top"):
     from rich.table import Table

@@ -13,7 +13,7 @@ from bid_ros.core.limits import Limits
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION
 from bid_ros.curation.catalog import BagEpisode
-from bid_ros.curation.checks.limits import commanded_of, measured_speeds
+from bid_ros.curation.commanded import commanded_of, measured_speeds
 from bid_ros.curation.track import EpisodeTrack, read_track
 from bid_ros.recording.reader import BagReader
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from bid_ros.decoding import current_decoder
 from bid_ros.decoding.written import write_decoder
-from bid_ros.episodes.confidence import wilson_interval
-from bid_ros.evaluation.prediction import JUDGING, MeasureRanking, agreements
+from bid_ros.episodes.comparison import wilson_interval
+from results.prediction import JUDGING, MeasureRanking, agreements
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DATA = DOCS / "results" / "data" / "offline_prediction.json"

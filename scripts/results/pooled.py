@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bid_ros.bench.cell import BenchCell
 from bid_ros.bench.results import read_rows
-from bid_ros.episodes.confidence import paired_difference
+from bid_ros.episodes.comparison import paired_difference
 
 
 def name_of(cell: BenchCell) -> str:

@@ -17,7 +17,7 @@ from shapely.ops import unary_union
 
 from bid_ros.bench.cell import BenchCell, varying
 from bid_ros.bench.episode import EpisodePath
-from bid_ros.bench.pusht.geometry import BAR, GOAL, STEM, to_table
+from bid_ros.bench.pusht.env import BAR, GOAL, STEM, to_table
 from bid_ros.bench.results import load_trace, read_rows
 
 SHARES: Final = (0.8, 0.9)  # of the mark

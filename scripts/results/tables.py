@@ -15,8 +15,8 @@ from pathlib import Path
 
 from bid_ros.bench import plots
 from bid_ros.bench.cell import BenchCell
-from bid_ros.bench.published import published_vqbet
 from bid_ros.bench.summary import CellSummary, format_interval, format_optional
+from results.vqbet_rates import published_vqbet, rate_bars
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DATA = DOCS / "results" / "data"
@@ -71,7 +71,7 @@ def pictures() -> dict[str, bytes | None]:
     """Draw the pictures of docs/results/pusht.md and vqbet.md, by file name."""
     samples = load("samples")
     rates = {f"pusht_{name}.png": load(name) for name in ("vqbet", "absolute") if (DATA / f"{name}.json").is_file()}
-    drawn = {name: plots.rate_bars(cells, published_vqbet) for name, cells in rates.items()}
+    drawn = {name: rate_bars(cells, published_vqbet) for name, cells in rates.items()}
     return drawn | {
         "pusht_published_tradeoff.png": plots.trade_off(load("published")),
         "pusht_samples.png": plots.score_curve(samples, "samples", "samples N"),

@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from tiny_scene import tiny_task
 
-from bid_ros.bench.cell import make_cell, varying
-from bid_ros.bench.grid import BenchPlan, build_cells, scene_seed
-from bid_ros.bench.published import published_score
+from bid_ros.bench.cell import BenchPlan, build_cells, make_cell, scene_seed, varying
+from bid_ros.bench.summary import published_score
 from bid_ros.core.errors import BidError
 
 TASK = tiny_task()

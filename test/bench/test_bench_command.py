@@ -6,7 +6,7 @@ import pytest
 from tiny_bundle import make_tiny_bundle
 from tiny_vqbet import make_tiny_vqbet
 
-from bid_ros.bench.grid import build_cells
+from bid_ros.bench.cell import build_cells
 from bid_ros.cli import build_parser, main
 from bid_ros.commands.bench import grid_lists
 from bid_ros.core.paths import share

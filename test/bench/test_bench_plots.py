@@ -3,8 +3,7 @@ from __future__ import annotations
 from tiny_scene import tiny_task
 
 from bid_ros.bench.cell import make_cell, varying
-from bid_ros.bench.plots import _kind, _lines, latency_curve, rate_bars, score_bars, score_curve, trade_off
-from bid_ros.bench.published import published_vqbet
+from bid_ros.bench.plots import _lines, latency_curve, score_bars, score_curve, trade_off
 from bid_ros.bench.report import differing_episodes
 from bid_ros.bench.summary import CellSummary
 
@@ -69,29 +68,3 @@ def test_episodes_that_all_decoders_have_are_ordered_by_how_much_they_differ():
     }
     assert differing_episodes(cells, rows, 5) == [(1, 1), (2, 0)]
     assert differing_episodes(cells, rows, 1) == [(1, 1)]
-
-
-def test_rates_of_every_kind_of_decoder_are_drawn_beside_what_was_published():
-    cells = summaries(
-        {"decoder": "vanilla"}, {"variant": "paper"}, {"variant": "corrected"}, {"horizon": 5, "variant": "corrected"}
-    )
-    assert [_kind(item.cell) for item in cells] == ["vanilla", "bid, paper", "bid, corrected", "bid, corrected"]
-    assert [published_vqbet(item.cell) for item in cells] == [48.9, 54.4, 54.4, 66.1]
-    image = rate_bars(cells, published_vqbet)
-    assert image is not None
-    assert image.startswith(PNG)
-    assert rate_bars([], published_vqbet) is None
-
-
-def test_what_the_paper_did_not_report_is_none():
-    kinds = (
-        {"samples": 8},
-        {"samples": 1},
-        {"noise": 2.0},
-        {"drift": 1.0},
-        {"decoder": "keystone"},
-        {"terms": "contrast"},
-    )
-    found = summaries(*kinds)
-    assert [published_vqbet(item.cell, by_samples=True) for item in found[:2]] == [52.9, 49.1]
-    assert [published_vqbet(item.cell) for item in found[2:]] == [None] * 4

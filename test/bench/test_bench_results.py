@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bid_ros.bench.cell import make_cell
-from bid_ros.bench.grid import Unit
+from bid_ros.bench.cell import Unit, make_cell
 from bid_ros.bench.results import ROWS, Results, load_trace, read_rows, write_parquet
 from bid_ros.bench.rollout import run_unit
 from bid_ros.core.errors import BidError

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from tiny_scene import TASK
 
-from bid_ros.bench.cell import make_cell
+from bid_ros.bench.cell import BenchPlan, Unit, make_cell
 from bid_ros.bench.episode import BenchEpisode
-from bid_ros.bench.grid import BenchPlan, Unit
 from bid_ros.bench.rollout import load_policy, run_unit
 from bid_ros.core.task import parse_task
 from bid_ros.policy.base import Capabilities

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from tiny_scene import observe_nothing, tiny_setup
 
-from bid_ros.bench.cell import make_cell
-from bid_ros.bench.grid import BenchPlan, build_cells
+from bid_ros.bench.cell import BenchPlan, build_cells, make_cell
 from bid_ros.bench.results import ROWS, read_rows
 from bid_ros.bench.summary import markdown
 from bid_ros.bench.sweep import run_bench

@@ -4,8 +4,8 @@ import pytest
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.curation.catalog import chosen, count_frames, episodes_of, find_bags, split_name
+from bid_ros.recording.bag_topics import read_remapped
 from bid_ros.recording.reader import BagReader
-from bid_ros.recording.remapping import read_remapped
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from bid_ros.curation.edit import trim
 from bid_ros.curation.listing import listed
 from bid_ros.curation.validate import validate_bag
 from bid_ros.formats import FORMATS, Options, convert, load_dataset, mapped, open_source
-from bid_ros.recording.invented import invented_fields, invented_in
+from bid_ros.recording.files import invented_fields, invented_in
 from bid_ros.recording.reader import BagReader
 
 

@@ -13,7 +13,7 @@ from bid_ros.core.data_keys import DataKeys
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import parse_task
 from bid_ros.formats import Options, convert, load_dataset, open_source
-from bid_ros.formats.lerobot.stats import image_stats, joined, vector_stats
+from bid_ros.formats.lerobot.part_writer import image_stats, joined, vector_stats
 from bid_ros.formats.lerobot.video import av
 from bid_ros.formats.lerobot_v30 import LeRobotV30Writer
 
@@ -178,7 +178,7 @@ def test_files_begin_anew_where_they_are_full(source, dataset, task, tmp_path):
         def __init__(self, contents, options):
             super().__init__(contents, options, data_mb=0.001, video_mb=0.001)
 
-    from bid_ros.formats.episode_parts import write_about
+    from bid_ros.formats.files import write_about
 
     writer, parts = Small(source.contents, Options()), []
     for number, episode in enumerate(source.episodes()):

@@ -16,7 +16,7 @@ from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.executor import LeanExecutor
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.topics import offered, profile
-from bid_ros.recording.metadata import qos_text
+from bid_ros.recording.files import qos_text
 
 SECOND = 1_000_000_000
 

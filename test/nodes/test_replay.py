@@ -22,8 +22,7 @@ from bid_ros.nodes.convert import header, pose_message, time_message
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 from bid_ros.recording.reader import BagReader
-from bid_ros.replay.decider import Changes
-from bid_ros.replay.lockstep import lockstep_decider, replay
+from bid_ros.replay.lockstep import Changes, lockstep_decider, replay
 from bid_ros.replay.parity import Parity
 
 START_S = 60.0

@@ -38,7 +38,7 @@ from bid_ros.decoding.registry import DECODERS_BY_NAME
 from bid_ros.policy.registry import FAMILIES
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.tasks.registry import TASKS
-from bid_ros.teleop.registry import DEVICES
+from bid_ros.teleop.base import DEVICES
 print(*(registry.names()[-1] for registry in (CAMERAS, DECODERS_BY_NAME, DEVICES, FAMILIES, ROBOTS, TASKS)))
 """
 

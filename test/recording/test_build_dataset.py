@@ -18,9 +18,8 @@ from bid_ros.core.task import Feature
 from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, camera_topic, feature_topic
 from bid_ros.observing.features import extract
 from bid_ros.recording.build_dataset import build_dataset
-from bid_ros.recording.dataset import Dataset
+from bid_ros.recording.dataset import IDLE_ROWS, Dataset
 from bid_ros.recording.definitions import Definition
-from bid_ros.recording.rows import IDLE_ROWS
 from bid_ros.recording.writer import BagWriter
 
 START = 1_700_000_000 * NANOSECONDS

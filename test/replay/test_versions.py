@@ -11,14 +11,13 @@ import pytest
 
 from bid_ros.cli import main
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, SAFETY_STATE
-from bid_ros.recording.encoding import Encoder
+from bid_ros.recording.definitions import Encoder
 from bid_ros.recording.episodes import END, find_episodes
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.writer import BagWriter
-from bid_ros.replay.cue import observed_ns, recorded_from
-from bid_ros.replay.decision_times import find_decision_times
+from bid_ros.replay.cue import find_decision_times, observed_ns, recorded_from
 from bid_ros.system.folder import find_system
-from bid_ros.views.decision_times import FIELDS, decision_times_ms
+from bid_ros.views.message_values import FIELDS, decision_times_ms
 from bid_ros.views.vitals import Vitals
 
 ROOT = Path(__file__).resolve().parents[2]

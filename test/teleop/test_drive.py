@@ -9,7 +9,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d
 from bid_ros.safety.envelope import Envelope
 from bid_ros.system.folder import find_system
-from bid_ros.teleop.command import Command, Offset, Steering
+from bid_ros.teleop.base import Command, Offset, Steering
 from bid_ros.teleop.drive import Drive
 
 TASK = find_system("franka_place").task

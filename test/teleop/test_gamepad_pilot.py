@@ -8,12 +8,11 @@ from gamepad_pilot import Pilot
 
 from bid_ros.core.task import load_task
 from bid_ros.episodes.log import scene_of
-from bid_ros.episodes.trial import RehearsalConfig, Trial
+from bid_ros.episodes.rehearsal import RehearsalConfig, Trial
 from bid_ros.tasks.base import STEP_NS
 from bid_ros.tasks.placing.geometry import OBJECT_BOTTOM_BELOW_TOOL, OBJECT_LENGTH
 from bid_ros.tasks.placing.stage import PlacingStage
-from bid_ros.teleop.base import EpisodeStart
-from bid_ros.teleop.command import Steering
+from bid_ros.teleop.base import EpisodeStart, Steering
 from bid_ros.teleop.human import HumanDevice
 from bid_ros.teleop.joy import BUTTONS, Joy, JoySettings
 

@@ -5,8 +5,7 @@ import pytest
 
 from bid_ros.core.errors import BidError
 from bid_ros.system.folder import find_system
-from bid_ros.teleop.base import EpisodeStart
-from bid_ros.teleop.command import Command, Steering
+from bid_ros.teleop.base import Command, EpisodeStart, Steering
 from bid_ros.teleop.human import Controller, HumanDevice
 
 SECOND = 1_000_000_000

@@ -3,8 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
-from bid_ros.teleop.joy import DEVICE, Joy, JoySettings
+from bid_ros.core.errors import BidError
+from bid_ros.teleop.joy import DEVICE, Joy, JoySettings, Pad, PadSettings
 
 AXES = [0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0]  # left stick forward; the triggers rest at 1
 BUTTONS = [0, 0, 0, 0, 1, 0, 0, 0]
@@ -36,3 +38,52 @@ def test_what_is_missing_or_no_number_counts_as_rest():
 
 def test_the_node_is_told_which_topic_it_is():
     assert DEVICE.topics(None, DEVICE.read("topic: pad/joy")) == {"pad/joy": "sensor_msgs/msg/Joy"}
+
+
+REST = dict.fromkeys(("left_x", "left_y", "right_x", "right_y", "hat_x", "hat_y"), 0.0)
+UP = {"south": False, "left_bumper": False, "start": False, "select": False}
+HELD = {**UP, "left_bumper": True}
+
+
+def test_sticks_move_the_axes_they_are_documented_to_move():
+    pad = Pad(PadSettings())
+    for name, column in {"left_y": 0, "left_x": 1, "right_y": 2, "right_x": 5}.items():
+        np.testing.assert_allclose(pad.command({**REST, name: 1.0}, HELD).twist, np.eye(6)[column])
+
+
+def test_a_stick_near_its_rest_moves_nothing_and_a_little_deflection_is_fine():
+    pad = Pad(PadSettings(deadzone=0.1, expo=1.0))
+    assert pad.command({**REST, "left_x": 0.1}, HELD).twist[1] == 0.0
+    assert pad.command({**REST, "left_x": -0.55}, HELD).twist[1] == pytest.approx(-0.125)
+
+
+def test_only_the_dead_mans_switch_makes_it_live():
+    pad = Pad(PadSettings())
+    assert not pad.command({**REST, "left_x": 1.0}, UP).live
+    assert pad.command(REST, HELD).live
+
+
+def test_the_gripper_moves_once_a_press_and_only_if_live():
+    pad = Pad(PadSettings())
+    presses = [pad.command(REST, {**HELD, "south": down}).toggle for down in (True, True, False, True, True, False)]
+    assert presses == [False, False, False, True, False, False], "a button held at the start does not count"
+    assert not pad.command(REST, {**UP, "south": True}).toggle
+
+
+def test_start_and_select_end_the_episode_once_a_press():
+    pad = Pad(PadSettings())
+    pad.command(REST, UP)
+    assert [pad.command(REST, {**UP, "start": True}).mark for _ in range(2)] == ["success", ""]
+    assert pad.command(REST, {**UP, "select": True}).mark == "discard"
+
+
+def test_a_failure_and_a_note_have_buttons_where_a_gamepad_has_them():
+    pad = Pad(PadSettings())
+    pad.command(REST, UP)
+    assert pad.command(REST, {**UP, "east": True}).mark == "failure"
+    assert [pad.command(REST, {**UP, "north": True}).note for _ in range(2)] == ["look at this moment", ""]
+
+
+def test_a_setting_outside_its_range_is_refused():
+    with pytest.raises(BidError, match=r"deadzone is 0\.9; valid is"):
+        PadSettings(deadzone=0.9)

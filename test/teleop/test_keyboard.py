@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from bid_ros.core.errors import BidError
-from bid_ros.teleop.keyboard import DEVICE, Keyboard, KeyboardSettings
-from bid_ros.teleop.terminal import split_keys
+from bid_ros.teleop.keyboard import DEVICE, Keyboard, KeyboardSettings, split_keys
 
 SECOND = 1_000_000_000
 

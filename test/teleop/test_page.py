@@ -18,8 +18,8 @@ from websockets.sync.client import connect
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import ARM_STATUS, DIAGNOSTICS, SAFETY_STATE
-from bid_ros.teleop.certificate import own_certificate
 from bid_ros.teleop.page import DEVICE, Page, PageSettings
+from bid_ros.teleop.page_server import own_certificate
 
 SECOND = 1_000_000_000
 FORWARD = {"live": True, "twist": [1, 0, 0, 0, 0, 0], "toggles": 0, "marks": 0, "mark": ""}

@@ -9,8 +9,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import DOWN_6D
 from bid_ros.core.task import load_task
 from bid_ros.safety.envelope import Envelope
-from bid_ros.teleop.base import EpisodeStart
-from bid_ros.teleop.registry import DEVICES
+from bid_ros.teleop.base import DEVICES, EpisodeStart
 from bid_ros.teleop.retrace import RAMP_S, RetraceDevice, RetraceSettings
 
 BEGIN_NS = 10**15

@@ -10,8 +10,7 @@ import pytest
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, DECISION, EPISODE_EVENT, SAFETY_CHUNK, SAFETY_STATE, TOPICS
 from bid_ros.system.folder import find_system
-from bid_ros.views.overlay import KEPT
-from bid_ros.views.places import ToolPlaces
+from bid_ros.views.overlay import KEPT, ToolPlaces
 from bid_ros.views.scene import SHORT_S, TRAIL_POINTS, WORST, Box, Lines, ViewedScene, Words, loss_colors
 
 

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, HEARTBEAT, SAFETY_STATE
-from bid_ros.views.vitals import DECISIONS, WINDOW_S, Arrivals, Vitals
-from bid_ros.views.vitals_text import vitals_text
+from bid_ros.views.vitals import DECISIONS, WINDOW_S, Arrivals, Vitals, vitals_text
 
 SECOND = 1_000_000_000
 

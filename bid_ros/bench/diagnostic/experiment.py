@@ -7,8 +7,7 @@ from typing import Annotated, Final, Literal
 import numpy as np
 from pydantic import Field
 
-from bid_ros.bench.diagnostic.estimators import COUNTS, DISTANCES, Shares, histogram
-from bid_ros.bench.diagnostic.process import Imitator, demonstrate
+from bid_ros.bench.diagnostic.process import COUNTS, DISTANCES, Imitator, Shares, demonstrate, histogram
 from bid_ros.core.errors import BidError
 from bid_ros.core.settings import settings
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.bench.pusht.env import PushTState
-from bid_ros.bench.pusht.geometry import keypoints
+from bid_ros.bench.pusht.env import PushTState, keypoints
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.recording.dataset import Dataset

@@ -10,8 +10,7 @@ import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import Column, Contents, Options, required_rate
-from bid_ros.formats.files import read_json, readable
-from bid_ros.formats.sidecar import STAMP
+from bid_ros.formats.files import STAMP, read_json, readable
 
 INFO: Final = "meta/info.json"
 SIDECAR: Final = "meta/bid_ros.json"

@@ -7,8 +7,7 @@ import pytest
 from PIL import Image
 
 from bid_ros.bench.diagnostic.experiment import READINGS, DiagnosticReading, run
-from bid_ros.bench.diagnostic.plots import draw_histograms
-from bid_ros.bench.diagnostic.table import PUBLISHED, markdown, mean_difference
+from bid_ros.bench.diagnostic.report import PUBLISHED, draw_histograms, markdown, mean_difference
 from bid_ros.core.errors import BidError
 
 LONG = DiagnosticReading((4,), 60, "idle", "wasserstein")

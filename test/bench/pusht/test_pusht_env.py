@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 
 from bid_ros.bench.pusht.data import observation_values
-from bid_ros.bench.pusht.env import PushTEnv, PushTState, score
-from bid_ros.bench.pusht.geometry import AGENT_RADIUS, GOAL, keypoints
-from bid_ros.bench.pusht.picture import render
+from bid_ros.bench.pusht.env import AGENT_RADIUS, GOAL, PushTEnv, PushTState, keypoints, render, score
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 

@@ -23,7 +23,7 @@ from bid_ros.policy.remote.key import VARIABLE, read_key
 from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.server import CLIENTS
 from bid_ros.policy.remote.wire import pack, unpack
-from bid_ros.teleop.certificate import own_certificate
+from bid_ros.teleop.page_server import own_certificate
 
 LIMIT_S = 20.0
 

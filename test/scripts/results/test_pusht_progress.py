@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bid_ros.bench.episode import EpisodePath
-from bid_ros.bench.pusht.geometry import GOAL
+from bid_ros.bench.pusht.env import GOAL
 
 FAR = (60.0, 60.0, 0.0)
 

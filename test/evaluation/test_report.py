@@ -1,0 +1,79 @@
+"""The page of an evaluation: one file, everything inside, and a person can go through the decisions."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from browser import CHROMIUM, Browser
+from evaluated_data import ROWS, TASK, dataset
+
+from bid_ros.evaluation.evaluate import EvaluationSetup
+from bid_ros.evaluation.report import draw, summary, write_page
+from bid_ros.evaluation.run import evaluate
+from bid_ros.evaluation.trace import COLUMNS, FRAMES, QUALITY, SIDE, Trace
+from bid_ros.formats import mapped, open_source
+from bid_ros.formats.bag import dataset_episodes
+
+LABEL = "</script><b>bold"
+
+
+@pytest.fixture(scope="module")
+def page(bundle, tmp_path_factory):
+    """A page of two episodes, of which the second has a label that would break it."""
+    folder = tmp_path_factory.mktemp("page")
+    replace(dataset([1, 2]), labels=("clean", LABEL)).save(folder / "set.npz")
+    setup = EvaluationSetup(TASK, bundle, ("vanilla", "bid"), samples=4, runtime="onnx")
+    outcome = evaluate(setup, "", mapped(open_source(folder / "set.npz", TASK), TASK), folder / "parts")
+    found = summary(outcome.episodes) | {"task": TASK.name, "samples": 4, "data": "runs <here>"}
+    draw(found, folder / "evaluation.png")
+    write_page(found, outcome.pages, folder / "evaluation.png", folder / "evaluation.html")
+    return folder / "evaluation.html"
+
+
+def test_the_page_needs_no_other_file(page):
+    text = page.read_text()
+    assert not re.findall(r"(?:src|href)=\"(?!data:)", text)
+    assert "http" not in text
+    assert text.count("</script>") == 1, "of the page, not of a label"
+    assert "runs &lt;here&gt;" in text
+    assert text.count("<tr>") == 16, "a row for each measure, and the head"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+def test_a_person_goes_through_the_decisions(page, tmp_path):
+    browser = Browser(tmp_path / "profile", page.as_uri())
+    try:
+        ready = "document.readyState === 'complete' && typeof episodes !== 'undefined' && !!sheet && sheet.complete"
+        while not browser.value(ready):  # the timeout of the test ends it
+            pass
+        assert browser.value("get('time').textContent") == f"0.0 s, decision 1 of {ROWS}"
+        assert browser.value("get('episode').options[1].textContent") == f"episode 2, {LABEL}, seed 2"
+        drawn = "get('{}').toDataURL().length"
+        before = [browser.value(drawn.format(name)) for name in ("picture", "plane0", "series")]
+        browser.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight")
+        assert browser.value("get('time').textContent") == f"0.1 s, decision 2 of {ROWS}"
+        after = [browser.value(drawn.format(name)) for name in ("picture", "plane0", "series")]
+        assert all(first != second for first, second in zip(before, after, strict=True))
+        assert (
+            browser.value("get('episode').value = 1, get('episode').onchange({target: get('episode')}), episode.seed")
+            == 2
+        )
+        hide = "document.querySelectorAll('#legend input')[1].click(), [...hidden].join()"
+        assert browser.value(hide) == "bid"
+    finally:
+        browser.kill()
+
+
+def test_what_is_kept_of_an_episode_is_bounded():
+    rows = 3 * FRAMES
+    long = next(dataset_episodes(dataset([1], rows)))
+    trace = Trace(long, TASK)
+    found = trace.page()
+    width, height = found["tile"]
+    assert (len(found["shown"]), found["shown"][0], found["shown"][-1]) == (FRAMES, 0, rows - 1)
+    assert (height, found["columns"]) == (SIDE, COLUMNS)
+    assert len(found["sheet"]) < FRAMES * width * height * 3 * QUALITY / 100, "noise is the largest JPEG there is"
+    assert json.dumps(found)

@@ -1,0 +1,64 @@
+"""Formats by name, by what lies at a path, and from other packages."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pytest
+
+from bid_ros.core.errors import RecordingError
+from bid_ros.formats import FORMATS, load_dataset, open_source
+from bid_ros.formats.base import format_of
+
+OURS = {"bag", "lerobot_v21", "lerobot_v30", "npz", "robomimic", "zarr"}
+
+
+def test_every_format_is_found_by_name():
+    assert set(FORMATS.names()) >= OURS
+    assert {name for name in OURS if FORMATS.find(name).writer is None} == set()
+
+
+def test_every_format_is_recognised(written, way, kit):
+    assert format_of(written(way)) == (kit.EXACT | kit.VIDEO)[way][0]
+
+
+def test_what_is_no_data_set_is_refused(tmp_path):
+    with pytest.raises(RecordingError, match="none does not exist"):
+        open_source(tmp_path / "none")
+    with pytest.raises(RecordingError, match="none does not exist"):
+        open_source(tmp_path / "none", name="zarr")
+    (tmp_path / "notes.txt").write_text("notes")
+    np.savez(tmp_path / "other.npz", other=np.zeros(3))
+    for name in (".", "notes.txt", "other.npz"):
+        with pytest.raises(RecordingError, match="is no data set that is known; valid formats are bag, lerobot_v21"):
+            open_source(tmp_path / name)
+    with pytest.raises(RecordingError, match="data format 'tfds' does not exist; valid are bag, lerobot_v21"):
+        open_source(tmp_path, name="tfds")
+
+
+@pytest.mark.parametrize(("needing", "package"), [("zarr", "zarr"), ("robomimic", "h5py"), ("lerobot_v30", "av")])
+def test_a_missing_package_is_one_sentence_with_the_extra(written, task, monkeypatch, needing, package):
+    path, load = written(needing), builtins.__import__
+
+    def without(name, *rest):
+        if name.split(".")[0] == package:
+            raise ImportError(f"No module named '{package}'", name=package)
+        return load(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(RecordingError, match=r"needs the extra 'data' .*pip install 'bid_ros\[data\]'"):
+        load_dataset(path, task)
+
+
+def test_what_was_added_to_episodes_that_changed_since_is_left_out(written, task, dataset):
+    import json
+
+    root = written("lerobot_v30_png")
+    side = json.loads((root / "meta/bid_ros.json").read_text())
+    side["episodes"][1]["rows"] = 7
+    (root / "meta/bid_ros.json").write_text(json.dumps(side))
+    found = load_dataset(root, task)
+    assert found.labels == ("", "", "")
+    assert found.seeds.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(found.actions, dataset.actions)
