@@ -10,12 +10,12 @@ from torch import nn
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import parse_task
+from bid_ros.importing.lerobot.vqbet import load_lerobot
 from bid_ros.learning.vqbet.graphs import write_decoder, write_forecast
-from bid_ros.learning.vqbet.lerobot import load_lerobot
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.registry import load_policy
-from bid_ros.policy.vqbet.codes import Forecast, VqBetSettings, chunks_of, draw_codes
+from bid_ros.policy.vqbet.codes import CodeForecast, VqBetSettings, chunks_of, draw_codes
 
 TASK = {
     "name": "golden",
@@ -57,7 +57,7 @@ def test_every_code_and_chunk_is_equal(golden):
     uniforms = numbers["uniforms"].reshape(4, -1, 2)
     codes, chunks = numbers["codes"].reshape(4, -1, 2), numbers["predicted"].reshape(4, -1, 5, 2)
     for place in range(uniforms.shape[1]):
-        one = Forecast(*(part[place].numpy() for part in forecast))
+        one = CodeForecast(*(part[place].numpy() for part in forecast))
         drawn = draw_codes(one, golden.config.temperature, uniforms[:, place])
         np.testing.assert_array_equal(drawn, codes[:, place])
         np.testing.assert_allclose(chunks_of(drawn, table, one), chunks[:, place], atol=2e-5)

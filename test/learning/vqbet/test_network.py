@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from bid_ros.core.errors import BidError
+from bid_ros.learning.config import VqBetConfig
 from bid_ros.learning.vqbet.coder import Coder
-from bid_ros.learning.vqbet.config import VqBetConfig
-from bid_ros.learning.vqbet.losses import losses
 from bid_ros.learning.vqbet.network import VqBet
-from bid_ros.policy.vqbet.codes import Forecast, draw_codes
+from bid_ros.learning.vqbet.trainer import losses
+from bid_ros.policy.vqbet.codes import CodeForecast, draw_codes
 
 SMALL = VqBetConfig(codes=4, latent=8, coder=32, width=32, layers=2, heads=2, head=32, dropout=0.0)
 
@@ -73,7 +73,9 @@ def test_codes_of_two_strategies_are_not_mixed(sequential):
         optimiser.step()
     with torch.no_grad():
         forecast = network.eval().heads(network([torch.zeros(1, 1, 1)])[:, 0])
-    drawn = draw_codes(Forecast(*(part[0].numpy() for part in forecast)), 0.5, np.random.default_rng(0).random((99, 2)))
+    drawn = draw_codes(
+        CodeForecast(*(part[0].numpy() for part in forecast)), 0.5, np.random.default_rng(0).random((99, 2))
+    )
     mixed = (drawn[:, 0] != drawn[:, 1]).mean()
     assert mixed < 0.05 if sequential else mixed > 0.3
 
