@@ -27,7 +27,7 @@ from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.runtimes.registry import build_runtime
 from bid_ros.policy.spaces.config import Space
-from bid_ros.policy.spaces.spread import task_spread
+from bid_ros.policy.spaces.view import task_spread
 
 TOLERANCE: Final = 1e-4  # of a network's output; relative where it is larger than 1
 MOST_CALLS_OF_ONE_GRAPH: Final = 8  # more take long to compile

@@ -26,8 +26,7 @@ from bid_ros.learning.families import (
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, command_line, source_commit
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import MANIFEST, load_bundle
-from bid_ros.policy.bundle_fields import DIFFUSION
+from bid_ros.policy.bundle import DIFFUSION, MANIFEST, load_bundle
 from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest

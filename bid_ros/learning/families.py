@@ -29,7 +29,7 @@ from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.vqbet.graphs import write_vqbet
 from bid_ros.learning.vqbet.network import VqBetNetworks
 from bid_ros.policy.base import Bundle, Graphs
-from bid_ros.policy.bundle_fields import DIFFUSION
+from bid_ros.policy.bundle import DIFFUSION
 from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.runtimes.registry import build_runtime

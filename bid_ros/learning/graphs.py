@@ -18,7 +18,7 @@ from bid_ros.learning.networks import Denoiser, PolicyNetworks
 from bid_ros.policy.base import Graphs
 from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import Denoise, DiffusionConfig, Sampler, Samples
-from bid_ros.policy.frame_encoder import FrameEncoder
+from bid_ros.policy.graph_policy import FrameEncoder
 from bid_ros.policy.runtimes.base import Runtime
 
 OPSET: Final = 18
