@@ -43,10 +43,13 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of every verb."""
     parser = argparse.ArgumentParser(
         prog="bid",
+        usage="bid [-h] VERB ...",
         description="Run learned action-chunking policies reactively on real arms, or on their twins.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    listed = _Listed(parser.add_subparsers(title="verbs", dest="verb", required=True, metavar="VERB"))
+    # Without help of its own: the verbs stand below, in groups.
+    verbs = parser.add_subparsers(prog="bid", dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS)
+    listed = _Listed(verbs)
     for module in VERBS:
         import_module(f"bid_ros.commands.{module}").add_parser(listed)
     parser.epilog = _verbs_text(listed.lines)

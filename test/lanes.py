@@ -24,7 +24,7 @@ SYSTEMS = (
     "test/commands/test_first_hour.py",
     "test/commands/test_new.py",
     "test/outside/",
-    "test/bench/system/",
+    "test/scripts/results/system/",
     "test/tasks/picking/test_world.py",
     "test/tasks/placing/test_world.py",
 )

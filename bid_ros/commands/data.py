@@ -31,7 +31,7 @@ def add_parser(verbs: Any) -> None:
         description="Data sets of other formats: LeRobotDataset, the zarr of Diffusion Policy, robomimic's HDF5. "
         "bid train reads all of them as they are.",
     )
-    parts = data.add_subparsers(title="parts", dest="part", required=True, metavar="PART")
+    parts = data.add_subparsers(title="actions", dest="part", required=True, metavar="ACTION")
     _add_build(parts)
     _add_convert(parts)
     info = parts.add_parser(

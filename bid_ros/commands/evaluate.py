@@ -14,7 +14,6 @@ from bid_ros.commands.tasks import task_path
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.task import Task, load_task
-from bid_ros.recording.invented import sentence
 from bid_ros.recording.outcomes import OUTCOMES, SUCCESS
 from bid_ros.system.folder import find_system, shipped_systems
 
@@ -70,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.evaluation.run import evaluate
     from bid_ros.formats import chosen, mapped, open_source
     from bid_ros.policy.bundle import load_bundle
+    from bid_ros.recording.invented import sentence
 
     decoders = _checked(options)
     task, folder = _task_and_bundle(options)
@@ -133,6 +133,8 @@ def _written(outcome: "EvaluationOutcome", out: Path, about: dict[str, Any]) -> 
     out.mkdir(parents=True, exist_ok=True)
     every = [vars(item) for item in outcome.episodes]
     (out / "evaluation.json").write_text(json.dumps({**found, "by_episode": every}))
+    from bid_ros.recording.invented import sentence
+
     said = f"\nThe bags were {sentence(found['invented'])}.\n" if found["invented"] else ""
     (out / "evaluation.md").write_text(f"{markdown(found)}\n{said}")
     draw(found, out / "evaluation.png")

@@ -15,7 +15,7 @@ def add_parser(verbs: Any) -> None:
         help="import, export, distil or compile a policy",
         description="A policy that decides is a bundle: a folder with its networks and what they observe.",
     )
-    parts = policy.add_subparsers(title="parts", dest="part", required=True, metavar="PART")
+    parts = policy.add_subparsers(title="actions", dest="part", required=True, metavar="ACTION")
     add_import(parts)
     add_export(parts)
     add_distill(parts)

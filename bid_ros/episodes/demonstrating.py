@@ -32,7 +32,7 @@ FINGERS_S: Final = 0.9  # until the fingers have opened or closed
 AFTER_S: Final = 0.4  # kept after the outcome, as in a recording
 
 
-class ArmDriver(Protocol):
+class DemonstrationSource(Protocol):
     """What drives the arm."""
 
     def chunk_at(self, now_ns: int, steps: int, dt_ns: int) -> ActionChunk:
@@ -80,7 +80,9 @@ class LockstepDemonstrations:
         first = first_row(actions, task)
         return self._dataset(rows[first:], actions[first:], style, seed) if outcome == "success" else None
 
-    def _play(self, trial: Trial, source: ArmDriver, duration_s: float) -> tuple[str, list[Observation], Array]:
+    def _play(
+        self, trial: Trial, source: DemonstrationSource, duration_s: float
+    ) -> tuple[str, list[Observation], Array]:
         """Return the outcome of a demonstration, what was observed, and what was commanded then ``(T, D)``."""
         outcome, end_ns = "", trial.now_ns + round(duration_s * NANOSECONDS)
         rows, actions = list[Observation](), list[Array]()
@@ -99,7 +101,7 @@ class LockstepDemonstrations:
                 outcome, end_ns = found, trial.now_ns + round(AFTER_S * NANOSECONDS)
         return outcome, rows, np.array(actions)
 
-    def _driven(self, trial: Trial, source: ArmDriver, duration_s: float) -> Iterator[int]:
+    def _driven(self, trial: Trial, source: DemonstrationSource, duration_s: float) -> Iterator[int]:
         """Yield the numbers of the steps of a motion, and send its chunks. The caller advances the trial."""
         if trial.joints is not None:
             self._chunks.begin(trial.joints, trial.now_ns)

@@ -35,7 +35,7 @@ PARAMETERS = (
     Parameter("robot_ip", "", "address of the robot (or of its twin); required"),
     Parameter("twin", False, "the address is a twin: no real-time kernel needed, twin dynamics"),
     Parameter("connect_wait_s", 0.0, "time in s to go on trying; a twin needs some to start", 0.0, 120.0),
-    Parameter("company_wait_s", 0.0, "time in s to wait for the required nodes before connecting", 0.0, 120.0),
+    Parameter("required_wait_s", 0.0, "time in s to wait for the required nodes before connecting", 0.0, 120.0),
     Parameter("rate_hz", 100, "set-points streamed a second", 100, 1000),
     Parameter("lookahead_s", 0.0, "chunks are sampled this long ahead of now, for the lag of the arm", 0.0, 0.3),
     Parameter("publish_every", 2, "publish the state every n-th set-point", 1, 100),
@@ -85,7 +85,7 @@ class ArmNode(BidNode):
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
         self.subscribe(topics.HEARTBEAT, self._on_heartbeat, patient=True)
         self.create_timer(min(HEED_S, self.value("heartbeat_deadline_s") / 5), lambda: None)
-        self._wait_for_company(time.monotonic() + self.value("company_wait_s"))
+        self._wait_for_required(time.monotonic() + self.value("required_wait_s"))
         if self.ended:  # nothing is connected for a run that ends
             return
         self._connect(time.monotonic() + self.value("connect_wait_s"))
@@ -121,7 +121,7 @@ class ArmNode(BidNode):
         self._arm.close()
         self.get_logger().info("at rest, out of control" if self._at_rest.is_set() else "out of control")
 
-    def _wait_for_company(self, deadline: float) -> None:
+    def _wait_for_required(self, deadline: float) -> None:
         """Leave the robot alone while the required nodes load: a loading computer may starve the connection."""
         while time.monotonic() < deadline and not self.ended:
             if len(self._deadlines.ages(time.monotonic_ns())) == len(self._watched):

@@ -8,6 +8,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 
 from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
+from bid_ros.system.parameters import unknown_parameter
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def check_parameters(node: str, declared: Sequence[Parameter], given: Mapping[st
     known = {parameter.name: parameter for parameter in declared}
     for name, value in given.items():
         if name not in known:
-            raise BidError(f"node '{node}' has no parameter '{name}'; valid are {', '.join(known)}")
+            raise BidError(unknown_parameter(node, name, known))
         parameter = known[name]
         if _kind(value) != _kind(parameter.default):
             raise BidError(f"parameter '{name}' of node '{node}' is {value!r}; valid is a {_kind(parameter.default)}")

@@ -25,7 +25,7 @@ from bid_ros.system.parameters import load_parameters
 from bid_ros.system.run import RunArguments
 from bid_ros.teleop.registry import DEVICES
 
-COMPANY_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
+REQUIRED_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
 LARGEST_DOMAIN: Final = 232  # ROS 2's
 NO_RVIZ: Final = "RViz is not installed, so only the monitor starts"
 
@@ -148,7 +148,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "twin": run.twin,
         "connect_wait_s": 30.0 if run.twin else 0.0,
         "required": [*run.driving_nodes, "safety"],
-        "company_wait_s": COMPANY_S,
+        "required_wait_s": REQUIRED_S,
     }
     device = {"device": arguments.takeover or run.driver, "device_settings": arguments.device_settings}
     policy = {**_policy(run), **(system.bundle_parameters() if run.driver == POLICY else {}), "seed": arguments.seed}

@@ -6,7 +6,7 @@ without ROS: a test compares the two.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,8 @@ COMMON: Final[Mapping[str, Mapping[str, Any]]] = {
     "use_sim_time": {"type": "boolean", "description": "work with the time of /clock", "default": False},
 }
 """Parameters of every node."""
+FORMER: Final[Mapping[str, str]] = {"company_wait_s": "required_wait_s", "person": "human"}
+"""Parameters that had another name, and their names of today."""
 QOS: Final = "qos_overrides"
 QOS_NAME: Final = re.compile(rf"{QOS}\.(/[\w/]+)\.(publisher|subscription)(_\w+)?\.(\w+)")
 QOS_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -123,13 +125,20 @@ def check_declared(where: str, node: str, parameters: Mapping[str, Any]) -> None
             check_override(where, name, value)
             continue
         if name not in known:
-            raise BidError(f"{where}: node '{node}' has no parameter '{name}'; valid are {', '.join(known)}")
+            raise BidError(f"{where}: {unknown_parameter(node, name, known)}")
         kind = KINDS[known[name]["type"]]
         if type(value) is not kind:
             raise BidError(f"{where}: parameter '{name}' of node '{node}' is {value!r}; valid is a {kind.__name__}")
         low, high = known[name].get("minimum"), known[name].get("maximum")
         if low is not None and high is not None:
             check_range(f"{where}: node '{node}'", name, value, low, high, BidError)
+
+
+def unknown_parameter(node: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentence about a parameter that a node does not have, with its name of today if it had another."""
+    if name in FORMER:
+        return f"parameter '{name}' of node '{node}' is now '{FORMER[name]}'"
+    return f"node '{node}' has no parameter '{name}'; valid are {', '.join(known)}"
 
 
 def check_override(where: str, name: str, value: Any) -> None:

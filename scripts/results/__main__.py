@@ -30,7 +30,7 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "offline-prediction": ("results/offline-prediction.md", "does offline evaluation rank decoders as episodes do"),
     "imported-latency": ("results/latency.md", "time of a decision of imported policies"),
     "ur-servo-period": ("results/latency.md", "period of the set-points to a UR"),
-    "interrupts": ("results/stopping.md", "what a signal at a random time leaves behind"),
+    "interrupts": ("explanation/stopping.md", "what a signal at a random time leaves behind"),
     "recorder-load": ("reference/recordings.md", "what the recorder loses under two fast cameras"),
     "space-time": ("reference/bundles.md", "time of converting observations and chunks of a space"),
     "teleop-latency": ("how-to/teleoperate.md", "time from a key or a pad to the arm's set-point"),

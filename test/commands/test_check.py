@@ -323,7 +323,7 @@ def test_a_ur_observes_six_joints(tmp_path):
         (
             "nodes.yaml",
             {"safety": {"ros__parameters": {"late": 9}}},
-            "parameters",
+            "nodes.yaml",
             "no parameter 'late'; valid are task",
         ),
         ("system.yaml", {"driver": "mindreader"}, "driver", "device 'mindreader' does not exist; valid are exercise"),

@@ -100,7 +100,10 @@ def test_bad_input_is_one_sentence(dataset, file, tmp_path, capsys):
     for arguments, said in (
         (["convert", source, str(tmp_path / "x"), "--to", "tfds"], "data format 'tfds' does not exist; valid are"),
         (["convert", source, source, "--to", "npz", "--task", file], "exists; name another target"),
-        (["convert", source, str(tmp_path / "x"), "--to", "zarr", "--images", "gif"], "images are 'gif'; valid are"),
+        (
+            ["convert", source, str(tmp_path / "x"), "--to", "zarr", "--images", "gif"],
+            "--images is 'gif'; valid are png, video",
+        ),
         (["info", str(tmp_path / "none")], "none does not exist"),
         (["info", source, "--from", "zarr"], "set.npz is damaged or of another kind"),
     ):

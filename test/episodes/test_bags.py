@@ -100,6 +100,8 @@ def test_an_episode_is_a_bag_from_start_to_a_second_after_its_end(tmp_path):
         "seed": 1,
         "label": "me",
         "outcome": "failure",
+        "outcome_class": "task",
+        "outcome_code": "failure",
         "success": False,
         "duration_s": 0.0,
         "notes": [],

@@ -61,6 +61,8 @@ def test_run_json_says_everything_asked_for(tmp_path):
         "seed": 8,
         "success": False,
         "outcome": "timeout",
+        "outcome_class": "task",
+        "outcome_code": "timeout",
         "duration_s": 20.0,
         "label": "",
     }

@@ -21,6 +21,7 @@ from bid_ros.nodes.convert import chunk_to_message, header, pose_message
 from bid_ros.recording.build_dataset import build_dataset
 from bid_ros.recording.reader import BagReader
 from bid_ros.robots.registry import task_arm
+from bid_ros.system.folder import find_system
 
 HOME = np.array([0.0, -0.28278114, 0.0, -2.40004545, 0.0, 2.11726431, np.pi / 4])
 
@@ -37,7 +38,7 @@ def task(folder):
 
 @pytest.fixture
 def model(folder, task) -> ArmModel:
-    found = task_arm(task, folder / "robot.yaml", twin=True)
+    found = task_arm(task, find_system(folder).file("robot.yaml"), twin=True)
     assert found is not None
     return found
 
@@ -59,7 +60,8 @@ class Harness:
         node.create_subscription(SafetyState, "/safety/state", self.states.append, STATE)
         node.create_timer(0.03, self._beat)
         bench.grant("policy")
-        given = {"task": str(folder / "task.yaml"), "arm_config": str(folder / "robot.yaml"), "twin": True}
+        config = find_system(folder).file("robot.yaml")
+        given = {"task": str(folder / "task.yaml"), "arm_config": str(config), "twin": True}
         bench.start("safety", {**given, "required": ["policy"], "settle_s": 0.1})
         assert bench.until(lambda: bool(self.states) and self.states[-1].state == SafetyState.RUNNING)
 
@@ -96,6 +98,7 @@ def over_ros(source, folder):
     task = (folder / "task.yaml").read_text().replace("robot: ur\n", "robot: ros\n")
     (folder / "task.yaml").write_text(task)
     system = yaml.safe_load((folder / "system.yaml").read_text())
+    system["like"] = str(source.parents[1] / "ur5_pick")
     system["policy"]["bundle_task"] = str(source.parents[1] / "ur5_pick" / "task.yaml")
     (folder / "system.yaml").write_text(yaml.safe_dump(system))
     return folder

@@ -77,9 +77,9 @@ def test_heartbeats_arrive_where_a_deadline_is_asked_for_and_where_it_is_not(con
     asked["sooner"].deadline = Duration(seconds=0.1)  # nobody promises that
     for name, qos in asked.items():
         other.create_subscription(Heartbeat, "/heartbeat", heard[name].append, qos)
-    node.pulse.start()
+    node.heartbeat.start()
     assert spun([node, other], lambda: len(heard["any"]) > 2 and len(heard["deadline"]) > 2)
-    node.pulse.stop()
+    node.heartbeat.stop()
     assert not heard["sooner"]
     (offer,) = other.get_publishers_info_by_topic("/heartbeat")
     assert offer.qos_profile.deadline.nanoseconds == SECOND and offer.qos_profile.lifespan.nanoseconds == 2 * SECOND

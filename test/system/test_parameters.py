@@ -10,7 +10,7 @@ import yaml
 from bid_ros.core.errors import BidError
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system
-from bid_ros.system.parameters import COMMON, flattened, load_parameters
+from bid_ros.system.parameters import COMMON, FORMER, check_declared, flattened, load_parameters
 from bid_ros.system.run import RunArguments
 
 
@@ -70,3 +70,10 @@ def test_no_node_is_described_with_an_unknown_parameter(root, tmp_path, file, ro
     (folder / "nodes.yaml").write_text(yaml.safe_dump(own))
     with pytest.raises(BidError, match=r"nodes.yaml: node 'policy' has no parameter 'thread'; valid are .*threads"):
         describe(find_system(folder), RunArguments(out=str(tmp_path)))
+
+
+@pytest.mark.parametrize(("node", "old"), [("arm", "company_wait_s"), ("episode", "person")])
+def test_a_parameter_that_had_another_name_says_its_name_of_today(node, old):
+    with pytest.raises(BidError, match=f"^here: parameter '{old}' of node '{node}' is now '{FORMER[old]}'$"):
+        check_declared("here", node, {old: True})
+    check_declared("here", node, {FORMER[old]: True if old == "person" else 1.0})

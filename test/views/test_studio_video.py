@@ -11,7 +11,7 @@ from rclpy.serialization import serialize_message
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.errors import RecordingError
-from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, TOPICS, body_topic
+from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TOPICS, body_topic
 from bid_ros.recording.definitions import find_definition
 from bid_ros.recording.writer import BagWriter
 from bid_ros.robots.ur.twin.model import HOME_Q
@@ -84,7 +84,7 @@ def bag_of_a_ur(path, cup_y: float):
     """A recording of 2 s in which the cup stands at y = ``cup_y`` m."""
     with BagWriter(path) as writer:
         for topic in (ARM_STATUS, EPISODE_EVENT, body_topic("cup"), body_topic("saucer")):
-            writer.add_topic(f"/{topic}", find_definition(TOPICS[topic].type_name))
+            writer.add_topic(f"/{topic}", find_definition(TOPICS.get(topic, BODIES).type_name))
 
         def write(topic, message, at_ns):
             message.header.stamp.sec, message.header.stamp.nanosec = divmod(at_ns, SECOND)

@@ -50,7 +50,7 @@ def test_a_stamp_that_comes_again_is_no_new_measurement(bus, reader):
     assert reader.of(["a"])[0] == first
     bus.publish("joint_states", joint_state(now + 0.01, {"a": 1.1}))
     reader.look()
-    assert reader.of(["a"])[0].moment.steady_ns > first.moment.steady_ns
+    assert reader.of(["a"])[0].timestamp.steady_ns > first.timestamp.steady_ns
 
 
 def test_without_velocities_they_come_from_two_positions(bus, reader):
@@ -65,4 +65,4 @@ def test_without_velocities_they_come_from_two_positions(bus, reader):
 def test_a_clock_that_differs_does_not_reach_the_state(bus, reader, ahead_s):
     bus.publish("joint_states", joint_state(time.time() + ahead_s, {"a": 1.0}))
     reader.look()
-    assert abs(reader.of(["a"])[0].moment.stamp_ns - time.time_ns()) < 1e9
+    assert abs(reader.of(["a"])[0].timestamp.stamp_ns - time.time_ns()) < 1e9

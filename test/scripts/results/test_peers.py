@@ -9,8 +9,8 @@ from results.peers.choice import choose  # noqa: E402
 from results.peers.eager import EagerMaker  # noqa: E402
 from results.peers.schedulers import Ddim, Ddpm  # noqa: E402
 from results.timing import STAGES, alternate, median_ratio, stream_of_noise, summarise  # noqa: E402
+from results_entry import results  # noqa: E402
 
-from bid_ros.cli import main  # noqa: E402
 from bid_ros.core.paths import share  # noqa: E402
 from bid_ros.core.task import load_task  # noqa: E402
 from bid_ros.learning.families import bundle_networks  # noqa: E402
@@ -148,8 +148,8 @@ def test_a_ratio_is_of_pairs():
 
 def test_the_command_compares_and_draws(tmp_path, capsys):
     picture = tmp_path / "peers.png"
-    options = ["bench", "peers", "franka_place", "--samples", "6", "--decisions", "2", "--warm-up", "1"]
-    assert main([*options, "--peers", "ddim,ddpm:10", "--json", "--plot", str(picture)]) == 0
+    options = ["peers", "franka_place", "--samples", "6", "--decisions", "2", "--warm-up", "1"]
+    assert results(*options, "--peers", "ddim,ddpm:10", "--json", "--plot", str(picture)) == 0
     result = json.loads(capsys.readouterr().out)
     assert list(result["times"]) == ["bid_ros, CONSISTENCY 2", "eager, DDIM 2", "eager, DDPM 10"]
     whole = result["times"]["eager, DDIM 2"]["whole"]
@@ -198,6 +198,6 @@ def test_a_policy_of_other_sizes_is_counted_and_run(task, tmp_path):
     ],
 )
 def test_bad_input_is_one_sentence(capsys, arguments, message):
-    assert main(["bench", "peers", *arguments]) == 2
+    assert results("peers", *arguments) == 2
     error = capsys.readouterr().err.strip().splitlines()
     assert len(error) == 1 and message in error[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,9 +19,9 @@ from results.system.record import COUNTERS
 from results.system.table import draw, markdown
 from results.system.usage import usage_by_session
 from results.system.watch import Course, Watch
+from results_entry import results
 
 from bid_msgs.msg import EpisodeEvent
-from bid_ros.cli import main
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import DIAGNOSTICS, EPISODE_EVENT, TOPICS
 from bid_ros.recording.definitions import find_definition
@@ -129,7 +130,7 @@ def test_the_table_names_who_is_above_its_budget(tmp_path):
     [(["--runs", "0"], "--runs is 0; valid is 1 or more"), (["--against", "/nowhere"], "valid is a checkout")],
 )
 def test_bad_input_is_one_sentence(arguments, message, capsys):
-    assert main(["bench", "system", "franka_place", *arguments]) == 2
+    assert results("system", "franka_place", *arguments) == 2
     error = capsys.readouterr().err.strip().splitlines()
     assert len(error) == 1 and message in error[0]
 
@@ -149,7 +150,7 @@ def test_a_system_is_started_and_measured(ros_domain, tmp_path, monkeypatch, cap
         str(tmp_path / "out"),
         "--json",
     ]
-    assert main(["bench", "system", "franka_place", *arguments]) == 0
+    assert results("system", "franka_place", *arguments) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found["nodes"]) == {"twin", "camera", "safety", "arm", "teleop", "recorder", "episode"}
     for name, cost in found["nodes"].items():
@@ -162,4 +163,6 @@ def test_a_system_is_started_and_measured(ros_domain, tmp_path, monkeypatch, cap
 def test_the_architecture_page_has_the_budget(root):
     page = (root / "docs" / "explanation" / "architecture.md").read_text()
     for node, budget in BUDGETS.items():
-        assert f"| {node} | {budget.cpu:g} | {budget.messages_in:g} | {budget.messages_out:g} |" in page
+        limits = (f"{value:g}" for value in (budget.cpu, budget.messages_in, budget.messages_out))
+        cells = r" \| [^|]+ \| ".join(map(re.escape, limits))
+        assert re.search(rf"^\| {node} \| {cells} \|", page, re.M), node
