@@ -31,7 +31,7 @@ from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.registry import load_policy
-from bid_ros.policy.runtimes.nvidia import find_gpu
+from bid_ros.policy.runtimes.providers import find_gpu
 from bid_ros.policy.runtimes.registry import build_runtime, missing
 
 ROOT: Final = Path(__file__).resolve().parents[1]

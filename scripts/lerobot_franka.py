@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import nn
 
-from bid_ros.importing.networks.images import ImportedSpatialSoftmax, KeypointNetwork
+from bid_ros.importing.networks.observation import ImportedSpatialSoftmax, KeypointNetwork
 from bid_ros.importing.networks.resnet import BasicBlock, map_size, normalisation
 from bid_ros.importing.networks.unet import ConditionalUnet
 

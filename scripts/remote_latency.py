@@ -30,11 +30,11 @@ from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.core.task import Task
 from bid_ros.policy.agreement import random_observations
 from bid_ros.policy.base import Bundle
+from bid_ros.policy.budget import DelayMeter
 from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
-from bid_ros.policy.latency import DelayMeter
 from bid_ros.policy.registry import load_policy
-from bid_ros.policy.remote import tcp
+from bid_ros.policy.remote import dial
 from bid_ros.system.folder import find_system
 from bid_ros.system.priority import raise_priority
 
@@ -152,7 +152,7 @@ def main(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         all_of = [Decided("in this process", Path(bundle), task, count)]
         for number, (delay_ms, loss, control) in enumerate(named):
-            tcp.WANTED = control
+            dial.WANTED = control
             name = f"{control}, {delay_ms:g} ms each way, {100 * loss:g} % loss"
             where = pointer(folder / str(number), task, ports[control], network.server(number))
             all_of.append(Decided(name, where, task, count))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from bid_ros.core.task import Task
 from bid_ros.policy.remote.config import RemoteConfig
+from bid_ros.policy.remote.dial import WANTED
 from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
-from bid_ros.policy.remote.tcp import WANTED
 
 HERE = "127.0.0.1"
 START_S, TIMEOUT_MS = 60.0, 250.0
@@ -36,7 +36,9 @@ def served(
         congestion: congestion control that it asks the kernel for.
     """
     options = ["--host", host, "--port", "0", "--samples", str(samples)]
-    program = f"from bid_ros import cli; from bid_ros.policy.remote import tcp; tcp.WANTED = {congestion!r}; cli.main()"
+    program = (
+        f"from bid_ros import cli; from bid_ros.policy.remote import dial; dial.WANTED = {congestion!r}; cli.main()"
+    )
     command = [*within, sys.executable, "-c", program, "serve", str(bundle), *options]
     back = lambda: os.nice(-os.nice(0))  # it takes its own priority  # noqa: E731
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=back)

@@ -19,14 +19,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import bid_ros.learning.diffusion_trainer as training_step
+import bid_ros.learning.trainer as training_step
 from bid_ros.core.task import load_task
 from bid_ros.learning import training
 from bid_ros.learning.batch import Batch, TrainingData, scale_images
 from bid_ros.learning.config import AugmentConfig, TrainConfig
-from bid_ros.learning.encoder import TrainedEncoder
-from bid_ros.learning.networks import PolicyNetworks
-from bid_ros.learning.weights import bundle_networks
+from bid_ros.learning.families import bundle_networks
+from bid_ros.learning.networks import PolicyNetworks, TrainedEncoder
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.recording.dataset import Dataset, joined
 from bid_ros.system.folder import find_system

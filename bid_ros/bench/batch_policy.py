@@ -27,7 +27,7 @@ from bid_ros.core.extras import extra
 from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle_fields import DIFFUSION
+from bid_ros.policy.bundle import DIFFUSION
 from bid_ros.policy.decide import Draft
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples
 from bid_ros.policy.registry import load_policy

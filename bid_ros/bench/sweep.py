@@ -28,8 +28,7 @@ from bid_ros.core.observation import Observation
 from bid_ros.core.worker_pool import WorkerPool
 from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
-from bid_ros.policy.bundle import bundle_sha256
-from bid_ros.policy.bundle_fields import DIFFUSION
+from bid_ros.policy.bundle import DIFFUSION, bundle_sha256
 from bid_ros.policy.decide import DecisionMaker, check_decoder
 
 SUMMARY: Final = "summary.json"

@@ -12,8 +12,7 @@ from bid_ros.commands.serve import LOOPBACK
 from bid_ros.commands.tasks import task_of
 from bid_ros.core.errors import BidError
 from bid_ros.policy.remote.config import TIMEOUT_MS, RemoteConfig
-from bid_ros.policy.remote.dial import parse_address
-from bid_ros.policy.remote.key import VARIABLE, read_key
+from bid_ros.policy.remote.dial import VARIABLE, parse_address, read_key
 from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
 
 CONNECT_S: Final = 5.0

@@ -80,7 +80,7 @@ def _nodes() -> dict[str, Any]:
 
 def _bundle() -> dict[str, Any]:
     """Return the schema of a bundle.yaml, whose one further field is the section of the policy's family."""
-    from bid_ros.policy.bundle_fields import Manifest
+    from bid_ros.policy.bundle import Manifest
 
     return {**json_schema(Manifest), "additionalProperties": {"type": "object"}}
 

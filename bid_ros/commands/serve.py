@@ -16,7 +16,7 @@ from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import bundled_task, load_bundle
 from bid_ros.policy.registry import start_policy
-from bid_ros.policy.remote.key import VARIABLE, read_key
+from bid_ros.policy.remote.dial import VARIABLE, read_key
 from bid_ros.policy.remote.server import PolicyServer
 from bid_ros.policy.remote.service import MOST, PolicyService
 from bid_ros.system.priority import raise_priority

@@ -58,7 +58,7 @@ class ImportedPolicy:
         provenance: plain values for the bundle.
         past: rows of a chunk before the first that is executed; None: To - 1.
         family: of policies.
-        cases: graphs of a family that does not denoise, as :func:`bid_ros.importing.graphs.write_graphs` writes them.
+        cases: graphs of a family that does not denoise, as :func:`bid_ros.importing.bundling.write_graphs` writes them.
     """
 
     source: str

@@ -72,5 +72,12 @@ def fill(network: "nn.Module", tensors: "Mapping[str, torch.Tensor]", where: str
     network.load_state_dict({name: tensors.get(name, value).to(value.dtype) for name, value in wanted.items()})
 
 
+def check_prefixes(tensors: "Mapping[str, torch.Tensor]", prefixes: tuple[str, ...], where: str) -> None:
+    """Raise BidError if a tensor's name begins with none of the prefixes; ``where`` names the file."""
+    for name in tensors:
+        if not name.startswith(prefixes):
+            raise BidError(f"{where} has the tensor '{name}', which the configuration has no place for")
+
+
 def _shape(value: "torch.Tensor") -> str:
     return f"shape {tuple(value.shape)}"

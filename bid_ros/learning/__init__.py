@@ -4,11 +4,10 @@ from bid_ros.core.extras import extra
 
 with extra("train", "training"):
     from bid_ros.learning.bundling import export, export_again
-    from bid_ros.learning.config import AugmentConfig, NetworkConfig, TrainConfig
+    from bid_ros.learning.config import AugmentConfig, NetworkConfig, TrainConfig, VqBetConfig
     from bid_ros.learning.consistency import DistillConfig
     from bid_ros.learning.distillation import distill
     from bid_ros.learning.training import TrainResult, train
-    from bid_ros.learning.vqbet.config import VqBetConfig
 
 __all__ = [
     "AugmentConfig",

@@ -1,7 +1,6 @@
 """Exports the checkpoints of a run to a policy bundle."""
 
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,13 +14,19 @@ from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.task import Task
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.consistency import valid_steps
-from bid_ros.learning.families import bundle_settings, new_networks, sampled_as, sampled_by, write_graphs, write_policy
+from bid_ros.learning.families import (
+    bundle_networks,
+    bundle_settings,
+    new_networks,
+    sampled_as,
+    sampled_by,
+    write_graphs,
+    write_policy,
+)
 from bid_ros.learning.networks import PolicyNetworks
-from bid_ros.learning.run_folder import RunFolder, source_commit
-from bid_ros.learning.weights import bundle_networks
+from bid_ros.learning.run_folder import RunFolder, command_line, source_commit
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import MANIFEST, load_bundle
-from bid_ros.policy.bundle_fields import DIFFUSION
+from bid_ros.policy.bundle import DIFFUSION, MANIFEST, load_bundle
 from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest
@@ -99,7 +104,7 @@ def export_again(
     if sampling_steps is not None:
         _check_levels(bundle, sampling_steps)
     shared = bundle.weak is not None and bundle.weak["encoder"] == bundle.strong["encoder"]
-    provenance = {**bundle.provenance, "export_commit": source_commit(), "export_command": _command()}
+    provenance = {**bundle.provenance, "export_commit": source_commit(), "export_command": command_line()}
     return write_variant(bundle, out, task, bundle_networks(bundle, task), sampling, shared, provenance)
 
 
@@ -110,24 +115,20 @@ def _copy(bundle: Bundle, out: Path, task: Task, sampling: Any) -> Bundle:
         for files in strengths.values():
             for path in (files or {}).values():
                 shutil.copy(path, new / path.name)
-        write_bundle_manifest(
+        _write_like(
+            bundle,
             new,
             task,
             name=out.name,
-            observation=bundle.observation,
-            action=bundle.action,
-            action_spread=bundle.action_spread,
             settings=sampling,
             graphs={
                 strength: None if files is None else {role: path.name for role, path in files.items()}
                 for strength, files in strengths.items()
             },
-            provenance={**bundle.provenance, "export_commit": source_commit(), "export_command": _command()},
-            action_reference=bundle.action_reference,
+            provenance={**bundle.provenance, "export_commit": source_commit(), "export_command": command_line()},
             family=bundle.family,
             any_size=True,  # imported ones are large
             space=bundle.space,
-            action_weights=bundle.action_weights,
         )
     return load_bundle(out, task)
 
@@ -163,20 +164,23 @@ def write_variant(
             graphs[strength], differences[strength] = write_graphs(networks.eval(), new, task, sampling, strength, half)
         if share_encoder:
             _share_encoding(new, graphs)
-        write_bundle_manifest(
-            new,
-            task,
-            name=out.name,
-            observation=bundle.observation,
-            action=bundle.action,
-            action_spread=bundle.action_spread,
-            settings=sampling,
-            graphs=graphs,
-            provenance={**provenance, "difference_to_pytorch": differences},
-            action_reference=bundle.action_reference,
-            action_weights=bundle.action_weights,
-        )
+        provenance = {**provenance, "difference_to_pytorch": differences}
+        _write_like(bundle, new, task, name=out.name, settings=sampling, graphs=graphs, provenance=provenance)
     return load_bundle(out, task)
+
+
+def _write_like(bundle: Bundle, folder: Path, task: Task, **others: Any) -> None:
+    """Write a manifest with the normalisation of another bundle; ``others``: what is its own."""
+    write_bundle_manifest(
+        folder,
+        task,
+        observation=bundle.observation,
+        action=bundle.action,
+        action_spread=bundle.action_spread,
+        action_reference=bundle.action_reference,
+        action_weights=bundle.action_weights,
+        **others,
+    )
 
 
 def _check_levels(bundle: Bundle, sampling_steps: int) -> None:
@@ -186,10 +190,6 @@ def _check_levels(bundle: Bundle, sampling_steps: int) -> None:
         raise BundleError(
             f"sampling_steps is {sampling_steps}; valid with the {levels} levels of this student: {valid_steps(levels)}"
         )
-
-
-def _command() -> str:
-    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def _share_encoding(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> None:
@@ -270,7 +270,7 @@ def _write(
         "seeds": [config.seed],
         **steps,
         "command": about.get("command", ""),
-        "export_command": _command(),
+        "export_command": command_line(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "training": about["config"],
         "weights": "float16" if half else "float32",

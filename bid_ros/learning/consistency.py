@@ -24,8 +24,8 @@ from pydantic import Field
 from bid_ros.core.errors import BidError
 from bid_ros.core.settings import Share, settings
 from bid_ros.learning.config import Count
-from bid_ros.learning.denoiser import Denoiser
-from bid_ros.learning.descent import Descent, seed_of
+from bid_ros.learning.networks import Denoiser
+from bid_ros.learning.trainer import Descent, seed_of
 from bid_ros.learning.windows import batch_windows
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler
 

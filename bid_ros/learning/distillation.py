@@ -16,11 +16,10 @@ from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.bundling import check_replaceable, write_variant
 from bid_ros.learning.config import TrainConfig
 from bid_ros.learning.consistency import DistillConfig, Distiller, student_settings
-from bid_ros.learning.encoder import TrainedEncoder
-from bid_ros.learning.memory import keep_freed_memory
-from bid_ros.learning.networks import PolicyNetworks
-from bid_ros.learning.run_folder import RunFolder, source_commit
-from bid_ros.learning.weights import bundle_networks, training_of
+from bid_ros.learning.families import bundle_networks, training_of
+from bid_ros.learning.networks import PolicyNetworks, TrainedEncoder
+from bid_ros.learning.run_folder import RunFolder, command_line, source_commit
+from bid_ros.learning.training import keep_freed_memory
 from bid_ros.policy.base import Bundle
 from bid_ros.recording.dataset import Dataset
 
@@ -173,7 +172,7 @@ def _provenance(bundle: Bundle, dataset: Dataset, config: DistillConfig) -> dict
             "bundle_sha256": bundle.sha256,
             "data_sha256": dataset.sha256,
             "data_episodes": dataset.episodes,
-            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "command": command_line(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "config": asdict(config),
         },

@@ -15,6 +15,7 @@ Of a distillation, ``strong.pt`` and ``weak.pt`` are the last checkpoints of the
 import json
 import pickle
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -145,6 +146,11 @@ class RunFolder:
             rows = [row for row in rows if row["step"] <= until]
             _replace(path, "".join(json.dumps(row) + "\n" for row in rows).encode())
         return rows
+
+
+def command_line() -> str:
+    """Return the command that this process was started with, for a provenance."""
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def source_commit() -> str:

@@ -1,13 +1,16 @@
-"""Trains a diffusion policy from a data set. Training can be resumed."""
+"""Trains a policy from a data set. Training can be resumed."""
 
+import ctypes
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -15,15 +18,67 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.diffusion_trainer import DiffusionTrainer
-from bid_ros.learning.memory import keep_freed_memory
-from bid_ros.learning.plot import plot_log
-from bid_ros.learning.ranges import action_spread
-from bid_ros.learning.run_folder import RunFolder, source_commit
-from bid_ros.learning.trainer import Trainer
+from bid_ros.learning.run_folder import RunFolder, command_line, source_commit
+from bid_ros.learning.trainer import DiffusionTrainer, Trainer
 from bid_ros.learning.vqbet.trainer import VqBetTrainer
-from bid_ros.learning.windows import held_out_episodes
+from bid_ros.learning.windows import action_spread, held_out_episodes
 from bid_ros.recording.dataset import Dataset
+
+# Parameters of glibc's mallopt, from malloc.h.
+M_TRIM_THRESHOLD: Final = -1
+M_TOP_PAD: Final = -2
+M_MMAP_MAX: Final = -4
+LARGEST: Final = 2**31 - 1
+
+
+def keep_freed_memory() -> bool:
+    """Tell the C library not to return freed memory to the system. Return whether it accepted.
+
+    A training step on the CPU allocates and frees the same tens of megabytes again and again. The kernel clears every
+    returned page when it is next used, which took up to half of a step's time. The setting holds for the rest of the
+    process. It works with glibc only; elsewhere nothing happens.
+    """
+    if sys.platform != "linux":
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    settings = ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, LARGEST), (M_TOP_PAD, 2**26))
+    return all(mallopt(ctypes.c_int(name), ctypes.c_int(value)) == 1 for name, value in settings)
+
+
+def plot_log(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Draw the losses of a log, training and held out, and the error of the guessed goal if there is one.
+
+    Args:
+        rows: lines of ``log.jsonl``.
+        path: PNG file to write.
+    """
+    lines = list(rows)
+    panels = 2 if any("val_goal_mm" in row for row in lines) else 1
+    figure = Figure(figsize=(6 * panels, 4), dpi=100, layout="tight")
+    axes = figure.subplots(1, panels, squeeze=False)
+    left = axes[0, 0]
+    for key, label in (("loss", "training"), ("val_loss", "held-out episodes, averaged weights")):
+        _curve(left, lines, key, label)
+    what = (
+        "loss of codes and offsets" if any("code_loss" in row for row in lines) else "denoising loss, normalised units"
+    )
+    left.set(xlabel="step", ylabel=what, yscale="log")
+    if panels == 2:
+        _curve(axes[0, 1], lines, "val_goal_mm", "held-out episodes, averaged weights")
+        axes[0, 1].set(xlabel="step", ylabel="error of the guessed goal, mm", yscale="log")
+    for axis in axes[0]:
+        axis.grid(alpha=0.3)
+        if axis.lines:
+            axis.legend()
+    figure.savefig(path, format="png")
+
+
+def _curve(axis: Any, rows: list[Mapping[str, Any]], key: str, label: str) -> None:
+    points = [(row["step"], row[key]) for row in rows if key in row]
+    if points:
+        axis.plot(*zip(*points, strict=True), label=label)
 
 
 @dataclass(frozen=True)
@@ -149,6 +204,6 @@ def _about(
         "action": data.action.to_dict(),
         "action_spread": action_spread(dataset, task).tolist(),
         "commit": source_commit(),
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": command_line(),
         "torch": str(torch.__version__),
     }

@@ -1,4 +1,4 @@
-"""Fits the number of samples to the time that a decision may take, on any machine and under any load."""
+"""Fits the number of samples to the time that a decision may take, and tells how long decisions take."""
 
 import time
 from collections import deque
@@ -17,6 +17,7 @@ from bid_ros.decoding import Decoder, DecodeRequest
 from bid_ros.policy.base import Policy, policy_history
 from bid_ros.policy.runtimes.registry import is_compiled
 
+RECENT: Final = 10  # decisions
 FEWEST_OF_SEVERAL: Final = 4  # samples: fewer than these say nothing about modes, so next comes a single one
 WINDOW: Final = 9  # decisions; their median is compared with the budget
 FEW: Final = 5  # decisions; if LATE of the last ones took over twice the budget, the number falls at once
@@ -27,6 +28,29 @@ LONGEST_PATIENCE: Final = 1600
 REPEATS: Final = 5  # measured decisions of each number of samples
 RESERVE: Final = 0.8  # share of the budget that more samples may be expected to take
 GIVEN_UP_NS: Final = 3_600_000_000_000  # cost of what a server does not answer in time: above every budget
+
+
+class DelayMeter:
+    """Tells the delay that the next decision must expect: the longest of the last ones, in whole steps.
+
+    Source: Black, Galliker, Levine, "Real-Time Execution of Action Chunking Flow Policies", NeurIPS 2025, Algorithm 1.
+
+    Args:
+        step_ns: time between two rows of a chunk, ns.
+    """
+
+    def __init__(self, step_ns: int) -> None:
+        self._step_ns = step_ns
+        self._recent: deque[int] = deque(maxlen=RECENT)
+
+    @property
+    def steps(self) -> int | None:
+        """Steps of a chunk that have begun when it arrives. None before the first decision."""
+        return -(-max(self._recent) // self._step_ns) if self._recent else None
+
+    def took(self, delay_ns: int) -> None:
+        """Note the time in ns from the newest observation of a decision to the publication of its chunk."""
+        self._recent.append(max(0, delay_ns))
 
 
 def ladder(most: int) -> tuple[int, ...]:

@@ -7,25 +7,117 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from pydantic import Field
 
 from bid_ros.core.errors import BundleError
-from bid_ros.core.settings import parse_settings
+from bid_ros.core.settings import parse_settings, settings
 from bid_ros.core.task import Task
+from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.base import Bundle, PolicyFamily
-from bid_ros.policy.bundle_fields import DIFFUSION, Manifest, Normalisation, Numbers, Range
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.registry import FAMILIES
 from bid_ros.policy.spaces.config import Space
 from bid_ros.policy.spaces.policy import rows_of
 from bid_ros.policy.spaces.view import NetworkTask, network_task
 
+FORMAT: Final = 1
+FORMAT_WITH_SPACE: Final = 2  # the first that knows the fields SPACED
+SPACED: Final = ("space", "action_weights")
+DIFFUSION: Final = "diffusion"  # the family of bundles that name none
+Numbers = tuple[float, ...]
+Roles = dict[str, str]
 MANIFEST: Final = "bundle.yaml"
 FAMILY: Final = "family"
+
+
+@settings(error=BundleError)
+class Range:
+    """What is mapped to [-1, 1].
+
+    Attributes:
+        minimum, maximum: a number for each value; of the actions also a list of those for each row of a chunk.
+    """
+
+    minimum: Numbers | tuple[Numbers, ...]
+    maximum: Numbers | tuple[Numbers, ...]
+
+
+@settings(error=BundleError)
+class Normalisation:
+    """Ranges of the training data, in the units of the task, or of the space if there is one.
+
+    Attributes:
+        observation: of each vector feature, by its name; with a space, of each vector of the network.
+        action: of an action; with a space, of a row that the network predicts.
+    """
+
+    observation: dict[str, Range]
+    action: Range
+
+
+@settings(error=BundleError)
+class GraphFiles:
+    """Names of the files of the graphs, by their role in the family.
+
+    Attributes:
+        strong: of the policy.
+        weak: of the early checkpoint, null if there is none.
+    """
+
+    strong: Roles
+    weak: Roles | None
+
+
+@settings(error=BundleError)
+class Manifest:
+    """What ``bundle.yaml`` says beside the section of the policy's family.
+
+    Attributes:
+        format: of the file.
+        name: of the bundle.
+        task, task_signature, observation_steps, horizon, action_dim: of the task it was made for.
+        normalisation: see there.
+        action_spread: standard deviation of each action value in the training data, task units.
+        graphs: see there.
+        files: sha256 of every other file in the folder, hexadecimal.
+        provenance: where it comes from; for people.
+        action_reference: where predicted positions count from. With a space this is said there.
+        family: of policies.
+        space: what the network sees and predicts; format 2.
+        action_weights: factor of each action feature in the distances of decoders; format 2.
+    """
+
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT_WITH_SPACE)]
+    name: str
+    task: str
+    task_signature: str
+    observation_steps: int
+    horizon: int
+    action_dim: int
+    normalisation: Normalisation
+    action_spread: tuple[Annotated[float, Field(ge=0)], ...]
+    graphs: GraphFiles
+    files: Roles
+    provenance: dict[str, Any]
+    action_reference: ActionReference = "base"
+    family: str = DIFFUSION
+    space: Space | None = None
+    action_weights: dict[str, Annotated[float, Field(ge=0)]] | None = None
+
+    def __post_init__(self) -> None:
+        for name in SPACED:
+            if self.format < FORMAT_WITH_SPACE and getattr(self, name):
+                raise BundleError(f"format is {self.format}, which has no '{name}'; valid is {FORMAT_WITH_SPACE}")
+        if self.space is not None and self.action_reference != "base":
+            raise BundleError(
+                f"action_reference is '{self.action_reference}' beside a space; valid is base, and a reference in the "
+                "parts of space.action"
+            )
 
 
 def bundle_sha256(folder: str | Path) -> str:
@@ -171,16 +263,13 @@ def _check_files(folder: Path, hashes: Mapping[str, str]) -> None:
 def _normalisers(data: Normalisation, task: Task) -> tuple[dict[str, LinearNormaliser], LinearNormaliser]:
     shapes = {feature.name: (feature.size,) for feature in task.vectors}
     if data.observation.keys() != shapes.keys():
+        owner = "network" if isinstance(task, NetworkTask) else "task"
         raise BundleError(
-            f"normalisation.observation has {', '.join(data.observation)}; the {_owner(task)}'s vectors are "
+            f"normalisation.observation has {', '.join(data.observation)}; the {owner}'s vectors are "
             f"{', '.join(shapes)}"
         )
     observation = {name: _normaliser(data.observation[name], name, shape) for name, shape in shapes.items()}
     return observation, _normaliser(data.action, "action", (task.action_dim,), (task.horizon, task.action_dim))
-
-
-def _owner(task: Task) -> str:
-    return "network" if isinstance(task, NetworkTask) else "task"
 
 
 def _normaliser(data: Range, name: str, *shapes: tuple[int, ...]) -> LinearNormaliser:

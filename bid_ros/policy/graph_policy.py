@@ -5,22 +5,104 @@ frame is encoded once: from the images of one instant, uint8 ``(1, height, width
 ``(1, P)``. The encoder then has an input ``points`` float32 ``(To, P)`` in place of the images.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import DecodingError
+from bid_ros.core.errors import BundleError, DecodingError, ObservationError
 from bid_ros.core.observation import Observation
-from bid_ros.core.task import Task
+from bid_ros.core.task import Feature, Task
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Array, Bundle, Graphs
-from bid_ros.policy.frame_encoder import FrameEncoder
-from bid_ros.policy.graphs import BYTE, FLOAT, check_graph, graph_feeds, output_width
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
 from bid_ros.policy.runtimes.registry import build_runtime
+
+FLOAT: Final = np.dtype(np.float32)
+BYTE: Final = np.dtype(np.uint8)
+WHOLE: Final = np.dtype(np.int64)
+# The images of one instant, and their key points.
+Frame = tuple[tuple[NDArray[np.uint8], ...], NDArray[np.float32]]
+
+
+def graph_feeds(bundle: Bundle, task: Task, observation: Observation) -> dict[str, NDArray[Any]]:
+    """Return the features of an observation as graphs take them: images uint8, vectors float32 and normalised.
+
+    Raises:
+        ObservationError: a feature is missing, or has another shape than the task says.
+    """
+    return {item.name: _feed(item, bundle, task.observation_steps, observation.values) for item in task.observation}
+
+
+def _feed(feature: Feature, bundle: Bundle, steps: int, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    value, shape = values.get(feature.name), (steps, *feature.shape)
+    if value is None or value.shape != shape:
+        found = "is missing" if value is None else f"has shape {value.shape}"
+        raise ObservationError(f"observation '{feature.name}' {found}; the policy needs {shape}")
+    if feature.kind == "image":
+        return np.ascontiguousarray(value)
+    return bundle.observation[feature.name].normalise(value)
+
+
+def output_width(output: TensorSpec) -> int | None:
+    """Return the last extent of an output, None if it is open."""
+    return output.shape[-1] if output.shape else None
+
+
+def check_graph(name: str, graph: Graph, inputs: Mapping[str, TensorSpec], output: TensorSpec) -> None:
+    """Raise BundleError if a graph has other inputs or another output. An open extent of the graph fits any number."""
+    if set(graph.inputs) != set(inputs):
+        raise BundleError(f"graph {name} has the inputs {sorted(graph.inputs)}; valid are {sorted(inputs)}")
+    for key, wanted in inputs.items():
+        _check_spec(f"graph {name}: input '{key}'", graph.inputs[key], wanted)
+    _check_spec(f"graph {name}: output", graph.output, output)
+
+
+def _check_spec(what: str, found: TensorSpec, wanted: TensorSpec) -> None:
+    """Check a shape. An open extent of the graph fits any number. Where ``wanted`` is open, the graph must be."""
+    fits = len(found.shape) == len(wanted.shape) and all(
+        own is None or own == other for own, other in zip(found.shape, wanted.shape, strict=True)
+    )
+    if not fits or found.dtype != wanted.dtype:
+        raise BundleError(f"{what} is {found.dtype} {found.shape}; valid is {wanted.dtype} {wanted.shape}")
+
+
+class FrameEncoder:
+    """Turns the frames of an observation into key points, and remembers those of the observation before.
+
+    Consecutive observations overlap: all but the newest frames were in the one before. Frames are compared byte by
+    byte, which takes microseconds, so remembering changes no result. One thread only.
+
+    Args:
+        graph: from one image per camera, uint8 ``(1, height, width, 3)``, to key points float32 ``(1, P)``.
+        cameras: names of the images.
+
+    Attributes:
+        runs: how often the graph ran.
+    """
+
+    def __init__(self, graph: Graph, cameras: Sequence[str]) -> None:
+        self.graph, self.runs = graph, 0
+        self._cameras = tuple(cameras)
+        self._known: list[Frame] = []
+
+    def points(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+        """Return key points ``(To, P)`` of images uint8 ``(To, height, width, 3)`` by camera."""
+        frames: list[Frame] = []
+        for images in zip(*(values[name] for name in self._cameras), strict=True):
+            known = (*reversed(frames), *self._known)
+            same = next((frame for frame in known if all(map(np.array_equal, images, frame[0]))), None)
+            frames.append(same or self._encode(images))
+        self._known = frames
+        return np.concatenate([points for _, points in frames])
+
+    def _encode(self, images: Sequence[NDArray[np.uint8]]) -> Frame:
+        self.runs += 1
+        points = self.graph.run({name: image[None] for name, image in zip(self._cameras, images, strict=True)})
+        # Copies: whoever made the images may write into them.
+        return tuple(image.copy() for image in images), points
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,7 @@ from bid_ros.core.errors import BundleError
 from bid_ros.core.task import Task
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import FAMILY, MANIFEST, file_sha256, load_bundle
-from bid_ros.policy.bundle_fields import DIFFUSION, FORMAT, FORMAT_WITH_SPACE
+from bid_ros.policy.bundle import DIFFUSION, FAMILY, FORMAT, FORMAT_WITH_SPACE, MANIFEST, file_sha256, load_bundle
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.spaces.config import Space
 

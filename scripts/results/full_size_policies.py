@@ -22,8 +22,8 @@ import yaml
 from safetensors.torch import save_file
 
 from bid_ros.importing.networks.clip import TextTransformer, VisionTransformer
-from bid_ros.importing.networks.dit import DiffusionTransformer
-from bid_ros.importing.networks.images import KeypointNetwork
+from bid_ros.importing.networks.observation import KeypointNetwork
+from bid_ros.importing.networks.transformer import DiffusionTransformer
 from bid_ros.importing.networks.unet import ConditionalUnet
 
 STATE, IMAGE = "observation.state", "observation.image"

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from bid_ros.learning import AugmentConfig
-from bid_ros.learning.augment import forget_history, jitter, offset_vectors, shift_images
+from bid_ros.learning.batch import forget_history, jitter, offset_vectors, shift_images
 
 
 def test_shift_moves_whole_samples_and_repeats_edges() -> None:

@@ -13,10 +13,10 @@ from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.observation import Observation
 from bid_ros.learning import DistillConfig, distill, export, train
 from bid_ros.learning.consistency import Distiller
+from bid_ros.learning.families import read_policy
 from bid_ros.learning.graphs import round_weights
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder
-from bid_ros.learning.weights import read_policy
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import DiffusionConfig

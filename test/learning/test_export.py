@@ -9,11 +9,10 @@ import torch
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.observation import Observation
 from bid_ros.learning import export, export_again, train
-from bid_ros.learning.compare import compare
-from bid_ros.learning.graphs import write_denoiser, write_encoding
+from bid_ros.learning.families import bundle_networks
+from bid_ros.learning.graphs import compare, write_denoiser, write_encoding
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder
-from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import Sampler
 from bid_ros.policy.runtimes.registry import build_runtime

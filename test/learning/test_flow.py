@@ -12,7 +12,7 @@ from bid_ros.cli import main
 from bid_ros.core.observation import Observation
 from bid_ros.learning import AugmentConfig, export, train
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.diffusion_trainer import DiffusionTrainer
+from bid_ros.learning.trainer import DiffusionTrainer
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, noise_levels
 from bid_ros.policy.registry import load_policy

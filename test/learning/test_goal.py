@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from bid_ros.core.task import Task
-from bid_ros.learning.goal import goal_columns, goal_size, row_goals
+from bid_ros.learning.windows import goal_columns, goal_size, row_goals
 from bid_ros.recording.dataset import Dataset
 
 

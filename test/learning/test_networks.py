@@ -5,9 +5,7 @@ import torch
 
 from bid_ros.core.errors import BidError
 from bid_ros.learning import NetworkConfig
-from bid_ros.learning.denoiser import Denoiser
-from bid_ros.learning.encoder import ImageEncoder, SpatialSoftmax
-from bid_ros.learning.networks import PolicyNetworks
+from bid_ros.learning.networks import Denoiser, ImageEncoder, PolicyNetworks, SpatialSoftmax
 
 SMALL = NetworkConfig(widths=(16, 32), kernel=3, condition=32, step_embedding=16, keypoints=8, image_width=8)
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from bid_ros.core.task import Feature, Task
-from bid_ros.learning.ranges import action_normaliser, action_spread, observation_normalisers, per_rad
+from bid_ros.learning.windows import action_normaliser, action_spread, observation_normalisers, per_rad
 from bid_ros.recording.dataset import Dataset
 
 

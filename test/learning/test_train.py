@@ -10,7 +10,7 @@ from bid_ros.core.errors import BidError, RecordingError
 from bid_ros.core.task import Feature
 from bid_ros.learning import AugmentConfig, train
 from bid_ros.learning.batch import TrainingData
-from bid_ros.learning.diffusion_trainer import DiffusionTrainer
+from bid_ros.learning.trainer import DiffusionTrainer
 
 
 def weights(folder: Path, name: str) -> dict[str, torch.Tensor]:

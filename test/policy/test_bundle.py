@@ -10,8 +10,7 @@ from tiny_bundle import make_tiny_bundle, write_manifest
 from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.core.task import load_task
 from bid_ros.decoding import feature_weights
-from bid_ros.policy.bundle import bundle_sha256, load_bundle
-from bid_ros.policy.bundle_fields import Manifest
+from bid_ros.policy.bundle import Manifest, bundle_sha256, load_bundle
 from bid_ros.policy.decide import bundle_decoder
 from bid_ros.policy.registry import load_policy
 

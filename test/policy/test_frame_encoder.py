@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bid_ros.policy.frame_encoder import FrameEncoder
+from bid_ros.policy.graph_policy import FrameEncoder
 
 
 class Means:

@@ -1,6 +1,6 @@
 import pytest
 
-from bid_ros.policy.latency import RECENT, DelayMeter
+from bid_ros.policy.budget import RECENT, DelayMeter
 
 STEP = 100_000_000
 

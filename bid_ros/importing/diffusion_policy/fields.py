@@ -9,7 +9,7 @@ from pydantic import Field
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.settings import Positive, parse_settings, settings
-from bid_ros.importing.policy import ImportOptions
+from bid_ros.importing.policy import ImportOptions, NetworkFeature
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
 Count = Annotated[int, Field(ge=1)]
@@ -199,3 +199,35 @@ def parse_parts(kinds: list[Any], content: dict[str, Any], where: str, others: t
         parse_all(kind, {name: value for name, value in content.items() if name in kind.__annotations__}, where)
         for kind in kinds
     ]
+
+
+def read_features(shape_meta: Any, where: str) -> tuple[NetworkFeature, ...]:
+    """Return what ``shape_meta`` says is observed. Raises BidError if it has another form."""
+    observed = shape_meta.get("obs") if isinstance(shape_meta, dict) else None
+    if not isinstance(observed, dict) or not observed:
+        raise BidError(f"{where}: shape_meta.obs is {observed!r}; valid is a mapping of features")
+    features = []
+    for name, content in observed.items():
+        if not isinstance(content, dict):
+            raise BidError(f"{where}: shape_meta.obs.{name} is {content!r}; valid is a mapping with type and shape")
+        kind: Any = content.get("type", "low_dim")
+        shape: Any = content.get("shape")
+        image = kind == "rgb"
+        length = 3 if image else 1
+        good = isinstance(shape, list) and len(shape) == length and all(type(n) is int and n > 0 for n in shape)
+        if kind not in ("rgb", "low_dim") or not good or (image and shape[0] != 3):
+            raise BidError(
+                f"{where}: shape_meta.obs.{name} has type '{kind}' and shape {shape}; valid are rgb with [3, height, "
+                "width] and low_dim with [size]"
+            )
+        features.append(NetworkFeature(name, (*shape[1:], 3) if image else tuple(shape)))
+    return tuple(features)
+
+
+def read_action_dim(shape_meta: Any, where: str) -> int:
+    """Return D. Raises BidError if ``shape_meta`` says nothing of it."""
+    action = shape_meta.get("action") if isinstance(shape_meta, dict) else None
+    shape = action.get("shape") if isinstance(action, dict) else None
+    if not isinstance(shape, list) or len(shape) != 1 or type(shape[0]) is not int or shape[0] < 1:
+        raise BidError(f"{where}.shape_meta.action.shape is {shape!r}; valid is [D]")
+    return int(shape[0])

@@ -1,30 +1,51 @@
-"""A policy of the published Diffusion Policy, by the class that its configuration names."""
+"""A policy of the published Diffusion Policy or UMI, by the class that its configuration names.
 
+UMI's is a U-Net on relative poses, ``DiffusionUnetTimmPolicy`` (Chi et al., "Universal Manipulation Interface", RSS
+2024). Its first row is that of the newest observation.
+"""
+
+from collections.abc import Mapping
 from typing import Any, Final
 
 from torch import nn
 
 from bid_ros.core.errors import BidError
 from bid_ros.importing.diffusion_policy.checkpoint import Checkpoint, read_checkpoint
-from bid_ros.importing.diffusion_policy.denoiser_weights import check_all_read, fill_denoiser, read_action_dim
-from bid_ros.importing.diffusion_policy.encoders import Observing, hybrid, multi_image, numbers_alone, read_features
+from bid_ros.importing.diffusion_policy.encoders import (
+    Observing,
+    hybrid,
+    multi_image,
+    numbers_alone,
+    timm_images,
+)
 from bid_ros.importing.diffusion_policy.fields import (
     ImageFields,
     PolicyFields,
     TransformerFields,
+    UmiFields,
     UnetFields,
     parse_parts,
+    read_action_dim,
+    read_features,
     sampling,
     target_of,
     without_target,
 )
-from bid_ros.importing.diffusion_policy.normalisers import action_spread, normaliser
-from bid_ros.importing.diffusion_policy.umi import KIND as UMI
-from bid_ros.importing.diffusion_policy.umi import read_umi
+from bid_ros.importing.diffusion_policy.weights import action_spread, check_all_read, fill_denoiser, normaliser
 from bid_ros.importing.networks.transformer import ChunkTransformer
 from bid_ros.importing.networks.unet import ConditionalUnet, check_sizes
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions
 
+UMI: Final = "DiffusionUnetTimmPolicy"
+AXES: Final = (
+    "poses are along the axes of UMI's tool: x to the right of the camera's image, y down, z ahead; the fingers open "
+    "along x. The task's tool_frame must have the same axes, or the policy moves the wrong way"
+)
+# Arguments that are read on their own, of training alone, or of a call that is never made here.
+UMI_OTHERS: Final = (
+    *("shape_meta", "noise_scheduler", "obs_encoder", "input_pertub", "train_diffusion_n_samples"),
+    "inpaint_fixed_action_prefix",
+)
 LOWDIM: Final = ("DiffusionUnetLowdimPolicy", "DiffusionTransformerLowdimPolicy")
 HYBRID: Final = ("DiffusionUnetHybridImagePolicy", "DiffusionTransformerHybridImagePolicy")
 MULTI: Final = ("DiffusionUnetImagePolicy",)
@@ -35,6 +56,77 @@ OTHERS: Final = (
     *("p_drop_emb", "p_drop_attn", "predict_epsilon"),
 )
 DERIVED: Final = ("input_dim", "output_dim", "local_cond_dim", "global_cond_dim", "cond_dim", "horizon", "n_obs_steps")
+
+
+def read_umi(checkpoint: Checkpoint, options: ImportOptions) -> ImportedPolicy:
+    """Return the policy of a checkpoint.
+
+    Raises:
+        BidError: a field, a statistic or a tensor is missing, impossible or too many.
+    """
+    policy, where = checkpoint.config["policy"], f"{checkpoint.path}: cfg.policy"
+    given, file, tensors = without_target(policy), str(checkpoint.path), checkpoint.tensors
+    fields, network = parse_parts([UmiFields, UnetFields], given, where, UMI_OTHERS)
+    meta: Any = given.get("shape_meta")
+    features = tuple(item for item in read_features(meta, where) if not _is_ignored(meta["obs"][item.name]))
+    windows = {
+        item.name: _number(meta["obs"][item.name], "horizon", f"{where}: shape_meta.obs.{item.name}")
+        for item in features
+    }
+    action_dim = read_action_dim(meta, where)
+    steps = _same_pace(meta, windows, where)
+    horizon = _number(meta["action"], "horizon", f"{where}: shape_meta.action")
+    observing = timm_images(features, windows, given.get("obs_encoder"), tensors, file)
+    denoiser = _unet(network, action_dim, observing.network.size(max(windows.values())), horizon, where)
+    fill_denoiser(checkpoint, denoiser, transformer=False)
+    poses = _poses(checkpoint.config)
+    return _imported(
+        checkpoint,
+        UMI,
+        observing,
+        action_dim,
+        observation_steps=max(windows.values()),
+        horizon=horizon,
+        denoiser=denoiser,
+        settings=sampling(given.get("noise_scheduler"), fields.num_inference_steps, options, where),
+        notes=(*observing.notes, *_notes(poses, steps)),
+        provenance={"pose_repr": poses, "down_sample_steps": steps},
+        past=0,
+    )
+
+
+def _is_ignored(feature: Mapping[str, Any]) -> bool:
+    return feature.get("type", "low_dim") == "low_dim" and bool(feature.get("ignore_by_policy", False))
+
+
+def _same_pace(meta: Mapping[str, Any], windows: Mapping[str, int], where: str) -> float:
+    """Return the data set's rows from one step to the next; they are the same for all features and actions."""
+    paces = {"action": meta["action"].get("down_sample_steps", 1)}
+    paces |= {name: meta["obs"][name].get("down_sample_steps", 1) for name, steps in windows.items() if steps > 1}
+    for name, pace in paces.items():
+        if not isinstance(pace, int | float) or pace != paces["action"]:
+            raise BidError(
+                f"{where}: down_sample_steps of {name} is {pace!r}; valid is that of the action, {paces['action']}"
+            )
+    return float(paces["action"])
+
+
+def _poses(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return how observed and commanded poses count, as the training's configuration says it."""
+    task = config.get("task")
+    said = task.get("pose_repr") if isinstance(task, dict) else None
+    return {str(name): str(value) for name, value in said.items()} if isinstance(said, dict) else {}
+
+
+def _notes(poses: Mapping[str, str], steps: float) -> tuple[str, ...]:
+    found = [
+        f"rows are {steps:g} rows of the data set apart: say with rate_hz of --space how many a second that is",
+        AXES,
+    ]
+    other = [f"{name} '{value}'" for name, value in poses.items() if value != "relative"]
+    if other:
+        found.append(f"the training has {', '.join(other)}; config/spaces/umi.yaml describes 'relative' poses")
+    return tuple(found)
 
 
 def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
@@ -73,7 +165,25 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
     rows = fields.n_action_steps if fields.pred_action_steps_only else fields.horizon
     denoiser = _denoiser(network, observing, fields, action_dim, where)
     fill_denoiser(checkpoint, denoiser, transformer)
-    check_all_read(checkpoint, observing)
+    return _imported(
+        checkpoint,
+        kind,
+        observing,
+        action_dim,
+        observation_steps=fields.n_obs_steps,
+        horizon=rows,
+        denoiser=denoiser,
+        settings=sampling(given.get("noise_scheduler"), fields.num_inference_steps, options, where),
+        notes=observing.notes,
+        past=_past_rows(fields, kind),
+    )
+
+
+def _imported(
+    checkpoint: Checkpoint, kind: str, observing: Observing, action_dim: int, **others: Any
+) -> ImportedPolicy:
+    """Return the policy with the normalisers of the checkpoint, all tensors of which are read by now."""
+    check_all_read(checkpoint, observing.prefixes)
     tensors, file = checkpoint.tensors, str(checkpoint.path)
     action = normaliser(tensors, "action", action_dim, file)
     vectors = [item for item in observing.features if not item.is_image]
@@ -81,17 +191,12 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
         source=file,
         kind=kind,
         features=observing.features,
-        observation_steps=fields.n_obs_steps,
-        horizon=rows,
         action_dim=action_dim,
         encoder=observing.network,
-        denoiser=denoiser,
-        settings=sampling(given.get("noise_scheduler"), fields.num_inference_steps, options, where),
         observation={item.name: normaliser(tensors, item.name, item.shape[0], file) for item in vectors},
         action=action,
         action_spread=action_spread(tensors, action),
-        notes=observing.notes,
-        past=_past_rows(fields, kind),
+        **others,
     )
 
 
@@ -127,10 +232,14 @@ def _denoiser(network: Any, observing: Observing, fields: PolicyFields, action_d
             network.n_cond_layers,
             network.causal_attn,
         )
-    check_sizes(fields.horizon, network.down_dims, network.kernel_size, network.n_groups, where)
+    return _unet(network, action_dim, fields.n_obs_steps * step, fields.horizon, where)
+
+
+def _unet(network: UnetFields, action_dim: int, condition: int, horizon: int, where: str) -> ConditionalUnet:
+    check_sizes(horizon, network.down_dims, network.kernel_size, network.n_groups, where)
     return ConditionalUnet(
         action_dim,
-        fields.n_obs_steps * step,
+        condition,
         network.down_dims,
         network.kernel_size,
         network.n_groups,

@@ -1,16 +1,20 @@
 """A policy that LeRobot saved, by the type in its configuration."""
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Final
 
 from bid_ros.core.errors import BidError
+from bid_ros.importing.lerobot.diffusion import convert_dit, convert_unet
 from bid_ros.importing.lerobot.folder import CONFIG, PolicyFolder, read_folder
+from bid_ros.importing.lerobot.vqbet import convert_vqbet
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions
 
 Converter = Callable[[PolicyFolder, ImportOptions], ImportedPolicy]
-# Type: module with ``convert``.
-CONVERTERS: Final = {"diffusion": "diffusion", "multi_task_dit": "dit", "vqbet": "vqbet"}
+CONVERTERS: Final[dict[str, Converter]] = {
+    "diffusion": convert_unet,
+    "multi_task_dit": convert_dit,
+    "vqbet": convert_vqbet,
+}
 
 
 def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
@@ -21,7 +25,7 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
         options: what a person says about it.
 
     Raises:
-        BidError: no importer knows the type; or see the type's module.
+        BidError: no importer knows the type; or see the type's converter.
     """
     folder = read_folder(path)
     if "type" not in folder.config:
@@ -29,5 +33,4 @@ def read_policy(path: str, options: ImportOptions) -> ImportedPolicy:
     kind = folder.config["type"]
     if kind not in CONVERTERS:
         raise BidError(f"{folder.path / CONFIG}: type is {kind!r}; valid are {', '.join(CONVERTERS)}")
-    convert: Converter = import_module(f"bid_ros.importing.lerobot.{CONVERTERS[kind]}").convert
-    return convert(folder, options)
+    return CONVERTERS[kind](folder, options)

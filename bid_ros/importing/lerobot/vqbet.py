@@ -1,27 +1,86 @@
 """LeRobot's type ``vqbet``: a transformer that predicts codes of chunks, from one camera and the state."""
 
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.graphs import POINTS, ImportedFramesGraph
+from bid_ros.importing.bundling import POINTS, ImportedFramesGraph
 from bid_ros.importing.lerobot.fields import VqBetFields, parse_fields
 from bid_ros.importing.lerobot.folder import CONFIG, STATE, WEIGHTS, PolicyFolder
-from bid_ros.importing.lerobot.observing import action_statistics, needed_state, normalisers, notes, preparation
-from bid_ros.importing.networks.images import CameraEncoder, KeypointNetwork
-from bid_ros.importing.networks.observation import ObservationNetwork
+from bid_ros.importing.lerobot.statistics import imported, needed_state, preparation
+from bid_ros.importing.networks.observation import CameraEncoder, KeypointNetwork, ObservationNetwork
 from bid_ros.importing.policy import Case, ImportedPolicy, ImportOptions, NetworkFeature
 from bid_ros.importing.tensors import fill, without_prefix
-from bid_ros.learning.vqbet.config import VqBetConfig
+from bid_ros.learning.config import VqBetConfig
 from bid_ros.learning.vqbet.graphs import DecoderGraph
-from bid_ros.learning.vqbet.lerobot import load_lerobot
 from bid_ros.learning.vqbet.network import VqBet
-from bid_ros.policy.vqbet.codes import VqBetSettings
+from bid_ros.policy.vqbet.codes import LAYERS, VqBetSettings
 
+_HEAD: Final = "action_head.map_to_cbet_preds"
+_VQ: Final = "action_head.vqvae_model"
+# Patterns of their names, without the prefix "vqbet.", and ours.
+_RENAMED: Final = (
+    (r"rgb_feature_projector\.0\.(.*)", r"project.0.\1"),
+    (r"state_projector\.0\.(.*)", r"project.1.\1"),
+    (r"policy\.transformer\.wte\.(.*)", r"gpt.token.\1"),
+    (r"policy\.transformer\.wpe\.weight", "gpt.position.weight"),
+    (r"policy\.transformer\.h\.(\d+)\.ln_1\.(.*)", r"gpt.blocks.\1.before_attention.\2"),
+    (r"policy\.transformer\.h\.(\d+)\.attn\.c_attn\.(.*)", r"gpt.blocks.\1.attention.joint.\2"),
+    (r"policy\.transformer\.h\.(\d+)\.attn\.c_proj\.(.*)", r"gpt.blocks.\1.attention.output.\2"),
+    (r"policy\.transformer\.h\.(\d+)\.ln_2\.(.*)", r"gpt.blocks.\1.before_forward.\2"),
+    (r"policy\.transformer\.h\.(\d+)\.mlp\.(.*)", r"gpt.blocks.\1.feed.\2"),
+    (r"policy\.transformer\.ln_f\.(.*)", r"gpt.norm.\1"),
+    (r"policy\.lm_head\.weight", "gpt.output.weight"),
+    (rf"{_HEAD}_primary_bin\.0\.(.*)", r"heads.primary.\1"),
+    (rf"{_HEAD}_secondary_bin\.0\.(.*)", r"heads.secondary.\1"),
+    (rf"{_HEAD}_offset\.0\.(.*)", r"heads.offsets.\1"),
+    (rf"{_VQ}\.(encoder|decoder)\.(.*)", r"coder.\1.\2"),
+)
+_BOOKS: Final = {"embed": "books", "embed_avg": "sums", "cluster_size": "counts"}
 RGB = "vqbet.rgb_encoder."
+
+
+def load_lerobot(network: VqBet, weights: Mapping[str, torch.Tensor]) -> None:
+    """Load the weights of LeRobot's VQ-BeT, in place. Those of its image encoder (``vqbet.rgb_encoder``) are left out.
+
+    Args:
+        network: of the same sizes: two tokens a step (image, state) with queries, and linear heads.
+        weights: by LeRobot's names.
+
+    Raises:
+        BidError: a weight is missing or has another shape.
+    """
+    given = {name.removeprefix("vqbet."): value for name, value in weights.items()}
+    found = {ours: value for name, value in given.items() if (ours := _renamed(name))}
+    if "gpt.position.weight" in found:
+        found["gpt.position.weight"] = found["gpt.position.weight"][: network.gpt.position.num_embeddings]
+    if "action_token" in given:
+        found["query"] = given["action_token"].flatten()
+    for part in ("weight", "bias"):
+        both = given.get(f"{_HEAD}_bin.0.{part}")
+        if both is not None:  # drawn independently: one layer for both codes
+            found[f"heads.primary.{part}"], found[f"heads.secondary.{part}"] = both.chunk(LAYERS)
+    found["coder.scale"] = torch.ones_like(network.coder.scale)  # LeRobot codes normalised chunks as they are
+    for theirs, ours in _BOOKS.items():
+        names = [f"{_VQ}.vq_layer.layers.{layer}._codebook.{theirs}" for layer in range(LAYERS)]
+        if all(name in given for name in names):
+            found[f"coder.quantiser.{ours}"] = torch.cat([given[name] for name in names])
+    try:
+        network.load_state_dict(found)
+    except RuntimeError as error:
+        raise BidError(f"weights of LeRobot's VQ-BeT do not fit: {' '.join(str(error).split())}") from error
+
+
+def _renamed(name: str) -> str:
+    for theirs, ours in _RENAMED:
+        if match := re.fullmatch(theirs, name):
+            return match.expand(ours)
+    return ""
 
 
 class ImportedForecastGraph(nn.Module):  # type: ignore[misc]
@@ -37,7 +96,7 @@ class ImportedForecastGraph(nn.Module):  # type: ignore[misc]
         return self.network.forecast(outputs[:, self.network.steps - 1]).flat()
 
 
-def convert(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
+def convert_vqbet(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
     """Return the policy in the folder.
 
     Raises:
@@ -52,21 +111,15 @@ def convert(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
     if len(features) != 2:
         raise BidError(f"{folder.path}: the policy has {len(features) - 1} cameras; valid is one")
     encoder = _encoder(folder, fields, features)
-    action, action_spread = action_statistics(folder)
-    return ImportedPolicy(
-        source=str(folder.path),
+    return imported(
+        folder,
+        features,
         kind="vqbet",
-        features=features,
         observation_steps=fields.n_obs_steps,
         horizon=fields.n_obs_steps - 1 + fields.action_chunk_size,  # the family repeats the newest row for the past
-        action_dim=folder.action_dim,
         encoder=encoder,
         denoiser=_network(folder, fields, encoder, features[0].shape[0]),
         settings=VqBetSettings(fields.vqvae_n_embed, fields.bet_softmax_temperature),
-        observation=normalisers(folder, features),
-        action=action,
-        action_spread=action_spread,
-        notes=notes(folder, features),
         family="vqbet",
         cases=_cases,
     )

@@ -1,7 +1,9 @@
-"""Attention with the tensors' names of PyTorch's layers, from plain products that every runtime knows.
+"""Attention with the tensors' names of PyTorch's layers, from plain products that every runtime knows; embedded times.
 
-Vaswani et al., "Attention Is All You Need", NeurIPS 2017, Section 3.2.
+Vaswani et al., "Attention Is All You Need", NeurIPS 2017, Sections 3.2 and 3.5.
 """
+
+import math
 
 import torch
 from torch import nn
@@ -46,3 +48,18 @@ class Attention(nn.Module):  # type: ignore[misc]
             for source, weight, bias in zip(sources, weights, biases, strict=True)
         )
         return self.out_proj(join_heads(attend(q, k, v, mask)))
+
+
+class SinusoidalEmbedding(nn.Module):  # type: ignore[misc]
+    """``(B,)`` float time steps to ``(B, size)``: all sines, then all cosines."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        half = size // 2
+        scale = math.log(10000) / (half - 1)
+        self.register_buffer("frequencies", torch.exp(torch.arange(half) * -scale), persistent=False)
+
+    def forward(self, step: torch.Tensor) -> torch.Tensor:
+        """Return the embedding."""
+        angles = step.unsqueeze(-1) * self.frequencies.unsqueeze(0)
+        return torch.cat([angles.sin(), angles.cos()], dim=-1)

@@ -1,13 +1,19 @@
-"""The two halves of CLIP: image to feature, and text tokens to feature.
+"""Transformers over the patches of an image or over a text: CLIP, named as in ``transformers``, and those of timm.
 
-Radford et al., "Learning Transferable Visual Models From Natural Language Supervision", ICML 2021, Section 2.4. The
-names of tensors are those of ``transformers``.
+Dosovitskiy et al., "An Image is Worth 16x16 Words", ICLR 2021, Section 3.1; Radford et al., "Learning Transferable
+Visual Models From Natural Language Supervision", ICML 2021, Section 2.4: CLIP normalises before the first layer.
 """
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from bid_ros.importing.networks.attention import attend, join_heads, split_heads
+
+HEAD = 64  # numbers of a head, in all of the sizes from tiny to large
+WIDEST, DEEPEST = 1024, 24  # numbers of a token, and layers, of the size large
 
 
 class SelfAttention(nn.Module):  # type: ignore[misc]
@@ -26,17 +32,18 @@ class SelfAttention(nn.Module):  # type: ignore[misc]
         return self.out_proj(join_heads(attend(query, key, value, mask)))
 
 
-class ClipPerceptron(nn.Module):  # type: ignore[misc]
-    """Two layers with the quick approximation of GELU between them."""
+class Perceptron(nn.Module):  # type: ignore[misc]
+    """Two layers with GELU between them, or with its quick approximation."""
 
-    def __init__(self, size: int, hidden: int) -> None:
+    def __init__(self, size: int, hidden: int, quick: bool) -> None:
         super().__init__()
-        self.fc1, self.fc2 = nn.Linear(size, hidden), nn.Linear(hidden, size)
+        self.fc1, self.fc2, self.quick = nn.Linear(size, hidden), nn.Linear(hidden, size), quick
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
         """Return the layers' output."""
         hidden = self.fc1(values)
-        return self.fc2(hidden * torch.sigmoid(1.702 * hidden))
+        hidden = hidden * torch.sigmoid(1.702 * hidden) if self.quick else nn.functional.gelu(hidden)
+        return self.fc2(hidden)
 
 
 class Layer(nn.Module):  # type: ignore[misc]
@@ -46,7 +53,7 @@ class Layer(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.self_attn = SelfAttention(size, heads)
         self.layer_norm1, self.layer_norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
-        self.mlp = ClipPerceptron(size, hidden)
+        self.mlp = Perceptron(size, hidden, quick=True)
 
     def forward(self, values: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         """Return the layer's output ``(B, T, size)``."""
@@ -132,3 +139,114 @@ class TextTransformer(nn.Module):  # type: ignore[misc]
         count = tokens.shape[1]
         mask = torch.full((count, count), -torch.inf).triu(1)
         return self.final_layer_norm(self.encoder(self.embeddings(tokens), mask))[:, -1]
+
+
+@dataclass(frozen=True)
+class PatchSizes:
+    """Sizes of a transformer.
+
+    Attributes:
+        size: of a token.
+        hidden: of the two layers behind the attention.
+        layers: their number.
+        patch: height and width of a patch, px.
+        tokens: patches and the class token.
+    """
+
+    size: int
+    hidden: int
+    layers: int
+    patch: int
+    tokens: int
+
+
+class PatchAttention(nn.Module):  # type: ignore[misc]
+    """Self-attention: ``(B, T, size)`` to the same."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.heads = size // HEAD
+        self.qkv, self.proj = nn.Linear(size, 3 * size), nn.Linear(size, size)
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """Return the attended values."""
+        query, key, value = (split_heads(part, self.heads) for part in self.qkv(values).chunk(3, dim=-1))
+        return self.proj(join_heads(attend(query, key, value)))
+
+
+class PatchBlock(nn.Module):  # type: ignore[misc]
+    """A layer of the transformer, normalised before attention and before the perceptron."""
+
+    def __init__(self, size: int, hidden: int, epsilon: float, quick: bool) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(size, eps=epsilon), nn.LayerNorm(size, eps=epsilon)
+        self.attn, self.mlp = PatchAttention(size), Perceptron(size, hidden, quick)
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """Return the layer's output."""
+        values = values + self.attn(self.norm1(values))
+        return values + self.mlp(self.norm2(values))
+
+
+class PatchEmbedding(nn.Module):  # type: ignore[misc]
+    """An image ``(B, 3, h, w)`` to one token for each patch ``(B, patches, size)``."""
+
+    def __init__(self, size: int, patch: int, bias: bool) -> None:
+        super().__init__()
+        self.proj = nn.Conv2d(3, size, patch, patch, bias=bias)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the tokens."""
+        return self.proj(image).flatten(2).transpose(1, 2)
+
+
+class PatchTransformer(nn.Module):  # type: ignore[misc]
+    """An image ``(B, 3, h, w)`` to its normalised class token ``(B, size)``.
+
+    Args:
+        sizes: of the network.
+        clip: normalise before the first layer, and no bias of the patches.
+        quick: the quick approximation of GELU, as the weights of OpenAI were trained with.
+
+    Attributes:
+        features: size.
+    """
+
+    def __init__(self, sizes: PatchSizes, clip: bool, quick: bool = False) -> None:
+        super().__init__()
+        size, epsilon = sizes.size, 1e-5 if clip else 1e-6
+        self.features = size
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, size))
+        self.pos_embed = nn.Parameter(torch.zeros(1, sizes.tokens, size))
+        self.patch_embed = PatchEmbedding(size, sizes.patch, bias=not clip)
+        self.norm_pre = nn.LayerNorm(size, eps=epsilon) if clip else nn.Identity()
+        self.blocks = nn.ModuleList(PatchBlock(size, sizes.hidden, epsilon, quick) for _ in range(sizes.layers))
+        self.norm = nn.LayerNorm(size, eps=epsilon)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the class token."""
+        patches = self.patch_embed(image)
+        first = self.cls_token.expand(patches.shape[0], -1, -1)
+        values = self.norm_pre(torch.cat([first, patches], dim=1) + self.pos_embed)
+        for block in self.blocks:
+            values = block(values)
+        return self.norm(values)[:, 0]
+
+
+def sizes_of(weights: Mapping[str, torch.Tensor]) -> PatchSizes | None:
+    """Return the sizes that the weights of such a network have. None: they are those of another or a larger one.
+
+    Sizes are taken from tensors that are there, so that a small file never asks for a large network.
+    """
+    names = ("patch_embed.proj.weight", "pos_embed", "blocks.0.mlp.fc1.weight")
+    found = [weights.get(name) for name in names]
+    patches, places, first = found
+    if patches is None or places is None or first is None:
+        return None
+    if [item.ndim for item in (patches, places, first)] != [4, 3, 2]:
+        return None
+    hidden, size = first.shape
+    patch, layers = patches.shape[2], len({name.split(".")[1] for name in weights if name.startswith("blocks.")})
+    if patches.shape != (size, 3, patch, patch) or patch < 1 or size > WIDEST or layers > DEEPEST:
+        return None
+    return PatchSizes(size, hidden, layers, patch, places.shape[1])

@@ -1,4 +1,4 @@
-"""From the features of an observation to the condition of the denoiser, in the order of the imported policy."""
+"""From an observation to the condition of the denoiser: images to features, then all features in the policy's order."""
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -6,7 +6,145 @@ from itertools import accumulate, pairwise
 import torch
 from torch import nn
 
-from bid_ros.importing.networks.images import CameraEncoder
+from bid_ros.core.errors import BidError
+from bid_ros.importing.networks.resnet import map_size, trunk
+
+
+class Preparation(nn.Module):  # type: ignore[misc]
+    """An image uint8 ``(1, h, w, 3)`` to a float network input ``(1, 3, h', w')``.
+
+    Args:
+        size: height and width of the image.
+        scale, offset: of each colour: ``value / 255 * scale + offset``.
+        resize: height and width to resize to, linearly and smoothed as torchvision does; None: as it is.
+        crop: height and width of the middle part that is kept; None: all.
+        crop_first: whether the part is cut out before the resize; else after it.
+
+    Raises:
+        BidError: the part to keep is larger than the image.
+    """
+
+    def __init__(
+        self,
+        size: tuple[int, int],
+        scale: Sequence[float],
+        offset: Sequence[float],
+        resize: tuple[int, int] | None = None,
+        crop: tuple[int, int] | None = None,
+        crop_first: bool = False,
+    ) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.tensor(scale, dtype=torch.float32).reshape(3, 1, 1))
+        self.register_buffer("offset", torch.tensor(offset, dtype=torch.float32).reshape(3, 1, 1))
+        before = size if crop_first or resize is None else resize
+        kept = crop or before
+        if kept[0] > before[0] or kept[1] > before[1]:
+            raise BidError(f"images are cropped to {kept}; valid is up to their size {before}")
+        # Half a pixel is rounded to the even one, as torchvision does.
+        corner = round((before[0] - kept[0]) / 2), round((before[1] - kept[1]) / 2)
+        self.resizes = resize is not None and resize != (kept if crop_first else size)
+        if self.resizes and resize is not None:
+            cut = (corner, kept) if crop_first else ((0, 0), size)
+            rows, columns = (_resampling(cut[1][axis], resize[axis], size[axis], cut[0][axis]) for axis in (0, 1))
+            self.register_buffer("rows", rows)
+            self.register_buffer("columns", columns.T.contiguous())
+        within = self.resizes and crop_first  # then the resize cuts too
+        self.top, self.left = (0, 0) if within else corner
+        self.size = resize if within and resize is not None else kept
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the network's input."""
+        values = image.permute(0, 3, 1, 2).to(torch.float32) / 255
+        values = values * self.scale + self.offset
+        if self.resizes:
+            values = self.rows @ values @ self.columns
+        height, width = self.size
+        return values[:, :, self.top : self.top + height, self.left : self.left + width]
+
+
+class ImportedSpatialSoftmax(nn.Module):  # type: ignore[misc]
+    """Expected image coordinates of learned activations: ``(B, channels, h, w)`` to ``(B, 2 K)``, x, y of each point.
+
+    Levine et al., "End-to-End Training of Deep Visuomotor Policies", JMLR 2016, Section 5.1.
+    """
+
+    def __init__(self, channels: int, height: int, width: int, points: int) -> None:
+        super().__init__()
+        self.nets = nn.Conv2d(channels, points, 1)
+        x = torch.linspace(-1, 1, width, dtype=torch.float64).repeat(height)
+        y = torch.linspace(-1, 1, height, dtype=torch.float64).repeat_interleave(width)
+        self.register_buffer("pos_grid", torch.stack([x, y], dim=1).float())
+
+    def forward(self, maps: torch.Tensor) -> torch.Tensor:
+        """Return the coordinates."""
+        shares = self.nets(maps).flatten(2).softmax(dim=-1)
+        return (shares @ self.pos_grid).flatten(1)
+
+
+class KeypointNetwork(nn.Module):  # type: ignore[misc]
+    """Key points of an image and a linear layer, as LeRobot and robomimic have them: ``(B, 3, h, w)`` to ``(B, F)``.
+
+    Args:
+        backbone: name of the residual network.
+        groups: group normalisation in place of batch normalisation.
+        size: height and width of its input.
+        points: K, number of key points.
+        features: F; None: 2 K.
+    """
+
+    def __init__(
+        self, backbone: str, groups: bool, size: tuple[int, int], points: int, features: int | None = None
+    ) -> None:
+        super().__init__()
+        self.backbone, channels = trunk(backbone, groups)
+        self.pool = ImportedSpatialSoftmax(channels, *map_size(*size), points)
+        self.features = features or 2 * points
+        self.out = nn.Linear(2 * points, self.features)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the features."""
+        return torch.relu(self.out(self.pool(self.backbone(image))))
+
+
+class PooledNetwork(nn.Module):  # type: ignore[misc]
+    """A residual network and the mean of its last map: ``(B, 3, h, w)`` to ``(B, F)``. A sequence, as torchvision's."""
+
+    def __init__(self, backbone: str, groups: bool) -> None:
+        super().__init__()
+        self.backbone, self.features = trunk(backbone, groups)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the features."""
+        return self.backbone(image).mean(dim=(2, 3))
+
+
+class CameraEncoder(nn.Module):  # type: ignore[misc]
+    """Preparation and network of one camera: uint8 ``(1, h, w, 3)`` to ``(1, F)``.
+
+    Attributes:
+        features: F.
+    """
+
+    def __init__(self, preparation: Preparation, network: nn.Module, features: int) -> None:
+        super().__init__()
+        self.preparation, self.network, self.features = preparation, network, features
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """Return the features."""
+        return self.network(self.preparation(image))
+
+
+def _resampling(kept: int, after: int, whole: int, first: int) -> torch.Tensor:
+    """Return the matrix ``(after, whole)`` of a linear, smoothed resize of ``kept`` px from ``first`` on, on one axis.
+
+    Resizing is linear and separable, so two matrix products replace it. Their ONNX form has no version-dependent
+    details.
+    """
+    columns = torch.eye(kept, dtype=torch.float64)[None, None]
+    resized = nn.functional.interpolate(
+        columns, size=(after, kept), mode="bilinear", align_corners=False, antialias=True
+    )
+    return nn.functional.pad(resized[0, 0].float(), (first, whole - kept - first))
 
 
 class ObservationNetwork(nn.Module):  # type: ignore[misc]

@@ -11,7 +11,7 @@ from typing import Final
 import torch
 from torch import nn
 
-from bid_ros.learning.vqbet.config import VqBetConfig
+from bid_ros.learning.config import VqBetConfig
 from bid_ros.policy.vqbet.codes import LAYERS
 
 KEPT: Final = 0.95  # of a code book's past, in each training step

@@ -13,7 +13,7 @@ from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
 from bid_ros.learning.graphs import FramesGraph, export_graph, round_weights, store_half
 from bid_ros.learning.vqbet.coder import Coder
-from bid_ros.learning.vqbet.policy import VqBetNetworks
+from bid_ros.learning.vqbet.network import VqBetNetworks
 from bid_ros.policy.base import Graphs
 from bid_ros.policy.runtimes.base import Runtime
 from bid_ros.policy.runtimes.registry import build_runtime

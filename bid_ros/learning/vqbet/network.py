@@ -1,19 +1,99 @@
 """VQ-BeT: a transformer that predicts codes of action chunks, and offsets from what the codes stand for.
 
 Source: Lee et al., "Behavior Generation with Latent Actions", ICML 2024, Section 3.3. All samples of a decision come
-from one pass: the codes are drawn from what it returns.
+from one pass: the codes are drawn from what it returns. The transformer is that of Radford et al., "Language Models are
+Unsupervised Multitask Learners", 2019 (GPT-2): normalisation comes before attention and before the feed-forward part,
+and the output has no bias.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import nn
 
+from bid_ros.core.errors import BidError
+from bid_ros.core.task import Task
+from bid_ros.learning.batch import Batch
+from bid_ros.learning.config import NetworkConfig, VqBetConfig
+from bid_ros.learning.networks import ImageEncoder
 from bid_ros.learning.vqbet.coder import Coder
-from bid_ros.learning.vqbet.config import VqBetConfig
-from bid_ros.learning.vqbet.gpt import Gpt
 from bid_ros.policy.vqbet.codes import LAYERS
+
+
+class CausalAttention(nn.Module):  # type: ignore[misc]
+    """Causal self-attention with several heads, ``(B, T, width)`` to the same shape."""
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.joint = nn.Linear(width, 3 * width)
+        self.output = nn.Linear(width, width)
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """Return what each token gathers from itself and the tokens before it."""
+        batch, length, width = values.shape
+        shape = (batch, length, 3, self.heads, width // self.heads)
+        query, key, value = self.joint(values).view(shape).permute(2, 0, 3, 1, 4)
+        scores = query @ key.transpose(-2, -1) / math.sqrt(width // self.heads)
+        later = torch.ones(length, length, dtype=torch.bool, device=values.device).triu(1)
+        shares = scores.masked_fill(later, -math.inf).softmax(dim=-1)
+        shares = nn.functional.dropout(shares, self.dropout, self.training)
+        gathered = (shares @ value).transpose(1, 2).reshape(batch, length, width)
+        return nn.functional.dropout(self.output(gathered), self.dropout, self.training)
+
+
+class Block(nn.Module):  # type: ignore[misc]
+    """Attention and a feed-forward part, each beside a residual connection."""
+
+    def __init__(self, width: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.before_attention, self.attention = nn.LayerNorm(width), CausalAttention(width, heads, dropout)
+        self.before_forward = nn.LayerNorm(width)
+        self.feed = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width), nn.Dropout(dropout)
+        )
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """Return the tokens ``(B, T, width)``."""
+        values = values + self.attention(self.before_attention(values))
+        return values + self.feed(self.before_forward(values))
+
+
+class Gpt(nn.Module):  # type: ignore[misc]
+    """The transformer, ``(B, T, width)`` to the same shape.
+
+    Args:
+        width: of a token.
+        layers, heads: how many.
+        positions: largest T.
+        dropout: in training.
+    """
+
+    def __init__(self, width: int, layers: int, heads: int, positions: int, dropout: float) -> None:
+        super().__init__()
+        self.token, self.position = nn.Linear(width, width), nn.Embedding(positions, width)
+        self.blocks = nn.ModuleList(Block(width, heads, dropout) for _ in range(layers))
+        self.norm, self.output = nn.LayerNorm(width), nn.Linear(width, width, bias=False)
+        self.drop = nn.Dropout(dropout)
+        self.apply(_initialise)
+        for block in self.blocks:
+            nn.init.normal_(block.attention.output.weight, std=0.02 / math.sqrt(2 * layers))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return an output for every token; that of token ``t`` depends on the tokens up to ``t`` only."""
+        values = self.drop(self.token(tokens) + self.position.weight[: tokens.shape[1]])
+        for block in self.blocks:
+            values = block(values)
+        return self.output(self.norm(values))
+
+
+def _initialise(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)
 
 
 class Forecast(NamedTuple):
@@ -113,3 +193,55 @@ def _head(inputs: int, hidden: int, outputs: int) -> nn.Module:
     if not hidden:
         return nn.Linear(inputs, outputs)
     return nn.Sequential(nn.Linear(inputs, hidden), nn.GELU(), nn.Linear(hidden, outputs))
+
+
+class VqBetNetworks(nn.Module):  # type: ignore[misc]
+    """Encoders of the images and :class:`VqBet`. Each camera makes one token a step, all vectors together another one.
+
+    Args:
+        task: names and shapes of the features.
+        images: sizes of the image encoders.
+        config: everything else.
+
+    Attributes:
+        cameras, vectors: names of the features.
+        net: transformer, coder and heads.
+
+    Raises:
+        BidError: a vector beside cameras is named ``points``. The graph uses this name.
+    """
+
+    def __init__(self, task: Task, images: NetworkConfig, config: VqBetConfig) -> None:
+        super().__init__()
+        if task.cameras and any(item.name == "points" for item in task.vectors):
+            raise BidError("task has a feature 'points' beside cameras; valid is any other name")
+        self.cameras = [item.name for item in task.cameras]
+        self.vectors = [item.name for item in task.vectors]
+        self.images = nn.ModuleList(
+            ImageEncoder(item.shape[0], item.shape[1], images).to(memory_format=torch.channels_last)
+            for item in task.cameras
+        )
+        sizes = [2 * images.keypoints] * len(self.cameras)
+        if self.vectors:
+            sizes.append(sum(item.size for item in task.vectors))
+        self.rows = task.horizon - task.observation_steps + 1
+        self.net = VqBet(sizes, task.observation_steps, self.rows, task.action_dim, config)
+
+    def features(self, batch: Batch) -> list[torch.Tensor]:
+        """Return what each token is made of, ``(B, To, S)`` each."""
+        points = []
+        for name, encoder in zip(self.cameras, self.images, strict=True):
+            images = batch.images[name]
+            found = encoder(images.flatten(0, 1).permute(0, 3, 1, 2))
+            points.append(found.unflatten(0, images.shape[:2]))
+        return self.join(points, batch.vectors)
+
+    def join(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+        """Return key points ``(B, To, 2 K)`` of each camera, and all vectors ``(B, To, S)`` side by side."""
+        if not self.vectors:
+            return list(points)
+        return [*points, torch.cat([vectors[name] for name in self.vectors], dim=-1)]
+
+    def forecast(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> Forecast:
+        """Return what is predicted at the newest observation, B = 1, of the arguments of :meth:`join`."""
+        return self.net.forecast(self.net(self.join(points, vectors))[:, self.net.steps - 1])

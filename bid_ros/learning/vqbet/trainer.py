@@ -1,18 +1,20 @@
-"""Training of VQ-BeT: first the codes, then the transformer that predicts them."""
+"""Training of VQ-BeT: first the codes, then the transformer that predicts them, and offsets from what they stand for.
+
+Source: Lee et al., "Behavior Generation with Latent Actions", ICML 2024, Section 3.3, Eqs. 5 and 6.
+"""
 
 from typing import Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from bid_ros.core.task import Task
-from bid_ros.learning.batch import Batch, TrainingData
-from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.descent import rate_at, seed_of
-from bid_ros.learning.trainer import Trainer
-from bid_ros.learning.vqbet.losses import losses
-from bid_ros.learning.vqbet.policy import VqBetNetworks
+from bid_ros.learning.batch import Batch
+from bid_ros.learning.config import VqBetConfig
+from bid_ros.learning.trainer import Trainer, rate_at, seed_of
+from bid_ros.learning.vqbet.network import VqBet, VqBetNetworks
 from bid_ros.learning.windows import batch_windows
 
 CODER_SEED: Final = 30_000_000  # away from the seeds of training steps and of the validation
@@ -20,32 +22,64 @@ CODER_BATCH: Final = 512
 SMALLEST_SPREAD: Final = 1e-3  # of chunks, normalised units
 
 
-class VqBetTrainer(Trainer):
-    """Training of VQ-BeT. Seed and step number determine batch, dropout and drawn codes of each step.
+def losses(
+    network: VqBet, outputs: torch.Tensor, chunks: torch.Tensor, config: VqBetConfig, generator: torch.Generator
+) -> dict[str, torch.Tensor]:
+    """Return ``loss``, the one to descend, and what it is made of.
 
     Args:
-        task: what is observed and commanded.
-        data, training, validation, config, device: as of :class:`Trainer`.
+        network: coder and heads.
+        outputs: ``(M, width)`` of the transformer.
+        chunks: ``(M, R, D)``, demonstrated, normalised.
+        config: weights.
+        generator: source of codes that are drawn.
+
+    Returns:
+        ``loss``; ``code_loss``, the weighted focal losses; ``action_error``, mean absolute error in units of the
+        chunks' spread, with the codes that ``offset_codes`` says; ``code_share``, share of the likeliest first codes
+        that are right.
     """
+    heads, coder = network.heads, network.coder
+    with torch.no_grad():
+        true = coder.encode(chunks)
+    primary, secondary = heads.primary(outputs), heads.second(outputs, true[:, 0])
+    code_loss = config.primary_weight * _focal(primary, true[:, 0], config.focal)
+    code_loss = code_loss + config.secondary_weight * _focal(secondary, true[:, 1], config.focal)
+    codes = true
+    if config.offset_codes == "drawn":
+        with torch.no_grad():
+            first = _draw(primary, config.temperature, generator)
+            codes = torch.stack([first, _draw(heads.second(outputs, first), config.temperature, generator)], dim=1)
+    offsets = heads.offsets(outputs).unflatten(-1, heads.shape)
+    rows = torch.arange(len(codes), device=codes.device)
+    offset = offsets[rows, 0, codes[:, 0]] + offsets[rows, 1, codes[:, 1]]
+    predicted = coder.decode(codes).detach() + offset * coder.scale
+    error = ((predicted - chunks) / coder.scale).abs().mean()
+    right = (primary.argmax(dim=-1) == true[:, 0]).float().mean()
+    total = code_loss + config.offset_weight * error
+    return {"loss": total, "code_loss": code_loss.detach(), "action_error": error.detach(), "code_share": right}
+
+
+def _focal(logits: torch.Tensor, target: torch.Tensor, exponent: float) -> torch.Tensor:
+    log = nn.functional.log_softmax(logits, dim=-1).gather(-1, target[:, None])
+    return -((1 - log.exp()) ** exponent * log).mean()
+
+
+def _draw(logits: torch.Tensor, temperature: float, generator: torch.Generator) -> torch.Tensor:
+    return torch.multinomial((logits / temperature).softmax(dim=-1), 1, generator=generator)[:, 0]
+
+
+class VqBetTrainer(Trainer):
+    """Training of VQ-BeT. Seed and step number determine batch, dropout and drawn codes of each step."""
 
     networks: VqBetNetworks
     averaged: VqBetNetworks
 
-    def __init__(
-        self,
-        task: Task,
-        data: TrainingData,
-        training: NDArray[np.int64],
-        validation: NDArray[np.int64],
-        config: TrainConfig,
-        device: torch.device,
-    ) -> None:
-        torch.manual_seed(config.seed)
-        networks = VqBetNetworks(task, config.network, config.vqbet)
+    def _built(self, task: Task) -> nn.Module:
+        networks = VqBetNetworks(task, self._config.network, self._config.vqbet)
         networks.net.coder.requires_grad_(False)
-        super().__init__(networks, data, training, validation, config, device)
-        self.averaged.eval()
         self._steps = task.observation_steps
+        return networks
 
     def prepare(self) -> dict[str, float]:
         """Train the coder on all chunks of the data.
@@ -83,7 +117,7 @@ class VqBetTrainer(Trainer):
         return {"coder_error": error.abs().mean().item(), "coder_pairs": float(len(codes.unique(dim=0)))}
 
     def advance(self) -> dict[str, float]:
-        """Take one step and return its losses, see :func:`bid_ros.learning.vqbet.losses.losses`."""
+        """Take one step and return its losses, see :func:`bid_ros.learning.vqbet.trainer.losses`."""
         windows, seed = self._next_windows(), seed_of(self._config.seed, self.step)
         torch.manual_seed(seed)  # of the dropout
         self.networks.train()

@@ -4,10 +4,9 @@ from typing import Any, Final
 
 from bid_ros.core.errors import BundleError
 from bid_ros.core.settings import parse_settings
-from bid_ros.core.task import Task
-from bid_ros.policy.base import Bundle, Policy, PolicyFamily
+from bid_ros.policy.base import PolicyFamily
+from bid_ros.policy.diffusion.policy import DiffusionPolicy
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
-from bid_ros.policy.runtimes.base import Runtime
 
 FROM_TRAINING: Final = ("train_steps", "beta_schedule", "prediction", "sampling_steps", "clip")
 
@@ -20,10 +19,4 @@ def _settings(content: Any) -> DiffusionConfig:
     return parse_settings(DiffusionConfig, content, "diffusion")
 
 
-def _load(bundle: Bundle, task: Task, runtime: str | Runtime, threads: int) -> Policy:
-    from bid_ros.policy.diffusion.policy import DiffusionPolicy
-
-    return DiffusionPolicy(bundle, task, runtime, threads)
-
-
-FAMILY = PolicyFamily("diffusion", ("encoder", "denoiser"), _settings, _load, optional=("frames", "sampler"))
+FAMILY = PolicyFamily("diffusion", ("encoder", "denoiser"), _settings, DiffusionPolicy, optional=("frames", "sampler"))

@@ -26,8 +26,7 @@ from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.base import Array, Bundle, Capabilities, Graphs
 from bid_ros.policy.diffusion.guided import Differentiable, guided
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler
-from bid_ros.policy.graph_policy import Encoded, GraphPolicy, ObservationEncoder
-from bid_ros.policy.graphs import FLOAT, check_graph, output_width
+from bid_ros.policy.graph_policy import FLOAT, Encoded, GraphPolicy, ObservationEncoder, check_graph, output_width
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
 
 ENCODING: Final = ("frames", "encoder")  # roles of the graphs that encode

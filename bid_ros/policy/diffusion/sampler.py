@@ -28,8 +28,7 @@ from pydantic import Field
 from bid_ros.core.errors import BundleError, DecodingError
 from bid_ros.core.settings import Positive, Share, settings
 from bid_ros.decoding import StartMode
-from bid_ros.policy.diffusion import runge_kutta
-from bid_ros.policy.diffusion.steps import Step, diffusion_steps, flow_steps
+from bid_ros.policy.diffusion.steps import CALLS, Step, diffusion_steps, flow_steps, runge_kutta
 
 BetaSchedule = Literal["squaredcos_cap_v2", "linear"]
 Prediction = Literal["epsilon", "sample", "velocity"]
@@ -64,8 +63,8 @@ class DiffusionConfig:
         beta_start, beta_end: first and last beta of the schedule ``linear``.
         kept_noise: what a step of ``ddim`` keeps where the clean chunk was clipped: the noise that fits the
             ``clipped`` chunk (preferred), or the ``predicted`` noise, as the published Diffusion Policy does.
-        integration: of ``flow``: Euler's method, or ``rk4``, see :mod:`bid_ros.policy.diffusion.runge_kutta`. The
-            latter clips nothing, and its samples cannot be guided.
+        integration: of ``flow``: Euler's method, or ``rk4``, see :func:`bid_ros.policy.diffusion.steps.runge_kutta`.
+            The latter clips nothing, and its samples cannot be guided.
 
     Raises:
         BundleError: a value is outside its range.
@@ -87,7 +86,7 @@ class DiffusionConfig:
     @property
     def calls(self) -> int:
         """Network calls a sample."""
-        return self.sampling_steps * (runge_kutta.CALLS if self.integration == "rk4" else 1)
+        return self.sampling_steps * (CALLS if self.integration == "rk4" else 1)
 
     @property
     def limit(self) -> float:
@@ -215,7 +214,7 @@ class Sampler:
         if self._config.integration == "rk4":
             config, begins = self._config, (int(step.timestep[0]) for step in steps)
             stride = config.train_steps // config.sampling_steps
-            return runge_kutta.follow(denoise, sample, begins, stride, config.train_steps)
+            return runge_kutta(denoise, sample, begins, stride, config.train_steps)
         limit, whole = self.limit, self._config.prediction == "sample"
         for index, step in enumerate(steps):
             output = denoise(sample, step.timestep)

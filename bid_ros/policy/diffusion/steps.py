@@ -1,13 +1,17 @@
-"""The steps of a sampler, folded into factors of its input and of the network's output.
+"""The steps of a sampler, folded into factors of its input and of the network's output; and Runge's and Kutta's.
 
-The equations are named in :mod:`bid_ros.policy.diffusion.sampler`.
+The equations are named in :mod:`bid_ros.policy.diffusion.sampler`. The classical method of Runge and Kutta: Hairer,
+Nørsett, Wanner, "Solving Ordinary Differential Equations I", 2nd edition 1993, Section II.1, Table 1.2.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+Samples = NDArray[np.float32]
+CALLS: Final = 4  # a step of :func:`runge_kutta`
 
 
 class Step(NamedTuple):
@@ -97,3 +101,30 @@ def flow_steps(visited: Sequence[int], times: int) -> tuple[Step, ...]:
 
 def _rounded(step: int, factors: tuple[float, ...]) -> Step:
     return Step(np.array([step], dtype=np.int64), *(float(np.float32(value)) for value in factors))
+
+
+def runge_kutta(
+    velocity: Callable[[Samples, NDArray[np.int64]], Samples],
+    sample: Samples,
+    begins: Iterable[int],
+    stride: int,
+    times: int,
+) -> Samples:
+    """Follow a flow with four calls a step; return chunks ``(N, H, D)`` at the end of the steps.
+
+    Args:
+        velocity: of chunks at a training time step.
+        sample: ``(N, H, D)`` at the first step; not modified. An array of PyTorch does as well.
+        begins: training time steps at which steps begin.
+        stride: training time steps of a step, an even number.
+        times: training time steps of the time 1.
+    """
+    share = stride / times
+    for first in begins:
+        begin, middle, end = (np.array([first + part], dtype=np.int64) for part in (0, stride // 2, stride))
+        one = velocity(sample, begin)
+        two = velocity(sample + share / 2 * one, middle)
+        three = velocity(sample + share / 2 * two, middle)
+        four = velocity(sample + share * three, end)
+        sample = sample + share / 6 * (one + 2 * two + 2 * three + four)
+    return sample

@@ -1,17 +1,82 @@
-"""Reaching a policy server: its address, its name in the network, and a connection within a time limit."""
+"""Reaching a policy server: its address and name in the network, the key that it may ask for, and a tuned connection.
 
+TCP's usual congestion control, cubic, takes a lost packet for a full link and then sends few packets at once. BBR
+measures the link instead. Linux offers it to everybody where ``tcp_bbr`` is loaded and allowed.
+
+The receiver reports a gap when a later packet arrives. Behind the last packet of a message nothing comes, and Linux
+waits for more than 200 ms before it sends that one again. So both ends send empty pongs behind each message. Every end
+of a websocket ignores those that come unasked.
+
+Sources: Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016; Cheng et al., "The RACK-TLP
+Loss Detection Algorithm for TCP", RFC 8985; Fette & Melnikov, "The WebSocket Protocol", RFC 6455, Section 5.5.3.
+
+The key comes from a file or the environment, never from the command line.
+"""
+
+import os
 import socket
 import ssl
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from bid_ros.core.errors import BundleError, RemoteError
-from bid_ros.policy.remote.tcp import tune
 
+WANTED: Final = "bbr"
+PONG_S, PONGS = 0.01, 4  # between two pongs; number of pongs behind an answer
+NAME_BYTES: Final = 16  # of a congestion control, TCP_CA_NAME_MAX of Linux
+VARIABLE: Final = "BID_API_KEY"
+HEADER, SCHEME = "Authorization", "Api-Key"  # as openpi's client sends it
+LONGEST: Final = 4096  # characters
 PORTS: Final = {"ws": 80, "wss": 443}
 VALID: Final = "valid is HOST:PORT, ws://HOST:PORT or wss://HOST:PORT"
+
+
+def tune(plain: Any) -> str:
+    """Set up a connected TCP socket; return its congestion control, such as ``bbr``, empty if the system names none."""
+    with suppress(OSError):  # it has ended already
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    option = getattr(socket, "TCP_CONGESTION", None)  # Linux and FreeBSD have it
+    if option is None:
+        return ""
+    with suppress(OSError):  # not there, or not allowed: the system's own stays
+        plain.setsockopt(socket.IPPROTO_TCP, option, WANTED.encode())
+    with suppress(OSError):
+        name: bytes = plain.getsockopt(socket.IPPROTO_TCP, option, NAME_BYTES)
+        return name.split(b"\0")[0].decode()
+    return ""
+
+
+def read_key(file: str) -> str:
+    """Return the key: the content of a file; without one, the variable BID_API_KEY; without both, nothing.
+
+    Raises:
+        RemoteError: the file cannot be read, or the key is not one word of visible ASCII characters.
+    """
+    if not file:
+        found, where = os.environ.get(VARIABLE, ""), f"the variable {VARIABLE}"
+        return _checked(found, where) if found else ""
+    try:
+        found = Path(file).expanduser().read_bytes()[: LONGEST + 2].decode("ascii", "replace")
+    except OSError as error:
+        raise RemoteError(f"the file of the key, {file}, cannot be read: {error.strerror}") from error
+    return _checked(found, f"the file {file}")
+
+
+def authorization(key: str) -> str:
+    """Return the value of the header that a client with this key sends."""
+    return f"{SCHEME} {key}"
+
+
+def _checked(text: str, where: str) -> str:
+    """Return a key without white space around it. What is refused is not shown: it may be the key."""
+    key = text.strip()
+    if not key or len(key) > LONGEST or not all("!" <= character <= "~" for character in key):
+        raise RemoteError(f"{where} holds no key; valid is one word of 1 to {LONGEST} visible ASCII characters")
+    return key
 
 
 def parse_address(text: str) -> str:
@@ -57,7 +122,7 @@ class Dialler:
         address: of the server, as :func:`parse_address` returns it.
 
     Attributes:
-        congestion: congestion control of the last connection, as :func:`bid_ros.policy.remote.tcp.tune` returns it.
+        congestion: congestion control of the last connection, as :func:`bid_ros.policy.remote.dial.tune` returns it.
     """
 
     def __init__(self, address: str) -> None:

@@ -11,9 +11,16 @@ from typing import Any, Final
 
 from bid_ros.core.errors import RemoteError
 from bid_ros.core.extras import extra
-from bid_ros.policy.remote.dial import Dialler, parse_address, seconds_left, trusting
-from bid_ros.policy.remote.key import HEADER, VARIABLE, authorization
-from bid_ros.policy.remote.tcp import PONG_S
+from bid_ros.policy.remote.dial import (
+    HEADER,
+    PONG_S,
+    VARIABLE,
+    Dialler,
+    authorization,
+    parse_address,
+    seconds_left,
+    trusting,
+)
 from bid_ros.policy.remote.wire import unpack
 
 LONGEST_TEXT: Final = 200  # characters of what a server says that are shown
@@ -210,7 +217,7 @@ class Link:
             raise self.refuse(str(error)) from error
 
     def _received(self, end: float) -> bytes | str:
-        """Return the next message. Meanwhile send pongs, see :mod:`bid_ros.policy.remote.tcp`."""
+        """Return the next message. Meanwhile send pongs, see :mod:`bid_ros.policy.remote.dial`."""
         from websockets.exceptions import ConnectionClosed
 
         while True:

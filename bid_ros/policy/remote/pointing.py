@@ -13,7 +13,7 @@ from bid_ros.policy.base import Bundle
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.remote.config import REMOTE, RemoteConfig
-from bid_ros.policy.remote.key import read_key
+from bid_ros.policy.remote.dial import read_key
 from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.policy import LARGEST
 from bid_ros.policy.remote.ranges import Ranges, task_ranges

@@ -15,8 +15,8 @@ from bid_ros.core.task import Task
 from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.base import Bundle, Capabilities
 from bid_ros.policy.remote.config import REMOTE, RemoteConfig
+from bid_ros.policy.remote.dial import read_key
 from bid_ros.policy.remote.frames import SentFrames
-from bid_ros.policy.remote.key import read_key
 from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, deflated, generator_words, pack, take_words
 

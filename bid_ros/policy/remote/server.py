@@ -25,10 +25,9 @@ import numpy as np
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
+from bid_ros.policy.remote.dial import HEADER, PONG_S, PONGS, authorization, tune
 from bid_ros.policy.remote.frames import KeptFrames
-from bid_ros.policy.remote.key import HEADER, authorization
 from bid_ros.policy.remote.service import PolicyService
-from bid_ros.policy.remote.tcp import PONG_S, PONGS, tune
 from bid_ros.policy.remote.wire import inflated, pack, unpack
 
 START_S: Final = 10.0
@@ -216,7 +215,7 @@ class PolicyServer:
 
 
 async def _follow(connection: Any) -> None:
-    """Send pongs behind an answer, see :mod:`bid_ros.policy.remote.tcp`."""
+    """Send pongs behind an answer, see :mod:`bid_ros.policy.remote.dial`."""
     from websockets.exceptions import ConnectionClosed
 
     with contextlib.suppress(ConnectionClosed):

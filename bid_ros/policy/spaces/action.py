@@ -13,7 +13,6 @@ from bid_ros.core.task import Task
 from bid_ros.policy.spaces.config import Part, Space
 from bid_ros.policy.spaces.forms import columns_of
 from bid_ros.policy.spaces.grid import Grid
-from bid_ros.policy.spaces.layout import place_columns
 from bid_ros.policy.spaces.part_conversion import (
     ROTATION,
     Anchor,
@@ -21,6 +20,7 @@ from bid_ros.policy.spaces.part_conversion import (
     RotationPart,
     ValuePart,
     observed_feature,
+    place_columns,
 )
 
 

@@ -10,12 +10,10 @@ from bid_ros.core.errors import BundleError
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import DOWN_6D, Array, matrix_from_6d
 from bid_ros.core.task import Feature, Task
-from bid_ros.policy.spaces import reference
+from bid_ros.policy.spaces import forms
 from bid_ros.policy.spaces.config import STEPWISE, ObservedFeature, Part, Space
-from bid_ros.policy.spaces.forms import chosen_form, columns_of, value_form
-from bid_ros.policy.spaces.layout import place_columns
-from bid_ros.policy.spaces.part_conversion import ROTATION
-from bid_ros.policy.spaces.rotations import rotation_form
+from bid_ros.policy.spaces.forms import chosen_form, columns_of, rotation_form, value_form
+from bid_ros.policy.spaces.part_conversion import ROTATION, place_columns
 
 Source = Callable[[Observation], NDArray[Any]]
 Steps = Callable[[Observation], Array]
@@ -116,7 +114,7 @@ def _part(part: Part, feature: Feature, task: Task, where: str) -> Steps:
         if relative:
             seen = seen - seen[-1]
         if axes:
-            seen = reference.against(matrix_from_6d(observation.values[axes][-1]), seen)
+            seen = forms.against(matrix_from_6d(observation.values[axes][-1]), seen)
         return values.network(seen)
 
     return numbers
@@ -134,7 +132,7 @@ def _turns(part: Part, feature: Feature) -> Steps:
         matrix = matrix_from_6d(observation.values[feature.name])
         if part.reference == "absolute":
             return form.columns(matrix)
-        return form.columns(reference.between(matrix, matrix[-1] if part.reference == "observed" else start, tool))
+        return form.columns(forms.between(matrix, matrix[-1] if part.reference == "observed" else start, tool))
 
     return turns
 

@@ -1,20 +1,50 @@
-"""The parts of a network's row: each turns some columns into one action feature of the task, and back."""
+"""The parts of a network's row: their columns, and the way from there to an action feature of the task, and back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bid_ros.core.errors import BundleError
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Feature, Task
-from bid_ros.policy.spaces import reference
+from bid_ros.policy.spaces import forms
 from bid_ros.policy.spaces.config import STEPWISE, Part
-from bid_ros.policy.spaces.forms import chosen_form, value_form
-from bid_ros.policy.spaces.layout import Columns
-from bid_ros.policy.spaces.rotations import rotation_form
+from bid_ros.policy.spaces.forms import chosen_form, rotation_form, value_form
 
+Columns = NDArray[np.intp]
 Anchor = Mapping[str, Array]
 """What is observed at the rows up to the current one, by feature: ``(c + 1, S)``, of a rotation ``(c + 1, 3, 3)``."""
 ROTATION = "rotation_6d"
+
+
+def place_columns(parts: Sequence[Part], sizes: Sequence[int], where: str) -> list[Columns]:
+    """Return the columns of each part: together each of the vector's columns once.
+
+    Args:
+        parts: of the vector.
+        sizes: number of columns of each.
+        where: begins the sentence of an error.
+
+    Raises:
+        BundleError: a part has another number of columns than its form, or they overlap or leave a gap.
+    """
+    placed, end = [], 0
+    for part, size in zip(parts, sizes, strict=True):
+        columns = np.array(part.at or range(end, end + size), dtype=np.intp)
+        if columns.size != size:
+            raise BundleError(
+                f"{where}: '{part.feature or 'constant'}' is at {columns.size} columns, {list(part.at)}; "
+                f"valid are {size}"
+            )
+        placed.append(columns)
+        end = int(columns.max()) + 1
+    every = np.concatenate(placed)
+    if not np.array_equal(np.sort(every), np.arange(every.size)):
+        found = ", ".join(map(str, every.tolist()))
+        raise BundleError(f"{where}: the parts have the columns {found}; valid is each from 0 to {every.size - 1} once")
+    return placed
 
 
 class PartColumns(NamedTuple):
@@ -67,9 +97,9 @@ class RotationPart:
             return columns
         turns = self._form.matrix(columns * self._unit)
         if self._reference == "observed":
-            turns = reference.combined(turns, anchor[self._origin][-1], self._tool)
+            turns = forms.combined(turns, anchor[self._origin][-1], self._tool)
         elif self.stepwise:
-            turns = reference.turned(turns, anchor[self._origin], self._tool)
+            turns = forms.turned(turns, anchor[self._origin], self._tool)
         return matrix_to_6d(turns)
 
     def to_network(self, values: Array, anchor: Anchor, chunks: Array) -> Array:
@@ -78,9 +108,9 @@ class RotationPart:
             return values
         turns = matrix_from_6d(values)
         if self._reference == "observed":
-            turns = reference.between(turns, anchor[self._origin][-1], self._tool)
+            turns = forms.between(turns, anchor[self._origin][-1], self._tool)
         elif self.stepwise:
-            turns = reference.between(turns, reference.origins(turns, anchor[self._origin]), self._tool)
+            turns = forms.between(turns, forms.origins(turns, anchor[self._origin]), self._tool)
         return self._form.columns(turns) / self._unit
 
 
@@ -109,18 +139,18 @@ class ValuePart:
             return values
         values = values * self._unit
         if self._axes:
-            values = reference.along(self._turns(anchor, chunks), values)
+            values = forms.along(self._turns(anchor, chunks), values)
         trail = anchor[self._origin]
-        return reference.accumulated(values, trail) if self.stepwise else trail[-1] + values
+        return forms.accumulated(values, trail) if self.stepwise else trail[-1] + values
 
     def to_network(self, values: Array, anchor: Anchor, chunks: Array) -> Array:
         """Return the columns ``(N, H, S)`` of values ``(N, H, S)``."""
         if self._reference == "absolute":
             return self._form.network(values)
         trail = anchor[self._origin]
-        away = values - (reference.origins(values, trail) if self.stepwise else trail[-1])
+        away = values - (forms.origins(values, trail) if self.stepwise else trail[-1])
         if self._axes:
-            away = reference.against(self._turns(anchor, chunks), away)
+            away = forms.against(self._turns(anchor, chunks), away)
         return self._form.network(away / self._unit)
 
     def _turns(self, anchor: Anchor, chunks: Array) -> Array:
@@ -129,7 +159,7 @@ class ValuePart:
         if not self.stepwise or self._commanded is None:
             newest: Array = trail[-1]
             return newest
-        return reference.origins(matrix_from_6d(chunks[..., self._commanded]), trail)
+        return forms.origins(matrix_from_6d(chunks[..., self._commanded]), trail)
 
 
 def observed_feature(task: Task, feature: Feature, name: str, why: str) -> Feature:

@@ -3,20 +3,13 @@
 from typing import Any
 
 from bid_ros.core.settings import parse_settings
-from bid_ros.core.task import Task
-from bid_ros.policy.base import Bundle, Policy, PolicyFamily
-from bid_ros.policy.runtimes.base import Runtime
+from bid_ros.policy.base import PolicyFamily
 from bid_ros.policy.vqbet.codes import VqBetSettings
+from bid_ros.policy.vqbet.policy import VqBetPolicy
 
 
 def _settings(content: Any) -> VqBetSettings:
     return parse_settings(VqBetSettings, content, "vqbet")
 
 
-def _load(bundle: Bundle, task: Task, runtime: str | Runtime, threads: int) -> Policy:
-    from bid_ros.policy.vqbet.policy import VqBetPolicy
-
-    return VqBetPolicy(bundle, task, runtime, threads)
-
-
-FAMILY = PolicyFamily("vqbet", ("encoder", "decoder"), _settings, _load, optional=("frames",), denoises=False)
+FAMILY = PolicyFamily("vqbet", ("encoder", "decoder"), _settings, VqBetPolicy, optional=("frames",), denoises=False)

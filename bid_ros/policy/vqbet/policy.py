@@ -22,8 +22,7 @@ from bid_ros.core.observation import blank_observation
 from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Array, Bundle, Capabilities, Graphs
-from bid_ros.policy.graph_policy import Encoded, GraphPolicy, ObservationEncoder
-from bid_ros.policy.graphs import FLOAT, WHOLE, check_graph
+from bid_ros.policy.graph_policy import FLOAT, WHOLE, Encoded, GraphPolicy, ObservationEncoder, check_graph
 from bid_ros.policy.runtimes.base import Runtime, TensorSpec
 from bid_ros.policy.vqbet.codes import CodeForecast, chunks_of, draw_codes, forecast_size, split_forecast
 

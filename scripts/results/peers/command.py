@@ -65,7 +65,7 @@ def _compare(options: argparse.Namespace, folder: Path) -> "Comparison":
 
 
 def _setup(options: argparse.Namespace, folder: Path) -> "Setup":
-    from bid_ros.learning.weights import bundle_networks
+    from bid_ros.learning.families import bundle_networks
     from bid_ros.policy.bundle import load_bundle
     from results.peers.comparison import Setup
     from results.peers.eager import Networks

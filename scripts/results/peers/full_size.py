@@ -10,9 +10,8 @@ from torch import nn
 
 from bid_ros.core.task import Task
 from bid_ros.learning.config import NetworkConfig
-from bid_ros.learning.denoiser import Denoiser
-from bid_ros.learning.encoder import SpatialSoftmax
 from bid_ros.learning.graphs import encoding_roles, write_denoiser, write_encoding
+from bid_ros.learning.networks import Denoiser, SpatialSoftmax
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.normalise import LinearNormaliser
@@ -65,7 +64,7 @@ class _Residual(nn.Module):  # type: ignore[misc]
 class FullSizeEncoder(nn.Module):  # type: ignore[misc]
     """A ResNet-18 with a spatial softmax for each camera; vectors enter as they are. All steps side by side.
 
-    It takes what :class:`bid_ros.learning.encoder.TrainedEncoder` takes.
+    It takes what :class:`bid_ros.learning.networks.TrainedEncoder` takes.
 
     Args:
         task: what it sees.

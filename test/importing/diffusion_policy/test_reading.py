@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.diffusion_policy.encoders import read_features
+from bid_ros.importing.diffusion_policy.fields import read_features
 from bid_ros.importing.diffusion_policy.reading import read_policy
 from bid_ros.importing.policy import ImportOptions
 
@@ -223,7 +223,7 @@ def centre(images, height, width):
 
 
 def test_a_hybrid_policy_has_its_features_in_the_order_of_the_file(layout, tmp_path):
-    from bid_ros.importing.networks.images import KeypointNetwork
+    from bid_ros.importing.networks.observation import KeypointNetwork
 
     torch.manual_seed(0)
     network = KeypointNetwork("resnet18", True, (32, 40), 4, 6).eval()
@@ -260,7 +260,7 @@ def test_a_hybrid_policy_has_its_features_in_the_order_of_the_file(layout, tmp_p
 
 @pytest.mark.parametrize("share", [True, False])
 def test_a_multi_image_policy_sorts_its_features(layout, tmp_path, share):
-    from bid_ros.importing.networks.images import PooledNetwork
+    from bid_ros.importing.networks.observation import PooledNetwork
 
     torch.manual_seed(0)
     network = PooledNetwork("resnet18", True).eval()

@@ -18,10 +18,10 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.observation import Observation, blank_observation
 from bid_ros.core.settings import load_settings
 from bid_ros.core.task import load_task
+from bid_ros.importing.diffusion_policy.encoders import timm_images
 from bid_ros.importing.diffusion_policy.reading import read_policy
-from bid_ros.importing.diffusion_policy.timm_encoder import timm_images
-from bid_ros.importing.networks.images import Preparation
-from bid_ros.importing.networks.patches import PatchSizes, PatchTransformer, sizes_of
+from bid_ros.importing.networks.clip import PatchSizes, PatchTransformer, sizes_of
+from bid_ros.importing.networks.observation import Preparation
 from bid_ros.importing.networks.unet import ConditionalUnet
 from bid_ros.importing.policy import ImportOptions, NetworkFeature
 from bid_ros.policy.bundle import load_bundle

@@ -71,18 +71,18 @@ def test_sampling_may_differ_from_the_checkpoint(kit, tmp_path):
 
 
 def test_a_flow_is_followed_by_its_own_method_or_by_another():
-    from bid_ros.importing.lerobot.dit import _settings
+    from bid_ros.importing.lerobot.diffusion import _dit_settings
     from bid_ros.importing.lerobot.fields import DitFields
 
     fields = DitFields(objective="flow_matching", integration_method="rk4", num_integration_steps=8)
-    own = _settings(fields, ImportOptions())
+    own = _dit_settings(fields, ImportOptions())
     assert (own.sampler, own.integration, own.sampling_steps, own.calls) == ("flow", "rk4", 8, 32)
     with pytest.raises(BidError, match=r"sampler is 'ddim'; valid for a policy that follows a flow are euler and rk4"):
-        _settings(fields, ImportOptions(sampler="ddim"))
-    other = _settings(fields, ImportOptions(sampler="euler", sampling_steps=32))
+        _dit_settings(fields, ImportOptions(sampler="ddim"))
+    other = _dit_settings(fields, ImportOptions(sampler="euler", sampling_steps=32))
     assert (other.sampler, other.integration, other.calls) == ("flow", "euler", 32)
     for steps in (1, 3, 7, 300, 999):
-        assert _settings(fields, ImportOptions(sampling_steps=steps)).sampling_steps == steps
+        assert _dit_settings(fields, ImportOptions(sampling_steps=steps)).sampling_steps == steps
 
 
 def test_a_constant_action_column_stays_where_it_was(kit, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from bid_ros.importing.networks.dit import DiffusionTransformer
+from bid_ros.importing.networks.transformer import DiffusionTransformer
 
 SIZE, HEADS, ROWS, COLUMNS, CONDITION, EMBEDDING = 16, 2, 8, 3, 5, 8
 

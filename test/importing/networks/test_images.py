@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.networks.images import ImportedSpatialSoftmax, Preparation
+from bid_ros.importing.networks.observation import ImportedSpatialSoftmax, Preparation
 from bid_ros.importing.networks.resnet import LAYERS, map_size, trunk
 
 ONE, ZERO = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)

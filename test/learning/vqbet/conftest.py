@@ -13,9 +13,9 @@ import torch
 from archives import unpack
 from shared_files import shared_file
 
+from bid_ros.importing.lerobot.vqbet import load_lerobot
 from bid_ros.learning import TrainConfig
-from bid_ros.learning.vqbet.config import VqBetConfig
-from bid_ros.learning.vqbet.lerobot import load_lerobot
+from bid_ros.learning.config import VqBetConfig
 from bid_ros.learning.vqbet.network import VqBet
 
 ROOT = Path(__file__).resolve().parents[3]

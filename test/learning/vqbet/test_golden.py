@@ -10,8 +10,8 @@ from torch import nn
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import parse_task
+from bid_ros.importing.lerobot.vqbet import load_lerobot
 from bid_ros.learning.vqbet.graphs import write_decoder, write_forecast
-from bid_ros.learning.vqbet.lerobot import load_lerobot
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.registry import load_policy

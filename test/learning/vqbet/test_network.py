@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from bid_ros.core.errors import BidError
+from bid_ros.learning.config import VqBetConfig
 from bid_ros.learning.vqbet.coder import Coder
-from bid_ros.learning.vqbet.config import VqBetConfig
-from bid_ros.learning.vqbet.losses import losses
 from bid_ros.learning.vqbet.network import VqBet
+from bid_ros.learning.vqbet.trainer import losses
 from bid_ros.policy.vqbet.codes import CodeForecast, draw_codes
 
 SMALL = VqBetConfig(codes=4, latent=8, coder=32, width=32, layers=2, heads=2, head=32, dropout=0.0)

@@ -15,8 +15,8 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.observation import Observation
 from bid_ros.learning import export, export_again, train
 from bid_ros.learning.batch import TrainingData
+from bid_ros.learning.families import bundle_networks
 from bid_ros.learning.vqbet.trainer import VqBetTrainer
-from bid_ros.learning.weights import bundle_networks
 from bid_ros.policy.bundle import file_sha256, load_bundle
 from bid_ros.policy.registry import load_policy
 

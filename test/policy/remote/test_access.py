@@ -19,7 +19,7 @@ from websockets.sync.client import connect
 from bid_ros.core.errors import BundleError, RemoteError
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
-from bid_ros.policy.remote.key import VARIABLE, read_key
+from bid_ros.policy.remote.dial import VARIABLE, read_key
 from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.server import CLIENTS
 from bid_ros.policy.remote.wire import pack, unpack

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bid_ros.policy.remote import tcp
+from bid_ros.policy.remote import dial
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 USUAL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
@@ -20,19 +20,19 @@ def plain():
 
 
 def test_the_congestion_control_is_bbr_where_it_may_be(plain):
-    found = tcp.tune(plain)
-    if tcp.WANTED in ALLOWED.read_text().split():
-        assert found == tcp.WANTED
+    found = dial.tune(plain)
+    if dial.WANTED in ALLOWED.read_text().split():
+        assert found == dial.WANTED
     assert plain.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode() == found
     assert plain.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
 def test_one_that_the_kernel_does_not_have_leaves_the_usual_one(plain, monkeypatch):
-    monkeypatch.setattr(tcp, "WANTED", "none_such")
-    assert tcp.tune(plain) == USUAL.read_text().strip()
+    monkeypatch.setattr(dial, "WANTED", "none_such")
+    assert dial.tune(plain) == USUAL.read_text().strip()
 
 
 def test_a_system_without_the_option_is_taken_as_it_is(plain, monkeypatch):
     monkeypatch.delattr(socket, "TCP_CONGESTION")
-    assert tcp.tune(plain) == ""
+    assert dial.tune(plain) == ""
     assert plain.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0

@@ -13,11 +13,9 @@ from onnx import TensorProto
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.policy import DiffusionPolicy
-from bid_ros.policy.runtimes.bound import BoundRuntime
+from bid_ros.policy.runtimes.bound import BoundRuntime, halved
 from bid_ros.policy.runtimes.engines import EngineCache
-from bid_ros.policy.runtimes.half import halved
-from bid_ros.policy.runtimes.nvidia import Found, Gpu
-from bid_ros.policy.runtimes.providers import PROVIDERS, Provider
+from bid_ros.policy.runtimes.providers import PROVIDERS, Found, Gpu, Provider
 from bid_ros.policy.runtimes.registry import build_runtime
 
 CARD = Gpu("NVIDIA RTX 4090", "8.9", "580.1")

@@ -8,7 +8,7 @@ import pytest
 from installed import TORCH
 
 from bid_ros.core.errors import BidError
-from bid_ros.policy.runtimes import nvidia
+from bid_ros.policy.runtimes import providers
 from bid_ros.policy.runtimes.registry import RUNTIMES, build_runtime, missing
 
 
@@ -42,12 +42,12 @@ def test_a_computer_without_a_driver(driver):
 def test_a_driver_without_a_gpu(driver):
     driver("echo No devices were found; exit 6")
     with pytest.raises(BidError, match=r"the NVIDIA driver finds no GPU \(nvidia-smi: No devices were found\)"):
-        nvidia.find_gpu()
+        providers.find_gpu()
 
 
 def test_the_first_gpu(driver):
     driver("echo 'NVIDIA GeForce RTX 4090, 8.9, 580.65.06'; echo 'NVIDIA T4, 7.5, 580.65.06'")
-    assert nvidia.find_gpu() == nvidia.Gpu("NVIDIA GeForce RTX 4090", "8.9", "580.65.06")
+    assert providers.find_gpu() == providers.Gpu("NVIDIA GeForce RTX 4090", "8.9", "580.65.06")
 
 
 @pytest.mark.skipif("CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="it is built with CUDA")
@@ -63,7 +63,7 @@ def test_tensorrt_rtx_on_a_data_centre_card(driver):
     assert "does not run on NVIDIA H200 (compute capability 9.0); valid are 8.6, 8.9 and 12" in missing("tensorrt-rtx")
 
 
-@pytest.mark.skipif(nvidia.importlib.util.find_spec(nvidia.PLUGIN) is not None, reason="the plugin is installed")
+@pytest.mark.skipif(providers.importlib.util.find_spec(providers.PLUGIN) is not None, reason="the plugin is installed")
 def test_tensorrt_rtx_without_its_plugin(driver):
     driver("echo 'NVIDIA RTX PRO 6000, 12.0, 580.159.04'")
     assert missing("tensorrt-rtx").endswith("-m pip install onnxruntime-ep-nv-tensorrt-rtx-cu13")
@@ -81,6 +81,6 @@ def test_a_library_that_another_one_lacks(tmp_path):
     make = ["gcc", "-shared", "-fPIC", "-o"]
     subprocess.run([*make, str(first), "-Wl,-soname,libone_of_bid.so", str(tmp_path / "one.c")], check=True)
     subprocess.run([*make, str(second), str(tmp_path / "two.c"), "-L", str(tmp_path), "-lone_of_bid"], check=True)
-    assert nvidia.lacking(second) == ["libone_of_bid.so"]
-    nvidia.ctypes.CDLL(str(first), mode=nvidia.ctypes.RTLD_GLOBAL)  # as a Python package of NVIDIA's does
-    assert nvidia.lacking(second) == []
+    assert providers.lacking(second) == ["libone_of_bid.so"]
+    providers.ctypes.CDLL(str(first), mode=providers.ctypes.RTLD_GLOBAL)  # as a Python package of NVIDIA's does
+    assert providers.lacking(second) == []

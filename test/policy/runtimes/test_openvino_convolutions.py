@@ -6,8 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 openvino = pytest.importorskip("openvino")
 
 from bid_ros.policy.runtimes.onnx import OnnxRuntime  # noqa: E402
-from bid_ros.policy.runtimes.openvino import OpenVinoRuntime  # noqa: E402
-from bid_ros.policy.runtimes.openvino_convolutions import rewrite_convolutions  # noqa: E402
+from bid_ros.policy.runtimes.openvino import OpenVinoRuntime, rewrite_convolutions  # noqa: E402
 
 WIDE = (160, 128, 5)  # outputs, inputs, taps: wide enough
 

@@ -9,8 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from bid_ros.core.errors import BidError, BundleError
 from bid_ros.policy.runtimes.bound import BoundRuntime
 from bid_ros.policy.runtimes.engines import EngineCache
-from bid_ros.policy.runtimes.nvidia import Found, Gpu
-from bid_ros.policy.runtimes.providers import Provider
+from bid_ros.policy.runtimes.providers import Found, Gpu, Provider
 from bid_ros.policy.runtimes.registry import build_runtime
 
 NAMES = ["onnx", "openvino", *TORCH, "bound"]

@@ -11,7 +11,7 @@ from bid_ros.core.errors import BundleError  # noqa: E402
 from bid_ros.policy.bundle import load_bundle  # noqa: E402
 from bid_ros.policy.diffusion.policy import DiffusionPolicy  # noqa: E402
 from bid_ros.policy.runtimes.registry import build_runtime  # noqa: E402
-from bid_ros.policy.runtimes.translated import OPERATORS, Translated  # noqa: E402
+from bid_ros.policy.runtimes.torch import OPERATORS, Translated  # noqa: E402
 
 SHIPPED = [
     "franka_place/strong_denoiser",

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from space_samples import six
 
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, vector_from_matrix
-from bid_ros.policy.spaces.rotations import from_euler, from_quaternion, rotation_form, to_euler
+from bid_ros.policy.spaces.forms import from_euler, from_quaternion, rotation_form, to_euler
 
 TURNS = Rotation.random(40, rng=np.random.default_rng(0))
 MATRICES = TURNS.as_matrix().reshape(5, 8, 3, 3)

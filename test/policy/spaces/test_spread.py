@@ -6,7 +6,7 @@ from space_samples import PLACE
 
 from bid_ros.core.errors import BundleError
 from bid_ros.policy.spaces.config import Part, Space
-from bid_ros.policy.spaces.spread import task_spread
+from bid_ros.policy.spaces.view import task_spread
 
 ROTATION, GRIPPER = (
     Part(feature="tool_rotation", form="rotation_vector"),

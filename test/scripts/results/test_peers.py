@@ -13,7 +13,7 @@ from results_entry import results  # noqa: E402
 
 from bid_ros.core.paths import share  # noqa: E402
 from bid_ros.core.task import load_task  # noqa: E402
-from bid_ros.learning.weights import bundle_networks  # noqa: E402
+from bid_ros.learning.families import bundle_networks  # noqa: E402
 from bid_ros.policy.bundle import load_bundle  # noqa: E402
 from bid_ros.policy.diffusion.policy import DiffusionPolicy  # noqa: E402
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Sampler, cumulative_alphas  # noqa: E402

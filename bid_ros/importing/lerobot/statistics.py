@@ -1,12 +1,15 @@
-"""Statistics of training data, as the affine maps of a bundle."""
+"""Statistics of training data as LeRobot normalises by them, and the policy that they complete."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError
+from bid_ros.importing.lerobot.folder import ACTION, CONFIG, STATE, PolicyFolder
+from bid_ros.importing.networks.observation import Preparation
+from bid_ros.importing.policy import ImportedPolicy, NetworkFeature
 from bid_ros.policy.normalise import LinearNormaliser
 
 Array = NDArray[np.float64]
@@ -45,11 +48,6 @@ def bounds(mode: str, statistics: Statistics | None, size: int, what: str) -> tu
         column = int(np.argmax(low > high))
         raise BidError(f"{what}: '{ENDS[mode][0]}' of column {column} is {low[column]}; valid is up to {high[column]}")
     return low, np.where(low == high, low + EPSILON, high)
-
-
-def normaliser(mode: str, statistics: Statistics | None, size: int, what: str) -> LinearNormaliser:
-    """Return the map of a vector. Arguments and errors as :func:`bounds`."""
-    return LinearNormaliser(*bounds(mode, statistics, size, what))
 
 
 def colour_scale(mode: str, statistics: Statistics | None, what: str) -> tuple[Array, Array]:
@@ -92,3 +90,82 @@ def _statistic(statistics: Statistics | None, name: str, size: int, what: str) -
     if not np.isfinite(values).all():
         raise BidError(f"{what}: its statistic '{name}' is {values.tolist()}; valid are finite numbers")
     return values
+
+
+def needed_state(folder: PolicyFolder) -> NetworkFeature:
+    """Return the feature of the robot's state. Raises BidError if the policy has none."""
+    state = folder.vector(STATE)
+    if state is None:
+        names = ", ".join(item.name for item in folder.inputs)
+        raise BidError(f"{folder.path}: input_features are {names}; valid is '{STATE}' among them")
+    return state
+
+
+def normalisers(folder: PolicyFolder, features: tuple[NetworkFeature, ...]) -> dict[str, LinearNormaliser]:
+    """Return the normaliser of each vector feature. Raises BidError as :func:`bounds`."""
+    return {
+        item.name: LinearNormaliser(
+            *bounds(folder.mode(item.name), folder.statistics.get(item.name), item.shape[0], folder.said(item.name))
+        )
+        for item in features
+        if not item.is_image
+    }
+
+
+def imported(
+    folder: PolicyFolder, features: tuple[NetworkFeature, ...], more_notes: tuple[str, ...] = (), **others: Any
+) -> ImportedPolicy:
+    """Return the policy with the folder's statistics.
+
+    Args:
+        folder: of the policy.
+        features: that it observes.
+        more_notes: what a person should know besides.
+        others: the fields of :class:`ImportedPolicy` that its type decides.
+
+    Raises:
+        BidError: as :func:`bounds`.
+    """
+    mode, own = folder.mode(ACTION), folder.statistics.get(ACTION)
+    low, high = bounds(mode, own, folder.action_dim, folder.said(ACTION))
+    return ImportedPolicy(
+        source=str(folder.path),
+        features=features,
+        action_dim=folder.action_dim,
+        observation=normalisers(folder, features),
+        action=LinearNormaliser(low, high),
+        action_spread=spread(mode, own, low, high),
+        notes=(*notes(folder, features), *more_notes),
+        **others,
+    )
+
+
+def preparation(
+    folder: PolicyFolder, camera: NetworkFeature, resize: tuple[int, int] | None, crop: tuple[int, int] | None
+) -> Preparation:
+    """Return how a camera's image becomes the network's input: statistics first, then resize, then crop.
+
+    Raises:
+        BidError: the statistics cannot be used, or the crop is larger than the image.
+    """
+    what = f"{folder.path / CONFIG}: '{camera.name}'"
+    scale, offset = colour_scale(folder.mode(camera.name), folder.statistics.get(camera.name), folder.said(camera.name))
+    try:
+        return Preparation((camera.shape[0], camera.shape[1]), scale.tolist(), offset.tolist(), resize, crop)
+    except BidError as error:
+        raise BidError(f"{what}: {error}") from error
+
+
+def notes(folder: PolicyFolder, features: tuple[NetworkFeature, ...]) -> tuple[str, ...]:
+    """Return sentences about constant columns, which normalisation blows up."""
+    found = []
+    for name in [item.name for item in features if not item.is_image] + [ACTION]:
+        columns = constant_columns(folder.mode(name), folder.statistics.get(name))
+        if columns and name != ACTION:
+            found.append(
+                f"{name}: columns {columns} do not change in the training data; a deviation of 1e-8 from it moves the "
+                "network's input by about 1"
+            )
+        elif columns:
+            found.append(f"{name}: columns {columns} do not change in the training data, nor in what is predicted")
+    return tuple(found)
