@@ -64,8 +64,11 @@ def kind_of(name: str) -> Kind:
 
 
 def kinds_for(worker: int, cores: int) -> tuple[Kind, ...]:
-    """Return what a worker may run, in order: one in two cores runs systems, three in two what goes by the clock."""
-    first = Kind.SYSTEM if worker < max(1, cores // 2) else Kind.TIMED if worker < 3 * cores // 2 else Kind.COMPUTING
+    """Return what a worker may run, in order: one in two cores runs systems, one what goes by the clock, others compute.
+
+    Two timed ones beside a system held a twin up for so long on two cores that its robot counted as lost.
+    """
+    first = Kind.SYSTEM if worker < max(1, cores // 2) else Kind.TIMED if worker < cores else Kind.COMPUTING
     return tuple(kind for kind in Kind if kind >= first)
 
 

@@ -172,11 +172,13 @@ class ReplayNode(BidNode):
             self._clocks.publish(Clock(clock=time_message(stamp)))
 
     def _ask(self, cues: list[Cue], done: float) -> None:
-        """Let the policy decide on each cue, and wait for it."""
+        """Let the policy decide on each cue, and wait for it. Cues that are due together take a step each."""
         for cue in cues:
             if cue.observation is None:
                 self._parity.miss(cue.stream, cue.problem)
                 continue
+            if not self._player.hold():
+                return
             self._wait_for_the_answer()
             self._expected[cue.stamp_ns], self._asked = (cue.stream, cue.recorded), cue.stamp_ns
             self._cues.publish(cue_to_message(cue, self._task, self.robot))

@@ -69,14 +69,21 @@ class ReplayPace:
             self._closing = True
             self._news.notify_all()
 
+    def hold(self) -> bool:
+        """Stand while paused, until a step is asked for. Return whether the replay goes on."""
+        with self._news:
+            self._news.wait_for(lambda: self._closing or not self._paused or self._steps)
+            return not self._closing
+
     def wait(self, stamp_ns: int) -> bool:
         """Wait until a message is due that was received at ``stamp_ns``. Return whether the replay goes on.
 
         A replay that has fallen behind by more than :data:`BEHIND_NS` goes on from there: it does not rush.
         """
+        if not self.hold():
+            return False
         with self._news:
-            self._news.wait_for(lambda: self._closing or not self._paused or self._steps)
-            if self._closing or self._paused or not self._speed:
+            if self._paused or not self._speed:
                 return not self._closing
             now_ns = self._clock()
             if self._from is None:

@@ -85,3 +85,23 @@ def test_closing_ends_a_wait():
     pace.close()
     thread.join(5.0)
     assert answers == [False]
+
+
+def test_two_decisions_that_are_due_together_take_a_step_each():
+    pace, decided = ReplayPace(0.0, paused=True), threading.Semaphore(0)
+
+    def play():
+        assert pace.wait(0)
+        for _ in range(2):
+            if pace.hold():
+                decided.release()
+                pace.stepped()
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    for _ in range(2):
+        pace.step()
+        assert decided.acquire(timeout=5.0)
+        assert not decided.acquire(timeout=0.2)
+    thread.join(5.0)
+    assert not thread.is_alive()
