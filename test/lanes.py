@@ -64,7 +64,7 @@ def kind_of(name: str) -> Kind:
 
 
 def kinds_for(worker: int, cores: int) -> tuple[Kind, ...]:
-    """Return what a worker may run, in order: one in two cores runs systems, one what goes by the clock, others compute.
+    """Return what a worker may run, in order: one in two cores runs systems, one timed tests, the others compute.
 
     Two timed ones beside a system held a twin up for so long on two cores that its robot counted as lost.
     """
