@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.control.arm_model import ArmModel
-from bid_ros.control.follower import inside
+from bid_ros.control.follower import kept_inside, no_further_out
 from bid_ros.control.joint_follower import (
     Joints,
     brake_joints,
@@ -121,17 +121,8 @@ class JointServo(Servo[JointTarget]):
 
     def _kept(self, target: JointTarget) -> JointTarget:
         """Return the target with each joint inside its limits, at rest where it was moved."""
-        kept = tuple(
-            min(max(value, low), high)
-            for value, low, high in zip(target.joints, self._limits.low, self._limits.high, strict=True)
-        )
-        if kept == target.joints:
-            return target
-        speeds = tuple(
-            rate if value == inner else 0.0
-            for rate, value, inner in zip(target.speeds, target.joints, kept, strict=True)
-        )
-        return replace(target, joints=kept, speeds=speeds)
+        kept, speeds = kept_inside(target.joints, target.speeds, self._limits.low, self._limits.high)
+        return replace(target, joints=tuple(kept), speeds=tuple(speeds))
 
     def _rested(self, target: JointTarget) -> JointTarget:
         return replace(target, speeds=(0.0,) * len(target.speeds))
@@ -176,19 +167,12 @@ class JointServo(Servo[JointTarget]):
 
     def _may_reach(self, posture: Joints) -> bool:
         """Whether the arm may stop there: inside all limits, or nowhere further outside than it is now."""
-        limits = self._limits
-        for low, high, here, there in zip(limits.low, limits.high, self._joints, posture, strict=True):
-            if not min(low, here) <= there <= max(high, here):
-                return False
+        if not no_further_out(posture, self._limits.low, self._limits.high, self._joints):
+            return False
         if posture == self._joints:
             return True
-        x, y, z = self._chain.forward(np.array(posture))[0].tolist()
-        if inside((x, y, z), self._low, self._high):
-            return True
-        return all(
-            min(low, here) <= there <= max(high, here)
-            for low, high, here, there in zip(self._low, self._high, self._place.tolist(), (x, y, z), strict=True)
-        )
+        place = self._chain.forward(np.array(posture))[0].tolist()
+        return no_further_out(place, self._low, self._high, self._place.tolist())
 
     def _resting(self) -> bool:
         return not any(self._speeds)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bid_ros.control.follower import FollowerLimits, brake, inside, pursue, stopping_point
+from bid_ros.control.follower import FollowerLimits, brake, kept_inside, no_further_out, pursue, stopping_point
 from bid_ros.control.servo_base import Servo, ServoConfig
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, times, turn_between, turned
@@ -64,15 +64,7 @@ class ChunkServo(Servo[Target]):
 
     def _kept(self, target: Target) -> Target:
         """Return the target, moved into the workspace. It is at rest along each axis on which it was moved."""
-        if inside(target.position, self._low, self._high):
-            return target
-        x, y, z = (
-            min(max(value, low), high) for value, low, high in zip(target.position, self._low, self._high, strict=True)
-        )
-        u, v, w = (
-            speed if value == kept else 0.0
-            for speed, value, kept in zip(target.velocity, target.position, (x, y, z), strict=True)
-        )
+        (x, y, z), (u, v, w) = kept_inside(target.position, target.velocity, self._low, self._high)
         return Target((x, y, z), (u, v, w), target.quaternion, target.turn_rate, target.gripper_width)
 
     def _advance(self, dt: float) -> None:
@@ -96,14 +88,7 @@ class ChunkServo(Servo[Target]):
             error = add(target.position, self._position, -1.0)
             velocity = pursue(self._velocity, error, target.velocity, motion, self._config.time_constant_s, dt)
             place = add(self._position, velocity, dt)
-            if self._may_reach(stopping_point(place, velocity, motion.acceleration)):
+            end = stopping_point(place, velocity, motion.acceleration)
+            if no_further_out(end, self._low, self._high, self._position):
                 return velocity
         return brake(self._velocity, motion.acceleration, dt)
-
-    def _may_reach(self, place: Vector) -> bool:
-        if inside(place, self._low, self._high):
-            return True
-        return all(
-            min(low, here) <= there <= max(high, here)
-            for low, high, here, there in zip(self._low, self._high, self._position, place, strict=True)
-        )
