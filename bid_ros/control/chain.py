@@ -189,6 +189,20 @@ def _about_x(angle: float) -> Array:
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
+def damped_solution(jacobian: Array, motion: Array, damping: float) -> Array:
+    """Return the damped least-squares solution ``(n,)`` of ``jacobian`` ``(6, n)`` times it = ``motion`` ``(6,)``.
+
+    Args:
+        jacobian: of the joints.
+        motion: what they should do.
+        damping: of the squared Jacobian.
+    """
+    square = jacobian @ jacobian.T
+    square[np.diag_indices(6)] += damping
+    solution: Array = jacobian.T @ np.linalg.solve(square, motion)
+    return solution
+
+
 def _jacobian(place: Array, origins: Sequence[Array], axes: Sequence[Array]) -> Array:
     turns = np.stack(axes, axis=-2)
     moves = np.cross(turns, place[..., None, :] - np.stack(origins, axis=-2))

@@ -152,16 +152,3 @@ class GripperThread:
         if wanted is None:
             return False
         return self.width < self._thresholds.close_below if wanted else self.width > self._thresholds.open_above
-
-
-def request_width(gripper: GripperThread | None, width: float, address: str) -> None:
-    """Command an opening in m of the gripper of the robot at ``address``. Returns at once.
-
-    Raises:
-        ArmError: there is no connected gripper, or ``width`` is not finite.
-    """
-    if not math.isfinite(width):
-        raise ArmError(f"gripper width is {width}; valid is a finite number of metres")
-    if gripper is None:
-        raise ArmError(f"robot at {address} has no connected gripper; check `gripper` and connect first")
-    gripper.request(width)
