@@ -154,8 +154,8 @@ class RobotUnderControl:
         self._cycles += 1
 
     def _take(self, now_ns: int) -> None:
-        self._gripper.look()
         self._bus.reply(LIST.name, {"controller": self._listed})
+        self._gripper.look()
         for goal in self._bus.goals(TrajectoryController.action.name):
             self._trajectories.accept(goal, now_ns)
         for heard in self._bus.news(TwistServo.topic):
