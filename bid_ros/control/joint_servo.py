@@ -17,7 +17,7 @@ from bid_ros.control.joint_follower import (
     towards,
     wanted_speeds,
 )
-from bid_ros.control.servo_base import Servo, ServoConfig
+from bid_ros.control.servo_base import TIME_CONSTANT_S, Servo
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import Vector
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
@@ -77,14 +77,14 @@ class JointServo(Servo[JointTarget]):
     Args:
         task: action features and limits.
         arm: kinematics and limits of the joints.
-        config: how to follow.
+        lookahead_s: as there.
 
     Raises:
         TaskError: the task does not command the joints of this arm, or more than these and a gripper.
     """
 
-    def __init__(self, task: Task, arm: ArmModel, config: ServoConfig | None = None) -> None:
-        super().__init__(task, config)
+    def __init__(self, task: Task, arm: ArmModel, lookahead_s: float = 0.0) -> None:
+        super().__init__(task, lookahead_s)
         columns = task.columns("joints")
         others = [item.kind for item in task.action if item.kind not in ("joints", "gripper")]
         if columns is None or others or columns.stop - columns.start != arm.joints:
@@ -138,9 +138,7 @@ class JointServo(Servo[JointTarget]):
         limits = self._limits
         if target is not None:
             error = tuple(then - now for then, now in zip(target.joints, self._joints, strict=True))
-            wanted = wanted_speeds(
-                error, target.speeds, limits.speed, limits.acceleration, self._config.time_constant_s, dt
-            )
+            wanted = wanted_speeds(error, target.speeds, limits.speed, limits.acceleration, TIME_CONSTANT_S, dt)
             speeds = towards(self._speeds, self._kept_by_tool(wanted), limits.acceleration, dt)
             speeds = self._changed_by_tool(speeds, dt)
             if self._may_reach(stopping_posture(moved(self._joints, speeds, dt), speeds, limits.acceleration)):

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.control.follower import FollowerLimits, brake, kept_inside, no_further_out, pursue, stopping_point
-from bid_ros.control.servo_base import Servo, ServoConfig
+from bid_ros.control.servo_base import TIME_CONSTANT_S, Servo
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, times, turn_between, turned
 from bid_ros.control.track import ChunkTrack, Columns, Target
@@ -19,14 +19,14 @@ class ChunkServo(Servo[Target]):
 
     Args:
         task: action features and limits.
-        config: how to follow.
+        lookahead_s: as there.
 
     Raises:
         TaskError: the task's actions are not a tool pose.
     """
 
-    def __init__(self, task: Task, config: ServoConfig | None = None) -> None:
-        super().__init__(task, config)
+    def __init__(self, task: Task, lookahead_s: float = 0.0) -> None:
+        super().__init__(task, lookahead_s)
         limits = task.limits
         self._columns = Columns(task)
         self._linear = FollowerLimits(limits.max_speed, limits.max_acceleration)
@@ -76,9 +76,7 @@ class ChunkServo(Servo[Target]):
         else:
             wanted = self._quaternion if target.quaternion is None else target.quaternion
             error = turn_between(self._quaternion, wanted)
-            self._turn_rate = pursue(
-                self._turn_rate, error, target.turn_rate, self._angular, self._config.time_constant_s, dt
-            )
+            self._turn_rate = pursue(self._turn_rate, error, target.turn_rate, self._angular, TIME_CONSTANT_S, dt)
         self._quaternion = turned(self._quaternion, times(self._turn_rate, dt))
 
     def _next_velocity(self, target: Target | None, dt: float) -> Vector:
@@ -86,7 +84,7 @@ class ChunkServo(Servo[Target]):
         motion = self._linear
         if target is not None:
             error = add(target.position, self._position, -1.0)
-            velocity = pursue(self._velocity, error, target.velocity, motion, self._config.time_constant_s, dt)
+            velocity = pursue(self._velocity, error, target.velocity, motion, TIME_CONSTANT_S, dt)
             place = add(self._position, velocity, dt)
             end = stopping_point(place, velocity, motion.acceleration)
             if no_further_out(end, self._low, self._high, self._position):

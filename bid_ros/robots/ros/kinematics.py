@@ -107,10 +107,11 @@ class ChainKinematics:
         turn = pinocchio.log3(own.rotation.T @ rotation)
         return float(np.linalg.norm(position - own.translation)), float(np.linalg.norm(turn))
 
-    def jacobian(self, joints: Array) -> Array:
-        """Return ``(6, n)``: joint speeds in rad/s to the tool's velocity in m/s and rad/s, along base axes."""
-        aligned = pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        found: Array = pinocchio.computeFrameJacobian(self._model, self._data, joints, self._frame, aligned)
+    def jacobian(self, joints: Array, own: bool = False) -> Array:
+        """Return ``(6, n)``: joint speeds in rad/s to the tool's velocity in m/s and rad/s, along base or own axes."""
+        frames = pinocchio.ReferenceFrame
+        axes = frames.LOCAL if own else frames.LOCAL_WORLD_ALIGNED
+        found: Array = pinocchio.computeFrameJacobian(self._model, self._data, joints, self._frame, axes)
         return found
 
     def speeds(self, joints: Array, twist: Array) -> Array:
@@ -143,7 +144,7 @@ class ChainKinematics:
         for _ in range(ITERATIONS):
             if float(np.abs(error).max()) < CLOSE:
                 break
-            weighted = self._weights[:, None] * self._own_jacobian(joints)
+            weighted = self._weights[:, None] * self.jacobian(joints, own=True)
             step = damped_solution(weighted, self._weights * error, DAMPING)
             joints += step * min(1.0, STEP / max(float(np.abs(step).max()), 1e-12))
             error = self._error(wanted, joints)
@@ -151,15 +152,9 @@ class ChainKinematics:
 
     def _pull(self, joints: Array, way: Array, most: Array | float) -> Array:
         """Return a small part ``(n,)`` rad of a way, under which the tool stands."""
-        jacobian = self._own_jacobian(joints)
+        jacobian = self.jacobian(joints, own=True)
         free: Array = way - damped_solution(jacobian, jacobian @ way, DAMPING)
         return min(POSTURE, float((most / np.maximum(np.abs(free), 1e-12)).min())) * free
-
-    def _own_jacobian(self, joints: Array) -> Array:
-        """Return the Jacobian ``(6, n)`` along the tool's axes."""
-        own = pinocchio.ReferenceFrame.LOCAL
-        found: Array = pinocchio.computeFrameJacobian(self._model, self._data, joints, self._frame, own)
-        return found
 
     def _pose(self, joints: Array) -> Any:
         pinocchio.forwardKinematics(self._model, self._data, np.asarray(joints, dtype=np.float64))
