@@ -13,6 +13,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.topics import Qos
@@ -52,10 +53,8 @@ class NodeBus:
         self._executor: SingleThreadedExecutor | None = None
         self._spun_s = 0.0  # steady time
         self._subscriptions: dict[str, Any] = {}
-        self._publishers: dict[str, tuple[Any, Any]] = {}
-        self._actions: dict[str, tuple[ActionClient, Any]] = {}
+        self._offered: dict[str, tuple[Any, Any]] = {}  # publisher or client, and the class of what it sends
         self._servers: dict[str, GoalServer] = {}
-        self._services: dict[str, Any] = {}
         self._replies: dict[str, Values] = {}
         self._newest: dict[str, Heard] = {}
 
@@ -78,19 +77,17 @@ class NodeBus:
             ArmError: its type does not import.
         """
         with self._lock:
-            if any(channel.name in offered for offered in (self._publishers, self._actions, self._services)):
+            if channel.name in self._offered:
                 return
-            if "/srv/" in channel.type_name:
-                kind = channel_type(channel, "srv")
-                self._services[channel.name] = self._opened().create_client(kind, channel.name)
-                return
-            if "/action/" in channel.type_name:
-                kind = channel_type(channel, "action")
-                self._actions[channel.name] = ActionClient(self._opened(), kind, channel.name), kind
-                return
-            kind = channel_type(channel, "msg")
-            publisher = self._opened().create_publisher(kind, channel.name, profile(_qos(channel)))
-            self._publishers[channel.name] = (publisher, kind)
+            word = channel.type_name.split("/")[1]
+            node, kind = self._opened(), channel_type(channel, word)
+            if word == "srv":
+                made: Any = node.create_client(kind, channel.name)
+            elif word == "action":
+                made = ActionClient(node, kind, channel.name)
+            else:
+                made = node.create_publisher(kind, channel.name, profile(_qos(channel)))
+            self._offered[channel.name] = made, kind
 
     def latest(self, name: str) -> Heard | None:
         """Return the newest message of a topic that is listened to; None before the first."""
@@ -117,21 +114,19 @@ class NodeBus:
     def publish(self, name: str, values: Values) -> None:
         """Publish a message on a topic that is offered."""
         with self._lock:
-            if name not in self._publishers:
-                return  # the bus was closed by another thread
-            publisher, kind = self._publishers[name]
-            publisher.publish(fill(kind(), values))
+            if name in self._offered:  # otherwise the bus was closed by another thread
+                publisher, kind = self._offered[name]
+                publisher.publish(fill(kind(), values))
 
     def partners(self, name: str) -> int:
         """Return how many others are known to publish what is listened to, or to listen to what is offered."""
         with self._lock:
-            if name in self._actions:
-                return int(self._actions[name][0].server_is_ready())
-            if name in self._services:
-                return int(self._services[name].service_is_ready())
-            if name in self._publishers:
-                return int(self._publishers[name][0].get_subscription_count())
-            return int(self._opened().count_publishers(name)) if name in self._subscriptions else 0
+            if name not in self._offered:
+                return int(self._opened().count_publishers(name)) if name in self._subscriptions else 0
+            made = self._offered[name][0]
+            if isinstance(made, Publisher):
+                return int(made.get_subscription_count())
+            return int(made.server_is_ready() if isinstance(made, ActionClient) else made.service_is_ready())
 
     def send_goal(self, name: str, values: Values) -> Goal:
         """Send a goal of an action that is offered. The newest goal replaces one that runs.
@@ -140,9 +135,7 @@ class NodeBus:
             ArmError: the action is not offered any more.
         """
         with self._lock:
-            if name not in self._actions:
-                raise ArmError(f"action {name} is not connected; valid is one that is offered")
-            client, kind = self._actions[name]
+            client, kind = self._asked("action", name)
             return SentGoal(name, client.send_goal_async(fill(kind.Goal(), values)), self._spin)
 
     def ask(self, name: str) -> Request:
@@ -152,10 +145,8 @@ class NodeBus:
             ArmError: the service is not offered any more.
         """
         with self._lock:
-            if name not in self._services:
-                raise ArmError(f"service {name} is not connected; valid is one that is offered")
-            client = self._services[name]
-            return SentRequest(client.call_async(client.srv_type.Request()), self._spin)
+            client, kind = self._asked("service", name)
+            return SentRequest(client.call_async(kind.Request()), self._spin)
 
     def reply(self, name: str, values: Values) -> None:
         """Answer everyone who has asked a service that is served."""
@@ -192,12 +183,16 @@ class NodeBus:
         with self._lock:
             node, self._node = self._node, None
             executor, self._executor = self._executor, None
-            self._subscriptions, self._publishers, self._actions, self._newest = {}, {}, {}, {}
-            self._servers, self._services, self._replies = {}, {}, {}
+            self._subscriptions, self._offered, self._newest, self._servers, self._replies = {}, {}, {}, {}, {}
             if node is not None:
                 node.destroy_node()
             if executor is not None:
                 executor.shutdown()
+
+    def _asked(self, what: str, name: str) -> tuple[Any, Any]:
+        if name not in self._offered:
+            raise ArmError(f"{what} {name} is not connected; valid is one that is offered")
+        return self._offered[name]
 
     def _opened(self) -> Node:
         if self._node is None:
