@@ -7,10 +7,10 @@ import numpy as np
 from pydantic import Field
 
 from bid_ros.control.arm_model import ArmModel
+from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.control.joint_servo import JointServo
 from bid_ros.control.servo import ChunkServo
 from bid_ros.control.servo_base import ServoOutput
-from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.observation import History, ObservationBuffer

@@ -100,8 +100,8 @@ class TakenGoal:
         self._handle.execute(end)
 
 
-class GoalServer:
-    """Takes the goals of one action, and accepts whoever wants to cancel one.
+def serve_goals(node: Node, channel: Channel, judge: Judge | None = None) -> list[TakenGoal]:
+    """Serve an action. Return a list to which its goals are added; whoever wants to cancel one may.
 
     Args:
         node: owns the server.
@@ -111,27 +111,17 @@ class GoalServer:
     Raises:
         ArmError: the type of the action does not import.
     """
-
-    def __init__(self, node: Node, channel: Channel, judge: Judge | None = None) -> None:
-        kind, self._judge = channel_type(channel, "action"), judge
-        self._new: list[TakenGoal] = []
-        ActionServer(
-            node,
-            kind,
-            channel.name,
-            execute_callback=lambda handle: None,  # a goal is executed when it is finished
-            goal_callback=self._judged,
-            handle_accepted_callback=lambda handle: self._new.append(TakenGoal(handle, kind.Result)),
-            cancel_callback=lambda handle: CancelResponse.ACCEPT,
-        )
-
-    def take(self) -> list[TakenGoal]:
-        """Return the goals that have come since the last call."""
-        found, self._new = self._new, []
-        return found
-
-    def _judged(self, goal: Any) -> GoalResponse:
-        return GoalResponse.REJECT if self._judge is not None and self._judge(goal) else GoalResponse.ACCEPT
+    kind, taken = channel_type(channel, "action"), list[TakenGoal]()
+    ActionServer(
+        node,
+        kind,
+        channel.name,
+        execute_callback=lambda handle: None,  # a goal is executed when it is finished
+        goal_callback=lambda goal: GoalResponse.REJECT if judge is not None and judge(goal) else GoalResponse.ACCEPT,
+        handle_accepted_callback=lambda handle: taken.append(TakenGoal(handle, kind.Result)),
+        cancel_callback=lambda handle: CancelResponse.ACCEPT,
+    )
+    return taken
 
 
 def channel_type(channel: Channel, word: str) -> Any:

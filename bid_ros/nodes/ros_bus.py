@@ -18,7 +18,7 @@ from rclpy.publisher import Publisher
 from bid_ros.core.errors import ArmError
 from bid_ros.core.topics import Qos
 from bid_ros.nodes.fields import fill
-from bid_ros.nodes.ros_action import GoalServer, SentGoal, SentRequest, channel_type
+from bid_ros.nodes.ros_action import SentGoal, SentRequest, TakenGoal, channel_type, serve_goals
 from bid_ros.nodes.topics import profile
 from bid_ros.robots.bus import Channel, Goal, Heard, Judge, Request, ServedGoal, Values
 
@@ -54,7 +54,7 @@ class NodeBus:
         self._spun_s = 0.0  # steady time
         self._subscriptions: dict[str, Any] = {}
         self._offered: dict[str, tuple[Any, Any]] = {}  # publisher or client, and the class of what it sends
-        self._servers: dict[str, GoalServer] = {}
+        self._goals: dict[str, list[TakenGoal]] = {}
         self._replies: dict[str, Values] = {}
         self._newest: dict[str, Heard] = {}
 
@@ -165,14 +165,17 @@ class NodeBus:
                         kind, channel.name, lambda _, response: fill(response, self._replies[channel.name])
                     )
                 return
-            if channel.name not in self._servers:
-                self._servers[channel.name] = GoalServer(self._opened(), channel, judge)
+            if channel.name not in self._goals:
+                self._goals[channel.name] = serve_goals(self._opened(), channel, judge)
 
     def goals(self, name: str) -> Sequence[ServedGoal]:
         """Return new goals of an action that is served, and answer who asks for results or wants to cancel."""
         with self._lock:
             self._spin(SERVED_S)
-            return self._servers[name].take() if name in self._servers else []
+            taken = self._goals.get(name, [])
+            found = taken.copy()
+            taken.clear()
+            return found
 
     def full_name(self, name: str) -> str:
         """Return the full name of a topic or action, with its namespace."""
@@ -183,7 +186,7 @@ class NodeBus:
         with self._lock:
             node, self._node = self._node, None
             executor, self._executor = self._executor, None
-            self._subscriptions, self._offered, self._newest, self._servers, self._replies = {}, {}, {}, {}, {}
+            self._subscriptions, self._offered, self._newest, self._goals, self._replies = {}, {}, {}, {}, {}
             if node is not None:
                 node.destroy_node()
             if executor is not None:

@@ -9,7 +9,7 @@ import scipy.interpolate  # noqa: F401  # a third of a second, in which the firs
 
 from bid_msgs.msg import ArmStatus, Grant, SafetyState
 from bid_ros.control.homing import HomingPlan
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d

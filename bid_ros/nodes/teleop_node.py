@@ -15,8 +15,7 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
-from bid_ros.control.joint_chunks import tool_task
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.joint_chunks import TaskChunks, tool_task
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from bid_ros.control.setpoint import JointSetpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Array
 from bid_ros.robots.gripper import GripperThread
@@ -117,3 +118,10 @@ class ArmDriver(ABC):
 
     def _error(self, what: str) -> ArmError:
         return ArmError(f"robot at {self._address} {what}")
+
+
+def check_joint_setpoint(setpoint: JointSetpoint, joints: int) -> None:
+    """Raise ArmError if a set-point of the joints has another shape than so many, or a value that is not finite."""
+    for values in (setpoint.positions, setpoint.velocities):
+        if values.shape != (joints,) or not np.isfinite(values).all():
+            raise ArmError(f"a set-point of the joints is {values.tolist()}; valid are {joints} finite numbers")

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.control.arm_model import ArmModel
-from bid_ros.control.joint_chunks import JointChunks
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.joint_chunks import JointChunks, TaskChunks
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.task import Task
 from bid_ros.safety.joints import JointEnvelope

@@ -11,8 +11,8 @@ import franky
 import numpy as np
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
-from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmState, Array
+from bid_ros.robots.driver import check_joint_setpoint
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.link import FRANKY_ERRORS
 
@@ -103,16 +103,8 @@ class JointTracking:
 
     def send(self, setpoint: JointSetpoint) -> None:
         """Hand a set-point to the control loop. Raises what franky raises, or ArmError for one that does not fit."""
-        state = self._measured()
-        here = state.joint_positions
-        positions, velocities = setpoint.positions, setpoint.velocities
-        if positions.shape != here.shape or velocities.shape != here.shape:
-            raise ArmError(
-                f"a set-point has {positions.size} joints and {velocities.size} speeds; valid are {here.size}"
-            )
-        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
-            raise ArmError(f"a set-point has the joints {positions.tolist()}; valid are finite joints and speeds")
-        self._tracker.set_target(*self._within_torque(setpoint, state))
+        check_joint_setpoint(setpoint, len(self._stiffness))
+        self._tracker.set_target(*self._within_torque(setpoint, self._measured()))
 
     def _within_torque(self, setpoint: JointSetpoint, state: ArmState) -> tuple[Array, Array]:
         """Return joints and speeds near the set-point's at which spring and damper keep ``max_joint_torque``."""

@@ -9,10 +9,10 @@ from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.bus import Bus
-from bid_ros.robots.driver import ArmDriver
+from bid_ros.robots.driver import ArmDriver, check_joint_setpoint
 from bid_ros.robots.gripper import GripperThread
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.follower import JointFollower, SetpointFollower, check_joint_setpoint, check_setpoint
+from bid_ros.robots.ros.follower import JointFollower, SetpointFollower, check_setpoint
 from bid_ros.robots.ros.limits import DriverLimits
 from bid_ros.robots.ros.motion import MinimumJerkCourse, MotionExecutor, not_by_joints
 from bid_ros.robots.ros.watched import WatchedRobot
