@@ -7,8 +7,9 @@ from bid_ros.control.follower import FollowerLimits, brake, kept_inside, no_furt
 from bid_ros.control.servo_base import TIME_CONSTANT_S, Servo
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, times, turn_between, turned
-from bid_ros.control.track import ChunkTrack, Columns, Target
+from bid_ros.control.track import ChunkTrack, Target
 from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import TaskError
 from bid_ros.core.task import Task
 
 
@@ -27,8 +28,12 @@ class ChunkServo(Servo[Target]):
 
     def __init__(self, task: Task, lookahead_s: float = 0.0) -> None:
         super().__init__(task, lookahead_s)
-        limits = task.limits
-        self._columns = Columns(task)
+        if task.columns("position") is None or task.columns("joints") is not None:
+            kinds = ", ".join(item.kind for item in task.action)
+            raise TaskError(
+                f"task '{task.name}' commands {kinds}; valid is a position, with or without rotation_6d and gripper"
+            )
+        self._task, limits = task, task.limits
         self._linear = FollowerLimits(limits.max_speed, limits.max_acceleration)
         self._angular = FollowerLimits(limits.max_turn_rate, limits.max_turn_acceleration)
         self._low: Vector = limits.workspace_min
@@ -50,7 +55,7 @@ class ChunkServo(Servo[Target]):
         self.release()
 
     def _prepared(self, chunk: ActionChunk) -> ChunkTrack:
-        return ChunkTrack(chunk, self._columns)
+        return ChunkTrack(chunk, self._task)
 
     def _rested(self, target: Target) -> Target:
         return Target(target.position, ZERO, target.quaternion, ZERO, target.gripper_width)
