@@ -36,6 +36,7 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_site_has_what_the_code_says(site):
     """A page for every package, a parameter of a node, a field of a message, a verb and an argument of a function."""
@@ -54,6 +55,7 @@ def test_the_site_has_what_the_code_says(site):
         assert ":class:" not in text, page
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_page_on_packages_of_your_own_shows_the_files_that_are_tested(site):
     shown = html.unescape(TAG.sub("", (site / "extending" / "index.html").read_text()))
