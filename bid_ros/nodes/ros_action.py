@@ -1,6 +1,7 @@
 """Goals of an action, and questions to a service, for a bus that is polled: rclpy's own, spun where somebody looks."""
 
 from collections.abc import Callable
+from threading import RLock
 from typing import Any, Final, Literal
 
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -29,20 +30,23 @@ class SentGoal:
         name: of the action.
         sent: becomes the server's handle of the goal.
         spin: takes what has come.
+        lock: of the bus. While one thread asks no other may spin, since rclpy forgets an answer that is taken before it
+            has noted the question.
     """
 
-    def __init__(self, name: str, sent: Future, spin: Callable[[], None]) -> None:
-        self._name, self._sent, self._spin = name, sent, spin
+    def __init__(self, name: str, sent: Future, spin: Callable[[], None], lock: RLock) -> None:
+        self._name, self._sent, self._spin, self._lock = name, sent, spin, lock
         self._result: Future | None = None
 
     def done(self) -> bool:
         """Return whether the action has ended, without waiting; ArmError if the server refused the goal."""
-        self._spin()
-        if self._result is None and self._sent.done():
-            if not self._sent.result().accepted:
-                raise ArmError(f"action {self._name} refused a goal: look at its controller")
-            self._result = self._sent.result().get_result_async()
-        return self._result is not None and bool(self._result.done())
+        with self._lock:
+            self._spin()
+            if self._result is None and self._sent.done():
+                if not self._sent.result().accepted:
+                    raise ArmError(f"action {self._name} refused a goal: look at its controller")
+                self._result = self._sent.result().get_result_async()
+            return self._result is not None and bool(self._result.done())
 
     def ended(self) -> Ended | None:
         """Return how it ended; None before :meth:`done` has said that it did."""
@@ -53,7 +57,8 @@ class SentGoal:
 
     def cancel(self) -> None:
         """Ask the server to end it, once it has accepted it. Does not wait."""
-        self._sent.add_done_callback(lambda sent: sent.result().accepted and sent.result().cancel_goal_async())
+        with self._lock:
+            self._sent.add_done_callback(lambda sent: sent.result().accepted and sent.result().cancel_goal_async())
 
 
 class SentRequest:

@@ -136,7 +136,7 @@ class NodeBus:
         """
         with self._lock:
             client, kind = self._asked("action", name)
-            return SentGoal(name, client.send_goal_async(fill(kind.Goal(), values)), self._spin)
+            return SentGoal(name, client.send_goal_async(fill(kind.Goal(), values)), self._spin, self._lock)
 
     def ask(self, name: str) -> Request:
         """Ask a service that is offered. Does not wait.
