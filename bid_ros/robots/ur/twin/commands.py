@@ -44,7 +44,8 @@ def _stop_servo(program: ControlProgram) -> None:
 
 
 def _rest(program: ControlProgram, asynchronous: bool) -> None:
-    program.begin(STOP, StopL(*program.doubles_in(0, 1), program.robot.tool), asynchronous=asynchronous)
+    (deceleration,) = program.doubles_in(0, 1)
+    program.begin(STOP, StopL(deceleration, program.robot.tool), asynchronous=asynchronous)
 
 
 def _set_payload(program: ControlProgram) -> None:

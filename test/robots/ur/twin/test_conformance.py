@@ -229,7 +229,9 @@ def fails(call) -> bool:
         answer = call()
     except RuntimeError as error:
         return "did not succeed" in str(error) or "unable to get state data" in str(error)
-    return answer is False or answer == [] or (answer is not True and bool(np.isnan(answer).any() or np.any(np.less(answer, 0))))
+    if answer is True:
+        return False
+    return answer is False or answer == [] or bool(np.isnan(answer).any() or np.any(np.less(answer, 0)))
 
 
 @pytest.mark.parametrize("name", UNSUPPORTED)
