@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 UP, DOWN = "up", "down"  # to the robot, from the robot
 CHUNK = 65536
-UR_PORTS = (29999, 30001, 30002, 30003, 30004, 63352)
+UR_PORTS = (29999, 30003, 30004, 63352)
 # What the driver calls it when its connection was harmed; which of them depends on the byte that was hit.
 CONNECTION_LOST = (
     "closed the connection", "silent", "hears us", "cannot be", "stopped our program", "no more", "was ended", "is lost"

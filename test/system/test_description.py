@@ -29,7 +29,6 @@ from bid_ros.robots.robotiq.registers import PORT as GRIPPER_PORT
 from bid_ros.robots.ur import ROBOT as UR
 from bid_ros.robots.ur.rtde import PORT as RTDE_PORT
 from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT
-from bid_ros.robots.ur.twin.primary import PRIMARY_PORT, SECONDARY_PORT
 from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT
 from bid_ros.system.description import (
     command_line,
@@ -343,7 +342,7 @@ def test_a_file_that_a_system_lacks_is_named(mine, file):
 
 
 def test_the_ports_of_a_ur_are_those_that_its_twin_serves():
-    assert set(UR.ports) == {RTDE_PORT, DASHBOARD_PORT, GRIPPER_PORT, PRIMARY_PORT, SECONDARY_PORT, SCRIPT_PORT}
+    assert set(UR.ports) == {RTDE_PORT, DASHBOARD_PORT, GRIPPER_PORT, SCRIPT_PORT}
 
 
 def test_the_command_line_runs_the_node_with_its_parameter_file(system, bundle, tmp_path):

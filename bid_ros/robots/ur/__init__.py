@@ -9,8 +9,8 @@ ROBOT = RobotDescriptor(
     driver=later(f"{__name__}.driver:UrArm"),
     extra="ur",
     library="ur-rtde",
-    # RTDE, Dashboard, scripts and the gripper's URCap: fixed by the controller.
-    ports=(30004, 29999, 30001, 30002, 30003, 63352),
+    # RTDE, Dashboard, the script port and the gripper's URCap: fixed by the controller.
+    ports=(30004, 29999, 30003, 63352),
     template="ur5_pick",
     twin=TwinMaker(
         later(f"{__name__}.twin.twin:UrTwin"),

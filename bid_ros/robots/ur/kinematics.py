@@ -270,10 +270,6 @@ class ToolKinematics(NamedTuple):
         return self.arm.inverse(pose, q_near, self.tcp)
 
 
-BARE: Final = ToolKinematics()
-"""A UR5e without a tool."""
-
-
 def flange(joints: Numbers) -> tuple[Array, Array]:
     """Return position ``(3,)`` m and rotation ``(3, 3)`` of a UR5e's flange at joint angles ``(6,)`` rad."""
     pose = UR5E.forward(joints)

@@ -86,12 +86,3 @@ def turned(rotation: Rotation, x: float, y: float, z: float) -> Vector:
     """Return the vector x y z turned by a rotation."""
     a, b, c, d, e, f, g, h, i = rotation
     return (a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z)
-
-
-def pose_trans(from_pose: Numbers, pose: Numbers) -> Array:
-    """Return ``pose``, given in the frame of ``from_pose``, in the frame ``from_pose`` is given in; all ``(6,)``."""
-    x, y, z, *first = floats(from_pose)
-    u, v, w, *second = floats(pose)
-    rotation = rotation_of(*first)
-    p, q, r = turned(rotation, u, v, w)
-    return np.array([x + p, y + q, z + r, *vector_of(product(rotation, rotation_of(*second)))])

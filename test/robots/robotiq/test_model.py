@@ -3,6 +3,7 @@ import xml.etree.ElementTree as ET
 import mujoco
 import numpy as np
 import pytest
+from robots.straight_move import straight_move
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_vector
@@ -18,7 +19,6 @@ from bid_ros.robots.robotiq.model import (
 from bid_ros.robots.robotiq.registers import FORCE_RANGE, MAX_OPENING
 from bid_ros.robots.ur.kinematics import UR5E, ToolKinematics
 from bid_ros.robots.ur.twin.model import add_ur5e, compile_scene, empty_scene
-from bid_ros.robots.ur.twin.moves import MoveL
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant
 from bid_ros.sim.mjcf import OBJECT_BITS, geom, part, text
 
@@ -61,11 +61,9 @@ class Cell:
             self.plant.step(self.q, self.qd, DT)
 
     def move(self, by: list[float], speed: float) -> None:
-        target = UR5E.forward(self.q, TCP) + np.array([*by, 0.0, 0.0, 0.0])
-        motion = MoveL(target, speed, 3.0, ToolKinematics(UR5E, TCP))
-        while not motion.done:
-            self.q, self.qd = motion.step(self.q, self.qd, DT)
-            self.plant.step(self.q, self.qd, DT)
+        for q, qd in straight_move(ToolKinematics(UR5E, TCP), self.q, by, speed, DT):
+            self.q, self.qd = q, qd
+            self.plant.step(q, qd, DT)
 
     def cup_in_tool(self) -> np.ndarray:
         pose = UR5E.forward(self.plant.joint_positions, TCP)

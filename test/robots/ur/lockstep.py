@@ -31,8 +31,7 @@ from bid_ros.robots.ur.twin.machine import RuntimeState, UrMachine
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 from bid_ros.robots.ur.twin.plant import KinematicPlant
 from bid_ros.robots.ur.twin.program import DONE
-from bid_ros.robots.ur.twin.rtde_server import write_constants, write_outputs
-from bid_ros.robots.ur.twin.script_port import ControlScript
+from bid_ros.robots.ur.twin.rtde_server import write_outputs
 
 MOVES = 0.01  # rad/s
 EPOCH_NS = 1_700_000_000_000_000_000
@@ -90,7 +89,6 @@ class World:
         self.hurried = False  # a thread of the loop asks: what it waits for comes too late
         self._working = False
         self._plans: list[tuple[Callable[[], bool], Callable[[], None]]] = []
-        write_constants(self.machine.outputs)
         self._cycle()
 
     # The module ``time``.
@@ -179,7 +177,7 @@ class World:
         self._due_ns += self._period_ns
         self._deliver_up()
         self.machine.cycle()
-        write_outputs(self.machine, 0.0)
+        write_outputs(self.machine)
         if np.abs(self._plant.joint_velocities).max() > MOVES:
             self.last_motion_ns = self.now_ns
         self._tell()
@@ -313,7 +311,7 @@ class Link:
             assert machine.unlock()
         inputs = machine.inputs
         inputs.set("input_int_register_0", 0)  # as ur_rtde: the last command of another program stands there
-        machine.run(ControlScript(0))
+        machine.run()
         world.cycle()
         echo = UrEcho(lambda: world.state.echo, world.monotonic_ns)
         self._robot = UrRobot(config, machine.config.rate, Receive(world), Control(world), echo)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from bid_ros.robots.ur.pose import pose_trans, product, rotation_of, transpose, turned, vector_of
+from bid_ros.robots.ur.pose import product, rotation_of, transpose, turned, vector_of
 
 RNG = np.random.default_rng(0)
 VECTORS = [*RNG.normal(size=(300, 3)), *(RNG.normal(size=(50, 3)) * 1e-8), np.zeros(3)]
@@ -32,19 +32,3 @@ def test_product_transpose_and_turned() -> None:
         np.testing.assert_allclose(np.reshape(product(p, q), (3, 3)), matrices[0] @ matrices[1], atol=1e-14)
         np.testing.assert_array_equal(np.reshape(transpose(p), (3, 3)), matrices[0].T)
         np.testing.assert_allclose(turned(p, *second), matrices[0] @ second, atol=1e-14)
-
-
-def pose_inv(pose: np.ndarray) -> np.ndarray:
-    back = Rotation.from_rotvec(-pose[3:])
-    return np.array([*-back.apply(pose[:3]), *-pose[3:]])
-
-
-def test_pose_trans_with_the_inverse_is_no_motion() -> None:
-    for pose in RNG.normal(size=(100, 6)):
-        np.testing.assert_allclose(pose_trans(pose, pose_inv(pose)), np.zeros(6), atol=1e-9)
-        np.testing.assert_allclose(pose_trans(pose_inv(pose), pose), np.zeros(6), atol=1e-9)
-
-
-def test_pose_trans_puts_the_second_pose_into_the_frame_of_the_first() -> None:
-    quarter = [1.0, 2.0, 3.0, 0.0, 0.0, math.pi / 2]
-    np.testing.assert_allclose(pose_trans(quarter, [0.5, 0, 0, 0, 0, 0.1]), [1, 2.5, 3, 0, 0, math.pi / 2 + 0.1])

@@ -1,7 +1,7 @@
 """The UR twin: a controller that the unmodified ur_rtde client cannot tell from a robot for what bid_ros uses.
 
-It serves RTDE (30004), the Dashboard (29999) and the client interfaces (30001 to 30003) of one address, and steps an
-arm at the rate of its generation. ``python -m bid_ros.robots.ur.twin --address 127.0.0.2 --no-physics`` runs one alone.
+It serves RTDE (30004), the Dashboard (29999) and the script port (30003) of one address, and steps an arm at the rate
+of its generation. ``python -m bid_ros.robots.ur.twin --address 127.0.0.2 --no-physics`` runs one alone.
 Run it in a process of its own: ur_rtde's constructors hold Python's lock while they wait for the controller's answers,
 so a twin in the same process cannot give them.
 """
@@ -19,9 +19,8 @@ from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT, DashboardSession
 from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.plant import Plant
-from bid_ros.robots.ur.twin.primary import PRIMARY_PORT, SECONDARY_PORT, PrimarySession, ScriptSession
-from bid_ros.robots.ur.twin.rtde_server import RtdeSession, write_constants, write_outputs
-from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT
+from bid_ros.robots.ur.twin.rtde_server import RtdeSession, write_outputs
+from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT, ScriptSession
 from bid_ros.sim.loop import StepLoop
 from bid_ros.sim.net import Switchboard
 
@@ -63,8 +62,7 @@ class UrController:
             failed=self._switchboard.close,  # nobody shall wait for a controller that is gone
         )
         self._busy_ns = self._longest_ns = 0
-        write_constants(self.machine.outputs)
-        write_outputs(self.machine, 0.0)
+        write_outputs(self.machine)
 
     def start(self) -> None:
         """Serve the robot and run the control cycle.
@@ -76,8 +74,6 @@ class UrController:
         try:
             listen(RTDE_PORT, "RTDE", partial(RtdeSession, machine))
             listen(DASHBOARD_PORT, "dashboard", partial(DashboardSession, machine))
-            listen(PRIMARY_PORT, "primary interface", partial(PrimarySession, machine, told=True))
-            listen(SECONDARY_PORT, "secondary interface", partial(PrimarySession, machine, told=False))
             listen(SCRIPT_PORT, "script port", partial(ScriptSession, machine))
             if self._gripper is not None:
                 listen(GRIPPER_PORT, "gripper", partial(GripperSession, self._gripper))
@@ -117,7 +113,7 @@ class UrController:
         if self._gripper is not None:
             self._gripper.carry_out()
         self.machine.cycle()
-        write_outputs(self.machine, (time.monotonic_ns() - begin) / 1e9)
+        write_outputs(self.machine)
         self._switchboard.publish()
         busy = time.monotonic_ns() - begin
         self._busy_ns += busy

@@ -1,6 +1,5 @@
 """The Dashboard server: one text command a line, one answer a line, in PolyScope's words."""
 
-import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -18,9 +17,6 @@ NOT_REMOTE: Final = (
 UNLOCK_TOO_EARLY: Final = (
     "Cannot unlock protective stop until 5s after occurrence. Always inspect cause of protective stop before unlocking"
 )
-PROGRAM: Final = "rtde_control"
-ROLES: Final = ("programmer", "operator", "none", "locked", "restricted")
-LOG = logging.getLogger(__name__)
 
 Answer = Callable[[str], str]
 
@@ -35,46 +31,21 @@ class DashboardSession(LineSession):
         self._reading: dict[str, Answer] = {
             "robotmode": lambda _: f"Robotmode: {machine.robot_mode.name}",
             "safetymode": lambda _: f"Safetymode: {machine.safety_mode.name}",
-            "safetystatus": lambda _: f"Safetystatus: {machine.safety_mode.name}",
-            "running": lambda _: f"Program running: {str(self._running).lower()}",
-            "programstate": lambda _: f"{self._program_state} {PROGRAM if self._running else '<unnamed>'}",
+            "running": lambda _: f"Program running: {str(machine.runtime is RuntimeState.PLAYING).lower()}",
             "polyscopeversion": lambda _: f"URSoftware {'.'.join(map(str, machine.config.version))} (twin)",
-            "get robot model": lambda _: "UR5",
             "get serial number": lambda _: SERIAL_NUMBER,
-            "get loaded program": lambda _: "No program loaded",
-            "isprogramsaved": lambda _: "false <unnamed>",
-            "addtolog": self._log,
-            "popup": lambda _: "showing popup",
-            "close popup": lambda _: "closing popup",
             "quit": lambda _: GOODBYE,
         }
         if machine.config.e_series:
             self._reading["is in remote control"] = lambda _: str(machine.remote_control).lower()
         self._acting: dict[str, Answer] = {
-            "load installation": lambda name: f"File not found: {name}",
-            "load": lambda name: f"File not found: {name}",
-            "play": lambda _: "Starting program" if machine.play() else "Failed to execute: play",
-            "pause": lambda _: "Pausing program" if machine.pause() else "Failed to execute: pause",
             "stop": _doing(lambda: machine.end_program("stopped at the dashboard"), "Stopped"),
             "power on": _doing(machine.power_on, "Powering on"),
             "power off": _doing(machine.power_off, "Powering off"),
             "brake release": _doing(machine.brake_release, "Brake releasing"),
             "unlock protective stop": lambda _: "Protective stop releasing" if machine.unlock() else UNLOCK_TOO_EARLY,
             "close safety popup": lambda _: "closing safety popup",
-            "restart safety": lambda _: "Failed to execute: restart safety",
-            "shutdown": lambda _: "Failed to execute: shutdown",
-            "setuserrole": self._set_user_role,
         }
-
-    @property
-    def _running(self) -> bool:
-        return self._machine.runtime is RuntimeState.PLAYING or self._machine.paused
-
-    @property
-    def _program_state(self) -> str:
-        if self._machine.paused:
-            return "PAUSED"
-        return "PLAYING" if self._running else "STOPPED"
 
     def opened(self) -> None:
         """Greet the client."""
@@ -101,13 +72,6 @@ class DashboardSession(LineSession):
     def _may_act(self) -> bool:
         machine = self._machine
         return not machine.config.e_series or (self._remote_at_start and machine.remote_control)
-
-    def _log(self, text: str) -> str:
-        LOG.info("UR twin: dashboard log: %s", text)
-        return "Added log message"
-
-    def _set_user_role(self, role: str) -> str:
-        return f"Setting user role: {role}" if role in ROLES else f"Failed setting user role: {role}"
 
 
 def _doing(action: Callable[[], object], said: str) -> Answer:

@@ -18,18 +18,7 @@ IN_USE: Final = "IN_USE"
 MAX_RECIPES: Final = 255
 
 # Type name -> struct format of one field, big-endian.
-FORMATS: Final = {
-    "BOOL": "?",
-    "UINT8": "B",
-    "UINT32": "I",
-    "UINT64": "Q",
-    "INT32": "i",
-    "DOUBLE": "d",
-    "VECTOR3D": "3d",
-    "VECTOR6D": "6d",
-    "VECTOR6INT32": "6i",
-    "VECTOR6UINT32": "6I",
-}
+FORMATS: Final = {"UINT32": "I", "INT32": "i", "DOUBLE": "d", "VECTOR6D": "6d"}
 # Type name -> how many numbers one field holds.
 COUNTS: Final = {name: int(text[:-1] or 1) for name, text in FORMATS.items()}
 # What clients write, a controller also reports.
@@ -37,65 +26,18 @@ INPUT_REGISTERS: Final[Mapping[str, str]] = {
     **{f"input_int_register_{number}": "INT32" for number in range(REGISTERS)},
     **{f"input_double_register_{number}": "DOUBLE" for number in range(REGISTERS)},
 }
-
-TOOL_OUTPUT_MODES: Final = ("tool_output_mode", "tool_digital_output0_mode", "tool_digital_output1_mode")
+# What the driver reads, and ur_rtde for its control script.
 OUTPUT_TYPES: Final[Mapping[str, str]] = {
     "timestamp": "DOUBLE",
-    **{f"target_{name}": "VECTOR6D" for name in ("q", "qd", "qdd", "current", "moment")},
-    **{f"actual_{name}": "VECTOR6D" for name in ("q", "qd", "current")},
-    "joint_control_output": "VECTOR6D",
-    **{f"actual_TCP_{name}": "VECTOR6D" for name in ("pose", "speed", "force")},
-    **{f"target_TCP_{name}": "VECTOR6D" for name in ("pose", "speed")},
-    "tcp_offset": "VECTOR6D",
-    "actual_digital_input_bits": "UINT64",
-    "joint_temperatures": "VECTOR6D",
-    "actual_execution_time": "DOUBLE",
+    **dict.fromkeys(("target_q", "actual_q", "actual_qd", "actual_TCP_pose", "target_TCP_pose"), "VECTOR6D"),
     "robot_mode": "INT32",
-    "joint_mode": "VECTOR6INT32",
-    "safety_mode": "INT32",
-    "safety_status": "INT32",
-    "actual_tool_accelerometer": "VECTOR3D",
-    **dict.fromkeys(("speed_scaling", "target_speed_fraction", "actual_momentum"), "DOUBLE"),
-    **dict.fromkeys(("actual_main_voltage", "actual_robot_voltage", "actual_robot_current"), "DOUBLE"),
-    "actual_joint_voltage": "VECTOR6D",
-    "actual_digital_output_bits": "UINT64",
-    "runtime_state": "UINT32",
-    **{f"standard_analog_{way}{number}": "DOUBLE" for way in ("input", "output") for number in (0, 1)},
-    **dict.fromkeys(("analog_io_types", "tool_mode", "tool_analog_input_types"), "UINT32"),
-    **dict.fromkeys(("tool_analog_input0", "tool_analog_input1", "tool_output_current", "tool_temperature"), "DOUBLE"),
-    "tool_output_voltage": "INT32",
-    **dict.fromkeys(TOOL_OUTPUT_MODES, "UINT8"),
-    "joint_position_deviation_ratio": "DOUBLE",
-    "robot_status_bits": "UINT32",
-    "safety_status_bits": "UINT32",
-    "ft_raw_wrench": "VECTOR6D",
-    "payload": "DOUBLE",
-    "payload_cog": "VECTOR3D",
-    "payload_inertia": "VECTOR6D",
+    **dict.fromkeys(("runtime_state", "robot_status_bits", "safety_status_bits"), "UINT32"),
     **{f"output_int_register_{number}": "INT32" for number in range(REGISTERS)},
     **{f"output_double_register_{number}": "DOUBLE" for number in range(REGISTERS)},
     **INPUT_REGISTERS,
 }
-# Those of these that only the e-Series has.
-E_SERIES_OUTPUTS: Final = frozenset({"ft_raw_wrench", *TOOL_OUTPUT_MODES})
-
-INPUT_TYPES: Final[Mapping[str, str]] = {
-    **INPUT_REGISTERS,
-    "speed_slider_mask": "UINT32",
-    "speed_slider_fraction": "DOUBLE",
-    **{
-        f"{group}_digital_output{suffix}": "UINT8"
-        for group in ("standard", "configurable", "tool")
-        for suffix in ("_mask", "")
-    },
-    "standard_analog_output_mask": "UINT8",
-    "standard_analog_output_type": "UINT8",
-    "standard_analog_output_0": "DOUBLE",
-    "standard_analog_output_1": "DOUBLE",
-    "external_force_torque": "VECTOR6D",
-}
-# Group of digital outputs -> place of its first bit in the word that RTDE reports.
-DIGITAL_GROUPS: Final = {"standard": 0, "configurable": 8, "tool": 16}
+# ur_rtde asks for the force as it connects, and the driver never writes it.
+INPUT_TYPES: Final[Mapping[str, str]] = {**INPUT_REGISTERS, "external_force_torque": "VECTOR6D"}
 
 
 class FieldTable:
@@ -148,6 +90,15 @@ class FieldTable:
         pick = itemgetter(*places, places[0])
         return lambda: form.pack(number, *pick(self.values)[:-1])
 
+
+class Inputs(FieldTable):
+    """The input fields, who may write each of them, and how often each was written."""
+
+    def __init__(self) -> None:
+        super().__init__(INPUT_TYPES)
+        self._owners: dict[str, object] = {}
+        self.writes = dict.fromkeys(INPUT_TYPES, 0)
+
     def unpacker(self, names: Sequence[str]) -> Callable[[bytes], None]:
         """Return what takes the values of known ``names`` from a data package.
 
@@ -166,26 +117,6 @@ class FieldTable:
 
         return unpack
 
-    def written(self, names: Sequence[str]) -> None:
-        """Obey what a client has written. Nothing here."""
-
-
-class Inputs(FieldTable):
-    """The input fields, who may write each of them, and what a write sets off at once.
-
-    A mask counts in the package that carries it, not in the cycle after: two packages of one cycle may switch two
-    outputs.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(INPUT_TYPES)
-        self._owners: dict[str, object] = {}
-        self.writes = dict.fromkeys(INPUT_TYPES, 0)
-        self.digital_outputs = 0
-        self.analog_outputs = [0.0, 0.0]
-        self.analog_output_types = 0  # a bit for each: 0 a current, 1 a voltage
-        self.speed_slider = 1.0
-
     def taken(self, name: str, client: object) -> bool:
         """Return whether another client than ``client`` writes the field."""
         return self._owners.get(name, client) is not client
@@ -199,24 +130,6 @@ class Inputs(FieldTable):
         self._owners = {name: owner for name, owner in self._owners.items() if owner is not client}
 
     def written(self, names: Sequence[str]) -> None:
-        """Count a write of each field, and obey the masks among them."""
+        """Count a write of each field."""
         for name in names:
             self.writes[name] += 1
-            if name.endswith("_mask"):
-                self._obey(name)
-
-    def _obey(self, mask_name: str) -> None:
-        mask = int(self.get(mask_name))
-        if mask_name == "speed_slider_mask":
-            if mask & 1:
-                self.speed_slider = min(1.0, max(0.0, self.get("speed_slider_fraction")))
-        elif mask_name == "standard_analog_output_mask":
-            types = int(self.get("standard_analog_output_type"))
-            self.analog_output_types = (self.analog_output_types & ~mask | types & mask) & 0b11
-            for number in (0, 1):
-                if mask >> number & 1:
-                    self.analog_outputs[number] = min(1.0, max(0.0, self.get(f"standard_analog_output_{number}")))
-        else:
-            shift = DIGITAL_GROUPS[mask_name.partition("_")[0]]
-            wanted = int(self.get(mask_name.removesuffix("_mask")))
-            self.digital_outputs = self.digital_outputs & ~(mask << shift) | (wanted & mask) << shift

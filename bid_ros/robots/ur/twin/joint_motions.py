@@ -1,11 +1,10 @@
-"""The seam of a running motion command, and the commands in joint space: servo, speed, stop and hold.
+"""The seam of a running motion command, and the commands in joint space: servo, stop and hold.
 
 Every motion takes over from whatever moved the arm before it: it begins at the commanded angles and speeds it is
 given, and no joint's commanded speed changes by more than ``MAX_ACCELERATION * dt`` in a cycle. A commanded speed
 is the mean over the cycle, so that ``next q = q + next qd * dt`` holds exactly.
 
-Not modelled: blends between moves, jerk limits, path corrections and force modes. The speed slider stretches the cycle
-that a motion is given, outside.
+Not modelled: blends between moves, jerk limits, path corrections, force modes and the speed slider.
 """
 
 import math
@@ -92,30 +91,6 @@ class ServoJ:
             speed.append(wanted)
             position.append(x + wanted * dt)
         return np.array(position), np.array(speed)
-
-
-class SpeedJ:
-    """speedj: bring the joints to given speeds and keep them; the joint that changes most does so with ``acc``.
-
-    Args:
-        qd: ``(6,)`` rad/s, clipped to the limit as a whole so that their ratio stays.
-        acc: of the leading joint, rad/s^2.
-
-    Raises:
-        ArmError: if a value is not finite or not positive.
-    """
-
-    def __init__(self, qd: Numbers, acc: float) -> None:
-        check_positive("speedj", "acceleration", acc, ArmError, "rad/s^2")
-        self._wanted = scaled(six_finite("speedj", qd), MAX_SPEED)
-        self._acc = min(acc, MAX_ACCELERATION)
-        self.done = False
-
-    def step(self, q: Array, qd: Array, dt: float) -> tuple[Array, Array]:
-        """See :meth:`RunningMotion.step`; raises ArmError at the end of a joint's range."""
-        speed = towards(qd.tolist(), self._wanted, self._acc * dt)
-        self.done = speed == self._wanted
-        return moved(q, speed, dt)
 
 
 class StopJ:

@@ -11,11 +11,10 @@ from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import Kinematics
 from bid_ros.robots.ur.twin.commands import COMMANDS
 from bid_ros.robots.ur.twin.config import UrControllerConfig
-from bid_ros.robots.ur.twin.fields import E_SERIES_OUTPUTS, OUTPUT_TYPES, FieldTable, Inputs
+from bid_ros.robots.ur.twin.fields import OUTPUT_TYPES, FieldTable, Inputs
 from bid_ros.robots.ur.twin.plant import Plant
-from bid_ros.robots.ur.twin.program import DONE, ControlProgram, ProtectiveStop
+from bid_ros.robots.ur.twin.program import DONE, ControlProgram
 from bid_ros.robots.ur.twin.robot import Robot
-from bid_ros.robots.ur.twin.script_port import ControlScript
 
 POWER_ON_S: Final = 0.4  # a real arm takes some seconds; the order of modes is the same
 BRAKE_RELEASE_S: Final = 0.4
@@ -46,8 +45,6 @@ class RuntimeState(IntEnum):
     STOPPING = 0
     STOPPED = 1
     PLAYING = 2
-    PAUSING = 3
-    PAUSED = 4
 
 
 # Bits of safety_status_bits.
@@ -59,14 +56,10 @@ SAFETY_BITS: Final = {
 # Bits of robot_status_bits.
 POWER_ON_BIT: Final = 1 << 0
 PROGRAM_RUNNING_BIT: Final = 1 << 1
-# joint_mode and tool_mode.
-POWER_OFF: Final = 239  # of a joint
-IDLE: Final = 255
-RUNNING: Final = 253
 
 
 class UrMachine:
-    """What dashboard, pendant, script port and registers act on.
+    """What Dashboard, pendant, script port and registers act on.
 
     Args:
         config: which controller it is.
@@ -84,8 +77,7 @@ class UrMachine:
 
     def __init__(self, config: UrControllerConfig, plant: Plant, kinematics: Kinematics) -> None:
         self.config = config
-        types = {name: kind for name, kind in OUTPUT_TYPES.items() if config.e_series or name not in E_SERIES_OUTPUTS}
-        self.inputs, self.outputs = Inputs(), FieldTable(types)
+        self.inputs, self.outputs = Inputs(), FieldTable(OUTPUT_TYPES)
         self.robot = Robot(plant, kinematics)
         self.clock_s = 0.0
         self.remote_control = config.remote_control
@@ -95,7 +87,6 @@ class UrMachine:
         self._stopped_at_s = 0.0
         self._next: list[tuple[float, RobotMode]] = []
         self._program: ControlProgram | None = None
-        self._offset = 0  # of the registers of the last program
 
     @property
     def powered(self) -> bool:
@@ -108,30 +99,13 @@ class UrMachine:
         return self.robot_mode is RobotMode.RUNNING and self.safety_mode is SafetyMode.NORMAL
 
     @property
-    def paused(self) -> bool:
-        """Whether the program is halted, or about to be."""
-        return self.runtime in (RuntimeState.PAUSING, RuntimeState.PAUSED)
-
-    @property
-    def joint_mode(self) -> int:
-        """``joint_mode`` of RTDE, the same for every joint."""
-        if self.robot_mode is RobotMode.RUNNING:
-            return RUNNING
-        return IDLE if self.powered else POWER_OFF
-
-    @property
-    def tool_mode(self) -> int:
-        """``tool_mode`` of RTDE."""
-        return RUNNING if self.powered else IDLE
-
-    @property
     def status_bits(self) -> int:
         """``robot_status_bits`` of RTDE."""
         running = PROGRAM_RUNNING_BIT if self._program is not None else 0
         return running | (POWER_ON_BIT if self.powered else 0)
 
-    def run(self, script: ControlScript) -> None:
-        """Run an uploaded control script in place of what runs now; refused if the robot cannot move."""
+    def run(self) -> None:
+        """Run the uploaded control script in place of what runs now; refused if the robot cannot move."""
         refusal = ""
         if self.config.e_series and not self.remote_control:
             refusal = "the robot is in local control"
@@ -142,8 +116,7 @@ class UrMachine:
             LOG.warning("UR twin: an uploaded program does not run: %s", refusal)
             return
         self.end_program("another program was started")
-        self._program = ControlProgram(script, COMMANDS, self.robot, self.inputs, self.outputs, 1.0 / self.config.rate)
-        self._offset = script.offset
+        self._program = ControlProgram(COMMANDS, self.robot, self.inputs, self.outputs, 1.0 / self.config.rate)
         self.runtime = RuntimeState.PLAYING
 
     def release_uploader(self) -> None:
@@ -153,7 +126,7 @@ class UrMachine:
         done. It then uploads its control script again, and finds that its connection was reset.
         """
         if self._program is None:
-            self.outputs.set(f"output_int_register_{self._offset}", DONE)
+            self.outputs.set("output_int_register_0", DONE)
 
     def end_program(self, reason: str, level: int = logging.INFO) -> None:
         """End the program, if one runs, and bring the arm to rest; ``level`` is that of the log sentence."""
@@ -163,20 +136,6 @@ class UrMachine:
         self._program = None
         self.runtime = RuntimeState.STOPPING
         self.robot.stop()
-
-    def pause(self) -> bool:
-        """Bring the arm to rest on its path and halt the program; return whether one was playing."""
-        if self.runtime is not RuntimeState.PLAYING:
-            return False
-        self.runtime = RuntimeState.PAUSING
-        return True
-
-    def play(self) -> bool:
-        """Resume a paused program; return whether there was one."""
-        if not self.paused or not self.ready:
-            return False
-        self.runtime = RuntimeState.PLAYING
-        return True
 
     def power_on(self) -> None:
         """Switch the motors on; the brakes stay closed."""
@@ -237,19 +196,15 @@ class UrMachine:
         self.clock_s += dt
         while self._next and self.clock_s >= self._next[0][0]:
             self.robot_mode = self._next.pop(0)[1]
-        if self._program is not None and self.runtime is RuntimeState.PLAYING:
+        if self._program is not None:
             self._step_program(self._program)
         self._move(dt)
-        if self.runtime is RuntimeState.PAUSING and self.robot.scale == 0.0:
-            self.runtime = RuntimeState.PAUSED
-        elif self.runtime is RuntimeState.STOPPING and not self.robot.qd.any():
+        if self.runtime is RuntimeState.STOPPING and not self.robot.qd.any():
             self.runtime = RuntimeState.STOPPED
 
     def _step_program(self, program: ControlProgram) -> None:
         try:
             ended = program.step()
-        except ProtectiveStop as error:
-            self.protective_stop(str(error))
         except ArmError as error:
             self.end_program(str(error), logging.WARNING)
         else:
@@ -261,7 +216,7 @@ class UrMachine:
             self.robot.brake(dt)
             return
         try:
-            self.robot.cycle(dt, self.inputs.speed_slider, self.paused)
+            self.robot.cycle(dt)
         except ArmError as error:
             self.protective_stop(str(error))
 

@@ -14,9 +14,6 @@ from bid_ros.robots.ur.twin.model import MODEL_JOINTS, TORQUE_LIMITS, add_ur5e, 
 from bid_ros.robots.ur.twin.plant import Array, six_angles
 from bid_ros.sim.mjcf import part
 
-# Torque per motor current behind the gear, N m/A. Not published; plausible for the robot's two sizes of joints.
-TORQUE_PER_CURRENT: Final = (12.0, 12.0, 12.0, 9.0, 9.0, 9.0)
-
 _FREQUENCY: Final = 60.0  # rad/s of the servo, critically damped
 _MAX_STEPS: Final = 100  # of the physics in a cycle
 
@@ -76,11 +73,6 @@ class MujocoPlant:
         """Actual joint speeds ``(6,)`` rad/s."""
         speeds: Array = self._data.qvel[self._dof]
         return speeds
-
-    @property
-    def joint_currents(self) -> Array:
-        """Motor currents ``(6,)`` A, estimated from the torques."""
-        return self.joint_torques / TORQUE_PER_CURRENT
 
     def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
         """Pass a cycle of ``dt`` s, at whose end the arm should be at ``target_q`` rad with ``target_qd`` rad/s.

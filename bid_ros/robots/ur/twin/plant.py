@@ -24,10 +24,6 @@ class Plant(Protocol):
     def joint_velocities(self) -> Array:
         """Actual joint speeds ``(6,)`` rad/s."""
 
-    @property
-    def joint_currents(self) -> Array:
-        """Motor currents ``(6,)`` A, estimated."""
-
     def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
         """Pass one cycle of ``dt`` s, at whose end the arm should be at ``target_q`` with ``target_qd``, ``(6,)``."""
 
@@ -51,11 +47,6 @@ class KinematicPlant:
     def __init__(self, initial_q: ArrayLike) -> None:
         self.joint_positions = six_angles(initial_q)
         self.joint_velocities = np.zeros(6)
-
-    @property
-    def joint_currents(self) -> Array:
-        """Zeros ``(6,)`` A: nothing has weight."""
-        return np.zeros(6)
 
     def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
         """Be at ``target_q`` ``(6,)`` rad with ``target_qd`` ``(6,)`` rad/s, whatever ``dt`` s is."""

@@ -1,69 +1,49 @@
 """ur_rtde's control script, emulated: the register protocol between client and program.
 
 The client writes a command number into an integer input register and its arguments into the others; the script
-answers in integer output register 0 (1: ready, 2: done) and leaves results in the double output registers. Commands
-that stream (servo, speed) are ready again at once; the others stay done until the client clears the register. The
-script's threads become one :class:`ProgramTask` here that may move the arm; a second one that wants to is the error it
-is on the robot, which ends the program.
+answers in integer output register 0 (1: ready, 2: done) and leaves results in the other output registers. A servo
+command is ready again at once; the others stay done until the client clears the register. The script's threads become
+one :class:`ProgramTask` here that may move the arm; a second one that wants to is the error it is on the robot, which
+ends the program. So does a command that the twin does not know: a silent success would be a lie.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.twin.fields import FieldTable, Inputs
 from bid_ros.robots.ur.twin.joint_motions import RunningMotion
 from bid_ros.robots.ur.twin.robot import Robot
-from bid_ros.robots.ur.twin.script_port import LARGEST, ControlScript
 
 # Names of the script's threads and of what its main loop waits for.
 SERVO: Final = "servo"
-SPEED: Final = "speed"
-JOG: Final = "jog"
 MOVE: Final = "move"
 STOP: Final = "stop"
-STREAMS: Final = (SERVO, SPEED, JOG)
 
+LARGEST: Final = 1e6  # of any number a client gives; products of such numbers stay far from the largest float
 READY: Final = 1
 DONE: Final = 2
 STOP_SCRIPT: Final = 255
 # Processed again in every cycle while they stand in the register; the script is ready again at once.
 REAL_TIME: Final = frozenset({6, 9, 10, 11, 24, 25, 26, 27, 38, 58, 66, 67, 68, 69, 70, 71})
-# Integer output register 2: running flag, operation number and number of writes of the last asynchronous command.
-RUNNING_BIT: Final = 1 << 15
-WRITES_SHIFT: Final = 16
-OPERATION_SHIFT: Final = 24
-COUNTER_LIMIT: Final = 128
-MAX_PROGRESS: Final = 32_767
 NO_ANSWER: Final = -1  # neither true nor false, nor a number of time steps
-
-Command: TypeAlias = Callable[["ControlProgram"], None]
-
-
-class ProtectiveStop(ArmError):
-    """A command of the script asks for a protective stop, which halts the script within the command."""
+RUNNING: Final = 1 << 15  # of integer output register 2: an asynchronous move or stop is under way
+ANSWERS: Final = 6  # double output registers that may hold an answer
 
 
-@dataclass
+@dataclass(frozen=True)
 class ProgramTask:
     """Who moves the arm.
 
     Attributes:
         name: of the script's thread, or of the command the main loop waits for.
-        motions: what is left of it, one after the other.
         waited_for: the main loop takes no command before it is over.
     """
 
     name: str
-    motions: Iterator[RunningMotion]
     waited_for: bool
-
-    @property
-    def reports(self) -> bool:
-        """Whether its end is written into the progress register."""
-        return not self.waited_for and self.name not in STREAMS
 
 
 @dataclass
@@ -71,42 +51,35 @@ class ControlProgram:
     """One run of the control script.
 
     Args:
-        script: what was uploaded.
-        commands: command number -> what it does.
+        commands: command number -> what it does with this program.
         robot: the arm it moves.
         inputs, outputs: the registers that clients write and read.
         period_s: length of a cycle, s.
     """
 
-    script: ControlScript
-    commands: Mapping[int, Command]
+    commands: Mapping[int, Callable[[Any], None]]
     robot: Robot
     inputs: Inputs
     outputs: FieldTable
     period_s: float
     task: ProgramTask | None = None
-    speeds_are_linear: bool = True
-    stop_is_linear: bool = False  # the script's stop_type, which its first asynchronous stop sets for good
     _executing: bool = False
-    _writes: int = 0
-    _operation: int = 0
     _silent_s: float = 0.0  # of the command register, for the watchdog
     _most_silent_s: float = math.inf
     _register_writes: int = 0
 
     def __post_init__(self) -> None:
-        self._write_progress(0)
-        self.forget_answers()
+        self._forget_answers()
+        self._end_task()
         self.write_int(0, READY)
 
     def step(self) -> str:
         """Run the script's main loop once; return why it ends, or an empty string.
 
         Raises:
-            ProtectiveStop: if the script asks for one.
             ArmError: if the script runs into an error, which ends it as well.
         """
-        writes = self.inputs.writes[f"input_int_register_{self.script.offset}"]
+        writes = self.inputs.writes["input_int_register_0"]
         self._silent_s = self._silent_s + self.period_s if writes == self._register_writes else 0.0
         self._register_writes = writes
         if self._silent_s > self._most_silent_s:
@@ -118,26 +91,25 @@ class ControlProgram:
         if command == STOP_SCRIPT:
             return "the client stops the script"
         if command in REAL_TIME:
-            self.commands[command](self)
+            self._execute(command)
             self.write_int(0, READY)
         elif command == 0:
             self._executing = False
             self.write_int(0, READY)
         elif not self._executing:
             self._executing = True
-            if command in self.commands:
-                self.commands[command](self)
+            self._execute(command)
             if self.task is None or not self.task.waited_for:
                 self.write_int(0, DONE)
         return ""
 
     def int_in(self, number: int) -> float:
         """Integer input register of the script."""
-        return self.inputs.get(f"input_int_register_{number + self.script.offset}")
+        return self.inputs.get(f"input_int_register_{number}")
 
     def doubles_in(self, first: int, count: int) -> tuple[float, ...]:
         """``count`` double input registers of the script from ``first`` on; ArmError if one is no number or huge."""
-        start = int(self.inputs.places[f"input_double_register_{first + self.script.offset}"].start)
+        start = int(self.inputs.places[f"input_double_register_{first}"].start)
         values = tuple(self.inputs.values[start : start + count])
         if not all(abs(value) <= LARGEST for value in values):
             raise ArmError(f"the registers from {first} on hold {values}; valid are numbers up to {LARGEST:.0e}")
@@ -145,52 +117,32 @@ class ControlProgram:
 
     def write_int(self, number: int, value: int) -> None:
         """Write an integer output register of the script."""
-        self.outputs.set(f"output_int_register_{number + self.script.offset}", value)
+        self.outputs.set(f"output_int_register_{number}", value)
 
-    def write_doubles(self, values: Iterable[float]) -> None:
-        """Write double output registers of the script from 0 on."""
-        for number, value in enumerate(values):
-            self.outputs.set(f"output_double_register_{number + self.script.offset}", float(value))
-
-    def forget_answers(self) -> None:
-        """Leave nothing in the registers of answers that a client which does not wait could take for measured."""
-        self.write_int(1, NO_ANSWER)
-        self.write_doubles([math.nan] * 6)
-
-    def begin(self, name: str, motions: Iterator[RunningMotion], *, asynchronous: bool) -> None:
-        """Let a move or stop run: the main loop waits for it, or it runs on its own and reports its progress.
+    def begin(self, name: str, motion: RunningMotion, *, asynchronous: bool) -> None:
+        """Let a move or stop run: the main loop waits for it, or it runs on its own.
 
         Raises:
             ArmError: if another thread of the script moves the arm.
         """
         self._need_arm(name)
-        self.task = ProgramTask(name, motions, waited_for=not asynchronous)
-        if asynchronous:
-            self.report(0)
-        self._next_motion(self.task)
-
-    def stream(self, name: str, motion: RunningMotion) -> None:
-        """Let a servo or speed command replace the one before it; raises ArmError as :meth:`begin`."""
-        if self.task is None or self.task.name != name:
-            self._need_arm(name)
-            self.task = ProgramTask(name, iter(()), waited_for=False)
+        self.task = ProgramTask(name, waited_for=not asynchronous)
+        self.write_int(2, RUNNING if asynchronous else 0)
         self.robot.start(motion)
 
-    def kill(self, *names: str) -> bool:
-        """End the thread if it has one of these names; the arm keeps moving. Return whether it was running."""
-        if self.task is None or self.task.name not in names:
-            return False
-        reports = self.task.reports
-        self.task = None
-        if reports:
-            self._write_progress(0)
-        return True
+    def stream(self, motion: RunningMotion) -> None:
+        """Let a servo command replace the one before it; raises ArmError as :meth:`begin`."""
+        if self.task is None or self.task.name != SERVO:
+            self._need_arm(SERVO)
+            self.task = ProgramTask(SERVO, waited_for=False)
+        self.robot.start(motion)
 
-    def report(self, progress: int) -> None:
-        """Write the progress of an asynchronous command; 0 also means that a new one has begun."""
-        if progress == 0:
-            self._operation = (self._operation + 1) % COUNTER_LIMIT
-        self._write_progress(RUNNING_BIT + min(progress, MAX_PROGRESS))
+    def kill(self, name: str) -> bool:
+        """End the thread if it has this name; the arm keeps moving. Return whether it was running."""
+        if self.task is None or self.task.name != name:
+            return False
+        self._end_task()
+        return True
 
     def watch(self, min_frequency: float) -> None:
         """Start the watchdog of the command register.
@@ -202,27 +154,33 @@ class ControlProgram:
             raise ArmError(f"rtde_set_watchdog: the frequency is {min_frequency} Hz; valid is a positive finite number")
         self._silent_s, self._most_silent_s = 0.0, 1.0 / min_frequency
 
-    def _write_progress(self, value: int) -> None:
-        self._writes = (self._writes + 1) % COUNTER_LIMIT
-        self.write_int(2, (self._operation << OPERATION_SHIFT) + (self._writes << WRITES_SHIFT) + value)
+    def _execute(self, command: int) -> None:
+        if command not in self.commands:
+            self._forget_answers()
+            raise ArmError(
+                f"command {command} of ur_rtde is not simulated by the twin; valid are "
+                f"{', '.join(map(str, self.commands))}, which the driver gives"
+            )
+        self.commands[command](self)
+
+    def _forget_answers(self) -> None:
+        """Leave nothing in the registers of answers that a client which does not wait could take for measured."""
+        self.write_int(1, NO_ANSWER)
+        for number in range(ANSWERS):
+            self.outputs.set(f"output_double_register_{number}", math.nan)
 
     def _need_arm(self, name: str) -> None:
         if self.task is not None:
             raise ArmError(f"{name}: another thread is already controlling the robot ({self.task.name})")
 
     def _go_on(self) -> None:
-        """Start the next motion of a move that has come to its end, or end the move."""
+        """End a move or stop that has come to its end."""
         task = self.task
-        if task is not None and task.name not in STREAMS and self.robot.arrived:
-            self._next_motion(task)
+        if task is not None and task.name != SERVO and self.robot.arrived:
+            self._end_task()
+            if task.waited_for:
+                self.write_int(0, DONE)
 
-    def _next_motion(self, task: ProgramTask) -> None:
-        motion = next(task.motions, None)
-        if motion is not None:
-            self.robot.start(motion, follows_slider=task.name != STOP)
-            return
+    def _end_task(self) -> None:
         self.task = None
-        if task.waited_for:
-            self.write_int(0, DONE)
-        if task.reports:
-            self._write_progress(0)
+        self.write_int(2, 0)

@@ -1,92 +1,60 @@
-"""The script ports: the twin knows ur_rtde's control script when it sees it and refuses every other program.
+"""The script port: the twin knows ur_rtde's control script when it sees it and refuses every other program.
 
-It does not interpret URScript. What the control script does is emulated (``program.py``); from the uploaded text come
-only the offset of its registers and the path that ``movePath`` writes into it.
+It does not interpret URScript. What the control script does is emulated (``program.py``).
 """
 
 import re
-from dataclasses import dataclass
+import socket
+import struct
 from typing import Final
 
-from bid_ros.sim.net import Misbehaviour
+from bid_ros.robots.ur.twin.machine import UrMachine
+from bid_ros.sim.net import Misbehaviour, TwinSession
 
-# The real-time interface, to which ur_rtde uploads. Primary and secondary interface take programs, too.
+# The real-time interface, to which ur_rtde uploads.
 SCRIPT_PORT: Final = 30003
 MAX_SCRIPT: Final = 1_000_000  # bytes
-MAX_WAYPOINTS: Final = 1000
-LARGEST: Final = 1e6  # of any number a client gives; products of such numbers stay far from the largest float
 _OFFSET: Final = re.compile(r"reg_offset_float = # float register offset\n(\d+)")
 _MARKS: Final = ("def process_cmd(cmd):", "RTDE Control Script Loaded")
-_PATH: Final = re.compile(r"# inject move path\n(.*?)^ *end$", re.DOTALL | re.MULTILINE)
-_NUMBER: Final = r"(-?\d+(?:\.\d+)?(?:e[-+]?\d\d?)?)"
-_WAYPOINT: Final = re.compile(
-    rf"(move[jl])\((p?)\[{','.join([_NUMBER] * 6)}\],a={_NUMBER},v={_NUMBER},r={_NUMBER}\)", re.ASCII
-)
 
 
-@dataclass(frozen=True)
-class Waypoint:
-    """One move of a path. Its blend radius is not used: the twin stops at each waypoint.
+class ScriptSession(TwinSession):
+    """A client that uploads programs; ``machine`` is the controller."""
 
-    Attributes:
-        linear: straight in space (movel) instead of in joint angles (movej).
-        is_pose: the target is a pose instead of joint angles.
-        target: ``(6,)``.
-        acceleration, speed: of the tool in m if linear, of the joints in rad otherwise.
-    """
+    def __init__(self, machine: UrMachine) -> None:
+        self.machine = machine
+        self._text = bytearray()
 
-    linear: bool
-    is_pose: bool
-    target: tuple[float, ...]
-    acceleration: float
-    speed: float
+    def received(self, data: bytes) -> None:
+        """Collect programs, and run each once it is complete.
 
+        Raises:
+            Misbehaviour: if one is too long or not a program the twin knows.
+        """
+        self._text += data
+        try:
+            while text := cut_program(self._text):
+                demand_control_script(text)
+                self.machine.run()
+        except Misbehaviour as error:
+            self.refuse()
+            raise Misbehaviour(f"{self.name} sent {error}") from error
 
-@dataclass(frozen=True)
-class ControlScript:
-    """ur_rtde's control script as uploaded.
-
-    Attributes:
-        offset: of its registers: 0, or 24 for the upper range.
-        path: what its path function does.
-    """
-
-    offset: int
-    path: tuple[Waypoint, ...] = ()
+    def refuse(self) -> None:
+        """Let the connection be reset so that the client's next write fails, instead of vanishing."""
+        linger = struct.pack("ii", True, 0)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.machine.release_uploader()
 
 
-def parse_script(text: str) -> ControlScript:
-    """Return what a control script says.
-
-    Raises:
-        Misbehaviour: if it is another program or its path holds a move the twin does not know.
-    """
+def demand_control_script(text: str) -> None:
+    """Raise Misbehaviour if a program is another one than ur_rtde's control script, or uses other registers."""
     offset = _OFFSET.search(text)
     if offset is None or any(mark not in text for mark in _MARKS):
         first = text.strip().splitlines()[0][:60] if text.strip() else ""
         raise Misbehaviour(f"a program that begins '{first}'; the twin runs ur_rtde's control script only")
-    if int(offset[1]) not in (0, 24):
-        raise Misbehaviour(f"a control script with register offset {offset[1]}; valid are 0 and 24")
-    injected = _PATH.search(text)
-    return ControlScript(int(offset[1]), _parse_path(injected[1] if injected else ""))
-
-
-def _parse_path(text: str) -> tuple[Waypoint, ...]:
-    moves = [line.strip() for line in text.splitlines() if line.strip().startswith("move")]
-    if len(moves) > MAX_WAYPOINTS:
-        raise Misbehaviour(f"a path of {len(moves)} waypoints; valid are up to {MAX_WAYPOINTS}")
-    return tuple(map(_parse_waypoint, moves))
-
-
-def _parse_waypoint(line: str) -> Waypoint:
-    found = _WAYPOINT.fullmatch(line)
-    if found is None:
-        raise Misbehaviour(f"a path with '{line[:60]}'; valid are movej and movel with a target, a, v and r")
-    kind, pose, *numbers = found.groups()
-    values = [float(number) for number in numbers]
-    if max(map(abs, values)) > LARGEST:
-        raise Misbehaviour(f"a path with '{line[:60]}'; valid are numbers up to {LARGEST:.0e}")
-    return Waypoint(kind == "movel", bool(pose), tuple(values[:6]), *values[6:8])
+    if int(offset[1]) != 0:
+        raise Misbehaviour(f"a control script with register offset {offset[1]}; valid is 0")
 
 
 def cut_program(text: bytearray) -> str:

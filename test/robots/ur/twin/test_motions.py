@@ -3,7 +3,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.ur.kinematics import JOINT_LIMIT, UR5E, ToolKinematics
@@ -13,10 +12,9 @@ from bid_ros.robots.ur.twin.joint_motions import (
     Hold,
     RunningMotion,
     ServoJ,
-    SpeedJ,
     StopJ,
 )
-from bid_ros.robots.ur.twin.moves import MoveJ, MoveL, SpeedL, StopL, TrapezoidProfile
+from bid_ros.robots.ur.twin.moves import MoveJ, StopL, TrapezoidProfile
 
 DT = 0.002
 HOME = np.array([0.3, -1.5, 1.6, -1.7, -1.57, 0.2])
@@ -120,80 +118,11 @@ class TestServoJToAPose:
             ServoJ(TOOL.inverse([2.0, 0, 0, 0, math.pi, 0], HOME))
 
 
-class TestSpeedJ:
-    def test_reaches_the_speeds_together_at_the_leading_joints_acceleration(self) -> None:
-        wanted = np.array([0.5, -0.25, 0.1, 0.0, 0.0, 0.05])
-        motion = SpeedJ(wanted, 2.0)
-        _, speeds = run(motion, HOME, REST)
-        assert len(speeds) - 1 == pytest.approx(0.5 / 2.0 / DT, abs=1)
-        np.testing.assert_array_equal(speeds[-1], wanted)
-        np.testing.assert_allclose(speeds[60] / speeds[60, 0], wanted / wanted[0], atol=1e-12)
-        assert accelerations(speeds).max() == pytest.approx(2.0)
-
-    def test_goes_on_after_it_is_done(self) -> None:
-        _, speeds = run(SpeedJ([0.1, 0, 0, 0, 0, 0], 2.0), HOME, REST, 200, to_the_end=False)
-        assert speeds[-1, 0] == 0.1
-
-    def test_too_high_speeds_are_scaled_alike(self) -> None:
-        _, speeds = run(SpeedJ([8.0, 4.0, 0, 0, 0, 0], 40.0), HOME, REST)
-        np.testing.assert_allclose(speeds[-1], [MAX_SPEED, MAX_SPEED / 2, 0, 0, 0, 0])
-
-    def test_end_of_a_joints_range(self) -> None:
-        q = HOME.copy()
-        q[5] = JOINT_LIMIT - 0.1
-        with pytest.raises(ArmError, match=r"joint position limit: wrist 3 is 6\.28"):
-            run(SpeedJ([0, 0, 0, 0, 0, 1.0], 10.0), q, REST, 500, to_the_end=False)
-
-    @pytest.mark.parametrize(
-        ("speeds", "acc"),
-        [([math.inf] + [0] * 5, 1.0), ([0.1] * 6, 0.0), ([0.1] * 7, 1.0)],
-    )
-    def test_bad_input(self, speeds: list[float], acc: float) -> None:
-        with pytest.raises(ArmError, match="valid"):
-            SpeedJ(speeds, acc)
-
-
-class TestSpeedL:
-    def test_tool_goes_straight_at_the_speed_and_does_not_turn(self) -> None:
-        xd = np.array([0.1, -0.2, 0.05, 0.0, 0.0, 0.0])
-        motion = SpeedL(xd, 1.0, TOOL)
-        angles, _ = run(motion, HOME, REST, 500, to_the_end=False)
-        poses = tool(angles)
-        ramp = np.linalg.norm(xd) / 1.0
-        np.testing.assert_allclose(poses[-1, :3] - poses[0, :3], xd[:3] * (1.0 - ramp / 2), atol=1e-3)
-        way = poses[:, :3] - poses[0, :3]
-        direction = xd[:3] / np.linalg.norm(xd[:3])
-        aside = way - np.outer(way @ direction, direction)
-        assert np.linalg.norm(aside, axis=1).max() < 1e-5
-        turned = Rotation.from_rotvec(poses[:, 3:]) * Rotation.from_rotvec(poses[0, 3:]).inv()
-        assert turned.magnitude().max() < 1e-3
-
-    def test_turning_is_about_the_tool_centre_point(self) -> None:
-        motion = SpeedL([0, 0, 0, 0, 0, 0.5], 2.0, TOOL)
-        poses = tool(run(motion, HOME, REST, 500, to_the_end=False)[0])
-        assert np.abs(poses[:, :3] - poses[0, :3]).max() < 1e-4
-        turned = Rotation.from_rotvec(poses[-1, 3:]) * Rotation.from_rotvec(poses[0, 3:]).inv()
-        np.testing.assert_allclose(turned.as_rotvec(), [0, 0, 0.5 * (1 - 0.125)], atol=2e-3)
-
-    def test_singularity_keeps_the_joint_limits(self) -> None:
-        q = HOME.copy()
-        q[4] = 0.02  # the wrist nearly stretched
-        _, speeds = run(SpeedL([0, 0, 0, 1.0, 1.0, 0.0], 10.0), q, REST, 150, to_the_end=False)
-        assert np.abs(speeds).max() <= MAX_SPEED + 1e-9
-        assert accelerations(speeds).max() <= MAX_ACCELERATION * (1 + 1e-9)
-
-    @pytest.mark.parametrize("bad", [[math.nan] * 6, [0.1] * 3])
-    def test_bad_input(self, bad: list[float]) -> None:
-        with pytest.raises(ArmError, match="speedl"):
-            SpeedL(bad, 1.0)
-
-
 class TestStops:
     @pytest.mark.parametrize("make", [lambda: StopJ(4.0), lambda: StopL(1.5, TOOL), Hold])
     def test_comes_to_rest_and_stays(self, make: Callable[[], RunningMotion]) -> None:
-        moving = run(SpeedJ([0.6, -0.4, 0.3, 0.2, -0.3, 0.5], 5.0), HOME, REST)
         motion = make()
-        angles, speeds = run(motion, moving[0][-1], moving[1][-1], 1000, to_the_end=False)
+        angles, speeds = run(motion, HOME, np.array([0.6, -0.4, 0.3, 0.2, -0.3, 0.5]), 1000, to_the_end=False)
         assert motion.done and not speeds[-1].any()
         np.testing.assert_array_equal(angles[-1], angles[-10])
 
@@ -204,10 +133,9 @@ class TestStops:
         np.testing.assert_allclose(speeds[50] / speeds[50, 0], [1, 0.5, 0, 0, 0, 0], atol=1e-12)
 
     def test_stopl_keeps_the_tool_on_its_line(self) -> None:
-        motion = SpeedL([0.0, -0.4, 0.0, 0, 0, 0], 2.0, TOOL)
-        angles, speeds = run(motion, HOME, REST, 200, to_the_end=False)
+        speeds = np.linalg.solve(TOOL.jacobian(HOME), [0.0, -0.4, 0.0, 0.0, 0.0, 0.0])
         stop = StopL(1.0, TOOL)
-        poses = tool(run(stop, angles[-1], speeds[-1])[0])
+        poses = tool(run(stop, HOME, speeds)[0])
         assert stop.done
         np.testing.assert_allclose(poses[-1, 1] - poses[0, 1], -(0.4**2) / 2 / 1.0, rtol=0.02)
         assert np.abs(poses[:, [0, 2]] - poses[0, [0, 2]]).max() < 2e-4
@@ -219,15 +147,28 @@ class TestStops:
         assert len(speeds) - 1 >= 2.0 / MAX_ACCELERATION / DT
 
     def test_stop_of_an_arm_at_rest_is_done_after_one_cycle(self) -> None:
-        for stop in (StopJ(4.0), StopL(4.0)):
+        for stop in (StopJ(4.0), StopL(4.0, TOOL)):
             angles, _ = run(stop, HOME, REST)
             assert len(angles) == 2
 
     @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])
     def test_deceleration_must_be_positive(self, value: float) -> None:
-        for make in (StopJ, StopL):
+        for make in (StopJ, lambda deceleration: StopL(deceleration, TOOL)):
             with pytest.raises(ArmError, match=r"deceleration is .*; valid is a positive finite number"):
                 make(value)
+
+    def test_a_singularity_keeps_the_joint_limits(self) -> None:
+        q = HOME.copy()
+        q[4] = 0.02  # the wrist nearly stretched
+        _, speeds = run(StopL(10.0, TOOL), q, np.array([0.0, 0.0, 0.0, 2.0, 0.3, -2.0]), 150, to_the_end=False)
+        assert np.abs(speeds).max() <= MAX_SPEED + 1e-9
+        assert accelerations(speeds).max() <= MAX_ACCELERATION * (1 + 1e-9)
+
+    def test_end_of_a_joints_range(self) -> None:
+        q = HOME.copy()
+        q[5] = JOINT_LIMIT - 0.1
+        with pytest.raises(ArmError, match=r"joint position limit: wrist 3 is 6\.28"):
+            run(StopL(0.5, TOOL), q, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), 500, to_the_end=False)
 
 
 class TestTrapezoidProfile:
@@ -276,70 +217,20 @@ class TestMoveJ:
             MoveJ(target, speed)
 
 
-class TestMoveL:
-    def test_tool_goes_straight_turning_about_one_axis_in_step(self) -> None:
-        start = TOOL.forward(HOME)
-        turn = Rotation.from_rotvec([0.1, 0.2, -0.3])
-        target = np.array(
-            [*start[:3] + np.array([0.15, 0.3, -0.1]), *(turn * Rotation.from_rotvec(start[3:])).as_rotvec()]
-        )
-        angles, speeds = run(MoveL(target, 0.5, 2.0, TOOL), HOME, REST)
-        poses = tool(angles)
-        np.testing.assert_allclose(poses[-1, :3], target[:3], atol=1e-9)
-        assert not speeds[-1].any()
-        way, length = poses[:, :3] - start[:3], np.linalg.norm(target[:3] - start[:3])
-        direction = (target - start)[:3] / length
-        assert np.linalg.norm(way - np.outer(way @ direction, direction), axis=1).max() < 1e-9
-        turned = (Rotation.from_rotvec(poses[:, 3:]) * Rotation.from_rotvec(start[3:]).inv()).as_rotvec()
-        np.testing.assert_allclose(turned, np.outer(way @ direction / length, turn.as_rotvec()), atol=1e-8)
-        rate = np.linalg.norm(np.diff(turned, axis=0), axis=1) / DT
-        assert rate.max() == pytest.approx(0.5, rel=1e-3)  # the turn of 0.37 rad is longer than the way of 0.35 m
-
-    def test_speed_and_duration(self) -> None:
-        start = TOOL.forward(HOME)
-        target = start + np.array([0.0, 0.4, 0.0, 0.0, 0.0, 0.0])
-        angles, _ = run(MoveL(target, 0.5, 2.0, TOOL), HOME, REST)
-        assert len(angles) * DT == pytest.approx(0.4 / 0.5 + 0.5 / 2.0, abs=3 * DT)
-
-    def test_target_out_of_reach_raises_on_the_way(self) -> None:
-        target = TOOL.forward(HOME) + np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-        with pytest.raises(ArmError, match=r"movel|inverse kinematics"):
-            run(MoveL(target, 0.5, 2.0, TOOL), HOME, REST)
-
-    def test_path_through_a_singularity_is_refused_with_the_joint(self) -> None:
-        q = HOME.copy()
-        q[4] = -0.1
-        start = UR5E.forward(q)
-        turn = Rotation.from_matrix(Rotation.from_rotvec(start[3:]).as_matrix())
-        tilt = turn * Rotation.from_rotvec([0.15, 0.15, 0.0])
-        with pytest.raises(ArmError, match=r"movel: (wrist|base|shoulder|elbow).* would need"):
-            run(MoveL([*start[:3], *tilt.as_rotvec()], 1.5, 20.0), q, REST)
-
-    def test_bad_input(self) -> None:
-        with pytest.raises(ArmError, match="six finite"):
-            MoveL([math.nan] * 6)
-
-
 def random_motion(rng: np.random.Generator, q: np.ndarray) -> RunningMotion:
     """Any motion with any parameters, around the home posture so that no joint comes to the end of its range."""
     near = HOME + rng.normal(0, 0.3, 6)
     pose = TOOL.forward(near)
-    kind = int(rng.integers(9))
+    kind = int(rng.integers(6))
     if kind == 0:
         return ServoJ(near, rng.uniform(0.03, 0.2), rng.uniform(100, 2000))
     if kind == 1:
         return ServoJ(TOOL.inverse(pose, q), rng.uniform(0.03, 0.2), rng.uniform(100, 2000))
     if kind == 2:
-        return SpeedJ(rng.normal(0, 2, 6), rng.uniform(0.5, 60))
-    if kind == 3:
-        return SpeedL(rng.normal(0, 0.5, 6), rng.uniform(0.5, 100), TOOL)
-    if kind == 4:
         return MoveJ(near, rng.uniform(0.1, 10), rng.uniform(0.1, 100))
-    if kind == 5:
-        return MoveL(pose, rng.uniform(0.1, 3), rng.uniform(0.1, 100), TOOL)
-    if kind == 6:
+    if kind == 3:
         return StopJ(rng.uniform(0.5, 100))
-    return StopL(rng.uniform(0.5, 100), TOOL) if kind == 7 else Hold()
+    return StopL(rng.uniform(0.5, 100), TOOL) if kind == 4 else Hold()
 
 
 @pytest.mark.parametrize("seed", range(12))

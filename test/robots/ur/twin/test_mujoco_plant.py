@@ -1,12 +1,12 @@
 import mujoco
 import numpy as np
 import pytest
+from robots.straight_move import straight_move
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.robotiq.model import TOOL_FROM_FLANGE, add_gripper
 from bid_ros.robots.ur.kinematics import UR5E, ToolKinematics
 from bid_ros.robots.ur.twin.model import TORQUE_LIMITS, add_ur5e, compile_scene, empty_scene
-from bid_ros.robots.ur.twin.moves import MoveL
 from bid_ros.robots.ur.twin.mujoco_plant import MujocoPlant, standing_arm
 from bid_ros.sim.mjcf import part
 
@@ -26,11 +26,8 @@ def with_gripper(timestep: float = 0.002) -> tuple[mujoco.MjModel, mujoco.MjData
 @pytest.mark.parametrize(("timestep", "dt"), [(0.002, 0.002), (0.001, 0.002), (0.002, 0.008)])
 def test_half_a_metre_a_second_is_tracked(timestep: float, dt: float) -> None:
     _, data, plant = with_gripper(timestep)
-    q, qd = HOME, REST
-    motion = MoveL(UR5E.forward(HOME, TCP) + np.array([0.05, 0.4, 0.1, 0, 0, 0]), 0.5, 3.0, ToolKinematics(UR5E, TCP))
     cycles = 0
-    while not motion.done:
-        q, qd = motion.step(q, qd, dt)
+    for q, qd in straight_move(ToolKinematics(UR5E, TCP), HOME, [0.05, 0.4, 0.1], 0.5, dt):
         plant.step(q, qd, dt)
         off = UR5E.forward(plant.joint_positions, TCP)[:3] - UR5E.forward(q, TCP)[:3]
         assert np.linalg.norm(off) < 1e-5
@@ -58,14 +55,14 @@ def test_torque_limits_bound_what_the_arm_can_do() -> None:
     assert np.abs(plant.joint_positions - HOME).max() < 0.5
 
 
-def test_currents_carry_the_arm_against_gravity() -> None:
+def test_torques_carry_the_arm_against_gravity() -> None:
     plant = standing_arm(np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
     for _ in range(100):
         plant.step(REST, REST, 0.002)
-    assert abs(plant.joint_currents[1]) > 3.0  # stretched out level
-    assert abs(plant.joint_currents[0]) < 0.1
+    assert abs(plant.joint_torques[1]) > 36.0  # stretched out level
+    assert abs(plant.joint_torques[0]) < 1.2
     plant.hold(0.002)
-    np.testing.assert_array_equal(plant.joint_currents, REST)
+    np.testing.assert_array_equal(plant.joint_torques, REST)
 
 
 def test_brakes_hold_against_what_pulls() -> None:

@@ -20,7 +20,6 @@ def test_begins_at_rest_where_it_is_put(make: Callable[..., Plant]) -> None:
     plant = make(HOME)
     np.testing.assert_array_equal(plant.joint_positions, HOME)
     np.testing.assert_array_equal(plant.joint_velocities, np.zeros(6))
-    assert plant.joint_currents.shape == (6,)
 
 
 @PLANTS
