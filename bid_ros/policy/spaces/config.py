@@ -11,8 +11,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from bid_ros.core.errors import BundleError
-from bid_ros.core.settings import settings
-from bid_ros.decoding.config import Count, Steps
+from bid_ros.core.settings import Count, settings
+from bid_ros.decoding.config import Steps
 
 Form = Literal[
     "values",

@@ -82,7 +82,7 @@ def _vector(item: ObservedFeature, task: Task) -> tuple[Source, tuple[int, ...]]
     sizes = [columns_of(part, valid[part.feature]) if part.feature else len(part.constant) for part in item.columns]
     placed = place_columns(item.columns, sizes, where)
     made = [
-        _part(PartColumns(part, columns, valid[part.feature], columns, where), task) if part.feature else None
+        _part(PartColumns(part, columns, valid[part.feature], slice(0), where), task) if part.feature else None
         for part, columns in zip(item.columns, placed, strict=True)
     ]
     width, needed = sum(sizes), {name for way in made if way is not None for name in way.needed}

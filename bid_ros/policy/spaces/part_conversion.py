@@ -55,14 +55,14 @@ class PartColumns(NamedTuple):
         part: its description.
         at: its columns in the network's rows.
         feature: of the task's action, or an observed one.
-        own: columns of the feature in the task's rows.
+        own: columns of the feature in the task's rows of actions; empty for an observed one.
         where: begins the sentence of an error.
     """
 
     part: Part
     at: Columns
     feature: Feature
-    own: slice | Columns
+    own: slice
     where: str = "space.action"
 
 
