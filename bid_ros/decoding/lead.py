@@ -38,6 +38,11 @@ class LeadDecoder(RecedingDecoder):
         self._velocity: Array | None = None
         self._means = DecisionMemory()
 
+    @property
+    def velocity(self) -> Array | None:
+        """Estimated velocity of the target along the columns, per s. None before the second decision."""
+        return self._velocity
+
     def reset(self) -> None:
         """Forget the previous decision and the target's motion."""
         super().reset()
