@@ -30,7 +30,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from bid_ros.importing.networks.observation import ImportedSpatialSoftmax, KeypointNetwork
-from bid_ros.importing.networks.resnet import BasicBlock, map_size, normalisation
+from bid_ros.importing.networks.resnet import ResnetBlock, map_size, normalisation
 from bid_ros.importing.networks.unet import ConditionalUnet
 
 Array = NDArray[Any]
@@ -126,7 +126,7 @@ class Narrow(nn.Module):  # type: ignore[misc]
         first = [nn.Conv2d(3, CHANNELS[0], 7, 2, 3, bias=False), normalisation(CHANNELS[0], True)]
         levels, inputs = [], CHANNELS[0]
         for level, width in enumerate(CHANNELS):
-            blocks = BasicBlock(inputs, width, 2 if level else 1, True), BasicBlock(width, width, 1, True)
+            blocks = ResnetBlock(inputs, width, 2 if level else 1, True), ResnetBlock(width, width, 1, True)
             levels.append(nn.Sequential(*blocks))
             inputs = width
         self.backbone = nn.Sequential(*first, nn.ReLU(), nn.MaxPool2d(3, 2, 1), *levels)

@@ -16,7 +16,8 @@ from pathlib import Path
 from bid_ros.core.task import Task
 from bid_ros.policy.remote.config import RemoteConfig
 from bid_ros.policy.remote.dial import WANTED
-from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
+from bid_ros.policy.remote.pointing import ask_metadata, write_remote_bundle
+from bid_ros.policy.remote.wire import own_words
 
 HERE = "127.0.0.1"
 START_S, TIMEOUT_MS = 60.0, 250.0

@@ -13,7 +13,8 @@ from bid_ros.commands.tasks import task_of
 from bid_ros.core.errors import BidError
 from bid_ros.policy.remote.config import TIMEOUT_MS, RemoteConfig
 from bid_ros.policy.remote.dial import VARIABLE, parse_address, read_key
-from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
+from bid_ros.policy.remote.pointing import ask_metadata, write_remote_bundle
+from bid_ros.policy.remote.wire import own_words
 
 CONNECT_S: Final = 5.0
 

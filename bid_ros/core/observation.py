@@ -188,6 +188,15 @@ def _checked(feature: Feature, value: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def check_observed(values: Mapping[str, NDArray[Any]], task: Task, steps: int) -> None:
+    """Raise ObservationError if a feature of the task is missing, or has another shape than ``(steps, *shape)``."""
+    for feature in task.observation:
+        value, shape = values.get(feature.name), (steps, *feature.shape)
+        if value is None or value.shape != shape:
+            found = "is missing" if value is None else f"has shape {value.shape}"
+            raise ObservationError(f"observation '{feature.name}' {found}; the policy needs {shape}")
+
+
 def blank_observation(task: Task, history: History | None = None) -> Observation:
     """Return an observation of black images and zeros: to warm up, and to measure what a decision takes.
 

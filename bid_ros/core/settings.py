@@ -44,6 +44,7 @@ def _as_written(value: Any, check: Callable[[Any], Any]) -> Any:
 
 
 Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Vector3 = Annotated[tuple[float, float, float], list_of(3)]
 Quaternion = Annotated[tuple[float, float, float, float], AfterValidator(_unit), list_of(4)]

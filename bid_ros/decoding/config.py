@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import BeforeValidator, Field
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.core.settings import Share, settings
+from bid_ros.core.settings import Count, Share, settings
 
 Variant = Literal["paper", "reference_v1", "reference_v2", "corrected"]
 Metric = Literal["l2", "l1", "cosine"]
@@ -17,7 +17,6 @@ METRICS: Final = get_args(Metric)
 TRIMS: Final = get_args(Trim)
 TERMS: Final = get_args(Terms)
 
-Count = Annotated[int, Field(ge=1)]
 Steps = Annotated[int, Field(ge=0)]
 Weights = Annotated[tuple[float, ...], BeforeValidator(lambda weights: tuple(map(float, weights)))]
 """Any sequence of numbers is taken, an array too."""

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.core.settings import Positive, Share, settings
-from bid_ros.decoding.config import BidConfig, Count, Criterion, Steps
+from bid_ros.core.settings import Count, Positive, Share, settings
+from bid_ros.decoding.config import BidConfig, Criterion, Steps
 
 WarmStart = Literal["renoise", "clean"]
 ActionHorizon = Count | Literal["all"]

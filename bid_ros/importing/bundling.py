@@ -5,13 +5,13 @@ The contract of the graphs: :mod:`bid_ros.policy.diffusion.policy`.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from bid_ros.core.errors import BundleError
 from bid_ros.core.task import Task
@@ -19,7 +19,7 @@ from bid_ros.importing.matching import space_for
 from bid_ros.importing.networks.observation import ObservationNetwork
 from bid_ros.importing.policy import Case, ImportedPolicy, check_same
 from bid_ros.learning.bundling import check_replaceable, replaced
-from bid_ros.learning.graphs import SamplerGraph, export_graph
+from bid_ros.learning.graphs import FunctionGraph, SamplerGraph, export_graph
 from bid_ros.learning.run_folder import command_line
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import load_bundle
@@ -33,7 +33,6 @@ TOLERANCE: Final = 1e-4  # of a network's output; relative where it is larger th
 MOST_CALLS_OF_ONE_GRAPH: Final = 8  # more take long to compile
 POINTS: Final = "points"
 LARGEST: Final = 2_000_000_000  # bytes of a file of ONNX
-Feeds = Mapping[str, NDArray[Any]]
 
 
 def write_imported(
@@ -102,30 +101,16 @@ def _provenance(
     }
 
 
-class ImportedFramesGraph(nn.Module):  # type: ignore[misc]
-    """The part of an encoder that reads images, of one instant."""
-
-    def __init__(self, encoder: ObservationNetwork) -> None:
-        super().__init__()
-        self.encoder = encoder
-
-    def forward(self, *images: torch.Tensor) -> torch.Tensor:
-        """Return features ``(1, P)`` of one image uint8 ``(1, h, w, 3)`` per camera."""
-        return self.encoder.frame(*images)
+def frames_graph(encoder: ObservationNetwork) -> FunctionGraph:
+    """Return the graph that reads images, from one uint8 ``(1, h, w, 3)`` a camera to features ``(1, P)``."""
+    return FunctionGraph(encoder.frame, encoder=encoder)
 
 
-class ImportedEncoderGraph(nn.Module):  # type: ignore[misc]
-    """The rest of the encoder: features of all frames, where there are cameras, and vectors."""
-
-    def __init__(self, encoder: ObservationNetwork) -> None:
-        super().__init__()
-        self.encoder = encoder
-
-    def forward(self, *values: torch.Tensor) -> torch.Tensor:
-        """Return the condition ``(1, C)`` of points ``(To, P)`` and vectors ``(To, S)``."""
-        given = list(values)
-        points = given.pop(0) if self.encoder.cameras else None
-        return self.encoder.condition(points, dict(zip(self.encoder.vectors, given, strict=True)))
+def _condition(encoder: ObservationNetwork, *values: torch.Tensor) -> torch.Tensor:
+    """Return the condition ``(1, C)`` of points ``(To, P)``, where there are cameras, and vectors ``(To, S)``."""
+    given = list(values)
+    points = given.pop(0) if encoder.cameras else None
+    return encoder.condition(points, dict(zip(encoder.vectors, given, strict=True)))
 
 
 def write_graphs(policy: ImportedPolicy, folder: Path, strength: str) -> tuple[dict[str, str], dict[str, float]]:
@@ -150,17 +135,10 @@ def write_graphs(policy: ImportedPolicy, folder: Path, strength: str) -> tuple[d
                 "which a file of ONNX holds"
             )
         roles[role] = f"{strength}_{role}.onnx"
-        example = tuple(torch.from_numpy(value) for value in feeds.values())
-        export_graph(
-            network,
-            example,
-            folder / roles[role],
-            input_names=list(feeds),
-            output_names=[output],
-            dynamic_axes=axes,
-        )
+        example = {name: torch.from_numpy(value) for name, value in feeds.items()}
+        export_graph(network, example, folder / roles[role], output, axes)
         with torch.no_grad():
-            expected = network(*example).numpy()
+            expected = network(*example.values()).numpy()
         found = runtime.load(folder / roles[role]).run(feeds)
         differences[role] = float(np.abs(found - expected).max())
         limit = TOLERANCE * max(1.0, float(np.abs(expected).max())) * (10 if role == "sampler" else 1)
@@ -188,9 +166,10 @@ def _cases(policy: ImportedPolicy) -> dict[str, Case]:
         if POINTS in vectors:
             raise BundleError(f"a vector beside cameras is named '{POINTS}'; valid is any other name")
         images = {name: rng.integers(0, 256, (1, *shapes[name]), np.uint8) for name in encoder.cameras}
-        cases["frames"] = (ImportedFramesGraph(encoder).eval(), images, POINTS, {})
+        cases["frames"] = (frames_graph(encoder), images, POINTS, {})
         points = {POINTS: numbers(steps, encoder.points)}
-    cases["encoder"] = (ImportedEncoderGraph(encoder).eval(), {**points, **vectors}, "condition", {})
+    rest = FunctionGraph(partial(_condition, encoder), encoder=encoder)
+    cases["encoder"] = (rest, {**points, **vectors}, "condition", {})
     condition = numbers(1, encoder.size(steps))
     level = np.array([policy.settings.train_steps // 2], dtype=np.int64)
     feeds: dict[str, NDArray[Any]] = {"sample": numbers(2, *chunk), "step": level, "condition": condition}

@@ -39,6 +39,15 @@ class NetworkFeature:
         return len(self.shape) == 3
 
 
+def network_feature(name: str, shape: Any, image: bool) -> NetworkFeature | None:
+    """Return a feature whose checkpoint says ``[3, height, width]`` of an image, else ``[size]``; None: it does not."""
+    if not isinstance(shape, list) or not all(type(extent) is int and extent > 0 for extent in shape):
+        return None
+    if len(shape) != (3 if image else 1) or (image and shape[0] != 3):
+        return None
+    return NetworkFeature(name, (*shape[1:], 3) if image else tuple(shape))
+
+
 @dataclass(frozen=True, eq=False)
 class ImportedPolicy:
     """A policy of another project, with its weights.
@@ -101,6 +110,35 @@ class ImportOptions:
     sampling_steps: int | None = None
     text: str = ""
     clip: str = ""
+
+
+def denoising(fields: Any, sampler: str, steps: int | None, options: ImportOptions) -> DiffusionConfig:
+    """Return how diffusers samples a network: leading steps, and the predicted noise kept.
+
+    Args:
+        fields: of the checkpoint, by the names that diffusers has for them.
+        sampler: of the checkpoint.
+        steps: ``num_inference_steps`` of the checkpoint, None: as many as in training.
+        options: what a person says about it.
+
+    Raises:
+        BidError: the sampler is unknown, or the steps are more than those of training.
+    """
+    chosen: Any = options.sampler or sampler
+    if chosen not in ("ddim", "ddpm"):
+        raise BidError(f"sampler is '{chosen}'; valid for a policy that denoises are ddim and ddpm")
+    return DiffusionConfig(
+        train_steps=fields.num_train_timesteps,
+        beta_schedule=fields.beta_schedule,
+        beta_start=fields.beta_start,
+        beta_end=fields.beta_end,
+        prediction=fields.prediction_type,
+        sampling_steps=options.sampling_steps or steps or fields.num_train_timesteps,
+        clip=fields.clip_sample_range if fields.clip_sample else None,
+        spacing="leading",
+        sampler=chosen,
+        kept_noise="predicted",
+    )
 
 
 def _told(value: Any) -> dict[str, Any]:

@@ -21,13 +21,11 @@ from bid_ros.learning.families import (
     sampled_as,
     sampled_by,
     write_graphs,
-    write_policy,
 )
 from bid_ros.learning.networks import PolicyNetworks
 from bid_ros.learning.run_folder import RunFolder, command_line, source_commit
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import DIFFUSION, MANIFEST, load_bundle
-from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
@@ -103,9 +101,8 @@ def export_again(
         return _copy(bundle, Path(out), task, sampling)
     if sampling_steps is not None:
         _check_levels(bundle, sampling_steps)
-    shared = bundle.weak is not None and bundle.weak["encoder"] == bundle.strong["encoder"]
     provenance = {**bundle.provenance, "export_commit": source_commit(), "export_command": command_line()}
-    return write_variant(bundle, out, task, bundle_networks(bundle, task), sampling, shared, provenance)
+    return write_variant(bundle, out, task, bundle_networks(bundle, task), sampling, provenance)
 
 
 def _copy(bundle: Bundle, out: Path, task: Task, sampling: Any) -> Bundle:
@@ -139,7 +136,6 @@ def write_variant(
     task: Task,
     policies: Mapping[str, PolicyNetworks],
     sampling: DiffusionConfig,
-    share_encoder: bool,
     provenance: Mapping[str, Any],
 ) -> Bundle:
     """Write a bundle that differs from another one in graphs, sampling and provenance.
@@ -150,7 +146,6 @@ def write_variant(
         task: task of both.
         policies: networks by strength, ``strong`` and perhaps ``weak``.
         sampling: how they are sampled.
-        share_encoder: whether the weak policy uses the strong one's encoder.
         provenance: of the new bundle. The differences to PyTorch are added.
 
     Raises:
@@ -162,8 +157,7 @@ def write_variant(
     with replaced(out) as new:
         for strength, networks in policies.items():
             graphs[strength], differences[strength] = write_graphs(networks.eval(), new, task, sampling, strength, half)
-        if share_encoder:
-            _share_encoding(new, graphs)
+        _share_equal(new, graphs)
         provenance = {**provenance, "difference_to_pytorch": differences}
         _write_like(bundle, new, task, name=out.name, settings=sampling, graphs=graphs, provenance=provenance)
     return load_bundle(out, task)
@@ -192,18 +186,8 @@ def _check_levels(bundle: Bundle, sampling_steps: int) -> None:
         )
 
 
-def _share_encoding(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> None:
-    """Let the weak policy use the strong one's encoder: name its files, and delete those of the weak one."""
-    strong, weak = graphs["strong"], graphs["weak"]
-    if strong is None or weak is None:
-        return
-    for role in set(ENCODING) & set(weak):
-        (out / weak[role]).unlink()
-        weak[role] = strong[role]
-
-
 def _share_equal(out: Path, graphs: Mapping[str, dict[str, str] | None]) -> None:
-    """Let the weak policy use those graphs of the strong one that are the same, such as a coder that was frozen."""
+    """Let the weak policy use those graphs of the strong one that are the same, such as an encoder that both use."""
     strong, weak = graphs["strong"], graphs["weak"]
     if strong is None or weak is None:
         return
@@ -258,8 +242,8 @@ def _write(
         except (KeyError, RuntimeError) as error:
             reason = str(error).splitlines()[0]
             raise BidError(f"{folder.path / strength}.pt does not fit the run's configuration: {reason}") from error
-        graphs[strength], differences[strength] = write_policy(
-            networks.eval(), out, task, config, strength, half, tolerance
+        graphs[strength], differences[strength] = write_graphs(
+            networks.eval(), out, task, bundle_settings(config), strength, half, tolerance
         )
     _share_equal(out, graphs)
     provenance = {

@@ -5,14 +5,13 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.settings import Positive, settings
+from bid_ros.core.settings import Count, Positive, settings
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.policy.vqbet.codes import MOST_CODES, Temperature
 
 GROUPS: Final = 8  # of the denoiser's group normalisation; every width is a multiple
 Width = Annotated[int, Field(ge=GROUPS, multiple_of=GROUPS)]
-Count = Annotated[int, Field(ge=1)]
 Half = Annotated[float, Field(ge=0, le=0.5)]
 Size = Annotated[int, Field(ge=1, le=4096)]
 Weight = Annotated[float, Field(ge=0)]

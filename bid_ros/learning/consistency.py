@@ -22,8 +22,7 @@ import torch
 from pydantic import Field
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.settings import Share, settings
-from bid_ros.learning.config import Count
+from bid_ros.core.settings import Count, Share, settings
 from bid_ros.learning.networks import Denoiser
 from bid_ros.learning.trainer import Descent, seed_of
 from bid_ros.learning.windows import batch_windows

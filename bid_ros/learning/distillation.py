@@ -67,7 +67,7 @@ def distill(
     students = _students(bundle, data, trained, config, folder, task, progress)
     sampling = student_settings(bundle.settings, config)
     provenance = _provenance(bundle, dataset, config)
-    return write_variant(bundle, out, task, students, sampling, config.share_encoder, provenance)
+    return write_variant(bundle, out, task, students, sampling, provenance)
 
 
 def _training_of(bundle: Bundle, config: DistillConfig) -> TrainConfig:

@@ -15,18 +15,9 @@ from bid_ros.core.errors import BidError, BundleError
 from bid_ros.core.settings import parse_settings
 from bid_ros.core.task import Task
 from bid_ros.learning.config import TrainConfig
-from bid_ros.learning.graphs import (
-    SamplerGraph,
-    compare,
-    encoding_roles,
-    round_weights,
-    store_half,
-    write_denoiser,
-    write_encoding,
-    write_sampler,
-)
+from bid_ros.learning.graphs import compare, encoding_roles, round_weights, store_half, write_diffusion
 from bid_ros.learning.networks import PolicyNetworks
-from bid_ros.learning.vqbet.graphs import write_vqbet
+from bid_ros.learning.vqbet.graphs import compare_vqbet, write_vqbet
 from bid_ros.learning.vqbet.network import VqBetNetworks
 from bid_ros.policy.base import Bundle, Graphs
 from bid_ros.policy.bundle import DIFFUSION
@@ -79,41 +70,24 @@ def bundle_settings(config: TrainConfig) -> DiffusionConfig | VqBetSettings:
     return config.diffusion
 
 
-def write_policy(
+def write_graphs(
     networks: PolicyNetworks | VqBetNetworks,
     out: Path,
     task: Task,
-    config: TrainConfig,
-    strength: str,
-    half: bool = True,
-    tolerance: float = 1e-4,
-) -> tuple[dict[str, str], dict[str, float]]:
-    """Write the graphs of one policy of any family. Arguments, result and errors are those of :func:`write_graphs`."""
-    if isinstance(networks, PolicyNetworks):
-        return write_graphs(networks, out, task, config.diffusion, strength, half, tolerance)
-    names, differences = write_vqbet(networks, out, task, strength, half)
-    _check(differences, strength, tolerance)
-    return names, differences
-
-
-def write_graphs(
-    networks: PolicyNetworks,
-    out: Path,
-    task: Task,
-    diffusion: DiffusionConfig,
+    sampling: Any,
     strength: str,
     half: bool = True,
     tolerance: float = 1e-4,
 ) -> tuple[dict[str, str], dict[str, float]]:
     """Write the graphs of one policy; return their file names by role, and how they differ from PyTorch.
 
-    A policy of few steps has one graph for all of them (``sampler``).
+    A diffusion policy of few steps has one graph for all of them (``sampler``).
 
     Args:
         networks: of the policy. With ``half`` their weights are rounded, in place.
         out: folder of the bundle.
         task: of the policy.
-        diffusion: how the policy is sampled.
+        sampling: how the policy is sampled, the settings of its family.
         strength: ``strong`` or ``weak``.
         half: store weights as float16.
         tolerance: largest difference, normalised units; ten times that for a whole chunk.
@@ -121,20 +95,25 @@ def write_graphs(
     Raises:
         BundleError: a graph differs from PyTorch by more than ``tolerance``.
     """
-    whole = diffusion.sampling_steps <= MOST_STEPS_OF_ONE_GRAPH
-    condition = networks.encoder.condition
-    names = {part: f"{strength}_{part}.onnx" for part in (*encoding_roles(task), "denoiser", *["sampler"] * whole)}
-    files = {part: out / name for part, name in names.items()}
+    if isinstance(networks, VqBetNetworks):
+        roles = ["decoder"]
+    else:
+        roles = ["denoiser", *["sampler"] * (sampling.sampling_steps <= MOST_STEPS_OF_ONE_GRAPH)]
+    names = {role: f"{strength}_{role}.onnx" for role in (*encoding_roles(task), *roles)}
+    files, runtime = {role: out / name for role, name in names.items()}, build_runtime("onnx")
     if half:
         round_weights(networks)
-    write_encoding(networks.encoder, task, files)
-    write_denoiser(networks.denoiser, task, condition, files["denoiser"])
-    if whole:
-        write_sampler(SamplerGraph(networks.denoiser, diffusion), task, condition, files["sampler"])
+    if isinstance(networks, VqBetNetworks):
+        write_vqbet(networks, task, files)
+    else:
+        write_diffusion(networks, task, sampling, files)
     if half:
         for path in files.values():
             store_half(path)
-    differences = compare(networks, files, build_runtime("onnx"), task, diffusion)
+    if isinstance(networks, VqBetNetworks):
+        differences = compare_vqbet(networks, files, runtime, task)
+    else:
+        differences = compare(networks, files, runtime, task, sampling)
     _check(differences, strength, tolerance)
     return names, differences
 

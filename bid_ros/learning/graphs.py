@@ -1,7 +1,8 @@
 """Trained networks as ONNX files, compared with PyTorch."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from torch import nn
 
 from bid_ros.core.task import Task
 from bid_ros.learning.batch import scale_images
-from bid_ros.learning.networks import Denoiser, PolicyNetworks
+from bid_ros.learning.networks import CameraEncoders, Denoiser, PolicyNetworks
 from bid_ros.policy.base import Graphs
 from bid_ros.policy.diffusion.policy import ENCODING
 from bid_ros.policy.diffusion.sampler import Denoise, DiffusionConfig, Sampler, Samples
@@ -25,34 +26,42 @@ OPSET: Final = 18
 SMALLEST_HALF: Final = 256  # values; smaller tensors are not worth a cast
 
 
-class FramesGraph(nn.Module):  # type: ignore[misc]
-    """The part of an encoder that reads images, of one instant."""
+class FunctionGraph(nn.Module):  # type: ignore[misc]
+    """A graph that computes a function with the weights of a network.
 
-    def __init__(self, encoder: nn.Module) -> None:
+    Args:
+        function: from the graph's inputs, in their order, to its output.
+        network: the network by its name, which begins the names of its weights in the graph.
+    """
+
+    def __init__(self, function: Callable[..., torch.Tensor], **network: nn.Module) -> None:
         super().__init__()
-        self.encoder = encoder
-
-    def forward(self, *images: torch.Tensor) -> torch.Tensor:
-        """Return points ``(1, P)`` of one image uint8 ``(1, h, w, 3)`` per camera."""
-        pairs = zip(self.encoder.images, images, strict=True)
-        return torch.cat([encoder(scale_images(image).permute(0, 3, 1, 2)) for encoder, image in pairs], dim=1)
-
-
-class EncoderGraph(nn.Module):  # type: ignore[misc]
-    """The encoder with the inputs of the graph contract: points of all frames where there are cameras, and vectors."""
-
-    def __init__(self, encoder: nn.Module) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.names = (["points"] if encoder.cameras else []) + encoder.vectors
+        self.function = function
+        for name, module in network.items():
+            self.add_module(name, module)
 
     def forward(self, *values: torch.Tensor) -> torch.Tensor:
-        """Return the condition ``(1, C)`` of points ``(To, P)`` and vectors ``(To, S)``."""
-        feeds = dict(zip(self.names, values, strict=True))
-        cameras = len(self.encoder.cameras)
-        points = feeds.pop("points").chunk(cameras, dim=1) if cameras else ()
-        vectors = {name: value.unsqueeze(0) for name, value in feeds.items()}
-        return self.encoder.finish(points, vectors)
+        """Return the function's result."""
+        return self.function(*values)
+
+
+def _frames(encoder: nn.Module, *images: torch.Tensor) -> torch.Tensor:
+    """Return points ``(1, P)`` of one image uint8 ``(1, h, w, 3)`` per camera."""
+    pairs = zip(encoder.images, images, strict=True)
+    return torch.cat([encoder(scale_images(image).permute(0, 3, 1, 2)) for encoder, image in pairs], dim=1)
+
+
+def graph_inputs(encoder: nn.Module) -> list[str]:
+    """Return the inputs of the graph behind ``frames``: points of all frames, if there are cameras, and vectors."""
+    return [*(["points"] if encoder.cameras else []), *encoder.vectors]
+
+
+def _condition(encoder: nn.Module, *values: torch.Tensor) -> torch.Tensor:
+    """Return the condition ``(1, C)`` of points ``(To, P)`` and vectors ``(To, S)``."""
+    feeds = dict(zip(graph_inputs(encoder), values, strict=True))
+    cameras = len(encoder.cameras)
+    points = feeds.pop("points").chunk(cameras, dim=1) if cameras else ()
+    return encoder.finish(points, {name: value.unsqueeze(0) for name, value in feeds.items()})
 
 
 class SamplerGraph(nn.Module):  # type: ignore[misc]
@@ -80,39 +89,52 @@ def encoding_roles(task: Task) -> tuple[str, ...]:
     return ENCODING if task.cameras else ENCODING[1:]
 
 
-def write_encoding(encoder: nn.Module, task: Task, files: Mapping[str, Path]) -> None:
+def write_encoding(
+    encoder: nn.Module, task: Task, files: Mapping[str, Path], graph: nn.Module | None = None, output: str = "condition"
+) -> None:
     """Export an encoder: ``frames``, the part that reads images, where there are cameras, and ``encoder``, the rest.
 
     See :mod:`bid_ros.policy.diffusion.policy` for the contract.
+
+    Args:
+        encoder: with one image encoder a camera.
+        task: names and shapes of the features.
+        files: by role.
+        graph: the rest. None: its method ``finish``.
+        output: name of what it computes.
     """
-    steps, points = task.observation_steps, []
+    steps, feeds = task.observation_steps, dict[str, torch.Tensor]()
     if task.cameras:
-        frames, images = FramesGraph(encoder), tuple(torch.zeros(1, *item.shape).byte() for item in task.cameras)
-        names = [item.name for item in task.cameras]
-        export_graph(frames, images, files["frames"], input_names=names, output_names=["points"])
-        points.append(frames(*images).expand(steps, -1).detach().contiguous())
-    graph = EncoderGraph(encoder)
-    example = (*points, *(torch.zeros(steps, *item.shape) for item in task.vectors))
-    export_graph(graph, example, files["encoder"], input_names=graph.names, output_names=["condition"])
+        frames = FunctionGraph(partial(_frames, encoder), encoder=encoder)
+        images = {item.name: torch.zeros(1, *item.shape).byte() for item in task.cameras}
+        export_graph(frames, images, files["frames"], "points")
+        feeds["points"] = frames(*images.values()).expand(steps, -1).detach().contiguous()
+    feeds |= {item.name: torch.zeros(steps, *item.shape) for item in task.vectors}
+    graph = graph or FunctionGraph(partial(_condition, encoder), encoder=encoder)
+    export_graph(graph, feeds, files["encoder"], output)
 
 
 def write_denoiser(denoiser: Denoiser, task: Task, condition: int, path: Path) -> None:
     """Export the denoiser for any number of samples."""
-    example = (
-        torch.zeros(2, task.horizon, task.action_dim),
-        torch.zeros(1, dtype=torch.int64),
-        torch.zeros(1, condition),
-    )
-    axes = {"sample": {0: "samples"}, "prediction": {0: "samples"}}
-    names: dict[str, Any] = {"input_names": ["sample", "step", "condition"], "output_names": ["prediction"]}
-    export_graph(denoiser, example, path, dynamic_axes=axes, **names)
+    sample, step = torch.zeros(2, task.horizon, task.action_dim), torch.zeros(1, dtype=torch.int64)
+    feeds = {"sample": sample, "step": step, "condition": torch.zeros(1, condition)}
+    export_graph(denoiser, feeds, path, "prediction", {"sample": {0: "samples"}, "prediction": {0: "samples"}})
 
 
 def write_sampler(graph: SamplerGraph, task: Task, condition: int, path: Path) -> None:
     """Export the whole sampling for any number of samples."""
-    example = (torch.zeros(graph.sampler.noises, 2, task.horizon, task.action_dim), torch.zeros(1, condition))
-    axes = {"noise": {1: "samples"}, "chunks": {0: "samples"}}
-    export_graph(graph, example, path, dynamic_axes=axes, input_names=["noise", "condition"], output_names=["chunks"])
+    noise = torch.zeros(graph.sampler.noises, 2, task.horizon, task.action_dim)
+    feeds = {"noise": noise, "condition": torch.zeros(1, condition)}
+    export_graph(graph, feeds, path, "chunks", {"noise": {1: "samples"}, "chunks": {0: "samples"}})
+
+
+def write_diffusion(networks: PolicyNetworks, task: Task, sampling: DiffusionConfig, files: Mapping[str, Path]) -> None:
+    """Export the graphs of one policy, with the role ``sampler`` also its whole sampling."""
+    condition = networks.encoder.condition
+    write_encoding(networks.encoder, task, files)
+    write_denoiser(networks.denoiser, task, condition, files["denoiser"])
+    if "sampler" in files:
+        write_sampler(SamplerGraph(networks.denoiser, sampling), task, condition, files["sampler"])
 
 
 def store_half(path: Path) -> None:
@@ -136,11 +158,28 @@ def store_half(path: Path) -> None:
     onnx.save(model, path)
 
 
-def export_graph(network: nn.Module, example: tuple[torch.Tensor, ...], path: Path, **names: Any) -> None:
-    """Export a network to an ONNX file. ``names`` are inputs, output and open extents as PyTorch takes them."""
+def export_graph(
+    network: nn.Module,
+    feeds: Mapping[str, torch.Tensor],
+    path: Path,
+    output: str,
+    axes: Mapping[str, dict[int, str]] | None = None,
+) -> None:
+    """Export a network to an ONNX file.
+
+    Args:
+        network: takes the inputs in their order.
+        feeds: an example of each input, by its name in the graph.
+        path: of the file.
+        output: name of what it computes.
+        axes: name of each open extent, by input or output and its axis.
+    """
+    example, names = tuple(feeds.values()), {"input_names": list(feeds), "output_names": [output]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(network.eval(), example, str(path), opset_version=OPSET, dynamo=False, **names)
+        torch.onnx.export(
+            network.eval(), example, str(path), opset_version=OPSET, dynamo=False, dynamic_axes=axes, **names
+        )
 
 
 def compare(
@@ -169,9 +208,10 @@ def compare(
         return lambda sample, step: _run(denoiser, sample, step, condition)
 
     for samples, level in ((1, 0), (3, diffusion.train_steps // 2), (16, diffusion.train_steps - 1)):
-        images, vectors = _observation(task, rng)
-        expected = _condition(networks, images, vectors)
-        condition = graphs["encoder"].run(vectors | ({"points": frames.points(images)} if frames else {}))
+        feeds, points, vectors = random_feeds(task, rng, networks.encoder, frames)
+        with torch.no_grad():
+            expected = networks.encoder.finish(points, vectors).numpy()
+        condition = graphs["encoder"].run(feeds)
         noise = rng.standard_normal((sampler.noises, samples, task.horizon, task.action_dim), dtype=np.float32)
         step = np.array([level], dtype=np.int64)
         chunks = [sampler.run(ours(condition), noise)]
@@ -186,19 +226,24 @@ def compare(
     return dict(zip(("encoder", "denoiser", "chunk"), np.max(found, axis=0).tolist(), strict=True))
 
 
-def _observation(task: Task, rng: np.random.Generator) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """Return images and normalised vectors."""
+def random_feeds(
+    task: Task, rng: np.random.Generator, encoder: CameraEncoders, frames: FrameEncoder | None
+) -> tuple[dict[str, NDArray[Any]], list[torch.Tensor], dict[str, torch.Tensor]]:
+    """Return a random observation as the graph behind ``frames`` takes it, and by PyTorch: points and vectors, B = 1.
+
+    Args:
+        task: what is observed.
+        rng: draws.
+        encoder: of the images.
+        frames: the graph that reads images, None without cameras.
+    """
     steps = task.observation_steps
     images = {item.name: rng.integers(0, 256, (steps, *item.shape), dtype=np.uint8) for item in task.cameras}
-    return images, {item.name: rng.uniform(-1, 1, (steps, item.size)).astype(np.float32) for item in task.vectors}
-
-
-def _condition(networks: PolicyNetworks, images: Mapping[str, Any], vectors: Mapping[str, Any]) -> Samples:
+    vectors = {item.name: rng.uniform(-1, 1, (steps, item.size)).astype(np.float32) for item in task.vectors}
     with torch.no_grad():
-        scaled = {name: scale_images(torch.from_numpy(value))[None] for name, value in images.items()}
-        given = {name: torch.from_numpy(value)[None] for name, value in vectors.items()}
-        condition: Samples = networks.encoder(scaled, given).numpy()
-    return condition
+        points = encoder.points({name: scale_images(torch.from_numpy(value))[None] for name, value in images.items()})
+    given = {name: torch.from_numpy(value)[None] for name, value in vectors.items()}
+    return vectors | ({} if frames is None else {"points": frames.points(images)}), points, given
 
 
 def _run(network: nn.Module, *values: NDArray[Any]) -> Samples:

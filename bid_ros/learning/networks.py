@@ -65,17 +65,15 @@ class ImageEncoder(nn.Module):  # type: ignore[misc]
         return self.points(self.heat(torch.relu_(fine + context)))
 
 
-class TrainedEncoder(nn.Module):  # type: ignore[misc]
-    """Encodes all features of an observation into its condition ``(B, C)``.
-
-    The observation steps share one image encoder per camera. Vectors enter as they are.
+class CameraEncoders(nn.Module):  # type: ignore[misc]
+    """The image encoders of a task, one a camera.
 
     Args:
         task: names and shapes of the features.
         config: sizes.
 
     Attributes:
-        condition: C.
+        cameras, vectors: names of the features.
 
     Raises:
         BidError: a vector beside cameras is named ``points``. The graph uses this name.
@@ -85,13 +83,35 @@ class TrainedEncoder(nn.Module):  # type: ignore[misc]
         super().__init__()
         if task.cameras and any(item.name == "points" for item in task.vectors):
             raise BidError("task has a feature 'points' beside cameras; valid is any other name")
-        self.steps = task.observation_steps
         self.cameras = [item.name for item in task.cameras]
         self.vectors = [item.name for item in task.vectors]
         self.images = nn.ModuleList(
             ImageEncoder(item.shape[0], item.shape[1], config).to(memory_format=torch.channels_last)
             for item in task.cameras
         )
+
+    def points(self, images: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+        """Return key points ``(B, To, 2 * keypoints)`` of each camera, of images ``(B, To, h, w, 3)``."""
+        return [
+            encoder(images[name].flatten(0, 1).permute(0, 3, 1, 2)).unflatten(0, images[name].shape[:2])
+            for name, encoder in zip(self.cameras, self.images, strict=True)
+        ]
+
+
+class TrainedEncoder(CameraEncoders):
+    """Encodes all features of an observation into its condition ``(B, C)``.
+
+    The observation steps share one image encoder per camera. Vectors enter as they are.
+
+    Arguments and errors are those of :class:`CameraEncoders`.
+
+    Attributes:
+        condition: C.
+    """
+
+    def __init__(self, task: Task, config: NetworkConfig) -> None:
+        super().__init__(task, config)
+        self.steps = task.observation_steps
         self.size = self.steps * (2 * config.keypoints * len(self.cameras) + sum(item.size for item in task.vectors))
         self.condition = config.condition
         self.mix = nn.Sequential(
@@ -105,14 +125,10 @@ class TrainedEncoder(nn.Module):  # type: ignore[misc]
             images: per camera ``(B, To, h, w, 3)`` float, in [-0.5, 0.5].
             vectors: per feature ``(B, To, S)``, normalised.
         """
-        parts = [
-            encoder(images[name].flatten(0, 1).permute(0, 3, 1, 2))
-            for name, encoder in zip(self.cameras, self.images, strict=True)
-        ]
-        return self.join(parts, vectors)
+        return self.join(self.points(images), vectors)
 
     def join(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Return :meth:`features` of key points, per camera ``(B * To, 2 * keypoints)``, and vectors."""
+        """Return :meth:`features` of key points, per camera ``(B, To, 2 * keypoints)``, and vectors."""
         parts = [of_camera.reshape(-1, self.steps * of_camera.shape[-1]) for of_camera in points]
         return torch.cat(parts + [vectors[name].flatten(1) for name in self.vectors], dim=1)
 
@@ -121,7 +137,7 @@ class TrainedEncoder(nn.Module):  # type: ignore[misc]
         return self.mix(self.features(images, vectors))
 
     def finish(self, points: Sequence[torch.Tensor], vectors: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Return the condition of key points, per camera ``(B * To, 2 * keypoints)``, and vectors ``(B, To, S)``."""
+        """Return the condition of key points, per camera ``(B, To, 2 * keypoints)``, and vectors ``(B, To, S)``."""
         return self.mix(self.join(points, vectors))
 
 

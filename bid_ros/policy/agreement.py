@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.observation import Observation
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+from bid_ros.policy.ranges import task_ranges
 
 DECODER = "bid"
 
@@ -90,8 +91,9 @@ def _anew(values: Mapping[str, NDArray[Any]], number: int) -> dict[str, NDArray[
 def random_observations(bundle: Bundle, task: Task, count: int, seed: int = 0) -> list[Observation]:
     """Return observations of noise, one period apart: images of random pixels, vectors within the training's range.
 
-    Where the ranges of a bundle are those of a network's columns, vectors lie within the task's limits instead.
+    Where the ranges of a bundle are those of a network's columns, vectors lie within what the task's limits allow.
     """
+    ranges = bundle.observation if bundle.space is None else task_ranges(task)[0]
     rng, found = np.random.default_rng(seed), []
     for index in range(count):
         values: dict[str, NDArray[Any]] = {}
@@ -99,10 +101,8 @@ def random_observations(bundle: Bundle, task: Task, count: int, seed: int = 0) -
             shape = (bundle.history(task).steps, *item.shape)
             if item.kind == "image":
                 values[item.name] = rng.integers(0, 256, shape, dtype=np.uint8)
-            elif bundle.space is None:
-                values[item.name] = bundle.observation[item.name].denormalise(rng.uniform(-1, 1, shape))
-            else:  # the ranges are those of the network's columns
-                values[item.name] = _within(item, task, rng.uniform(0, 1, shape))
+            else:
+                values[item.name] = ranges[item.name].denormalise(rng.uniform(-1, 1, shape))
         found.append(Observation((index + 1) * task.dt_ns, values))
     return found
 
@@ -112,16 +112,3 @@ def _normalised(bundle: Bundle, chunks: NDArray[np.float64]) -> NDArray[Any]:
     if bundle.space is None:
         return bundle.action.normalise(chunks)
     return chunks / np.where(bundle.action_spread > 0, bundle.action_spread, 1.0)
-
-
-def _within(feature: Feature, task: Task, share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values of a feature at shares of the range that the task's limits give it; -1 to 1 without one."""
-    limits = task.limits
-    ends: dict[str, tuple[Any, Any]] = {
-        "position": (limits.workspace_min, limits.workspace_max),
-        "points": (limits.workspace_min[0], limits.workspace_max[0]),
-        "gripper": (limits.gripper_min, limits.gripper_max),
-    }
-    low, high = map(np.array, ends.get(feature.kind, (-1.0, 1.0)))
-    found: NDArray[np.float64] = low + share * (high - low)
-    return found

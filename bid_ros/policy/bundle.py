@@ -21,6 +21,7 @@ from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.base import Bundle, PolicyFamily
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.registry import FAMILIES
+from bid_ros.policy.runtimes.engines import sha256_of
 from bid_ros.policy.spaces.config import Space
 from bid_ros.policy.spaces.policy import rows_of
 from bid_ros.policy.spaces.view import NetworkTask, network_task
@@ -129,11 +130,6 @@ def bundle_sha256(folder: str | Path) -> str:
     return hashlib.sha256(_read_manifest(Path(folder))).hexdigest()
 
 
-def file_sha256(path: Path) -> str:
-    """Return the hash of a file's content, hexadecimal."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def bundled_task(folder: str | Path) -> str:
     """Return the name of the task that a bundle says it is of. What else is wrong is said when it is loaded.
 
@@ -164,7 +160,9 @@ def load_bundle(path: str | Path, task: Task) -> Bundle:
         data, family, chosen = _parse(text)
         _check_task(data, task)
         _check_files(folder, data.files)
-        view = task if data.space is None else _network_task(data.space, task)
+        if data.space is not None:
+            rows_of(data.space, task)  # raises if they end before the task's
+        view = task if data.space is None else network_task(data.space, task)
         weights = data.action_weights or {}
         _check_weights(weights, task)
         observation, action = _normalisers(data.normalisation, view)
@@ -215,27 +213,30 @@ def _parse(text: bytes) -> tuple[Manifest, PolicyFamily, Any]:
     return parse_settings(Manifest, content, MANIFEST), family, family.settings(section)
 
 
+def told_task(task: Task) -> dict[str, Any]:
+    """Return what a bundle says of its task."""
+    return {
+        "task": task.name,
+        "task_signature": task.signature(),
+        "observation_steps": task.observation_steps,
+        "horizon": task.horizon,
+        "action_dim": task.action_dim,
+    }
+
+
 def _check_task(data: Manifest, task: Task) -> None:
     """Names first and the signature last, so that the message says which part differs."""
-    for name, bundled, valid in (
-        ("task", data.task, task.name),
-        ("observation_steps", data.observation_steps, task.observation_steps),
-        ("horizon", data.horizon, task.horizon),
-        ("action_dim", data.action_dim, task.action_dim),
-    ):
-        if bundled != valid:
+    said = told_task(task)
+    signature = said.pop("task_signature")
+    for name, valid in said.items():
+        if getattr(data, name) != valid:
+            bundled = getattr(data, name)
             raise BundleError(f"was made for another task: {name} is {bundled!r}, the task file says {valid!r}")
-    if data.task_signature != task.signature():
+    if data.task_signature != signature:
         raise BundleError(
             f"was made for another version of task '{task.name}': its rate, or a feature's name, kind, shape, frame or "
             "rate has changed since"
         )
-
-
-def _network_task(space: Space, task: Task) -> Task:
-    """Return the task in a network's terms. Raises BundleError if the space does not fit the task."""
-    rows_of(space, task)
-    return network_task(space, task)
 
 
 def _check_weights(weights: Mapping[str, float], task: Task) -> None:
@@ -253,7 +254,7 @@ def _check_files(folder: Path, hashes: Mapping[str, str]) -> None:
             raise BundleError(f"files names '{name}'; valid is the name of a file in the bundle's folder")
         if not (folder / name).is_file():
             raise BundleError(f"file {name} is missing")
-        actual = file_sha256(folder / name)
+        actual = sha256_of(folder / name)
         if actual != expected:
             raise BundleError(
                 f"file {name} is damaged or was replaced: its sha256 is {actual}, it should be {expected}"

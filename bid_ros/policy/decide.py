@@ -238,14 +238,6 @@ def check_decoder(decoder: Decoder, policy: Policy) -> None:
         )
 
 
-def _check_denoising(decoder: Decoder, denoises: bool, what: str) -> None:
-    if (decoder.needs.starts or decoder.needs.gradients) and not denoises:
-        raise DecodingError(
-            f"decoder '{decoder.name}' changes the denoising of samples, but {what} denoises nothing; "
-            f"valid is one that does not, such as vanilla, ema or bid"
-        )
-
-
 def _numbers(seed: int | tuple[int, ...]) -> tuple[int, ...]:
     return seed if isinstance(seed, tuple) else (seed,)
 
@@ -284,7 +276,11 @@ def bundle_decoder(name: str, bundle: Bundle, task: Task, samples: int, action_h
             f"decoder '{name}' moves a commanded position on, but task '{task.name}' commands joints; "
             "valid is one without lead, such as bid"
         )
-    _check_denoising(decoder, FAMILIES.find(bundle.family).denoises, f"the family {bundle.family}")
+    if (decoder.needs.starts or decoder.needs.gradients) and not FAMILIES.find(bundle.family).denoises:
+        raise DecodingError(
+            f"decoder '{decoder.name}' changes the denoising of samples, but the family {bundle.family} denoises "
+            "nothing; valid is one that does not, such as vanilla, ema or bid"
+        )
     return decoder
 
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import BundleError, DecodingError, ObservationError
-from bid_ros.core.observation import Observation
-from bid_ros.core.task import Feature, Task
+from bid_ros.core.errors import BundleError, DecodingError
+from bid_ros.core.observation import Observation, check_observed
+from bid_ros.core.task import Task
 from bid_ros.policy.anchor import action_anchor, action_bounds
 from bid_ros.policy.base import Array, Bundle, Graphs
 from bid_ros.policy.runtimes.base import Graph, Runtime, TensorSpec
@@ -25,25 +25,6 @@ BYTE: Final = np.dtype(np.uint8)
 WHOLE: Final = np.dtype(np.int64)
 # The images of one instant, and their key points.
 Frame = tuple[tuple[NDArray[np.uint8], ...], NDArray[np.float32]]
-
-
-def graph_feeds(bundle: Bundle, task: Task, observation: Observation) -> dict[str, NDArray[Any]]:
-    """Return the features of an observation as graphs take them: images uint8, vectors float32 and normalised.
-
-    Raises:
-        ObservationError: a feature is missing, or has another shape than the task says.
-    """
-    return {item.name: _feed(item, bundle, task.observation_steps, observation.values) for item in task.observation}
-
-
-def _feed(feature: Feature, bundle: Bundle, steps: int, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    value, shape = values.get(feature.name), (steps, *feature.shape)
-    if value is None or value.shape != shape:
-        found = "is missing" if value is None else f"has shape {value.shape}"
-        raise ObservationError(f"observation '{feature.name}' {found}; the policy needs {shape}")
-    if feature.kind == "image":
-        return np.ascontiguousarray(value)
-    return bundle.observation[feature.name].normalise(value)
 
 
 def output_width(output: TensorSpec) -> int | None:
@@ -209,8 +190,12 @@ class GraphPolicy:
             ObservationError: a feature is missing, or has another shape than the task says.
         """
         task, bundle = self._task, self._bundle
-        strong, other = self._encoded(graph_feeds(bundle, task, observation), weak and self.has_weak)
-        newest = {feature.name: observation.values[feature.name][-1] for feature in task.vectors}
+        seen = observation.values
+        check_observed(seen, task, task.observation_steps)
+        feeds: dict[str, NDArray[Any]] = {item.name: np.ascontiguousarray(seen[item.name]) for item in task.cameras}
+        feeds |= {item.name: bundle.observation[item.name].normalise(seen[item.name]) for item in task.vectors}
+        strong, other = self._encoded(feeds, weak and self.has_weak)
+        newest = {feature.name: seen[feature.name][-1] for feature in task.vectors}
         anchor = action_anchor(task, bundle.action_reference, newest)
         return Encoded(strong, other, anchor, *action_bounds(task, bundle.action_reference, newest, bundle.observation))
 

@@ -1,7 +1,7 @@
 """Writes ``bundle.yaml``, the last step of an export."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, asdict, fields, is_dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,11 +10,13 @@ import yaml
 from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import BundleError
+from bid_ros.core.schema import adapter_of
 from bid_ros.core.task import Task
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.base import Bundle
-from bid_ros.policy.bundle import DIFFUSION, FAMILY, FORMAT, FORMAT_WITH_SPACE, MANIFEST, file_sha256, load_bundle
+from bid_ros.policy.bundle import DIFFUSION, FAMILY, FORMAT, FORMAT_WITH_SPACE, MANIFEST, load_bundle, told_task
 from bid_ros.policy.normalise import LinearNormaliser
+from bid_ros.policy.runtimes.engines import sha256_of
 from bid_ros.policy.spaces.config import Space
 
 MAX_FILE_BYTES: Final = 10_000_000
@@ -67,7 +69,7 @@ def write_bundle_manifest(
     content = {
         "format": FORMAT_WITH_SPACE if described else FORMAT,
         "name": name,
-        **_task(task),
+        **told_task(task),
         "normalisation": {
             "observation": {key: value.to_dict() for key, value in observation.items()},
             "action": action.to_dict(),
@@ -94,17 +96,6 @@ def _loaded(manifest: Path, task: Task) -> Bundle:
         raise
 
 
-def _task(task: Task) -> dict[str, Any]:
-    """Return what a bundle says of its task."""
-    return {
-        "task": task.name,
-        "task_signature": task.signature(),
-        "observation_steps": task.observation_steps,
-        "horizon": task.horizon,
-        "action_dim": task.action_dim,
-    }
-
-
 def _described(space: Space | None, action_weights: Mapping[str, float] | None) -> dict[str, Any]:
     """Return the fields that only the later format has."""
     described: dict[str, Any] = {} if space is None else {"space": written(space)}
@@ -118,29 +109,17 @@ def _section(settings: Any) -> dict[str, Any]:
     return {name: value for name, value in asdict(settings).items() if name not in LATER or name in changed}
 
 
-def written(item: Any) -> Any:
-    """Return settings as plain values for a file, without the fields that have their default.
-
-    Args:
-        item: an object of a class marked with :func:`bid_ros.core.settings.settings`, or what such an object holds.
-    """
-    if is_dataclass(item):
-        values = {field.name: (getattr(item, field.name), _default(field)) for field in fields(item)}
-        return {name: written(value) for name, (value, default) in values.items() if value != default}
-    if isinstance(item, tuple | list):
-        return [written(value) for value in item]
-    return {name: written(value) for name, value in item.items()} if isinstance(item, dict) else item
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default if field.default_factory is MISSING else field.default_factory()
+def written(settings: Any) -> dict[str, Any]:
+    """Return settings as plain values for a file, without the fields that have their default."""
+    plain: dict[str, Any] = adapter_of(type(settings)).dump_python(settings, mode="json", exclude_defaults=True)
+    return plain
 
 
 def _hashes(folder: Path, any_size: bool) -> dict[str, str]:
     files = sorted(path for path in folder.iterdir() if path.is_file())
     if not any_size:
         _check_sizes(folder, files)
-    return {path.name: file_sha256(path) for path in files}
+    return {path.name: sha256_of(path) for path in files}
 
 
 def _check_sizes(folder: Path, files: list[Path]) -> None:

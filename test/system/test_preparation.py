@@ -11,9 +11,9 @@ from tiny_bundle import make_tiny_bundle, write_manifest
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
+from bid_ros.policy.ranges import task_ranges
 from bid_ros.policy.remote.config import RemoteConfig
 from bid_ros.policy.remote.pointing import write_remote_bundle
-from bid_ros.policy.remote.ranges import task_ranges
 from bid_ros.recording.writer import BagWriter
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system

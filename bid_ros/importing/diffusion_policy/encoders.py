@@ -94,7 +94,7 @@ def hybrid(features: tuple[NetworkFeature, ...], fields: ImageFields, tensors: T
         points, outputs = (_rows(weights, name, where, prefix) for name in ("pool.nets.weight", "out.weight"))
         network = KeypointNetwork("resnet18", fields.obs_encoder_group_norm, own.size, points, outputs)
         fill(network, weights, where, prefix)
-        cameras[item.name] = CameraEncoder(own, network, outputs)
+        cameras[item.name] = CameraEncoder(own, network)
         prefixes.append(prefix)
     random = fields.crop_shape is not None and not fields.eval_fixed_crop and cameras
     note = "the policy was evaluated with crops at random places; here the middle of each image is kept"
@@ -128,7 +128,7 @@ def multi_image(features: tuple[NetworkFeature, ...], content: Any, tensors: Ten
         if shared is None:
             fill(network, renamed(without_prefix(tensors, prefix), RESNET), where, prefix)
         shared = network if fields.share_rgb_model else None
-        cameras[item.name] = CameraEncoder(own, network, network.features)
+        cameras[item.name] = CameraEncoder(own, network)
         prefixes.append(prefix)
     vectors = {item.name: item.shape[0] for item in features if not item.is_image}
     network = ObservationNetwork([*cameras, *sorted(vectors)], cameras, vectors)
@@ -148,12 +148,9 @@ def _preparation(
     scale, offset = scale_and_offset(tensors, camera.name, 3, where)
     if imagenet:
         scale, offset = scale / IMAGENET_STD, (offset - IMAGENET_MEAN) / IMAGENET_STD
-    try:
-        return Preparation(
-            (camera.shape[0], camera.shape[1]), scale.tolist(), offset.tolist(), resize, crop, crop_first
-        )
-    except BidError as error:
-        raise BidError(f"{where}: '{camera.name}': {error}") from error
+    height, width, _ = camera.shape
+    where = f"{where}: '{camera.name}': "
+    return Preparation((height, width), scale.tolist(), offset.tolist(), resize, crop, crop_first, where)
 
 
 def _size_for(sizes: Size | dict[str, Size] | None, camera: NetworkFeature, where: str) -> Size | None:
@@ -202,7 +199,7 @@ def timm_images(
         own = _preparation(item, resize, crop, False, tensors, where, crop_first=True)
         prefix = f"{MODELS}{item.name}."
         network = _network(fields, pool, own.size, without_prefix(tensors, prefix), where, prefix)
-        cameras[item.name] = CameraEncoder(own, network, network.features)
+        cameras[item.name] = CameraEncoder(own, network)
         prefixes.append(prefix)
     vectors = {item.name: item.shape[0] for item in features if not item.is_image}
     encoder = FeaturewiseNetwork([*cameras, *sorted(vectors)], cameras, vectors, windows)

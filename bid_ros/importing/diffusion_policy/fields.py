@@ -8,13 +8,12 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.settings import Positive, parse_settings, settings
-from bid_ros.importing.policy import ImportOptions, NetworkFeature
+from bid_ros.core.settings import Count, Positive, parse_settings, settings
+from bid_ros.importing.policy import ImportOptions, NetworkFeature, denoising, network_feature
 from bid_ros.policy.diffusion.sampler import DiffusionConfig
 
-Count = Annotated[int, Field(ge=1)]
 Size = tuple[Count, Count]
-SCHEDULERS: Final[dict[str, Literal["ddim", "ddpm"]]] = {"DDPMScheduler": "ddpm", "DDIMScheduler": "ddim"}
+SCHEDULERS: Final = {"DDPMScheduler": "ddpm", "DDIMScheduler": "ddim"}
 
 
 @settings
@@ -141,21 +140,7 @@ def sampling(content: Any, steps: int | None, options: ImportOptions, where: str
     if target not in SCHEDULERS:
         raise BidError(f"{where}: noise_scheduler is a {target}; valid are {', '.join(SCHEDULERS)}")
     fields = parse_all(SchedulerFields, without_target(content), f"{where}: noise_scheduler")
-    named: dict[str, Literal["ddim", "ddpm"]] = {"ddim": "ddim", "ddpm": "ddpm"}
-    if options.sampler and options.sampler not in named:
-        raise BidError(f"sampler is '{options.sampler}'; valid for a policy that denoises are ddim and ddpm")
-    return DiffusionConfig(
-        train_steps=fields.num_train_timesteps,
-        beta_schedule=fields.beta_schedule,
-        beta_start=fields.beta_start,
-        beta_end=fields.beta_end,
-        prediction=fields.prediction_type,
-        sampling_steps=options.sampling_steps or steps or fields.num_train_timesteps,
-        clip=fields.clip_sample_range if fields.clip_sample else None,
-        spacing="leading",
-        sampler=named[options.sampler] if options.sampler else SCHEDULERS[target],
-        kept_noise="predicted",
-    )
+    return denoising(fields, SCHEDULERS[target], steps, options)
 
 
 def target_of(content: Any, where: str) -> str:
@@ -212,15 +197,13 @@ def read_features(shape_meta: Any, where: str) -> tuple[NetworkFeature, ...]:
             raise BidError(f"{where}: shape_meta.obs.{name} is {content!r}; valid is a mapping with type and shape")
         kind: Any = content.get("type", "low_dim")
         shape: Any = content.get("shape")
-        image = kind == "rgb"
-        length = 3 if image else 1
-        good = isinstance(shape, list) and len(shape) == length and all(type(n) is int and n > 0 for n in shape)
-        if kind not in ("rgb", "low_dim") or not good or (image and shape[0] != 3):
+        feature = network_feature(name, shape, kind == "rgb") if kind in ("rgb", "low_dim") else None
+        if feature is None:
             raise BidError(
-                f"{where}: shape_meta.obs.{name} has type '{kind}' and shape {shape}; valid are rgb with [3, height, "
-                "width] and low_dim with [size]"
+                f"{where}: shape_meta.obs.{name} has type '{kind}' and shape {shape}; valid are rgb with "
+                "[3, height, width] and low_dim with [size]"
             )
-        features.append(NetworkFeature(name, (*shape[1:], 3) if image else tuple(shape)))
+        features.append(feature)
     return tuple(features)
 
 
@@ -228,6 +211,7 @@ def read_action_dim(shape_meta: Any, where: str) -> int:
     """Return D. Raises BidError if ``shape_meta`` says nothing of it."""
     action = shape_meta.get("action") if isinstance(shape_meta, dict) else None
     shape = action.get("shape") if isinstance(action, dict) else None
-    if not isinstance(shape, list) or len(shape) != 1 or type(shape[0]) is not int or shape[0] < 1:
+    feature = network_feature("action", shape, image=False)
+    if feature is None:
         raise BidError(f"{where}.shape_meta.action.shape is {shape!r}; valid is [D]")
-    return int(shape[0])
+    return feature.shape[0]

@@ -3,12 +3,12 @@
 ``diffusion`` is a U-Net with key points of images; ``multi_task_dit`` a transformer with CLIP for images and a text.
 """
 
-from typing import Final
+from typing import Any, Final, get_args
 
 import torch
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.lerobot.fields import DiffusionFields, DitFields, noise_settings, parse_fields
+from bid_ros.importing.lerobot.fields import DiffusionFields, DitFields, parse_fields
 from bid_ros.importing.lerobot.folder import CONFIG, ENVIRONMENT, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.statistics import imported, needed_state, preparation
 from bid_ros.importing.lerobot.text import Clip, encode_text, read_clip
@@ -16,7 +16,7 @@ from bid_ros.importing.networks.clip import TextTransformer, VisionTransformer
 from bid_ros.importing.networks.observation import CameraEncoder, KeypointNetwork, ObservationNetwork, Preparation
 from bid_ros.importing.networks.transformer import DiffusionTransformer
 from bid_ros.importing.networks.unet import ConditionalUnet, check_sizes
-from bid_ros.importing.policy import ImportedPolicy, ImportOptions, NetworkFeature
+from bid_ros.importing.policy import ImportedPolicy, ImportOptions, NetworkFeature, denoising
 from bid_ros.importing.tensors import check_prefixes, fill, without_prefix
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, Integration
 
@@ -56,7 +56,7 @@ def convert_unet(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy
         horizon=fields.horizon,
         encoder=encoder,
         denoiser=denoiser,
-        settings=noise_settings(fields, options),
+        settings=denoising(fields, fields.noise_scheduler_type.lower(), fields.num_inference_steps, options),
     )
 
 
@@ -73,7 +73,7 @@ def _unet_encoder(
         network = shared or _network(fields, own)
         if own.size != next(iter(prepared.values())).size:
             raise BidError(f"{folder.path}: images of '{name}' have another size than those of the first camera")
-        cameras[name] = CameraEncoder(own, network, network.features)
+        cameras[name] = CameraEncoder(own, network)
     vectors = {item.name: item.shape[0] for item in features if not item.is_image}
     # The state comes first, the environment's last, whatever their places in the configuration are.
     order = [STATE, *cameras, *(name for name in vectors if name != STATE)]
@@ -142,7 +142,10 @@ def convert_dit(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
 
 def _dit_settings(fields: DitFields, options: ImportOptions) -> DiffusionConfig:
     if fields.objective == "diffusion":
-        return noise_settings(fields, options)
+        return denoising(fields, fields.noise_scheduler_type.lower(), fields.num_inference_steps, options)
+    integration: Any = options.sampler or fields.integration_method
+    if integration not in get_args(Integration):
+        raise BidError(f"sampler is '{integration}'; valid for a policy that follows a flow are euler and rk4")
     steps = options.sampling_steps or fields.num_integration_steps
     stride = 2 * -(-TIMES // (2 * steps))  # an even number: rk4 stops half-way
     return DiffusionConfig(
@@ -152,16 +155,8 @@ def _dit_settings(fields: DitFields, options: ImportOptions) -> DiffusionConfig:
         clip=None,
         sampler="flow",
         spacing="leading",
-        integration=_integration(options.sampler or fields.integration_method),
+        integration=integration,
     )
-
-
-def _integration(name: str) -> Integration:
-    if name == "euler":
-        return "euler"
-    if name == "rk4":
-        return "rk4"
-    raise BidError(f"sampler is '{name}'; valid for a policy that follows a flow are euler and rk4")
 
 
 def _dit_encoder(
@@ -181,7 +176,7 @@ def _dit_encoder(
         own = preparation(folder, item, fields.image_resize_shape, fields.image_crop_shape)
         network = shared or _vision(tensors, prefix, str(folder.path / WEIGHTS), clip, own)
         shared = None if separate else network
-        cameras[item.name] = CameraEncoder(own, network, network.post_layernorm.weight.numel())
+        cameras[item.name] = CameraEncoder(own, network)
     vectors = {STATE: features[0].shape[0]}
     return ObservationNetwork([STATE, *cameras], cameras, vectors, text)
 

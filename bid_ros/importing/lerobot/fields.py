@@ -6,18 +6,15 @@ A newer version writes every field. So a missing one means the default of the ve
 from collections.abc import Mapping
 from dataclasses import fields as fields_of
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from pydantic import Field
 
 from bid_ros.core.errors import BidError
-from bid_ros.core.settings import Positive, parse_settings, settings
-from bid_ros.importing.policy import ImportOptions
-from bid_ros.policy.diffusion.sampler import DiffusionConfig
+from bid_ros.core.settings import Count, Positive, parse_settings, settings
 from bid_ros.policy.vqbet.codes import MOST_CODES, Temperature
 
 Kind = TypeVar("Kind")
-Count = Annotated[int, Field(ge=1)]
 Size = tuple[Count, Count]
 # Fields of training, of files and of devices: a sampled chunk does not depend on them.
 IGNORED: Final = (
@@ -127,7 +124,7 @@ def parse_fields(kind: type[Kind], config: Mapping[str, Any], path: Path) -> Kin
     Raises:
         BidError: a field is impossible, or one is unknown: it may change the network.
     """
-    known = {item: config[item] for item in _names(kind) if item in config}
+    known = {item.name: config[item.name] for item in fields_of(cast(Any, kind)) if item.name in config}
     for name in config:
         if name not in known and name not in IGNORED and not name.startswith(IGNORED_BEGINNINGS):
             raise BidError(
@@ -135,35 +132,3 @@ def parse_fields(kind: type[Kind], config: Mapping[str, Any], path: Path) -> Kin
                 "the network, so it is not left out"
             )
     return parse_settings(kind, known, str(path))
-
-
-def _names(kind: Any) -> list[str]:
-    return [item.name for item in fields_of(kind)]
-
-
-def noise_settings(fields: NoiseFields, options: ImportOptions) -> DiffusionConfig:
-    """Return how diffusers samples such a network: leading steps, and the predicted noise kept.
-
-    Raises:
-        BidError: the steps are more than those of training.
-    """
-    return DiffusionConfig(
-        train_steps=fields.num_train_timesteps,
-        beta_schedule=fields.beta_schedule,
-        beta_start=fields.beta_start,
-        beta_end=fields.beta_end,
-        prediction=fields.prediction_type,
-        sampling_steps=options.sampling_steps or fields.num_inference_steps or fields.num_train_timesteps,
-        clip=fields.clip_sample_range if fields.clip_sample else None,
-        spacing="leading",
-        sampler=_sampler(options.sampler or fields.noise_scheduler_type.lower()),
-        kept_noise="predicted",
-    )
-
-
-def _sampler(name: str) -> Literal["ddim", "ddpm"]:
-    if name == "ddim":
-        return "ddim"
-    if name == "ddpm":
-        return "ddpm"
-    raise BidError(f"sampler is '{name}'; valid for a policy that denoises are ddim and ddpm")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.policy import NetworkFeature
+from bid_ros.importing.policy import NetworkFeature, network_feature
 from bid_ros.importing.tensors import COMPILED, read_safetensors
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def read_folder(path: str | Path) -> PolicyFolder:
     inputs, types = _inputs(folder / CONFIG, config)
     output = _features(folder / CONFIG, config, "output_features").get(ACTION, {})
     shape = output.get("shape")
-    if not _is_shape(shape, 1):
+    action = network_feature(ACTION, shape, image=False)
+    if action is None:
         raise BidError(f"{folder / CONFIG}: output_features.action has shape {shape!r}; valid is [D], a vector")
     tensors = {name.replace(COMPILED, ""): value for name, value in read_safetensors(folder / WEIGHTS).items()}
     names = [item.name for item in inputs] + [ACTION]
@@ -116,7 +117,7 @@ def read_folder(path: str | Path) -> PolicyFolder:
         tensors={name: value for name, value in tensors.items() if not name.startswith(BUFFERS)},
         inputs=inputs,
         types={**types, ACTION: "ACTION"},
-        action_dim=int(shape[0]),
+        action_dim=action.shape[0],
         statistics=statistics,
         modes=modes,
         states=states,
@@ -153,16 +154,13 @@ def _inputs(path: Path, config: Mapping[str, Any]) -> tuple[tuple[NetworkFeature
     items, types = [], {}
     for name, feature in _features(path, config, "input_features").items():
         kind, shape = str(feature.get("type")), feature.get("shape")
-        if not _is_shape(shape, 3 if kind == "VISUAL" else 1) or (kind == "VISUAL" and shape[0] != 3):
+        item = network_feature(name, shape, kind == "VISUAL")
+        if item is None:
             valid = "[3, height, width]" if kind == "VISUAL" else "[size]"
             raise BidError(f"{path}: input_features.{name} of type {kind} has shape {shape!r}; valid is {valid}")
-        items.append(NetworkFeature(name, (*shape[1:], 3) if kind == "VISUAL" else tuple(shape)))
+        items.append(item)
         types[name] = kind
     return tuple(items), types
-
-
-def _is_shape(shape: Any, length: int) -> bool:
-    return isinstance(shape, list) and len(shape) == length and all(type(n) is int and n > 0 for n in shape)
 
 
 def _processor_statistics(

@@ -148,12 +148,10 @@ def preparation(
     Raises:
         BidError: the statistics cannot be used, or the crop is larger than the image.
     """
-    what = f"{folder.path / CONFIG}: '{camera.name}'"
+    where = f"{folder.path / CONFIG}: '{camera.name}': "
     scale, offset = colour_scale(folder.mode(camera.name), folder.statistics.get(camera.name), folder.said(camera.name))
-    try:
-        return Preparation((camera.shape[0], camera.shape[1]), scale.tolist(), offset.tolist(), resize, crop)
-    except BidError as error:
-        raise BidError(f"{what}: {error}") from error
+    height, width, _ = camera.shape
+    return Preparation((height, width), scale.tolist(), offset.tolist(), resize, crop, where=where)
 
 
 def notes(folder: PolicyFolder, features: tuple[NetworkFeature, ...]) -> tuple[str, ...]:

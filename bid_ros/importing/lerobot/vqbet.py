@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import torch
-from torch import nn
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.bundling import POINTS, ImportedFramesGraph
+from bid_ros.importing.bundling import POINTS, frames_graph
 from bid_ros.importing.lerobot.fields import VqBetFields, parse_fields
 from bid_ros.importing.lerobot.folder import CONFIG, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.statistics import imported, needed_state, preparation
@@ -17,7 +17,8 @@ from bid_ros.importing.networks.observation import CameraEncoder, KeypointNetwor
 from bid_ros.importing.policy import Case, ImportedPolicy, ImportOptions, NetworkFeature
 from bid_ros.importing.tensors import fill, without_prefix
 from bid_ros.learning.config import VqBetConfig
-from bid_ros.learning.vqbet.graphs import DecoderGraph
+from bid_ros.learning.graphs import FunctionGraph
+from bid_ros.learning.vqbet.graphs import decoder_graph
 from bid_ros.learning.vqbet.network import VqBet
 from bid_ros.policy.vqbet.codes import LAYERS, VqBetSettings
 
@@ -83,17 +84,10 @@ def _renamed(name: str) -> str:
     return ""
 
 
-class ImportedForecastGraph(nn.Module):  # type: ignore[misc]
-    """The network from the image features and the states of all steps to the forecast of the newest one."""
-
-    def __init__(self, network: VqBet) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, points: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
-        """Return the forecast ``(1, ...)`` of points ``(To, P)`` and states ``(To, S)``."""
-        outputs = self.network([points[None], state[None]])
-        return self.network.forecast(outputs[:, self.network.steps - 1]).flat()
+def _forecast(network: VqBet, points: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+    """Return the forecast ``(1, ...)`` of image features ``(To, P)`` and state ``(To, S)``."""
+    outputs = network([points[None], state[None]])
+    return network.forecast(outputs[:, network.steps - 1]).flat()
 
 
 def convert_vqbet(folder: PolicyFolder, options: ImportOptions) -> ImportedPolicy:
@@ -131,7 +125,7 @@ def _encoder(folder: PolicyFolder, fields: VqBetFields, features: tuple[NetworkF
     points = fields.spatial_softmax_num_keypoints
     network = KeypointNetwork(fields.vision_backbone, fields.use_group_norm, own.size, points)
     fill(network, without_prefix(dict(folder.tensors), RGB), str(folder.path / WEIGHTS), RGB)
-    cameras = {camera.name: CameraEncoder(own, network, network.features)}
+    cameras = {camera.name: CameraEncoder(own, network)}
     return ObservationNetwork([camera.name, state.name], cameras, {state.name: state.shape[0]})
 
 
@@ -170,7 +164,7 @@ def _cases(policy: ImportedPolicy) -> dict[str, Case]:
     codes = rng.integers(0, policy.settings.codes, (3, 2))
     axes = {"codes": {0: "samples"}, "rows": {0: "samples"}}
     return {
-        "frames": (ImportedFramesGraph(encoder).eval(), images, POINTS, {}),
-        "encoder": (ImportedForecastGraph(network).eval(), feeds, "forecast", {}),
-        "decoder": (DecoderGraph(network.coder).eval(), {"codes": codes}, "rows", axes),
+        "frames": (frames_graph(encoder), images, POINTS, {}),
+        "encoder": (FunctionGraph(partial(_forecast, network), network=network), feeds, "forecast", {}),
+        "decoder": (decoder_graph(network.coder), {"codes": codes}, "rows", axes),
     }

@@ -102,7 +102,7 @@ class VisionTransformer(nn.Module):  # type: ignore[misc]
         self.embeddings = ImageEmbedding(size, patch, tokens)
         self.pre_layrnorm = nn.LayerNorm(size)  # spelled so in the checkpoints
         self.encoder = Layers(size, hidden, heads, layers)
-        self.post_layernorm = nn.LayerNorm(size)
+        self.post_layernorm, self.features = nn.LayerNorm(size), size
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         """Return the class token."""
@@ -188,18 +188,6 @@ class PatchBlock(nn.Module):  # type: ignore[misc]
         return values + self.mlp(self.norm2(values))
 
 
-class PatchEmbedding(nn.Module):  # type: ignore[misc]
-    """An image ``(B, 3, h, w)`` to one token for each patch ``(B, patches, size)``."""
-
-    def __init__(self, size: int, patch: int, bias: bool) -> None:
-        super().__init__()
-        self.proj = nn.Conv2d(3, size, patch, patch, bias=bias)
-
-    def forward(self, image: torch.Tensor) -> torch.Tensor:
-        """Return the tokens."""
-        return self.proj(image).flatten(2).transpose(1, 2)
-
-
 class PatchTransformer(nn.Module):  # type: ignore[misc]
     """An image ``(B, 3, h, w)`` to its normalised class token ``(B, size)``.
 
@@ -218,14 +206,14 @@ class PatchTransformer(nn.Module):  # type: ignore[misc]
         self.features = size
         self.cls_token = nn.Parameter(torch.zeros(1, 1, size))
         self.pos_embed = nn.Parameter(torch.zeros(1, sizes.tokens, size))
-        self.patch_embed = PatchEmbedding(size, sizes.patch, bias=not clip)
+        self.patch_embed = nn.ModuleDict({"proj": nn.Conv2d(3, size, sizes.patch, sizes.patch, bias=not clip)})
         self.norm_pre = nn.LayerNorm(size, eps=epsilon) if clip else nn.Identity()
         self.blocks = nn.ModuleList(PatchBlock(size, sizes.hidden, epsilon, quick) for _ in range(sizes.layers))
         self.norm = nn.LayerNorm(size, eps=epsilon)
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         """Return the class token."""
-        patches = self.patch_embed(image)
+        patches = self.patch_embed["proj"](image).flatten(2).transpose(1, 2)
         first = self.cls_token.expand(patches.shape[0], -1, -1)
         values = self.norm_pre(torch.cat([first, patches], dim=1) + self.pos_embed)
         for block in self.blocks:

@@ -19,6 +19,7 @@ class Preparation(nn.Module):  # type: ignore[misc]
         resize: height and width to resize to, linearly and smoothed as torchvision does; None: as it is.
         crop: height and width of the middle part that is kept; None: all.
         crop_first: whether the part is cut out before the resize; else after it.
+        where: begins the sentence of an error.
 
     Raises:
         BidError: the part to keep is larger than the image.
@@ -32,6 +33,7 @@ class Preparation(nn.Module):  # type: ignore[misc]
         resize: tuple[int, int] | None = None,
         crop: tuple[int, int] | None = None,
         crop_first: bool = False,
+        where: str = "",
     ) -> None:
         super().__init__()
         self.register_buffer("scale", torch.tensor(scale, dtype=torch.float32).reshape(3, 1, 1))
@@ -39,7 +41,7 @@ class Preparation(nn.Module):  # type: ignore[misc]
         before = size if crop_first or resize is None else resize
         kept = crop or before
         if kept[0] > before[0] or kept[1] > before[1]:
-            raise BidError(f"images are cropped to {kept}; valid is up to their size {before}")
+            raise BidError(f"{where}images are cropped to {kept}; valid is up to their size {before}")
         # Half a pixel is rounded to the even one, as torchvision does.
         corner = round((before[0] - kept[0]) / 2), round((before[1] - kept[1]) / 2)
         self.resizes = resize is not None and resize != (kept if crop_first else size)
@@ -125,9 +127,9 @@ class CameraEncoder(nn.Module):  # type: ignore[misc]
         features: F.
     """
 
-    def __init__(self, preparation: Preparation, network: nn.Module, features: int) -> None:
+    def __init__(self, preparation: Preparation, network: nn.Module) -> None:
         super().__init__()
-        self.preparation, self.network, self.features = preparation, network, features
+        self.preparation, self.network, self.features = preparation, network, network.features
 
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         """Return the features."""

@@ -31,45 +31,42 @@ def normalisation(channels: int, groups: bool) -> nn.Module:
     return nn.GroupNorm(channels // CHANNELS_A_GROUP, channels) if groups else nn.BatchNorm2d(channels)
 
 
-class BasicBlock(nn.Module):  # type: ignore[misc]
-    """Two convolutions and a way around them: ``(B, inputs, h, w)`` to ``(B, width, h / stride, w / stride)``."""
+class ResnetBlock(nn.Module):  # type: ignore[misc]
+    """Convolutions and a way around them: ``(B, inputs, h, w)`` to ``(B, outputs, h / stride, w / stride)``.
 
-    expansion: Final = 1
+    Args:
+        inputs: channels.
+        width: channels inside.
+        stride: of the first convolution of 3 x 3, as in torchvision.
+        groups: see :func:`normalisation`.
+        deep: three convolutions with four times as many channels at the end; else two.
 
-    def __init__(self, inputs: int, width: int, stride: int, groups: bool) -> None:
+    Attributes:
+        outputs: channels.
+    """
+
+    def __init__(self, inputs: int, width: int, stride: int, groups: bool, deep: bool = False) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(inputs, width, 3, stride, 1, bias=False)
-        self.bn1 = normalisation(width, groups)
-        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
-        self.bn2 = normalisation(width, groups)
-        self.downsample = _shortcut(inputs, width, stride, groups)
+        self.outputs = 4 * width if deep else width
+        sizes = [(inputs, width, 3, stride), (width, width, 3, 1)]
+        if deep:
+            sizes = [(inputs, width, 1, 1), (width, width, 3, stride), (width, self.outputs, 1, 1)]
+        self.numbers = range(1, len(sizes) + 1)
+        for number, (inside, outside, kernel, step) in zip(self.numbers, sizes, strict=True):
+            convolution = nn.Conv2d(inside, outside, kernel, step, kernel // 2, bias=False)
+            self.add_module(f"conv{number}", convolution)
+            self.add_module(f"bn{number}", normalisation(outside, groups))
+        self.downsample: nn.Module | None = None
+        if stride != 1 or inputs != self.outputs:
+            convolution = nn.Conv2d(inputs, self.outputs, 1, stride, bias=False)
+            self.downsample = nn.Sequential(convolution, normalisation(self.outputs, groups))
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
         """Return the block's output."""
-        hidden = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(values)))))
-        return torch.relu(hidden + (values if self.downsample is None else self.downsample(values)))
-
-
-class Bottleneck(nn.Module):  # type: ignore[misc]
-    """Three convolutions and a way around them. The stride is in the middle one, as in torchvision."""
-
-    expansion: Final = 4
-
-    def __init__(self, inputs: int, width: int, stride: int, groups: bool) -> None:
-        super().__init__()
-        outputs = width * self.expansion
-        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
-        self.bn1 = normalisation(width, groups)
-        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
-        self.bn2 = normalisation(width, groups)
-        self.conv3 = nn.Conv2d(width, outputs, 1, bias=False)
-        self.bn3 = normalisation(outputs, groups)
-        self.downsample = _shortcut(inputs, outputs, stride, groups)
-
-    def forward(self, values: torch.Tensor) -> torch.Tensor:
-        """Return the block's output."""
-        hidden = torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(values))))))
-        hidden = self.bn3(self.conv3(hidden))
+        hidden = values
+        for number in self.numbers:
+            hidden = hidden if number == 1 else torch.relu(hidden)
+            hidden = getattr(self, f"bn{number}")(getattr(self, f"conv{number}")(hidden))
         return torch.relu(hidden + (values if self.downsample is None else self.downsample(values)))
 
 
@@ -85,7 +82,6 @@ def trunk(name: str, groups: bool) -> tuple[nn.Sequential, int]:
     """
     if name not in LAYERS:
         raise BidError(f"vision backbone is '{name}'; valid are {', '.join(LAYERS)}")
-    block = Bottleneck if name in DEEP else BasicBlock
     parts: list[nn.Module] = [
         nn.Conv2d(3, 64, 7, 2, 3, bias=False),
         normalisation(64, groups),
@@ -96,8 +92,8 @@ def trunk(name: str, groups: bool) -> tuple[nn.Sequential, int]:
     for level, count in enumerate(LAYERS[name]):
         width, blocks = 64 * 2**level, []
         for index in range(count):
-            blocks.append(block(inputs, width, 2 if level and not index else 1, groups))
-            inputs = width * block.expansion
+            blocks.append(ResnetBlock(inputs, width, 2 if level and not index else 1, groups, name in DEEP))
+            inputs = blocks[-1].outputs
         parts.append(nn.Sequential(*blocks))
     return nn.Sequential(*parts), inputs
 
@@ -107,12 +103,6 @@ def map_size(height: int, width: int) -> tuple[int, int]:
     for _ in range(5):
         height, width = (height + 1) // 2, (width + 1) // 2
     return height, width
-
-
-def _shortcut(inputs: int, outputs: int, stride: int, groups: bool) -> nn.Module | None:
-    if stride == 1 and inputs == outputs:
-        return None
-    return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), normalisation(outputs, groups))
 
 
 class AttentionPool(nn.Module):  # type: ignore[misc]

@@ -5,6 +5,8 @@ Diffusion Models with Transformers", ICCV 2023, Section 3.2 (adaLN-Zero); Su et 
 position embedding). The names of tensors are those of the checkpoints.
 """
 
+from collections.abc import Iterable
+
 import torch
 from torch import nn
 
@@ -50,12 +52,9 @@ class DecoderLayer(nn.Module):  # type: ignore[misc]
         return values + self.linear2(nn.functional.gelu(self.linear1(self.norm3(values))))
 
 
-class Stack(nn.Module):  # type: ignore[misc]
-    """Layers by the name that PyTorch gives them."""
-
-    def __init__(self, layers: list[nn.Module]) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(layers)
+def _stack(layers: Iterable[nn.Module]) -> nn.ModuleDict:
+    """Return layers by the name that PyTorch gives them."""
+    return nn.ModuleDict({"layers": nn.ModuleList(layers)})
 
 
 class ChunkTransformer(nn.Module):  # type: ignore[misc]
@@ -91,10 +90,10 @@ class ChunkTransformer(nn.Module):  # type: ignore[misc]
         self.cond_obs_emb = nn.Linear(step, size)
         self.cond_pos_emb = nn.Parameter(torch.zeros(1, 1 + steps, size))
         if condition_layers:
-            self.encoder: nn.Module = Stack([EncoderLayer(size, heads) for _ in range(condition_layers)])
+            self.encoder: nn.Module = _stack(EncoderLayer(size, heads) for _ in range(condition_layers))
         else:
             self.encoder = nn.Sequential(nn.Linear(size, 4 * size), nn.Mish(), nn.Linear(4 * size, size))
-        self.decoder = Stack([DecoderLayer(size, heads) for _ in range(layers)])
+        self.decoder = _stack(DecoderLayer(size, heads) for _ in range(layers))
         self.ln_f = nn.LayerNorm(size)
         self.head = nn.Linear(size, action_dim)
 
@@ -103,12 +102,12 @@ class ChunkTransformer(nn.Module):  # type: ignore[misc]
         time = self.time_emb(step.to(sample.dtype)).unsqueeze(1)
         observed = self.cond_obs_emb(condition.reshape(1, self.steps, -1))
         memory = torch.cat([time, observed], dim=1) + self.cond_pos_emb
-        for layer in self.encoder.layers if isinstance(self.encoder, Stack) else [self.encoder]:
+        for layer in self.encoder["layers"] if isinstance(self.encoder, nn.ModuleDict) else [self.encoder]:
             memory = layer(memory)
         rows = sample.shape[1]
         hidden = self.input_emb(sample) + self.pos_emb[:, :rows]
         mask, memory_mask = self._masks(rows, 1 + self.steps)
-        for layer in self.decoder.layers:
+        for layer in self.decoder["layers"]:
             hidden = layer(hidden, memory, mask, memory_mask)
         return self.head(self.ln_f(hidden))
 

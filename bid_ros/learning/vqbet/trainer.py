@@ -141,7 +141,7 @@ class VqBetTrainer(Trainer):
         self, networks: VqBetNetworks, batch: Batch, chunks: torch.Tensor, counted: torch.Tensor, seed: int
     ) -> dict[str, torch.Tensor]:
         """Return the losses of the observation steps ``counted`` ``(B, To)``."""
-        outputs = networks.net(networks.features(batch))
+        outputs = networks.net(networks.join(networks.points(batch.images), batch.vectors))
         wanted = chunks[counted].to(self._device)
         generator = torch.Generator(self._device).manual_seed(seed)
         return losses(networks.net, outputs[counted], wanted, self._config.vqbet, generator)

@@ -12,12 +12,11 @@ from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
+from bid_ros.policy.ranges import Ranges, task_ranges
 from bid_ros.policy.remote.config import REMOTE, RemoteConfig
 from bid_ros.policy.remote.dial import read_key
 from bid_ros.policy.remote.link import Link
 from bid_ros.policy.remote.policy import LARGEST
-from bid_ros.policy.remote.ranges import Ranges, task_ranges
-from bid_ros.policy.remote.wire import EXTENSION
 
 
 def ask_metadata(settings: RemoteConfig, limit_s: float) -> dict[str, Any]:
@@ -30,12 +29,6 @@ def ask_metadata(settings: RemoteConfig, limit_s: float) -> dict[str, Any]:
     finally:
         link.close()
     return heard
-
-
-def own_words(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a server of ``bid serve`` says of its bundle; empty for another server."""
-    said = metadata.get(EXTENSION)
-    return said if isinstance(said, dict) else {}
 
 
 def write_remote_bundle(folder: Path, task: Task, settings: RemoteConfig, said: Mapping[str, Any]) -> Bundle:

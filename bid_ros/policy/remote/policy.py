@@ -3,14 +3,13 @@
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import DecodingError, ObservationError, RemoteError
-from bid_ros.core.observation import Observation, blank_observation
+from bid_ros.core.errors import DecodingError, RemoteError
+from bid_ros.core.observation import Observation, blank_observation, check_observed
 from bid_ros.core.task import Task
 from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.base import Bundle, Capabilities
@@ -18,18 +17,20 @@ from bid_ros.policy.remote.config import REMOTE, RemoteConfig
 from bid_ros.policy.remote.dial import read_key
 from bid_ros.policy.remote.frames import SentFrames
 from bid_ros.policy.remote.link import Link
-from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, deflated, generator_words, pack, take_words
+from bid_ros.policy.remote.wire import (
+    ACTIONS,
+    EXTENSION,
+    checked,
+    deflated,
+    generator_words,
+    own_words,
+    pack,
+    take_words,
+)
 
 Array = NDArray[np.float64]
 CONNECT_S, START_S = 5.0, 60.0  # for the first connection, and for compiling there
 LARGEST: Final = 16 * 1024 * 1024  # bytes; 512 samples of 64 rows of 32 numbers are half of it
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """An observation to be sent with the question: features by name, raw units."""
-
-    values: Mapping[str, NDArray[Any]]
 
 
 class RemotePolicy:
@@ -68,22 +69,18 @@ class RemotePolicy:
         """Whether the server has a weak policy."""
         return self._weak
 
-    def encode(self, observation: Observation, weak: bool = True) -> Asked:
+    def encode(self, observation: Observation, weak: bool = True) -> Observation:
         """Check an observation. It is sent with the question for samples.
 
         Raises:
             ObservationError: a feature is missing, or has another shape than the task says.
         """
-        for feature in self._task.observation:
-            value, shape = observation.values.get(feature.name), (self._task.observation_steps, *feature.shape)
-            if value is None or value.shape != shape:
-                found = "is missing" if value is None else f"has shape {value.shape}"
-                raise ObservationError(f"observation '{feature.name}' {found}; the policy needs {shape}")
-        return Asked(observation.values)
+        check_observed(observation.values, self._task, self._task.observation_steps)
+        return observation
 
     def sample(
         self,
-        encoded: Asked,
+        encoded: Observation,
         strong: int,
         weak: int,
         rng: np.random.Generator,
@@ -119,12 +116,12 @@ class RemotePolicy:
         if self._config.serves:
             self._link.ask(lambda: [pack({EXTENSION: {"warm_up": samples}})], START_S)
         else:
-            question = self._question(Asked(blank_observation(self._task).values))
+            question = self._question(blank_observation(self._task))
             self._link.ask(lambda: [pack(question)], START_S)
 
     def _sampled(
         self,
-        encoded: Asked,
+        encoded: Observation,
         strong: int,
         weak: int,
         rng: np.random.Generator,
@@ -135,8 +132,8 @@ class RemotePolicy:
         answer = self._answer(encoded, {**wanted, **how})
         layout = self._task.horizon, self._task.action_dim
         try:
-            said = answer.get(EXTENSION)
-            if not isinstance(said, dict) or said.get("number") != self._number:
+            said = own_words(answer)
+            if said.get("number") != self._number:
                 raise RemoteError("an answer to another question")
             if "missing" in said:
                 raise RemoteError("word that it lacks images, which were all sent")
@@ -148,7 +145,7 @@ class RemotePolicy:
             raise self._link.refuse(str(error)) from error
         return chunks, others
 
-    def _answer(self, encoded: Asked, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, encoded: Observation, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Ask without the images that the server has; if it has lost them, with all."""
 
         def question() -> list[bytes]:
@@ -160,13 +157,12 @@ class RemotePolicy:
 
         begin = time.monotonic()
         (answer,) = self._ask(question, self._limit_s)
-        said = answer.get(EXTENSION)
-        if isinstance(said, dict) and "missing" in said:
+        if "missing" in own_words(answer):
             self._sent.forget()
             (answer,) = self._ask(question, self._limit_s + begin - time.monotonic())
         return answer
 
-    def _chunks(self, encoded: Asked, count: int) -> Array:
+    def _chunks(self, encoded: Observation, count: int) -> Array:
         """Return ``(count, H, D)`` of a server that gives one chunk ``(rows, D)`` an answer."""
         past = self._task.observation_steps - 1
         rows = self._task.horizon - past
@@ -177,7 +173,7 @@ class RemotePolicy:
             raise self._link.refuse(str(error)) from error
         return np.stack([np.concatenate([np.repeat(chunk[:1], past, axis=0), chunk]) for chunk in chunks])
 
-    def _question(self, encoded: Asked) -> dict[str, Any]:
+    def _question(self, encoded: Observation) -> dict[str, Any]:
         """Return what openpi's servers get: the newest value of each feature, and the prompt."""
         keys = self._config.keys or {name: name for name in encoded.values}
         content: dict[str, Any] = {key: encoded.values[name][-1] for name, key in keys.items()}
@@ -194,17 +190,16 @@ class RemotePolicy:
         return answers
 
     def _greet(self, metadata: Mapping[str, Any]) -> None:
-        said = metadata.get(EXTENSION)
+        said = own_words(metadata)
         self._sent.forget()  # another connection
-        self._sparing = isinstance(said, dict) and said.get("keeps_frames") is True
-        self._deflating = isinstance(said, dict) and said.get("inflates") is True
-        found = said.get("sha256") if isinstance(said, dict) else None
+        self._sparing, self._deflating = said.get("keeps_frames") is True, said.get("inflates") is True
+        found = said.get("sha256")
         if self._config.serves and found != self._config.serves:
             what = f"that it serves bundle {str(found)[:12]}" if found else "no word of a bundle"
             raise self._link.refuse(
                 f"{what}; valid is {self._config.serves[:12]}, or write the bundle anew: bid remote"
             )
-        if self._config.serves and isinstance(said, dict):
+        if self._config.serves:
             self.capabilities = self._told(said)
 
     def _told(self, said: Mapping[str, Any]) -> Capabilities:

@@ -13,8 +13,8 @@ from bid_ros.core.observation import Observation, task_history
 from bid_ros.core.task import Feature, Task
 from bid_ros.decoding import Guidance, StartMode
 from bid_ros.policy.base import Bundle, Policy, policy_history
+from bid_ros.policy.ranges import task_ranges
 from bid_ros.policy.remote.frames import KeptFrames
-from bid_ros.policy.remote.ranges import task_ranges
 from bid_ros.policy.remote.wire import ACTIONS, EXTENSION, checked, generator_of, generator_words
 
 VERSION: Final = 1

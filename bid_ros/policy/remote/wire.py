@@ -59,6 +59,12 @@ def unpack(message: bytes) -> dict[str, Any]:
     return content
 
 
+def own_words(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a server of ``bid serve`` says beside openpi's protocol; empty for another server."""
+    said = content.get(EXTENSION)
+    return said if isinstance(said, dict) else {}
+
+
 def deflated(message: bytes) -> bytes:
     """Return a message that holds another one in fewer bytes; that one itself if they are hardly fewer."""
     small = pack({DEFLATED: zlib.compress(message, LEVEL)})

@@ -142,8 +142,6 @@ class BoundGraph:
             folder = runtime.engines.open(key, self._path.name)
         model: str | bytes = str(self._path)
         if runtime.half and runtime.provider.rewritten:
-            from bid_ros.policy.runtimes.bound import halved
-
             model = halved(self._path, runtime.name.split(":")[0])
         try:
             session = runtime.session(model, folder, shapes, extents)

@@ -10,7 +10,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BundleError
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Task
-from bid_ros.policy.spaces.config import Part, Space
+from bid_ros.policy.spaces.config import START, Part, Space
 from bid_ros.policy.spaces.forms import columns_of
 from bid_ros.policy.spaces.grid import Grid
 from bid_ros.policy.spaces.part_conversion import (
@@ -109,6 +109,10 @@ def _check_complete(parts: Sequence[Part], space: Space, task: Task) -> None:
     for part in parts:
         if part.constant:
             raise BundleError("space.action: a part is constant; valid are a feature or a number of ignored columns")
+        if part.reference == START:
+            raise BundleError(
+                f"'{part.feature}' of the action has reference '{START}'; valid for an action are the others"
+            )
     named = [part.feature for part in parts if part.feature] + [*space.held, *space.fixed]
     for name in named:
         if name not in valid:

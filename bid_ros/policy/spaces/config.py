@@ -6,13 +6,13 @@ where it counts from. ``docs/reference/bundles.md`` has examples.
 
 import re
 from dataclasses import field
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from bid_ros.core.errors import BundleError
-from bid_ros.core.settings import settings
-from bid_ros.decoding.config import Count, Steps
+from bid_ros.core.settings import Count, settings
+from bid_ros.decoding.config import Steps
 
 Form = Literal[
     "values",
@@ -41,7 +41,7 @@ ROTATIONS: Final = {
 """Number of columns of each form of a rotation."""
 OPENINGS: Final = ("fraction", "open_close")
 STEPWISE: Final = ("previous", "velocity")
-REFERENCES: Final = get_args(Reference)
+START: Final = "start"
 ORDER: Final = "three different letters of xyz (about fixed axes) or of XYZ (about turning axes)"
 Numbers = Annotated[tuple[float, ...], Field(min_length=1)]
 

@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import BundleError
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import DOWN_6D, Array, matrix_from_6d
-from bid_ros.core.task import Feature, Task
-from bid_ros.policy.spaces import forms
-from bid_ros.policy.spaces.config import STEPWISE, ObservedFeature, Part, Space
-from bid_ros.policy.spaces.forms import chosen_form, columns_of, rotation_form, value_form
-from bid_ros.policy.spaces.part_conversion import ROTATION, place_columns
+from bid_ros.core.task import Task
+from bid_ros.policy.spaces.config import START, STEPWISE, ObservedFeature, Space
+from bid_ros.policy.spaces.forms import columns_of
+from bid_ros.policy.spaces.part_conversion import ROTATION, PartColumns, RotationPart, ValuePart, place_columns
 
 Source = Callable[[Observation], NDArray[Any]]
-Steps = Callable[[Observation], Array]
 
 
 class ObservationConversion:
@@ -83,65 +81,37 @@ def _vector(item: ObservedFeature, task: Task) -> tuple[Source, tuple[int, ...]]
             raise BundleError(f"{where} names '{part.feature}', which the task does not observe; valid are {names}")
     sizes = [columns_of(part, valid[part.feature]) if part.feature else len(part.constant) for part in item.columns]
     placed = place_columns(item.columns, sizes, where)
-    made = [_part(part, valid[part.feature], task, where) if part.feature else None for part in item.columns]
-    width = sum(sizes)
+    made = [
+        _part(PartColumns(part, columns, valid[part.feature], slice(0), where), task) if part.feature else None
+        for part, columns in zip(item.columns, placed, strict=True)
+    ]
+    width, needed = sum(sizes), {name for way in made if way is not None for name in way.needed}
+    down = {"": matrix_from_6d(DOWN_6D)[None]}
 
     def source(observation: Observation) -> Array:
-        steps = next(iter(observation.values.values())).shape[0]
-        found = np.empty((steps, width))
-        for part, columns, make in zip(item.columns, placed, made, strict=True):
-            found[:, columns] = part.constant if make is None else make(observation)
+        seen = observation.values
+        found = np.empty((next(iter(seen.values())).shape[0], width))
+        newest = {name: seen[name][-1:] for name in needed}
+        anchor = down | {
+            name: matrix_from_6d(rows) if valid[name].kind == ROTATION else rows for name, rows in newest.items()
+        }
+        for part, columns, way in zip(item.columns, placed, made, strict=True):
+            found[:, columns] = part.constant if way is None else way.to_network(seen[part.feature], anchor, found)
         return found
 
     return source, (width,)
 
 
-def _part(part: Part, feature: Feature, task: Task, where: str) -> Steps:
-    """Return what makes the columns ``(steps, S)`` of a part."""
+def _part(place: PartColumns, task: Task) -> RotationPart | ValuePart:
+    """Return the way to the columns of a part."""
+    part = place.part
     if part.reference in STEPWISE or part.observed:
         said = f"observed '{part.observed}'" if part.observed else f"reference '{part.reference}'"
-        raise BundleError(f"{where}: '{part.feature}' has {said}; valid are references absolute, observed and start")
-    relative, tool = part.reference != "absolute", part.axes == "tool"
-    if feature.kind == ROTATION:
-        return _turns(part, feature)
-    if part.reference == "start":
-        raise BundleError(f"{where}: '{part.feature}' has reference 'start'; valid with it is a rotation")
-    values = value_form(part, feature, task.limits)
-    axes = _axes(part, task, where) if tool else ""
-
-    def numbers(observation: Observation) -> Array:
-        seen = observation.values[feature.name]
-        if relative:
-            seen = seen - seen[-1]
-        if axes:
-            seen = forms.against(matrix_from_6d(observation.values[axes][-1]), seen)
-        return values.network(seen)
-
-    return numbers
-
-
-def _turns(part: Part, feature: Feature) -> Steps:
-    """Return what makes the columns of a rotation."""
-    kind, tool = chosen_form(part, feature), part.axes == "tool"
-    form = rotation_form(kind, part.order, part.degrees, part.positive)
-    if part.reference == "absolute" and kind == ROTATION:
-        return lambda observation: observation.values[feature.name]
-    start = matrix_from_6d(np.array(DOWN_6D))
-
-    def turns(observation: Observation) -> Array:
-        matrix = matrix_from_6d(observation.values[feature.name])
-        if part.reference == "absolute":
-            return form.columns(matrix)
-        return form.columns(forms.between(matrix, matrix[-1] if part.reference == "observed" else start, tool))
-
-    return turns
-
-
-def _axes(part: Part, task: Task, where: str) -> str:
-    """Return the name of the rotation whose axes a position has."""
-    valid = [item.name for item in task.vectors if item.kind == ROTATION]
-    name = part.rotation or next(iter(valid), "")
-    if name not in valid:
-        names = ", ".join(valid) or "none, for the task observes no rotation"
-        raise BundleError(f"{where}: axes 'tool' of '{part.feature}' need the rotation '{name}'; valid are {names}")
-    return name
+        raise BundleError(
+            f"{place.where}: '{part.feature}' has {said}; valid are references absolute, observed and start"
+        )
+    if place.feature.kind == ROTATION:
+        return RotationPart(place, task, 1.0)
+    if part.reference == START:
+        raise BundleError(f"{place.where}: '{part.feature}' has reference '{START}'; valid with it is a rotation")
+    return ValuePart(place, task, 1.0)

@@ -10,12 +10,13 @@ from bid_ros.core.errors import BundleError
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.core.task import Feature, Task
 from bid_ros.policy.spaces import forms
-from bid_ros.policy.spaces.config import STEPWISE, Part
+from bid_ros.policy.spaces.config import START, STEPWISE, Part
 from bid_ros.policy.spaces.forms import chosen_form, rotation_form, value_form
 
 Columns = NDArray[np.intp]
 Anchor = Mapping[str, Array]
-"""What is observed at the rows up to the current one, by feature: ``(c + 1, S)``, of a rotation ``(c + 1, 3, 3)``."""
+"""What is observed at the rows up to the current one, by feature: ``(c + 1, S)``, of a rotation ``(c + 1, 3, 3)``.
+For an observation also ``(1, 3, 3)`` without a name, the rotation of a tool that points down."""
 ROTATION = "rotation_6d"
 
 
@@ -53,14 +54,16 @@ class PartColumns(NamedTuple):
     Attributes:
         part: its description.
         at: its columns in the network's rows.
-        feature: of the task's action.
-        own: columns of the feature in the task's rows.
+        feature: of the task's action, or an observed one.
+        own: columns of the feature in the task's rows of actions; empty for an observed one.
+        where: begins the sentence of an error.
     """
 
     part: Part
     at: Columns
     feature: Feature
     own: slice
+    where: str = "space.action"
 
 
 class RotationPart:
@@ -107,7 +110,7 @@ class RotationPart:
         if self.linear:
             return values
         turns = matrix_from_6d(values)
-        if self._reference == "observed":
+        if self._reference in ("observed", START):
             turns = forms.between(turns, anchor[self._origin][-1], self._tool)
         elif self.stepwise:
             turns = forms.between(turns, forms.origins(turns, anchor[self._origin]), self._tool)
@@ -178,11 +181,9 @@ def observed_feature(task: Task, feature: Feature, name: str, why: str) -> Featu
 
 
 def _origin(place: PartColumns, task: Task) -> str:
-    """Return the name of what a part counts from; empty for nothing."""
+    """Return the name of what a part counts from; empty for nothing, or a tool that points down."""
     part, feature = place.part, place.feature
-    if part.reference == "start":
-        raise BundleError(f"'{part.feature}' of the action has reference 'start'; valid for an action are the others")
-    if part.reference == "absolute":
+    if part.reference in ("absolute", START):
         return ""
     return observed_feature(task, feature, part.observed or feature.name, f"reference '{part.reference}'").name
 
@@ -197,7 +198,7 @@ def _axes(place: PartColumns, task: Task) -> tuple[str, slice | None]:
     name = place.part.rotation or next(iter(valid), "")
     if name not in valid:
         raise BundleError(
-            f"space.action: axes 'tool' of '{place.feature.name}' need the observed rotation '{name}'; "
+            f"{place.where}: axes 'tool' of '{place.feature.name}' need the observed rotation '{name}'; "
             f"valid are {', '.join(valid) or 'none, for the task observes no rotation'}"
         )
     return name, next((own for item, own in task.action_columns if item.name == name), None)

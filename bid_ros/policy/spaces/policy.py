@@ -1,14 +1,12 @@
 """A policy in the task's terms around one in its network's terms."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bid_ros.core.errors import DecodingError, ObservationError
-from bid_ros.core.observation import History, Observation
+from bid_ros.core.errors import DecodingError
+from bid_ros.core.observation import History, Observation, check_observed
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.decoding import Decoder, Guidance, StartMode
@@ -79,7 +77,7 @@ class SpacedPolicy:
         Raises:
             ObservationError: a feature is missing, or has another shape.
         """
-        _check_observed(observation.values, self._task, self._steps)
+        check_observed(observation.values, self._task, self._steps)
         seen = self._policy.encode(self._observation.to_network(observation), weak)
         return SpacedEncoding(seen, self._action.anchor(observation.values))
 
@@ -158,11 +156,3 @@ def rows_of(space: Space, task: Task) -> RowMapping:
     grid = grid_of(space, task)
     rotations = [own for item, own in task.action_columns if item.kind == ROTATION]
     return RowMapping(grid, task, rotations, ActionConversion(space, task, grid).switched)
-
-
-def _check_observed(values: Mapping[str, NDArray[Any]], task: Task, steps: int) -> None:
-    for feature in task.observation:
-        value, shape = values.get(feature.name), (steps, *feature.shape)
-        if value is None or value.shape != shape:
-            found = "is missing" if value is None else f"has shape {value.shape}"
-            raise ObservationError(f"observation '{feature.name}' {found}; the policy needs {shape}")

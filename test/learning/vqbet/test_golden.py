@@ -11,7 +11,8 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.observation import Observation
 from bid_ros.core.task import parse_task
 from bid_ros.importing.lerobot.vqbet import load_lerobot
-from bid_ros.learning.vqbet.graphs import write_decoder, write_forecast
+from bid_ros.learning.graphs import export_graph
+from bid_ros.learning.vqbet.graphs import write_decoder
 from bid_ros.policy.manifest import write_bundle_manifest
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.registry import load_policy
@@ -99,7 +100,7 @@ def policy(golden, tmp_path_factory):
     """The network as a bundle."""
     folder, task, ranges = tmp_path_factory.mktemp("bundle"), parse_task(TASK), golden.statistics
     example = {"image": torch.zeros(5, 64), "state": torch.zeros(5, 2)}
-    write_forecast(Newest(golden.network), example, folder / "encoder.onnx")
+    export_graph(Newest(golden.network), example, folder / "encoder.onnx", "forecast")
     write_decoder(golden.network.coder, folder / "decoder.onnx")
 
     def normaliser(name: str) -> LinearNormaliser:

@@ -17,8 +17,9 @@ from bid_ros.learning import export, export_again, train
 from bid_ros.learning.batch import TrainingData
 from bid_ros.learning.families import bundle_networks
 from bid_ros.learning.vqbet.trainer import VqBetTrainer
-from bid_ros.policy.bundle import file_sha256, load_bundle
+from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
+from bid_ros.policy.runtimes.engines import sha256_of
 
 
 def weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
@@ -148,7 +149,7 @@ def test_a_bundle_from_elsewhere_gets_another_temperature_too(make_task, tmp_pat
     content |= {"format": 2, "space": space, "action_weights": {"gripper_width": 0.5}}
     with imported.strong["encoder"].open("ab") as file:
         file.write(ModelProto(doc_string="x" * 10_000_000).SerializeToString())  # no graph reads it
-    content["files"]["strong_encoder.onnx"] = file_sha256(imported.strong["encoder"])
+    content["files"]["strong_encoder.onnx"] = sha256_of(imported.strong["encoder"])
     write_manifest(imported.path, content)
     before = load_bundle(imported.path, task)
     after = export_again(before, tmp_path / "after", task, temperature=2.0)

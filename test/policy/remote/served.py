@@ -19,9 +19,10 @@ from websockets.sync.server import serve
 from bid_ros.core.task import Task
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.remote.config import RemoteConfig
-from bid_ros.policy.remote.pointing import ask_metadata, own_words, write_remote_bundle
+from bid_ros.policy.remote.pointing import ask_metadata, write_remote_bundle
 from bid_ros.policy.remote.server import PolicyServer
 from bid_ros.policy.remote.service import PolicyService
+from bid_ros.policy.remote.wire import own_words
 
 
 @contextmanager

@@ -108,7 +108,7 @@ def test_cameras_have_the_network_s_names_order_and_size():
         ),
         (
             {"columns": (Part(feature="tool_position", reference="observed", axes="tool", rotation="hand"),)},
-            "axes 'tool' of 'tool_position' need the rotation 'hand'; valid are tool_rotation",
+            "axes 'tool' of 'tool_position' need the observed rotation 'hand'; valid are tool_rotation",
         ),
         ({"columns": (Part(feature="tool_rotation", form="values"),)}, "has form 'values'; valid are rotation_6d"),
         ({"columns": (Part(feature="tool_position", at=(1, 2, 3)),)}, "the columns 1, 2, 3; valid is each from 0 to 2"),
