@@ -140,7 +140,7 @@ class BagFile:
 
     def add_channel(self, name: str, schema: Schema | None, encoding: str, metadata: Mapping[str, str]) -> None:
         """Register a topic as another file has it: its schema, if it has one, its encoding and its metadata."""
-        if schema not in self._schemas:
+        if schema is not None and schema not in self._schemas:
             self._schemas[schema] = self._writer.register_schema(*schema)
         number = self._schemas[schema]
         self._channels[name] = self._writer.register_channel(name, encoding, number, dict(metadata))
