@@ -104,9 +104,8 @@ DRIFT_LEAST: Final = 5 * BLOCKS  # messages from which a drift shows
 BACK_S: Final = 0.5
 
 
-def check_clock(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
+def check_clock(track: EpisodeTrack, _task: Task | None) -> Iterator[Fault]:
     """Find stamps that lie in the future, are old, go backwards, jump or drift against the recorder's clock."""
-    del task
     for topic, series in track.series.items():
         if series.header_ns is not None and series.type_name not in NOT_HELD:
             yield from _held(track, topic, series, (series.log_ns - series.header_ns) / 1e9)
@@ -234,9 +233,8 @@ def _intervals(series: Series) -> NDArray[np.float64]:
     return np.diff(np.sort(series.times_ns)).astype(np.float64) / 1e9
 
 
-def check_drops(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
+def check_drops(track: EpisodeTrack, _task: Task | None) -> Iterator[Fault]:
     """Count messages that are missing in a steady stream."""
-    del task
     for topic, series in track.series.items():
         period = median_period(series)
         if period is None or series.type_name in NOT_HELD:

@@ -50,9 +50,8 @@ SHARE: Final = 1 / 3
 LEAST_S: Final = 1.0
 
 
-def check_still(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
+def check_still(track: EpisodeTrack, _task: Task | None) -> Iterator[Fault]:
     """Find arms that never move, or not in the last third of the episode. A moving gripper counts as motion."""
-    del task
     times, values = track.tool_ns, track.tool
     if track.arm is not None:
         times = track.arm.stamps_ns
@@ -133,9 +132,8 @@ ARM_S: Final = 0.3
 ARM_MOVED_M: Final = 0.02
 
 
-def check_repeated(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
+def check_repeated(track: EpisodeTrack, _task: Task | None) -> Iterator[Fault]:
     """Find sensor messages with the stamp of the one before."""
-    del task
     for topic, series in track.series.items():
         if series.header_ns is None or series.type_name in NOT_HELD:
             continue
@@ -146,9 +144,8 @@ def check_repeated(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
             yield warning("stale", text, at)
 
 
-def check_frozen_images(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
+def check_frozen_images(track: EpisodeTrack, _task: Task | None) -> Iterator[Fault]:
     """Find cameras that repeat one image although the tool moves, or, without an arm, for a second."""
-    del task
     for topic, series in track.series.items():
         if series.type_name not in (IMAGE_TYPE, COMPRESSED_IMAGE_TYPE) or not len(series.marks):
             continue
@@ -179,9 +176,8 @@ def _matters(track: EpisodeTrack, series: Series, first: int, last: int) -> bool
     return len(inside) > 1 and float(np.linalg.norm(np.ptp(inside, axis=0))) > SEEN_M
 
 
-def check_frozen_arm(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
+def check_frozen_arm(track: EpisodeTrack, _task: Task | None) -> Iterator[Fault]:
     """Find times in which the measured tool repeats one value although the set-point moves."""
-    del task
     arm = track.arm
     if arm is None or not np.isfinite(arm.tool).any():
         return

@@ -15,22 +15,19 @@ import yaml
 from mcap.exceptions import McapError
 from mcap.reader import make_reader
 from mcap.records import Channel, Message, Schema
-from mcap.writer import CompressionType, Writer
 from zstandard import ZstdError
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import TOPICS
-from bid_ros.recording.definitions import Definition
-from bid_ros.recording.files import MCAP, bag_files, custom_data, topic_entry, write_metadata
+from bid_ros.recording.files import MCAP, bag_files, custom_data
 from bid_ros.recording.repair import copy_whole, is_complete
-from bid_ros.recording.storage import CHUNK_BYTES
+from bid_ros.recording.storage import QOS, BagFile
 
 LOG_TYPE: Final = TOPICS["/rosout"].type_name  # latched too, but lines of a log are no state
 EVENT_TYPE: Final = TOPICS["episode/event"].type_name
 INFO_TYPE: Final = "sensor_msgs/msg/CameraInfo"
 STATIC: Final = "/tf_static"
 STATIC_DEPTH: Final = 100  # of its publishers, each of which keeps one message
-QOS: Final = "offered_qos_profiles"
 BROKEN: Final = (McapError, struct.error, ValueError, ZstdError, RuntimeError, KeyError)
 
 
@@ -148,21 +145,14 @@ class BagCopy:
         self._out, self._custom = out, dict(custom)
         self._folder = out.with_name(f".{out.name}.{os.getpid()}.part")
         self._folder.mkdir(parents=True)
-        self._file = self._folder / f"{out.name}_0.mcap"
         try:
-            self._stream = self._file.open("wb")
-            self._writer = Writer(self._stream, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
-            self._writer.start(profile="ros2", library="bid_ros")
-            self._channels: dict[str, int] = {}
-            self._topics: dict[str, dict[str, Any]] = {}
-            self._span: tuple[int, int] | None = None
+            self._file = BagFile(self._folder / f"{out.name}_0.mcap")
             self._register([item for source in sources for item in source.channels])
         except BaseException:
             self._discard()
             raise
 
     def _register(self, channels: Iterable[tuple[Schema | None, Channel]]) -> None:
-        schemas: dict[tuple[str, str, bytes], int] = {}
         by_topic: dict[str, list[tuple[Schema | None, Channel]]] = {}
         for schema, channel in channels:
             by_topic.setdefault(channel.topic, []).append((schema, channel))
@@ -172,13 +162,8 @@ class BagCopy:
             if len(types) > 1:
                 raise RecordingError(f"{topic} has the types {' and '.join(types)}; valid is one type for a topic")
             key = (schema.name, schema.encoding, schema.data) if schema else None
-            if key is not None and key not in schemas:
-                schemas[key] = self._writer.register_schema(*key)
             about = {**first.metadata, QOS: self._profiles([channel for _, channel in found])}
-            number = schemas[key] if key is not None else 0
-            self._channels[topic] = self._writer.register_channel(topic, first.message_encoding, number, about)
-            definition = Definition(types[0], "", first.metadata.get("topic_type_hash", ""))
-            self._topics[topic] = topic_entry(topic, definition, about[QOS])
+            self._file.add_channel(topic, key, first.message_encoding, about)
 
     @staticmethod
     def _profiles(channels: Sequence[Channel]) -> str:
@@ -192,22 +177,16 @@ class BagCopy:
 
     def add(self, item: Copied, log_ns: int | None = None) -> None:
         """Copy a message. ``log_ns`` replaces its time of receipt; the time of publishing stays."""
-        record, topic = item.record, item.channel.topic
+        record = item.record
         at = record.log_time if log_ns is None else log_ns
-        self._writer.add_message(self._channels[topic], at, record.data, record.publish_time, record.sequence)
-        self._topics[topic]["message_count"] += 1
-        self._span = (at, at) if self._span is None else (min(self._span[0], at), max(self._span[1], at))
+        self._file.add_message(item.channel.topic, at, record.data, record.publish_time, record.sequence)
 
     def finish(self) -> int:
         """Give the bag its name. Return the number of its messages."""
-        self._writer.finish()
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-        self._stream.close()
-        begin, end = self._span or (0, 0)
-        write_metadata(self._file, begin, end, list(self._topics.values()), self._custom)
+        self._file.finish()
+        self._file.write_metadata(self._custom)
         self._folder.rename(self._out)
-        return sum(int(topic["message_count"]) for topic in self._topics.values())
+        return sum(self._file.counts.values())
 
     def _discard(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -217,5 +196,5 @@ class BagCopy:
 
     def __exit__(self, *_: object) -> None:
         if self._folder.exists():  # it was not finished
-            self._stream.close()
+            self._file.abandon()
             self._discard()

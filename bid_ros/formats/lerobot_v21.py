@@ -10,7 +10,7 @@ from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
 from bid_ros.formats.files import read_about, read_json_lines, readable, write_json
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
-from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, describe, losses
+from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, losses
 from bid_ros.formats.lerobot.tables import LeRobotSource, Place, arrow, checked_places, numbered
 
 VERSION: Final = "v2.1"
@@ -70,7 +70,14 @@ class LeRobotV21Writer(PartWriter):
         with (target / TASKS).open("w") as stream:
             for text, number in tasks.items():
                 _line(stream, {"task_index": number, "task": text})
-        write_json(target / INFO, self._info(len(parts), first, len(tasks)))
+        videos = len(self.plan.images) * len(parts) if self.plan.video else 0
+        own = {
+            "total_videos": videos,
+            "total_chunks": -(-len(parts) // CHUNK),
+            "data_path": DATA,
+            "video_path": VIDEO if videos else None,
+        }
+        write_json(target / INFO, self.info(len(parts), first, len(tasks), own))
         self.write_side(parts, target)
 
     def _stats(self, part: Path, number: int, first: int, task: int) -> dict[str, Any]:
@@ -79,24 +86,6 @@ class LeRobotV21Writer(PartWriter):
         return {
             key: {name: value for name, value in stats.items() if not name.startswith("q")}
             for key, stats in found.items()
-        }
-
-    def _info(self, episodes: int, rows: int, tasks: int) -> dict[str, Any]:
-        videos = len(self.plan.images) * episodes if self.plan.video else 0
-        return {
-            "codebase_version": VERSION,
-            "robot_type": self.robot(),
-            "total_episodes": episodes,
-            "total_frames": rows,
-            "total_tasks": tasks,
-            "total_videos": videos,
-            "total_chunks": -(-episodes // CHUNK),
-            "chunks_size": CHUNK,
-            "fps": self.plan.fps,
-            "splits": {"train": f"0:{episodes}"},
-            "data_path": DATA,
-            "video_path": VIDEO if videos else None,
-            "features": describe(self.plan),
         }
 
 

@@ -10,7 +10,7 @@ from bid_ros.core.task import Task
 from bid_ros.formats.base import Contents, Format, Options, Source
 from bid_ros.formats.files import read_about, readable, write_json
 from bid_ros.formats.lerobot.layout import CHUNK, INFO, Layout, read_layout, version_of
-from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, Stats, describe, joined, losses
+from bid_ros.formats.lerobot.part_writer import TABLE, PartWriter, Stats, joined, losses
 from bid_ros.formats.lerobot.tables import LeRobotSource, Place, arrow, checked_places, numbered
 from bid_ros.formats.lerobot.video import join
 
@@ -100,7 +100,13 @@ class LeRobotV30Writer(PartWriter):
         self._tasks(target, tasks)
         write_json(target / STATS, {key: joined([each[key] for each in stats]) for key in self.plan.features})
         total = rows[-1]["dataset_to_index"]
-        write_json(target / INFO, self._info(len(parts), total, len(tasks)))
+        own = {
+            "data_files_size_in_mb": self._data_mb,
+            "video_files_size_in_mb": self._video_mb,
+            "data_path": DATA,
+            "video_path": VIDEO if self.plan.video and self.plan.images else None,
+        }
+        write_json(target / INFO, self.info(len(parts), total, len(tasks), own))
         self.write_side(parts, target)
 
     def _data(self, parts: Sequence[Path], target: Path, tasks: Mapping[str, int]) -> list[dict[str, Any]]:
@@ -175,23 +181,6 @@ class LeRobotV30Writer(PartWriter):
             "pandas_version": "2.3.3",
         }
         parquet.write_table(table.replace_schema_metadata({"pandas": json.dumps(about)}), target / TASKS)
-
-    def _info(self, episodes: int, rows: int, tasks: int) -> dict[str, Any]:
-        return {
-            "codebase_version": VERSION,
-            "fps": self.plan.fps,
-            "features": describe(self.plan),
-            "total_episodes": episodes,
-            "total_frames": rows,
-            "total_tasks": tasks,
-            "chunks_size": CHUNK,
-            "data_files_size_in_mb": self._data_mb,
-            "video_files_size_in_mb": self._video_mb,
-            "data_path": DATA,
-            "video_path": VIDEO if self.plan.video and self.plan.images else None,
-            "robot_type": self.robot(),
-            "splits": {"train": f"0:{episodes}"},
-        }
 
 
 def _files(sizes: Sequence[int], limit: float) -> Iterator[list[int]]:

@@ -18,9 +18,8 @@ from mcap.writer import MCAP0_MAGIC
 from zstandard import ZstdError
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.recording.definitions import Definition
 from bid_ros.recording.files import MCAP, METADATA_NAME, bag_files, custom_data
-from bid_ros.recording.storage import BagFile
+from bid_ros.recording.storage import QOS, TYPE_HASH, BagFile
 
 # Errors of the mcap package on damaged bytes: struct, decompression, text, sizes.
 DAMAGE: Final = (McapError, ValueError, struct.error, ZstdError, RuntimeError, MemoryError, IndexError)
@@ -111,11 +110,11 @@ def _add(bag: BagFile, record: Any, schemas: dict[int, Any], topics: dict[int, s
     elif isinstance(record, Channel) and record.id not in topics and record.schema_id in schemas:
         topics[record.id] = record.topic
         if record.topic not in bag.counts:
-            schema, about = schemas[record.schema_id], record.metadata
+            schema = schemas[record.schema_id]
             if schema.encoding != "ros2msg":
                 raise RecordingError(f"{record.topic} is defined in '{schema.encoding}'; only ros2msg can be repaired")
-            definition = Definition(schema.name, schema.data.decode(), about.get("topic_type_hash", ""))
-            bag.add_topic(record.topic, definition, about.get("offered_qos_profiles", ""))
+            key = (schema.name, schema.encoding, schema.data)
+            bag.add_channel(record.topic, key, "cdr", {QOS: "", TYPE_HASH: "", **record.metadata})
     elif isinstance(record, Message) and record.channel_id in topics:
         bag.add_message(topics[record.channel_id], record.log_time, record.data)
 

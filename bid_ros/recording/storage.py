@@ -70,6 +70,9 @@ class Backlog:
         return items
 
 
+QOS: Final = "offered_qos_profiles"  # keys of the metadata of a topic
+TYPE_HASH: Final = "topic_type_hash"
+Schema = tuple[str, str, bytes]  # name of a type, encoding and text of its definition
 Compression = Literal["none", "lz4", "zstd"]
 CHUNK_BYTES: Final = 1 << 20
 COMMIT_BYTES: Final = 2 * CHUNK_BYTES  # of messages; more are committed in between
@@ -117,7 +120,7 @@ class BagFile:
         self._stream = _Stream(io.FileIO(path, "x"), BUFFER_BYTES)
         kinds = {"none": CompressionType.NONE, "lz4": CompressionType.LZ4, "zstd": CompressionType.ZSTD}
         self._writer = Writer(self._stream, chunk_size=CHUNK_BYTES, compression=kinds[compression])
-        self._schemas: dict[str, int] = {}
+        self._schemas: dict[Schema | None, int] = {None: 0}
         self._channels: dict[str, int] = {}
         self._topics: dict[str, dict[str, Any]] = {}
         self._start_ns: int | None = None
@@ -132,19 +135,32 @@ class BagFile:
 
     def add_topic(self, name: str, definition: Definition, qos: str) -> None:
         """Register a topic; ``qos`` is the YAML text of its offered profiles."""
-        if definition.type_name not in self._schemas:
-            self._schemas[definition.type_name] = self._writer.register_schema(
-                definition.type_name, "ros2msg", definition.text.encode()
-            )
-        metadata = {"offered_qos_profiles": qos, "topic_type_hash": definition.type_hash}
-        schema = self._schemas[definition.type_name]
-        self._channels[name] = self._writer.register_channel(name, "cdr", schema, metadata)
-        self._topics[name] = topic_entry(name, definition, qos)
+        schema = (definition.type_name, "ros2msg", definition.text.encode())
+        self.add_channel(name, schema, "cdr", {QOS: qos, TYPE_HASH: definition.type_hash})
 
-    def add_message(self, topic: str, stamp_ns: int, data: bytes) -> None:
-        """Append a serialized message (CDR) of a registered topic. It is safe after the next :meth:`commit`."""
+    def add_channel(self, name: str, schema: Schema | None, encoding: str, metadata: Mapping[str, str]) -> None:
+        """Register a topic as another file has it: its schema, if it has one, its encoding and its metadata."""
+        if schema is not None and schema not in self._schemas:
+            self._schemas[schema] = self._writer.register_schema(*schema)
+        number = self._schemas[schema]
+        self._channels[name] = self._writer.register_channel(name, encoding, number, dict(metadata))
+        definition = Definition(schema[0] if schema else "no type", "", metadata.get(TYPE_HASH, ""))
+        self._topics[name] = topic_entry(name, definition, metadata.get(QOS, ""))
+
+    def add_message(
+        self, topic: str, stamp_ns: int, data: bytes, publish_ns: int | None = None, sequence: int | None = None
+    ) -> None:
+        """Append a serialized message (CDR) of a registered topic. It is safe after the next :meth:`commit`.
+
+        Args:
+            topic, stamp_ns, data: the message, and its time of receipt.
+            publish_ns: its time of publishing, ns; None: that of receipt.
+            sequence: its number; None: the next one of the topic.
+        """
         entry = self._topics[topic]
-        self._writer.add_message(self._channels[topic], stamp_ns, data, stamp_ns, sequence=entry["message_count"])
+        number = entry["message_count"] if sequence is None else sequence
+        sent = stamp_ns if publish_ns is None else publish_ns
+        self._writer.add_message(self._channels[topic], stamp_ns, data, sent, sequence=number)
         entry["message_count"] += 1
         self._start_ns = stamp_ns if self._start_ns is None else min(self._start_ns, stamp_ns)
         self._end_ns = max(self._end_ns, stamp_ns)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bid_ros.formats.base import EXTRAS as KEPT
 from bid_ros.formats.base import Contents, DataEpisode, Options, lost_extras
 from bid_ros.formats.files import head, read_about, read_json, write_json
-from bid_ros.formats.lerobot.layout import SIDECAR, ColumnPlan, plan_of
+from bid_ros.formats.lerobot.layout import CHUNK, SIDECAR, plan_of
 from bid_ros.formats.lerobot.tables import arrow, part_arrays, part_table, schema_of
 from bid_ros.formats.lerobot.video import av, encode
 
@@ -78,7 +78,6 @@ def joined(parts: Sequence[Mapping[str, Any]]) -> Stats:
 
 TABLE: Final = "rows.parquet"
 STATS: Final = "stats.json"
-INDEXED: Final = ("episode_index", "index", "task_index")
 
 
 class PartWriter:
@@ -140,9 +139,20 @@ class PartWriter:
         """Write what LeRobot has no place for."""
         write_json(target / SIDECAR, {**head(self.contents), "episodes": [read_about(part) for part in parts]})
 
-    def robot(self) -> str:
-        """Return the name of the robot; LeRobot takes any text."""
-        return self.contents.task or "unknown"
+    def info(self, episodes: int, rows: int, tasks: int, own: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``meta/info.json`` in LeRobot's order, with what is a version's ``own``. A robot may have any name."""
+        return {
+            "codebase_version": self.version,
+            "fps": self.plan.fps,
+            "features": dict(self.plan.features),
+            "total_episodes": episodes,
+            "total_frames": rows,
+            "total_tasks": tasks,
+            "chunks_size": CHUNK,
+            **own,
+            "robot_type": self.contents.task or "unknown",
+            "splits": {"train": f"0:{episodes}"},
+        }
 
 
 def losses(contents: Contents, options: Options) -> list[str]:
@@ -160,8 +170,3 @@ def losses(contents: Contents, options: Options) -> list[str]:
     if flat:
         found.append(f"the shape of {', '.join(flat)}: LeRobot's policies take flat vectors")
     return found
-
-
-def describe(plan: ColumnPlan) -> dict[str, Any]:
-    """Return the features as ``info.json`` lists them."""
-    return {key: dict(feature) for key, feature in plan.features.items()}

@@ -41,17 +41,13 @@ def schema_of(plan: ColumnPlan, version: str) -> Any:
             kind = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
             features[key] = {"_type": "Image"}
         else:
-            kind, size = _numbers(pyarrow, feature["dtype"]), feature["shape"][0]
+            kind, size = pyarrow.from_numpy_dtype(np.dtype(feature["dtype"])), feature["shape"][0]
             features[key] = {"dtype": feature["dtype"], "_type": "Value"}
             if size > 1:
                 kind = pyarrow.list_(kind, size)
                 features[key] = {"feature": features[key], "length": size, "_type": LIST_OF_VERSION[version]}
         fields.append(pyarrow.field(key, kind))
     return pyarrow.schema(fields, {"huggingface": json.dumps({"info": {"features": features}})})
-
-
-def _numbers(pyarrow: Any, dtype: str) -> Any:
-    return pyarrow.from_numpy_dtype(np.dtype(dtype))
 
 
 def part_arrays(plan: ColumnPlan, episode: DataEpisode) -> dict[str, NDArray[Any]]:
