@@ -22,7 +22,7 @@ fi
 # The working tree, without what was deleted and its conftest.py: that imports ROS, which is not needed here.
 mkdir -p $tree
 rm -rf $tree/{bid_ros,test,docs} $tree/mutants/{test,mutmut-stats.json}
-git ls-files -z --cached --others --exclude-standard bid_ros bid_msgs config models test docs/reference/decoders \
+git ls-files -z --cached --others --exclude-standard bid_ros bid_msgs config models test docs/reference/decoders.md \
   | { xargs -0 ls -d 2>/dev/null || true; } | tar -c --verbatim-files-from -T - | tar -x -C $tree
 cat >$tree/test/conftest.py <<'EOF'
 from pathlib import Path

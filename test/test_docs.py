@@ -19,6 +19,8 @@ PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")} - set(DATA.glob(
 OUTSIDE = ROOT / "test" / "outside"  # packages that docs/extending.md includes
 TAG = re.compile(r"<[^>]+>")
 COMMAND = re.compile(r"(?:^|`)(?:\.venv/bin/)?(bid [^`\n]+)", re.M)
+FILE = re.compile(r"`((?:[\w.+-]+/)+[\w.+-]+\.(?:py|sh|yaml|json|npz|xml|md))(?:::[^`]*)?`")
+NOT_YET = {"docs/results/gpu.json"}  # needs a GPU
 LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -36,6 +38,7 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_site_has_what_the_code_says(site):
     """A page for every package, a parameter of a node, a field of a message, a verb and an argument of a function."""
@@ -54,6 +57,7 @@ def test_the_site_has_what_the_code_says(site):
         assert ":class:" not in text, page
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_page_on_packages_of_your_own_shows_the_files_that_are_tested(site):
     shown = html.unescape(TAG.sub("", (site / "extending" / "index.html").read_text()))
@@ -89,6 +93,20 @@ def test_every_command_in_a_page_exists_with_its_options():
 def test_lines_have_at_most_120_characters(page):
     long = [number for number, line in enumerate(page.read_text().splitlines(), 1) if len(line) > 120]
     assert not long
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES) - {ROOT / "CHANGELOG.md"}), ids=name_of)
+def test_files_that_a_page_names_exist(page):
+    """Paths in backquotes, from the checkout or from the package."""
+    named = {path for path in FILE.findall(page.read_text()) if "NAME" not in path} - NOT_YET
+    parts = {path.name for place in (ROOT, ROOT / "bid_ros") for path in place.iterdir() if path.is_dir()}
+    own = {path for path in named if path.split("/")[0] in parts}
+    assert not [path for path in own if not any((place / path).exists() for place in (ROOT, ROOT / "bid_ros"))]
+
+
+def test_every_picture_is_shown():
+    text = "".join(page.read_text() for page in PAGES)
+    assert not [path.name for path in ROOT.glob("docs/images/*") if f"images/{path.name})" not in text]
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=name_of)

@@ -3,7 +3,7 @@
 :func:`select` is Bidirectional Decoding itself, a pure function. :class:`Decoder` is the interface with two hooks that
 policy node, evaluation and replay share. :func:`build_decoder` makes a decoder from its name and settings.
 :class:`DecisionMemory` aligns decisions by time. Formulas: ``docs/explanation/decoding.md``. Names, settings and
-symbols: ``docs/reference/decoders/index.md``.
+symbols: ``docs/reference/decoders.md``.
 """
 
 from bid_ros.core.errors import DecodingError

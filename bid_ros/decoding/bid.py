@@ -2,7 +2,7 @@
 
 Source: Liu et al., "Bidirectional Decoding: Improving Action Chunking via Guided Test-Time Sampling", ICLR 2025,
 Algorithm 1, and the two published versions of its code. Symbols and their names in the code:
-``docs/reference/decoders/index.md``.
+``docs/reference/decoders.md``.
 """
 
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ class LeadConfig:
 
     Attributes:
         time_s: time by which the arm is behind a moving target without them, s; see
-            ``docs/reference/decoders/lead.md`` for how to measure it.
+            ``docs/reference/decoders.md`` for how to measure it.
         filter_s: time constant of the filter of the target's velocity, s.
         settled: a decision that still goes farther than this along the columns, in their unit (m), says nothing about
             the target's motion; one that goes nowhere says all.

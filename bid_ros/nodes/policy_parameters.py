@@ -7,7 +7,7 @@ PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bundle", "", "folder of the policy bundle"),
     Parameter("bundle_task", "", "path of the task file of a bundle that predicts poses where joints are commanded"),
-    Parameter("decoder", "bid", "the decoder, as in bid or bid:variant=paper; names: docs/reference/decoders/index.md"),
+    Parameter("decoder", "bid", "the decoder, as in bid or bid:variant=paper; names: docs/reference/decoders.md"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),
     Parameter("action_horizon", 1, "actions executed before the next decision; 1 = closed loop", 1, 64),
     Parameter("runtime", "auto", "network runtime; names: docs/reference/runtimes.md"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The runs behind docs/results/history.md: length of the observation history against prediction and action horizon.
+# The runs behind docs/results/pusht-families.md: length of the observation history against prediction and action horizon.
 # Resumable: run it again. Usage: scripts/results history pusht_cchi_v7_lowdim.npz [OUT [EPISODES]]
 set -euo pipefail
 cd "$(dirname "$0")/../.."

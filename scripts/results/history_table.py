@@ -1,4 +1,4 @@
-"""The table and the picture of docs/results/history.md.
+"""The table and the picture of policies that look back 1 to 10 steps, in docs/results/pusht-families.md.
 
 Usage: history-table [FOLDER], the out folder of ``history``: its summaries become
 docs/results/data/history.json first. Writes the table into the page, and docs/images/pusht_history.png.
@@ -77,7 +77,7 @@ def main() -> int:
             return 2
         DATA.write_text(json.dumps(found, indent=1) + "\n")
     rows = json.loads(DATA.read_text())
-    page = DOCS / "results" / "history.md"
+    page = DOCS / "results" / "pusht-families.md"
     before = page.read_text()
     after = TABLE.sub(lambda match: match[1] + table(rows) + match[2], before)
     if check:

@@ -20,6 +20,7 @@ from results.vqbet_rates import published_vqbet, rate_bars
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DATA = DOCS / "results" / "data"
+PAGES = ("results/pusht.md", "results/pusht-families.md", "reference/decoders.md")
 TABLE = re.compile(r"(<!-- table (\w+)((?: \w+=\S+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 HEAD = [
     "decoder",
@@ -68,7 +69,7 @@ def page(text: str) -> str:
 
 
 def pictures() -> dict[str, bytes | None]:
-    """Draw the pictures of docs/results/pusht.md and vqbet.md, by file name."""
+    """Draw the pictures of the pages on Push-T, by file name."""
     samples = load("samples")
     rates = {f"pusht_{name}.png": load(name) for name in ("vqbet", "absolute") if (DATA / f"{name}.json").is_file()}
     drawn = {name: rate_bars(cells, published_vqbet) for name, cells in rates.items()}
@@ -100,8 +101,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="only compare the tables")
     check = parser.parse_args().check
     different = False
-    results = [DOCS / "results" / name for name in ("pusht.md", "vqbet.md", "flow.md")]
-    for path in (*results, *sorted((DOCS / "reference" / "decoders").glob("*.md"))):
+    for path in (DOCS / name for name in PAGES):
         before = path.read_text()
         after = page(before)
         if after != before:

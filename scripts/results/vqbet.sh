@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every run behind docs/results/vqbet.md, and the same six cells with a flow policy. Resumable: run it again.
+# Every run behind docs/results/pusht-families.md, and the same six cells with a flow policy. Resumable: run it again.
 # Usage: scripts/results vqbet pusht_cchi_v7_lowdim.npz [OUT [EPISODES [STEP ...]]]; without steps all of them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

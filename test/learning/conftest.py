@@ -15,6 +15,7 @@ import yaml
 from bid_ros.core.task import Task, parse_task
 from bid_ros.learning import AugmentConfig, NetworkConfig, TrainConfig, export, train
 from bid_ros.policy.bundle import Bundle
+from bid_ros.policy.diffusion.sampler import DiffusionConfig
 from bid_ros.recording.dataset import Dataset
 
 SIDE = 24
@@ -129,6 +130,8 @@ def make_config() -> Callable[..., TrainConfig]:
             "validate_every": 6,
             "log_every": 3,
             "augment": AugmentConfig(shift=1),
+            # An exported sampler has a copy of the network for each step: few steps make small graphs.
+            "diffusion": DiffusionConfig(sampling_steps=4),
         }
         return TrainConfig(**(values | changes))
 

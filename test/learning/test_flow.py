@@ -69,6 +69,7 @@ def test_levels_run_from_noise_to_chunk():
     np.testing.assert_allclose(signal + noise, 1.0)
 
 
+@pytest.mark.long
 def test_a_trained_flow_takes_both_ways_of_a_fork(forked, make_config, tmp_path):
     task, dataset = forked
     config = make_config(

@@ -104,7 +104,7 @@ def over_ros(source, folder):
     return folder
 
 
-@pytest.mark.parametrize("robot", ["ur", "ros"])
+@pytest.mark.parametrize("robot", ["ur", pytest.param("ros", marks=pytest.mark.long)])
 def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_path, ros_domain, patient, root, robot):
     folder, out = root / "config" / "joints" / "ur5_pick", tmp_path / "out"
     if robot == "ros":
@@ -123,6 +123,7 @@ def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_pat
     assert np.median(off) < 0.02
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_policy_that_predicts_joints_places_the_object_in_the_twin(
     tmp_path, ros_domain, patient, folder, task, model

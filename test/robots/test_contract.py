@@ -91,7 +91,12 @@ CASES = {
     "ros poses": ros(pose_arm, POSES),
     "ros twists": ros(twist_arm, TRAJECTORIES),
 }
-every_arm = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+# The same streams as of the others, told in other messages: scripts/test_all.sh runs them.
+LONG = ("ros transforms", "ros twists")
+NAMES = [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in CASES]
+every_arm = pytest.mark.parametrize(
+    "case", [pytest.param(case, id=name, marks=[pytest.mark.long] * (name in LONG)) for name, case in CASES.items()]
+)
 
 
 def joint_arm(arm):
@@ -148,7 +153,7 @@ every_space = pytest.mark.parametrize("space", SPACES, ids=lambda space: space.n
 
 
 # Of module scope, so that pytest runs the tests arm by arm, with one simulated robot at a time.
-@pytest.fixture(scope="module", params=list(CASES))
+@pytest.fixture(scope="module", params=NAMES)
 def connectable(request, module_servers):
     case = CASES[request.param]
     server = module_servers(*case.server)

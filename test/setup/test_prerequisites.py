@@ -57,7 +57,7 @@ def packages_of(text: str) -> set[str]:
 
 def test_the_list_of_the_readme_is_what_set_up_asks_for():
     readme = packages_of((ROOT / "README.md").read_text())
-    assert packages_of((ROOT / "docs/tutorial/first-run.md").read_text()) == readme
+    assert packages_of((ROOT / "docs/tutorial/first-hour.md").read_text()) == readme
     script = SETUP.read_text()
     asked = {name.replace("$version", "3") for name in re.findall(r'lacks "?([\w$.+-]+\w|g\+\+)"?', script)}
     asked = {re.sub(r"^python3-", "python3-", name) for name in asked}

@@ -6,6 +6,8 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
+
 from bid_ros.cli import main
 from bid_ros.core.task import load_task
 from bid_ros.episodes.rehearsal import Rehearsal
@@ -24,6 +26,7 @@ def script():
     return module
 
 
+@pytest.mark.long
 def test_an_imported_image_policy_places_the_object(tmp_path):
     script().write(tmp_path)
     out = tmp_path / "bundle"

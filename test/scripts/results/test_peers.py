@@ -169,6 +169,7 @@ def test_the_image_network_is_a_resnet_18():
     assert network(torch.zeros(2, 3, 96, 96)).shape == (2, 512, 3, 3)
 
 
+@pytest.mark.long
 def test_a_policy_of_other_sizes_is_counted_and_run(task, tmp_path):
     """The full-size policy with few channels."""
     from results.peers import full_size

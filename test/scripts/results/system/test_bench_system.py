@@ -135,6 +135,7 @@ def test_bad_input_is_one_sentence(arguments, message, capsys):
     assert len(error) == 1 and message in error[0]
 
 
+@pytest.mark.long
 def test_a_system_is_started_and_measured(ros_domain, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ROS_DOMAIN_ID", str(ros_domain))
     arguments = [
