@@ -62,15 +62,16 @@ class ReplayPolicyNode(PolicyNode):
         return True, "replaying", {"decisions": self._report.decided, "waiting": len(self._cues)}
 
     def _decision_thread(self) -> Any:
-        return threading.Thread(target=self._run_cues, name="decide", daemon=True)
+        self._deciding = threading.Thread(target=self._run_cues, name="decide", daemon=True)
+        return self._deciding
 
     def close(self) -> None:
         """End the decision thread."""
         with self._lock:
             self._closing = True
             self._lock.notify_all()
-        if self._thread.is_alive():
-            self._thread.join(2.0)
+        if self._deciding.is_alive():
+            self._deciding.join(2.0)
 
     def _on_cue(self, message: Decision) -> None:
         with self._lock:
