@@ -142,7 +142,6 @@ class BidNode(Node):
         topic: Topic | None = None,
         patient: bool = False,
         newest: bool = False,
-        depth: int | None = None,
     ) -> Any:
         """Subscribe as :meth:`advertise`. Messages of another robot are refused with a warning, without a callback.
 
@@ -151,7 +150,6 @@ class BidNode(Node):
             callback: takes each message.
             patient: its messages may wait until a timer or another message wakes this node.
             newest: it is patient, and only the newest of those that wait counts.
-            depth: as :meth:`listen`.
 
         Returns:
             The subscription.
@@ -166,7 +164,7 @@ class BidNode(Node):
             problem = f"refused messages on {name} of robot '{robot}'; valid is '{self.robot}', the one of this system"
             self.get_logger().warning(problem, throttle_duration_sec=5.0)
 
-        return self.listen(name, refuse_foreign, topic, patient or newest, depth=1 if newest else depth)
+        return self.listen(name, refuse_foreign, topic, patient or newest, depth=1 if newest else None)
 
     def listen(
         self,

@@ -138,12 +138,9 @@ def cue_to_message(cue: Cue, task: Task, robot: str) -> DecisionMessage:
     )
     if cue.recorded is not None:
         setting = cue.recorded.setting
-        message.decoder, message.samples, message.action_horizon = (
-            setting.decoder,
-            setting.samples,
-            setting.action_horizon,
-        )
-        message.seed, message.delay_steps = setting.seed, -1 if setting.delay is None else setting.delay
+        for name in ("decoder", "samples", "action_horizon", "seed"):
+            setattr(message, name, getattr(setting, name))
+        message.delay_steps = -1 if setting.delay is None else setting.delay
     return message
 
 

@@ -96,13 +96,7 @@ def _arguments(context: LaunchContext, names: Collection[str] | None, own: Colle
 
 def _start(found: System, arguments: RunArguments) -> list[object]:
     """Return the actions that start the nodes of a system. Raises BidError as :func:`launch_actions`."""
-    specs = describe(found, arguments)
-    prepare(specs, Path(arguments.out))
-    variables = environment(twin=not arguments.robot_ip)
-    nodes = _nodes(specs, variables, "episode")
-    if arguments.rviz:
-        nodes.append(_rviz(found, arguments.namespace, variables))
-    return _watched(nodes, "episode")
+    return _run(found, describe(found, arguments), arguments, "episode", twin=not arguments.robot_ip)
 
 
 def replay_description() -> LaunchDescription:
@@ -116,12 +110,29 @@ def replay_actions(context: LaunchContext) -> list[object]:
     arguments = parse_arguments(_given(context, {*OF_LAUNCH, "system"}) | text, ReplayArguments)
     system = find_system(LaunchConfiguration("system").perform(context))
     specs = describe_replay(system, arguments)
+    return _run(system, specs, arguments, REPLAY, twin=True, replay=specs[0])
+
+
+def _run(
+    system: System,
+    specs: Sequence[NodeSpec],
+    arguments: RunArguments | ReplayArguments,
+    leader: str,
+    twin: bool,
+    replay: NodeSpec | None = None,
+) -> list[object]:
+    """Return the actions that run these nodes until the ``leader`` ends; ``replay`` is a node of a replay."""
     prepare(specs, Path(arguments.out))
-    variables = environment(twin=True)
-    nodes = _nodes(specs, variables, REPLAY)
+    variables = environment(twin)
+    nodes = _nodes(specs, variables, leader)
     if arguments.rviz:
-        nodes.append(_rviz(system, arguments.namespace, variables, specs[0]))
-    return _watched(nodes, REPLAY)
+        command = rviz_command(system, RunArguments(namespace=arguments.namespace), replay)
+        rviz = partial(ExecuteProcess, cmd=command, name="rviz", additional_env=variables)
+        nodes.append(rviz() if command else LogInfo(msg=NO_RVIZ))
+    processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
+    on_exit = partial(_on_exit, leader)
+    watched = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=on_exit)) for node in processes]
+    return [*watched, RegisterEventHandler(OnShutdown(on_shutdown=_on_shutdown)), *nodes]
 
 
 def _named() -> DeclareLaunchArgument:
@@ -149,14 +160,6 @@ def _texts(context: LaunchContext, of: type[Any], names: Collection[str] | None 
     return {name: LaunchConfiguration(name).perform(context) for name in names}
 
 
-def _rviz(system: System, namespace: str, variables: Mapping[str, str], replay: NodeSpec | None = None) -> object:
-    """Return the action that starts RViz, or that says that it is not installed."""
-    command = rviz_command(system, RunArguments(namespace=namespace), replay)
-    if not command:
-        return LogInfo(msg=NO_RVIZ)
-    return ExecuteProcess(cmd=command, name="rviz", additional_env=variables)
-
-
 def _nodes(specs: Sequence[NodeSpec], variables: Mapping[str, str], shown: str) -> list[object]:
     """Return the action of each node. The output of the node ``shown`` goes to the terminal."""
     return [
@@ -177,14 +180,6 @@ def _nodes(specs: Sequence[NodeSpec], variables: Mapping[str, str], shown: str) 
         )
         for spec in specs
     ]
-
-
-def _watched(nodes: list[object], leader: str) -> list[object]:
-    """Return the actions, and what ends the run with its first process: ``leader`` ends a run that is complete."""
-    processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
-    on_exit = partial(_on_exit, leader)
-    watched = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=on_exit)) for node in processes]
-    return [*watched, RegisterEventHandler(OnShutdown(on_shutdown=_on_shutdown)), *nodes]
 
 
 def _given(context: LaunchContext, own: Collection[str]) -> dict[str, str]:

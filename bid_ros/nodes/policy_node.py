@@ -98,7 +98,7 @@ class PolicyNode(BidNode):
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return decisions and misses so far, and latency percentiles of the last hundred decisions."""
-        values: dict[str, object] = {"decoder": self._decoder.name, **getattr(self._policy, "vitals", {})}
+        values: dict[str, object] = {"decoder": self._decoder.name, **self._policy.capabilities.vitals()}
         if self._budget is not None:
             values["samples"] = self._budget.samples
         if self._maker.delay is not None:

@@ -62,7 +62,16 @@ class ReplayPolicyNode(PolicyNode):
         return True, "replaying", {"decisions": self._report.decided, "waiting": len(self._cues)}
 
     def _decision_thread(self) -> Any:
-        return _CueThread(self)
+        self._deciding = threading.Thread(target=self._run_cues, name="decide", daemon=True)
+        return self._deciding
+
+    def close(self) -> None:
+        """End the decision thread."""
+        with self._lock:
+            self._closing = True
+            self._lock.notify_all()
+        if self._deciding.is_alive():
+            self._deciding.join(2.0)
 
     def _on_cue(self, message: Decision) -> None:
         with self._lock:
@@ -103,8 +112,13 @@ class ReplayPolicyNode(PolicyNode):
             return False
         return True
 
-    def run_cues(self) -> None:
-        """Decide until the node ends."""
+    def _run_cues(self) -> None:
+        try:
+            self._decide_cues()
+        except BaseException as error:
+            self.thread_ended("the decision thread", error)
+
+    def _decide_cues(self) -> None:
         while (found := self._next()) is not None:
             recorded, observation = found
             begun = time.monotonic_ns()
@@ -123,34 +137,6 @@ class ReplayPolicyNode(PolicyNode):
         if self._status is not None and recorded.setting.stream != self._stream:
             self._stream = recorded.setting.stream
             self._task_chunks.begin(self._status.joint_positions, recorded.stamp_ns)
-
-    def end_cues(self) -> None:
-        """Let :meth:`run_cues` return."""
-        with self._lock:
-            self._closing = True
-            self._lock.notify_all()
-
-
-class _CueThread:
-    """Stands where the live node has its schedule."""
-
-    def __init__(self, node: ReplayPolicyNode) -> None:
-        self._node = node
-        self._thread = threading.Thread(target=self._run, name="decide", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._node.end_cues()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(2.0)
-
-    def _run(self) -> None:
-        try:
-            self._node.run_cues()
-        except BaseException as error:
-            self._node.thread_ended("the decision thread", error)
 
 
 main = ReplayPolicyNode.main

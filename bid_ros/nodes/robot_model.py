@@ -16,6 +16,7 @@ from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ROBOT_DESCRIPTION, TF, TF_STATIC_QOS, Topic
 from bid_ros.nodes.base import BidNode
+from bid_ros.nodes.convert import transform_message
 
 if TYPE_CHECKING:
     from bid_ros.views.outline import LinkPose, Outline
@@ -57,13 +58,8 @@ class RobotModel:
         self._transforms.publish(TFMessage(transforms=[self._transform(pose, status) for pose in poses]))
 
     def _transform(self, pose: "LinkPose", status: ArmStatus) -> TransformStamped:
-        message = TransformStamped(child_frame_id=self._prefix + pose.link)
-        message.header.stamp = status.header.stamp
-        message.header.frame_id = self._prefix + pose.parent if pose.parent else self._base
-        place, turn = message.transform.translation, message.transform.rotation
-        place.x, place.y, place.z = pose.position.tolist()
-        turn.x, turn.y, turn.z, turn.w = pose.quaternion.tolist()
-        return message
+        parent = self._prefix + pose.parent if pose.parent else self._base
+        return transform_message(stamp_ns(status), parent, self._prefix + pose.link, pose.position, pose.quaternion)
 
 
 def robot_model(node: BidNode, task: Task) -> RobotModel | None:

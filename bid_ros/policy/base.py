@@ -86,12 +86,14 @@ class Capabilities:
             :class:`bid_ros.decoding.Guidance` or None.
         made_up_rows: first rows of a chunk that only fill the shape: rows of the past, not predicted.
         history: observed steps that it wants, None for those that the task says.
+        vitals: returns what it tells of its last question, by name, for ``/diagnostics``.
     """
 
     starts: bool = True
     gradients: bool = False
     made_up_rows: int = 0
     history: History | None = None
+    vitals: Callable[[], Mapping[str, object]] = dict
 
 
 class Policy(Protocol):

@@ -36,6 +36,31 @@ class Controller(ABC):
         return
 
 
+class TopicController(Controller):
+    """A controller whose state arrives on topics. Silence of one means that nobody knows what it says.
+
+    Args:
+        silence_s: s after which a topic's newest message no longer counts.
+    """
+
+    def __init__(self, silence_s: float) -> None:
+        self._silence_ns = round(silence_s * NANOSECONDS)
+        self._heard: dict[str, tuple[int, Any]] = {}
+
+    def hear(self, topic: str, message: Any, now_ns: int) -> None:
+        """Keep the newest message of a topic."""
+        self._heard[topic] = (now_ns, message)
+
+    def begin(self, now_ns: int) -> None:
+        """Forget the messages before."""
+        self._heard.clear()
+
+    def newest(self, topic: str, now_ns: int) -> Any:
+        """Return the newest message of a topic; None if it is silent."""
+        heard_ns, message = self._heard.get(topic, (now_ns - self._silence_ns - 1, None))
+        return message if now_ns - heard_ns <= self._silence_ns else None
+
+
 class HumanDevice(TeleopDevice):
     """Drives the arm as a person asks. A device that is gone stops the arm, and is opened again when it is back.
 

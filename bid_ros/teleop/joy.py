@@ -6,11 +6,10 @@ from typing import Annotated, Any, Final
 import numpy as np
 from pydantic import Field
 
-from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.settings import Positive, settings
 from bid_ros.core.task import Task
 from bid_ros.teleop.base import Command, DeviceDescriptor
-from bid_ros.teleop.human import Controller, HumanDevice
+from bid_ros.teleop.human import HumanDevice, TopicController
 
 HELP: Final = """\
   left bumper       dead man's switch: hold it to move
@@ -89,26 +88,19 @@ class JoySettings(PadSettings):
     silence_s: Positive = 0.25
 
 
-class Joy(Controller):
-    """A gamepad on a topic. Silence opens the dead man's switch."""
+class Joy(TopicController):
+    """A gamepad on a topic. Silence opens the dead man's switch. Too few axes or buttons count as nothing pressed."""
 
     def __init__(self, options: JoySettings) -> None:
-        self._pad, self._silence_ns = Pad(options), round(options.silence_s * NANOSECONDS)
-        self._heard: tuple[int, Any] | None = None
-
-    def hear(self, topic: str, message: Any, now_ns: int) -> None:
-        """Take a ``sensor_msgs/Joy``. One with too few axes or buttons counts as nothing pressed."""
-        self._heard = (now_ns, message)
-
-    def begin(self, now_ns: int) -> None:
-        """Forget the messages before."""
-        self._heard = None
+        super().__init__(options.silence_s)
+        self._topic, self._pad = options.topic, Pad(options)
 
     def poll(self, now_ns: int) -> Command:
-        """Return what the newest message asks for."""
-        if self._heard is None or now_ns - self._heard[0] > self._silence_ns:
+        """Return what the newest ``sensor_msgs/Joy`` asks for."""
+        message = self.newest(self._topic, now_ns)
+        if message is None:
             return Command(heard=False)
-        axes, buttons = self._heard[1].axes, self._heard[1].buttons
+        axes, buttons = message.axes, message.buttons
         pressed = {name: at < len(buttons) and bool(buttons[at]) for name, at in BUTTONS.items()}
         return self._pad.command({name: _value(axes, at) for name, at in AXES.items()}, pressed)
 

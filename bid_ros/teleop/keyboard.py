@@ -20,6 +20,8 @@ from bid_ros.teleop.human import Controller, HumanDevice
 
 ARROWS = {b"\x1b[A": "up", b"\x1b[B": "down", b"\x1b[C": "right", b"\x1b[D": "left"}
 SS3 = {b"\x1bO" + name[2:]: arrow for name, arrow in ARROWS.items()}  # of terminals in application mode
+# A key, or the whole sequence of one: a CSI ends with a byte from 0x40 to 0x7E (ECMA-48).
+KEY = re.compile(rb"\x1bO.?|\x1b\[[^@-~]*[@-~]?|.", re.DOTALL)
 INCOMPLETE = re.compile(rb"\x1b(O|\[[0-?]*[ -/]*)")  # ECMA-48; a lone escape is a key of its own
 
 
@@ -89,31 +91,15 @@ def split_keys(typed: bytes) -> tuple[list[str], bytes]:
     Sequences of other special keys are left out.
     """
     keys: list[str] = []
-    at = 0
-    while at < len(typed):
-        if INCOMPLETE.fullmatch(typed, at):
-            return keys, typed[at:]
-        if typed[at] != 0x1B:
-            keys.append(typed[at : at + 1].decode("latin-1"))
-            at += 1
-            continue
-        arrow = (ARROWS | SS3).get(typed[at : at + 3])
-        if arrow is not None:
-            keys.append(arrow)
-        at += _length(typed, at)
+    for found in KEY.finditer(typed):
+        if INCOMPLETE.fullmatch(typed, found.start()):
+            return keys, typed[found.start() :]
+        key = found.group()
+        if key[0] != 0x1B:
+            keys.append(key.decode("latin-1"))
+        elif key in ARROWS | SS3:
+            keys.append((ARROWS | SS3)[key])
     return keys, b""
-
-
-def _length(typed: bytes, at: int) -> int:
-    """Return how many bytes the escape sequence at ``at`` has (ECMA-48: a CSI ends with a byte from 0x40 to 0x7E)."""
-    if typed[at + 1 : at + 2] == b"O":
-        return 3
-    if typed[at + 1 : at + 2] != b"[":
-        return 1
-    end = at + 2
-    while end < len(typed) and not 0x40 <= typed[end] <= 0x7E:
-        end += 1
-    return end + 1 - at
 
 
 KEYS: Final = {

@@ -6,14 +6,13 @@ from typing import Annotated, Any, Final
 import numpy as np
 from pydantic import Field
 
-from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import Array
 from bid_ros.core.settings import Positive, Vector3, settings
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.teleop.base import Command, DeviceDescriptor, Offset
-from bid_ros.teleop.human import Controller, HumanDevice
+from bid_ros.teleop.human import HumanDevice, TopicController
 
 HELP: Final = """\
   pedal             dead man's switch: a button on the topic `hold_topic`. Hold it, and the tool goes as the leader's
@@ -62,7 +61,7 @@ class LeaderSettings:
             raise BidError(f"topic and hold_topic are both '{self.topic}'; valid are two topics")
 
 
-class Leader(Controller):
+class Leader(TopicController):
     """A leader arm.
 
     Args:
@@ -75,6 +74,7 @@ class Leader(Controller):
     """
 
     def __init__(self, options: LeaderSettings, joints: int, forward: Callable[[Array], tuple[Array, Array]]) -> None:
+        super().__init__(options.silence_s)
         self._options, self._count, self._forward = options, joints, forward
         for name in ("joints", "signs", "offsets", "scale"):
             given = len(getattr(options, name))
@@ -82,24 +82,18 @@ class Leader(Controller):
                 raise BidError(f"leader's {name} are {given} values; valid are {joints}, one a joint, or none")
         factor = np.array(options.signs or (1.0,) * joints) * np.array(options.scale or (1.0,) * joints)
         self._factor, self._offsets = factor, np.array(options.offsets or (0.0,) * joints)
-        self._silence_ns = round(options.silence_s * NANOSECONDS)
-        self._heard: dict[str, tuple[int, Any]] = {}
         self._anchor: tuple[Array, Array] | None = None
         self._closing = 0
         self._trigger: float | None = None  # where it was when the switch was closed, as long as it is there
 
-    def hear(self, topic: str, message: Any, now_ns: int) -> None:
-        """Take the joints, or the state of the dead man's switch."""
-        self._heard[topic] = (now_ns, message)
-
     def begin(self, now_ns: int) -> None:
         """Forget the messages before."""
-        self._heard.clear()
+        super().begin(now_ns)
         self._anchor = None
 
     def poll(self, now_ns: int) -> Command:
         """Return what the leader asks for. Raises BidError if its messages lack a joint."""
-        joints, switch = self._newest(self._options.topic, now_ns), self._newest(self._options.hold_topic, now_ns)
+        joints, switch = self.newest(self._options.topic, now_ns), self.newest(self._options.hold_topic, now_ns)
         values = None if joints is None else self._values(joints)
         held = switch is not None and any(switch.buttons[self._options.hold_button :][:1])
         if values is None or not held:
@@ -113,11 +107,6 @@ class Leader(Controller):
         first, turned = self._anchor
         offset = Offset(position - first, rotation @ turned.T, self._closing)
         return Command(True, offset=offset, gripper=self._pulled(self._share(values[self._count :])))
-
-    def _newest(self, topic: str, now_ns: int) -> Any:
-        """Return the newest message of a topic; None if it is silent."""
-        heard_ns, message = self._heard.get(topic, (now_ns - self._silence_ns - 1, None))
-        return message if now_ns - heard_ns <= self._silence_ns else None
 
     def _values(self, message: Any) -> Array | None:
         """Return the leader's angles, then that of the trigger if there is one; None if one is no number."""

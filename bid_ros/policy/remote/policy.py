@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -57,12 +58,14 @@ class RemotePolicy:
         self._limit_s, self._number = self._config.timeout_ms / 1000, 0
         self._sent, self._sparing = SentFrames([item.name for item in task.cameras]), False
         key = read_key(self._config.api_key_file)
-        self.capabilities = Capabilities(starts=False, made_up_rows=task.observation_steps - 1)
+        self._vitals: dict[str, object] = {}
+        self.capabilities = Capabilities(
+            starts=False, made_up_rows=task.observation_steps - 1, vitals=lambda: self._vitals
+        )
         self._deflating = False
         config = self._config
         self._link = Link(config.address, LARGEST, self._greet, key, config.certificate)
         self._link.connect(CONNECT_S)
-        self.vitals: dict[str, object] = {}
 
     @property
     def has_weak(self) -> bool:
@@ -186,7 +189,7 @@ class RemotePolicy:
         inside = sum(_inference_ms(answer) for answer in answers)
         times = {"server_ms": round(inside, 1), "network_ms": round(max(0.0, took_ms - inside), 1)}
         size = {"question_kb": round(self._link.asked_bytes / 1000, 1)}
-        self.vitals = {**times, **size, "congestion_control": self._link.congestion or "unknown"}
+        self._vitals = {**times, **size, "congestion_control": self._link.congestion or "unknown"}
         return answers
 
     def _greet(self, metadata: Mapping[str, Any]) -> None:
@@ -205,7 +208,8 @@ class RemotePolicy:
     def _told(self, said: Mapping[str, Any]) -> Capabilities:
         """Return what the policy there can do. Guiding it needs the word of now and of when the bundle was written."""
         rows, most = said.get("made_up_rows"), self._task.observation_steps - 1
-        return Capabilities(
+        return replace(
+            self.capabilities,
             starts=self._config.starts,
             gradients=self._config.gradients and said.get("has_gradients") is True,
             made_up_rows=min(max(rows, 0), most) if isinstance(rows, int) else 0,

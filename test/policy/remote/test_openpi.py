@@ -107,7 +107,7 @@ def test_openpi_s_server_is_sampled_n_times(task, tmp_path, observe):
         assert chunks.shape == (3, rows + past, task.action_dim) and weak is None
         assert set(asked.asked[-1]) == {*keys.values(), "prompt"} and asked.asked[-1]["prompt"] == "place it"
         np.testing.assert_array_equal(asked.asked[-1]["observation/wrist_image"], observe().values["wrist"][-1])
-        assert remote.vitals["server_ms"] >= 0 and remote.vitals["question_kb"] > 0
+        assert remote.capabilities.vitals()["server_ms"] >= 0 and remote.capabilities.vitals()["question_kb"] > 0
 
 
 def test_an_error_in_openpi_s_server_is_one_sentence(task, tmp_path, observe):

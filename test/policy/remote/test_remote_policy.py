@@ -91,7 +91,7 @@ def test_the_bundle_tells_decoders_what_the_served_one_does(remote, bundle, task
 
 def test_what_a_decision_took_on_the_network_is_told(remote, observe):
     remote.sample(remote.encode(observe()), 1, 0, np.random.default_rng(0))
-    assert remote.vitals["server_ms"] >= 0 and remote.vitals["network_ms"] >= 0
+    assert remote.capabilities.vitals()["server_ms"] >= 0 and remote.capabilities.vitals()["network_ms"] >= 0
 
 
 def test_any_client_may_ask_for_samples_of_a_seed(policy, server, observe):
@@ -259,7 +259,7 @@ def test_a_time_that_is_no_number_is_not_told(task, tmp_path, observe, took):
     with talking(pack({}), answer) as address:
         remote = plain(tmp_path / "pi0", task, address)
         remote.sample(remote.encode(observe()), 1, 0, np.random.default_rng(0))
-    assert remote.vitals["server_ms"] == 0.0 and remote.vitals["network_ms"] > 0.0
+    assert remote.capabilities.vitals()["server_ms"] == 0.0 and remote.capabilities.vitals()["network_ms"] > 0.0
 
 
 def test_what_only_bid_serve_can_do_is_refused_before_anything_moves(task, tmp_path, observe):
