@@ -1,10 +1,8 @@
 """What is known of an arm whose joints are commanded: its limits, and where its tool is."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.control.chain import Chain
@@ -90,7 +88,3 @@ class ArmModel:
     def forward(self, joints: ArrayLike) -> tuple[Array, Array]:
         """Return the tool's positions and rotations, as :meth:`Chain.forward`."""
         return self.chain.forward(joints)
-
-    def inverse(self, position: ArrayLike, rotation: ArrayLike, near: Sequence[float] | Array) -> Array:
-        """Return joint positions ``(n, joints)``, as :meth:`Chain.inverse`, with redundant joints drawn to rest."""
-        return self.chain.inverse(position, rotation, near, np.array(self.rest))

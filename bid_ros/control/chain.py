@@ -7,7 +7,6 @@ Each joint turns about the z axis of its frame. Both conventions of Denavit and 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -145,19 +144,15 @@ class Chain:
         scaled: Array = change * np.minimum(1.0, LONGEST_STEP / np.maximum(longest, 1e-12))
         return scaled
 
-    @cached_property
-    def _fixed(self) -> list[tuple[Array, Array]]:
-        return [(frame.position, frame.rotation) for frame in self.frames]
-
     def _frames_at(self, joints: Array) -> tuple[Array, Array, list[Array], list[Array]]:
         """Return the tool's place and rotation, and origin and axis of each joint; all in the base frame."""
         shape = joints.shape[:-1]
         place, rotation = np.zeros((*shape, 3)), np.broadcast_to(np.eye(3), (*shape, 3, 3))
         cosines, sines = np.cos(joints), np.sin(joints)
         origins, axes = [], []
-        for number, (position, turn) in enumerate(self._fixed):
-            place = place + rotation @ position
-            rotation = rotation @ turn
+        for number, frame in enumerate(self.frames):
+            place = place + rotation @ frame.position
+            rotation = rotation @ frame.rotation
             if number < joints.shape[-1]:
                 origins.append(place)
                 axes.append(rotation[..., 2])
@@ -187,6 +182,20 @@ def _craig(a: float, d: float, alpha: float) -> JointFrame:
 def _about_x(angle: float) -> Array:
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def damped_solution(jacobian: Array, motion: Array, damping: float) -> Array:
+    """Return the damped least-squares solution ``(n,)`` of ``jacobian`` ``(6, n)`` times it = ``motion`` ``(6,)``.
+
+    Args:
+        jacobian: of the joints.
+        motion: what they should do.
+        damping: of the squared Jacobian.
+    """
+    square = jacobian @ jacobian.T
+    square[np.diag_indices(6)] += damping
+    solution: Array = jacobian.T @ np.linalg.solve(square, motion)
+    return solution
 
 
 def _jacobian(place: Array, origins: Sequence[Array], axes: Sequence[Array]) -> Array:

@@ -5,9 +5,13 @@ to one inside the speed limit, at most ``acceleration * dt`` away. So both limit
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from bid_ros.control.spatial import Vector, add, norm, shortened, times
+
+Row: TypeAlias = Sequence[float]
 
 # Share of the acceleration planned for braking towards the target. The rest is left for the target's own changes.
 BRAKING_SHARE = 0.7
@@ -70,6 +74,15 @@ def stopping_point(place: Vector, velocity: Vector, acceleration: float) -> Vect
     return add(place, velocity, norm(velocity) / (2.0 * acceleration))
 
 
-def inside(place: Vector, low: Vector, high: Vector) -> bool:
-    """Return whether ``place`` lies in the closed box from ``low`` to ``high``."""
-    return low[0] <= place[0] <= high[0] and low[1] <= place[1] <= high[1] and low[2] <= place[2] <= high[2]
+def no_further_out(there: Row, low: Row, high: Row, here: Row) -> bool:
+    """Return whether ``there`` lies in the box from ``low`` to ``high``, or no further outside it than ``here``."""
+    for value, least, most, now in zip(there, low, high, here, strict=True):
+        if not min(least, now) <= value <= max(most, now):
+            return False
+    return True
+
+
+def kept_inside(place: Row, rates: Row, low: Row, high: Row) -> tuple[list[float], list[float]]:
+    """Return a place moved into the box from ``low`` to ``high``, and its rates: 0 where it was moved."""
+    kept = [min(max(value, least), most) for value, least, most in zip(place, low, high, strict=True)]
+    return kept, [rate if value == inner else 0.0 for rate, value, inner in zip(rates, place, kept, strict=True)]

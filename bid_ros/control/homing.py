@@ -1,7 +1,8 @@
 """Homing: the tool goes up if it is low, across, and down if the start pose is low."""
 
 import math
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,37 +11,12 @@ from bid_ros.control.trajectory import Array, ChunkSource, MotionLimits, Move, T
 from bid_ros.core.errors import BidError
 from bid_ros.core.limits import Limits
 
-SIDEWAYS = 0.01  # m
-MARGIN = 0.8  # share of a limit that homing uses: the safety node checks finite differences
-
-
-@dataclass(frozen=True)
-class HomingConfig:
-    """How the arm homes.
-
-    Attributes:
-        linear: peaks in m/s, m/s^2, m/s^3; angular: in rad/s and so on.
-        clearance: m. Below this height the tool only moves straight up or down, so that it hits nothing on the table.
-            A target within 1 cm sideways is exempt.
-    """
-
-    linear: MotionLimits = field(default_factory=lambda: MotionLimits(0.25, 1.2, 12.0))
-    angular: MotionLimits = field(default_factory=lambda: MotionLimits(0.5, 1.5, 20.0))
-    clearance: float = 0.22
-
-    def __post_init__(self) -> None:
-        if not 0 < self.clearance <= 1:
-            raise ValueError(f"homing: clearance is {self.clearance} m; valid is above 0, up to 1")
-
-
-def homing_within(limits: Limits, config: HomingConfig | None = None) -> HomingConfig:
-    """Return ``config``, slowed down to the task's limits. The safety node then lets the motion pass."""
-    config = config or HomingConfig()
-    return replace(
-        config,
-        linear=_slowed(config.linear, limits.max_speed, limits.max_acceleration, limits.max_jerk),
-        angular=_slowed(config.angular, limits.max_turn_rate, limits.max_turn_acceleration, math.inf),
-    )
+SIDEWAYS: Final = 0.01  # m; a target within it sideways is exempt from the clearance
+# m. Below this height the tool only moves straight up or down, so that it hits nothing on the table.
+CLEARANCE: Final = 0.22
+MARGIN: Final = 0.8  # share of a limit that homing uses: the safety node checks finite differences
+LINEAR: Final = MotionLimits(0.25, 1.2, 12.0)  # peaks in m/s, m/s^2, m/s^3
+ANGULAR: Final = MotionLimits(0.5, 1.5, 20.0)  # the same in rad
 
 
 class HomingPlan(ChunkSource):
@@ -51,7 +27,8 @@ class HomingPlan(ChunkSource):
         target, target_rotation_6d: start pose, the same.
         gripper_width: m, commanded throughout.
         now_ns: ROS time at which the motion begins.
-        config: speeds and clearance.
+        limits: of the task, to which the motion slows down so that the safety node lets it pass. None: it may go at
+            :data:`LINEAR` and :data:`ANGULAR`.
 
     Attributes:
         duration: of the motion in s.
@@ -68,19 +45,19 @@ class HomingPlan(ChunkSource):
         target_rotation_6d: ArrayLike,
         gripper_width: float,
         now_ns: int,
-        config: HomingConfig | None = None,
+        limits: Limits | None = None,
     ) -> None:
-        config = config or HomingConfig()
         start, end = np.asarray(position, dtype=np.float64), np.asarray(target, dtype=np.float64)
         turned, wanted = np.asarray(rotation_6d, dtype=np.float64), np.asarray(target_rotation_6d, dtype=np.float64)
         if not all(np.isfinite(values).all() for values in (start, end, turned, wanted)):
             raise BidError(f"homing from {start} to {end}; valid are finite poses")
         sideways = float(np.linalg.norm((end - start)[:2])) > SIDEWAYS
-        above_start, above_end = (_raised(point, config.clearance) if sideways else point for point in (start, end))
-        up = Move([start, above_start], config.linear)
-        across = Move([above_start, above_end], config.linear, up.end_s)
-        turns = turn_to(turned, wanted, config.angular, up.end_s)
-        moves = (up, across, Move([above_end, end], config.linear, end_of([across], turns)))
+        above_start, above_end = (_raised(point) if sideways else point for point in (start, end))
+        linear, angular = (LINEAR, ANGULAR) if limits is None else _slowed(limits)
+        up = Move([start, above_start], linear)
+        across = Move([above_start, above_end], linear, up.end_s)
+        turns = turn_to(turned, wanted, angular, up.end_s)
+        moves = (up, across, Move([above_end, end], linear, end_of([across], turns)))
         trajectory = Trajectory(
             position=start,
             rotation_6d=turned,
@@ -93,10 +70,17 @@ class HomingPlan(ChunkSource):
         super().__init__(trajectory, now_ns, "episode")
 
 
-def _raised(point: Array, height: float) -> Array:
-    """Return the point (3,) straight above, at ``height`` m at least."""
-    return np.array([point[0], point[1], max(point[2], height)])
+def _raised(point: Array) -> Array:
+    """Return the point (3,) straight above, at :data:`CLEARANCE` at least."""
+    return np.array([point[0], point[1], max(point[2], CLEARANCE)])
 
 
-def _slowed(own: MotionLimits, *most: float) -> MotionLimits:
-    return MotionLimits(*(min(peak, MARGIN * limit) for peak, limit in zip(astuple(own), most, strict=True)))
+def _slowed(limits: Limits) -> tuple[MotionLimits, MotionLimits]:
+    """Return the peaks of moves and turns inside a task's limits, which have none for the jerk of a turn."""
+    linear = limits.max_speed, limits.max_acceleration, limits.max_jerk
+    angular = limits.max_turn_rate, limits.max_turn_acceleration, math.inf
+    slowed = [
+        MotionLimits(*(min(peak, MARGIN * limit) for peak, limit in zip(astuple(own), most, strict=True)))
+        for own, most in ((LINEAR, linear), (ANGULAR, angular))
+    ]
+    return slowed[0], slowed[1]

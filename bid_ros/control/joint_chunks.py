@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.control.arm_model import ArmModel
-from bid_ros.control.trajectory import minimum_jerk
+from bid_ros.control.trajectory import PEAK_SPEED, minimum_jerk
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import Array, matrix_from_6d
@@ -20,7 +20,6 @@ from bid_ros.core.task import Feature, FeatureKind, Task
 
 POSTURE_SPEED: Final = 0.3  # rad/s, peak, at which a redundant joint goes from its measured place to that at rest
 ROUGHLY_RAD: Final = 2e-3  # how far redundant joints of samples may be from where they settle
-PEAK: Final = 1.875  # of a minimum-jerk motion, times its mean speed
 
 
 def tool_task(task: Task) -> Task:
@@ -67,7 +66,7 @@ class JointChunks:
         """Begin a motion at measured joints ``(joints,)`` rad."""
         self._measured = self._near = np.asarray(joints, dtype=np.float64).copy()
         self._begin_ns = self._stamp_ns = now_ns
-        self._duration_s = PEAK * float(np.abs(self._rest - self._measured).max()) / POSTURE_SPEED
+        self._duration_s = PEAK_SPEED * float(np.abs(self._rest - self._measured).max()) / POSTURE_SPEED
 
     def convert(self, chunk: ActionChunk) -> ActionChunk:
         """Return the chunk ``(H, D)`` of the task for a chunk of :func:`tool_task`, row by row.
@@ -111,3 +110,27 @@ class JointChunks:
         for feature, place in self._task.action_columns:
             actions[:, place] = joints if feature.kind == "joints" else rows[:, columns["gripper"]]
         return actions
+
+
+class TaskChunks:
+    """Makes chunks that command the tool's pose into chunks of a task. Of a task without joints they are that already.
+
+    Args:
+        task: of the system.
+        arm: of a task that commands joints. None: chunks stay as they are.
+
+    Attributes:
+        joints: makes chunks of poses into chunks of joints; None: they stay as they are.
+    """
+
+    def __init__(self, task: Task, arm: ArmModel | None) -> None:
+        self.joints = None if arm is None else JointChunks(task, arm)
+
+    def begin(self, joints: ArrayLike, now_ns: int) -> None:
+        """Begin a motion at measured joints in rad."""
+        if self.joints is not None:
+            self.joints.begin(joints, now_ns)
+
+    def of(self, chunk: ActionChunk) -> ActionChunk:
+        """Return the chunk of the task. Raises ArmError if a pose is out of the arm's reach."""
+        return chunk if self.joints is None else self.joints.convert(chunk)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.control.arm_model import ArmModel
-from bid_ros.control.follower import inside
+from bid_ros.control.follower import kept_inside, no_further_out
 from bid_ros.control.joint_follower import (
     Joints,
     brake_joints,
@@ -17,7 +17,7 @@ from bid_ros.control.joint_follower import (
     towards,
     wanted_speeds,
 )
-from bid_ros.control.servo_base import Servo, ServoConfig
+from bid_ros.control.servo_base import TIME_CONSTANT_S, Servo
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import Vector
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
@@ -77,14 +77,14 @@ class JointServo(Servo[JointTarget]):
     Args:
         task: action features and limits.
         arm: kinematics and limits of the joints.
-        config: how to follow.
+        lookahead_s: as there.
 
     Raises:
         TaskError: the task does not command the joints of this arm, or more than these and a gripper.
     """
 
-    def __init__(self, task: Task, arm: ArmModel, config: ServoConfig | None = None) -> None:
-        super().__init__(task, config)
+    def __init__(self, task: Task, arm: ArmModel, lookahead_s: float = 0.0) -> None:
+        super().__init__(task, lookahead_s)
         columns = task.columns("joints")
         others = [item.kind for item in task.action if item.kind not in ("joints", "gripper")]
         if columns is None or others or columns.stop - columns.start != arm.joints:
@@ -121,17 +121,8 @@ class JointServo(Servo[JointTarget]):
 
     def _kept(self, target: JointTarget) -> JointTarget:
         """Return the target with each joint inside its limits, at rest where it was moved."""
-        kept = tuple(
-            min(max(value, low), high)
-            for value, low, high in zip(target.joints, self._limits.low, self._limits.high, strict=True)
-        )
-        if kept == target.joints:
-            return target
-        speeds = tuple(
-            rate if value == inner else 0.0
-            for rate, value, inner in zip(target.speeds, target.joints, kept, strict=True)
-        )
-        return replace(target, joints=kept, speeds=speeds)
+        kept, speeds = kept_inside(target.joints, target.speeds, self._limits.low, self._limits.high)
+        return replace(target, joints=tuple(kept), speeds=tuple(speeds))
 
     def _rested(self, target: JointTarget) -> JointTarget:
         return replace(target, speeds=(0.0,) * len(target.speeds))
@@ -147,9 +138,7 @@ class JointServo(Servo[JointTarget]):
         limits = self._limits
         if target is not None:
             error = tuple(then - now for then, now in zip(target.joints, self._joints, strict=True))
-            wanted = wanted_speeds(
-                error, target.speeds, limits.speed, limits.acceleration, self._config.time_constant_s, dt
-            )
+            wanted = wanted_speeds(error, target.speeds, limits.speed, limits.acceleration, TIME_CONSTANT_S, dt)
             speeds = towards(self._speeds, self._kept_by_tool(wanted), limits.acceleration, dt)
             speeds = self._changed_by_tool(speeds, dt)
             if self._may_reach(stopping_posture(moved(self._joints, speeds, dt), speeds, limits.acceleration)):
@@ -176,19 +165,12 @@ class JointServo(Servo[JointTarget]):
 
     def _may_reach(self, posture: Joints) -> bool:
         """Whether the arm may stop there: inside all limits, or nowhere further outside than it is now."""
-        limits = self._limits
-        for low, high, here, there in zip(limits.low, limits.high, self._joints, posture, strict=True):
-            if not min(low, here) <= there <= max(high, here):
-                return False
+        if not no_further_out(posture, self._limits.low, self._limits.high, self._joints):
+            return False
         if posture == self._joints:
             return True
-        x, y, z = self._chain.forward(np.array(posture))[0].tolist()
-        if inside((x, y, z), self._low, self._high):
-            return True
-        return all(
-            min(low, here) <= there <= max(high, here)
-            for low, high, here, there in zip(self._low, self._high, self._place.tolist(), (x, y, z), strict=True)
-        )
+        place = self._chain.forward(np.array(posture))[0].tolist()
+        return no_further_out(place, self._low, self._high, self._place.tolist())
 
     def _resting(self) -> bool:
         return not any(self._speeds)

@@ -3,12 +3,13 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bid_ros.control.follower import FollowerLimits, brake, inside, pursue, stopping_point
-from bid_ros.control.servo_base import Servo, ServoConfig
+from bid_ros.control.follower import FollowerLimits, brake, kept_inside, no_further_out, pursue, stopping_point
+from bid_ros.control.servo_base import TIME_CONSTANT_S, Servo
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, times, turn_between, turned
-from bid_ros.control.track import ChunkTrack, Columns, Target
+from bid_ros.control.track import ChunkTrack, Target
 from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.errors import TaskError
 from bid_ros.core.task import Task
 
 
@@ -19,16 +20,20 @@ class ChunkServo(Servo[Target]):
 
     Args:
         task: action features and limits.
-        config: how to follow.
+        lookahead_s: as there.
 
     Raises:
         TaskError: the task's actions are not a tool pose.
     """
 
-    def __init__(self, task: Task, config: ServoConfig | None = None) -> None:
-        super().__init__(task, config)
-        limits = task.limits
-        self._columns = Columns(task)
+    def __init__(self, task: Task, lookahead_s: float = 0.0) -> None:
+        super().__init__(task, lookahead_s)
+        if task.columns("position") is None or task.columns("joints") is not None:
+            kinds = ", ".join(item.kind for item in task.action)
+            raise TaskError(
+                f"task '{task.name}' commands {kinds}; valid is a position, with or without rotation_6d and gripper"
+            )
+        self._task, limits = task, task.limits
         self._linear = FollowerLimits(limits.max_speed, limits.max_acceleration)
         self._angular = FollowerLimits(limits.max_turn_rate, limits.max_turn_acceleration)
         self._low: Vector = limits.workspace_min
@@ -50,7 +55,7 @@ class ChunkServo(Servo[Target]):
         self.release()
 
     def _prepared(self, chunk: ActionChunk) -> ChunkTrack:
-        return ChunkTrack(chunk, self._columns)
+        return ChunkTrack(chunk, self._task)
 
     def _rested(self, target: Target) -> Target:
         return Target(target.position, ZERO, target.quaternion, ZERO, target.gripper_width)
@@ -64,15 +69,7 @@ class ChunkServo(Servo[Target]):
 
     def _kept(self, target: Target) -> Target:
         """Return the target, moved into the workspace. It is at rest along each axis on which it was moved."""
-        if inside(target.position, self._low, self._high):
-            return target
-        x, y, z = (
-            min(max(value, low), high) for value, low, high in zip(target.position, self._low, self._high, strict=True)
-        )
-        u, v, w = (
-            speed if value == kept else 0.0
-            for speed, value, kept in zip(target.velocity, target.position, (x, y, z), strict=True)
-        )
+        (x, y, z), (u, v, w) = kept_inside(target.position, target.velocity, self._low, self._high)
         return Target((x, y, z), (u, v, w), target.quaternion, target.turn_rate, target.gripper_width)
 
     def _advance(self, dt: float) -> None:
@@ -84,9 +81,7 @@ class ChunkServo(Servo[Target]):
         else:
             wanted = self._quaternion if target.quaternion is None else target.quaternion
             error = turn_between(self._quaternion, wanted)
-            self._turn_rate = pursue(
-                self._turn_rate, error, target.turn_rate, self._angular, self._config.time_constant_s, dt
-            )
+            self._turn_rate = pursue(self._turn_rate, error, target.turn_rate, self._angular, TIME_CONSTANT_S, dt)
         self._quaternion = turned(self._quaternion, times(self._turn_rate, dt))
 
     def _next_velocity(self, target: Target | None, dt: float) -> Vector:
@@ -94,16 +89,9 @@ class ChunkServo(Servo[Target]):
         motion = self._linear
         if target is not None:
             error = add(target.position, self._position, -1.0)
-            velocity = pursue(self._velocity, error, target.velocity, motion, self._config.time_constant_s, dt)
+            velocity = pursue(self._velocity, error, target.velocity, motion, TIME_CONSTANT_S, dt)
             place = add(self._position, velocity, dt)
-            if self._may_reach(stopping_point(place, velocity, motion.acceleration)):
+            end = stopping_point(place, velocity, motion.acceleration)
+            if no_further_out(end, self._low, self._high, self._position):
                 return velocity
         return brake(self._velocity, motion.acceleration, dt)
-
-    def _may_reach(self, place: Vector) -> bool:
-        if inside(place, self._low, self._high):
-            return True
-        return all(
-            min(low, here) <= there <= max(high, here)
-            for low, high, here, there in zip(self._low, self._high, self._position, place, strict=True)
-        )

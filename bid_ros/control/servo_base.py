@@ -4,19 +4,23 @@ import enum
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass
-from typing import Annotated, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import numpy as np
-from pydantic import Field
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
+from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ArmError
-from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 
 # Chunks that begin later than now wait. More than this many come only from a source whose clock is far ahead.
-WAITING = 8
+WAITING: Final = 8
+TIME_CONSTANT_S: Final = 0.05  # in which a small position error falls to 1/e
+# s after the end of the last chunk during which its last action is still approached. Then the stop begins: the arm must
+# begin to stop within 200 ms.
+SILENCE_GRACE_S: Final = 0.12
+MAX_STEP_S: Final = 0.03  # a longer pause between two steps counts as this much, so a late step makes no jump
 
 
 class ServoMode(enum.Enum):
@@ -26,25 +30,6 @@ class ServoMode(enum.Enum):
     TRACKING = "tracking"
     STOPPING = "stopping"
     STOPPED = "stopped"
-
-
-@settings(error=ArmError)
-class ServoConfig:
-    """Settings of the servo.
-
-    Attributes:
-        time_constant_s: s in which a small position error falls to 1/e; 0.01 to 1.
-        silence_grace_s: s after the end of the last chunk during which its last action is still approached. Then the
-            stop begins. 0 to 0.2, because the arm must begin to stop within 200 ms.
-        lookahead_s: s ahead of now at which chunks are sampled. It compensates for the lag of the arm behind its
-            set-point; 0 to 0.3.
-        max_step_s: a longer pause between two steps counts as this much, so a late step makes no jump; 0.001 to 0.1.
-    """
-
-    time_constant_s: Annotated[float, Field(ge=0.01, le=1)] = 0.05
-    silence_grace_s: Annotated[float, Field(ge=0, le=0.2)] = 0.12
-    max_step_s: Annotated[float, Field(ge=0.001, le=0.1)] = 0.03
-    lookahead_s: Annotated[float, Field(ge=0, le=0.3)] = 0.0
 
 
 @dataclass(frozen=True)
@@ -101,15 +86,18 @@ class Servo(ABC, Generic[TargetT]):
 
     Args:
         task: action features and limits.
-        config: how to follow.
+        lookahead_s: s ahead of now at which chunks are sampled, 0 to 0.3: for the lag of the arm behind its set-point.
 
     Attributes:
         latched: reason of the latched stop, empty if there is none.
+
+    Raises:
+        ArmError: the lookahead is out of its range.
     """
 
-    def __init__(self, task: Task, config: ServoConfig | None = None) -> None:
-        self._width = task.action_dim
-        self._config = config or ServoConfig()
+    def __init__(self, task: Task, lookahead_s: float = 0.0) -> None:
+        check_range("servo", "lookahead_s", lookahead_s, 0, 0.3, ArmError, "s")
+        self._width, self._lookahead_ns = task.action_dim, round(lookahead_s * NANOSECONDS)
         self.latched = ""
         self._track: Track[TargetT] | None = None
         self._target: TargetT | None = None
@@ -169,8 +157,8 @@ class Servo(ABC, Generic[TargetT]):
             raise ArmError("the servo has no pose to start from; call start first")
         elapsed = max(0.0, (now_ns - self._last_ns) / NANOSECONDS)
         self._last_ns = now_ns
-        dt = min(elapsed, self._config.max_step_s)
-        covered = self._sample(now_ns + round(self._config.lookahead_s * NANOSECONDS), elapsed)
+        dt = min(elapsed, MAX_STEP_S)
+        covered = self._sample(now_ns + self._lookahead_ns, elapsed)
         if dt > 0.0:
             self._advance(dt)
         return self._output(now_ns, covered)
@@ -184,7 +172,7 @@ class Servo(ABC, Generic[TargetT]):
             self._silence_s = 0.0
             return True
         self._silence_s += elapsed
-        if self._silence_s > self._config.silence_grace_s:
+        if self._silence_s > SILENCE_GRACE_S:
             self._target = None
         elif self._target is not None:
             self._target = self._rested(self._target)

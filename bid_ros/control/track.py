@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, times, turn_between, turned
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
-from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import matrix_from_6d, quaternion_from_matrix
 from bid_ros.core.task import Task
 
@@ -23,43 +22,24 @@ class Target:
     gripper_width: float | None
 
 
-class Columns:
-    """Columns of position, rotation and gripper in the chunks of a task.
-
-    Raises:
-        TaskError: the task commands no tool position, or commands joints.
-    """
-
-    def __init__(self, task: Task) -> None:
-        position = task.columns("position")
-        if position is None or task.columns("joints") is not None:
-            kinds = ", ".join(item.kind for item in task.action)
-            raise TaskError(
-                f"task '{task.name}' commands {kinds}; valid is a position, with or without rotation_6d and gripper"
-            )
-        self.position = position
-        self.rotation = task.columns("rotation_6d")
-        self.gripper = task.columns("gripper")
-
-
 class ChunkTrack:
     """Samples one chunk: positions linearly, rotations by slerp, the gripper in steps.
 
     Args:
         chunk: actions ``(H, D)`` as the task says.
-        columns: of the task.
+        task: its columns.
     """
 
-    def __init__(self, chunk: ActionChunk, columns: Columns) -> None:
-        self.chunk = chunk
-        actions = chunk.actions
+    def __init__(self, chunk: ActionChunk, task: Task) -> None:
+        self.chunk, actions = chunk, chunk.actions
+        position, rotation, gripper = (task.columns(kind) for kind in ("position", "rotation_6d", "gripper"))
         self._seconds = chunk.dt_ns / NANOSECONDS
-        self._positions: list[Vector] = [(x, y, z) for x, y, z in actions[:, columns.position].tolist()]
+        self._positions: list[Vector] = [(x, y, z) for x, y, z in actions[:, position or slice(0, 0)].tolist()]
         self._quaternions: list[Quaternion] = []
-        if columns.rotation is not None:
-            quaternions = quaternion_from_matrix(matrix_from_6d(actions[:, columns.rotation]))
+        if rotation is not None:
+            quaternions = quaternion_from_matrix(matrix_from_6d(actions[:, rotation]))
             self._quaternions = [(x, y, z, w) for x, y, z, w in quaternions.tolist()]
-        self._widths: list[float] = [] if columns.gripper is None else actions[:, columns.gripper].ravel().tolist()
+        self._widths: list[float] = [] if gripper is None else actions[:, gripper].ravel().tolist()
 
     def sample(self, now_ns: int) -> Target:
         """Return what the chunk commands at ``now_ns``. Before its first and after its last row it is at rest."""

@@ -17,7 +17,7 @@ from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS
 from bid_ros.curation.track import ArmTrack, EpisodeTrack, Fault, error, warning
 from bid_ros.recording.reader import BagReader
-from bid_ros.safety.envelope import EnvelopeConfig
+from bid_ros.safety.envelope import GRIPPER_TOLERANCE
 
 Array = NDArray[np.float64]
 LONGEST_PERIODS: Final = 5  # a longer interval is a gap in the recording
@@ -131,7 +131,6 @@ MEASURED_SLACK_M: Final = 0.02  # an arm overshoots its set-point a little
 MEASURED_SHARE: Final = 1.5  # of the limit of speed: a difference of two measurements is noisy
 SPAN_S: Final = 0.1  # over which a measured speed is taken
 TILT_SLACK: Final = 0.02
-GRIPPER_SLACK_M: Final = EnvelopeConfig.gripper_tolerance
 
 
 def check_commanded(track: EpisodeTrack, task: Task | None) -> Iterator[Fault]:
@@ -225,7 +224,7 @@ def _tilt(track: EpisodeTrack, what: str, times: NDArray[np.int64], turns: Array
 def _opening(track: EpisodeTrack, what: str, times: NDArray[np.int64], width: Array, task: Task) -> Iterator[Fault]:
     low, high = task.limits.gripper_min, task.limits.gripper_max
     outside = np.maximum(low - width, width - high)
-    if len(width) and outside.max() > GRIPPER_SLACK_M:
+    if len(width) and outside.max() > GRIPPER_TOLERANCE:
         row = int(outside.argmax())
         at = track.seconds(times[row])
         text = f"{what} gripper width is {width[row]:.4f} m at {at:.1f} s; the range is {low} to {high} m"

@@ -13,8 +13,8 @@ import numpy as np
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.homing import HomingPlan
+from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.control.planned import PlannedTeleoperator
-from bid_ros.control.task_chunks import TaskChunks
 from bid_ros.control.trajectory import ChunkSource
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.observation import Observation

@@ -7,10 +7,10 @@ import numpy as np
 from pydantic import Field
 
 from bid_ros.control.arm_model import ArmModel
+from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.control.joint_servo import JointServo
 from bid_ros.control.servo import ChunkServo
-from bid_ros.control.servo_base import ServoConfig, ServoOutput
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.servo_base import ServoOutput
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.observation import History, ObservationBuffer
@@ -73,7 +73,7 @@ class Trial:
         observed: Task | None = None,
     ) -> None:
         self._stage = stage
-        self._servo, self._joints = _started(task, arm, ServoConfig(lookahead_s=config.lookahead_s), start)
+        self._servo, self._joints = _started(task, arm, config.lookahead_s, start)
         self._latency_ns = round(config.latency_s * NANOSECONDS)
         lag = round(config.arm_lag_s * NANOSECONDS) // STEP_NS
         self._setpoints = deque([(start, DOWN, self._joints)] * (lag + 1), maxlen=lag + 1)
@@ -130,15 +130,15 @@ class Trial:
 
 
 def _started(
-    task: Task, arm: ArmModel | None, config: ServoConfig, start: Array
+    task: Task, arm: ArmModel | None, lookahead_s: float, start: Array
 ) -> tuple[ChunkServo | JointServo, Array | None]:
     """Return the servo at rest with the tool at ``start`` ``(3,)`` m and pointing down, and the joints there."""
     if arm is None:
-        servo = ChunkServo(task, config)
+        servo = ChunkServo(task, lookahead_s)
         servo.start(start, DOWN, BEGIN_NS)
         return servo, None
-    joints = arm.inverse(start[None], DOWN_MATRIX[None], arm.rest)[0]
-    follower = JointServo(task, arm, config)
+    joints = arm.chain.inverse(start[None], DOWN_MATRIX[None], arm.rest, arm.rest)[0]
+    follower = JointServo(task, arm, lookahead_s)
     follower.start(joints, BEGIN_NS)
     return follower, joints
 

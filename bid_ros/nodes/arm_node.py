@@ -11,7 +11,7 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import Heartbeat, SafetyState
 from bid_ros.control.joint_servo import JointServo
 from bid_ros.control.servo import ChunkServo
-from bid_ros.control.servo_base import ServoConfig, ServoMode, ServoOutput
+from bid_ros.control.servo_base import ServoMode, ServoOutput
 from bid_ros.core import topics
 from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError
@@ -139,14 +139,14 @@ class ArmNode(BidNode):
                 time.sleep(0.2)
 
     def _build_servo(self, name: str) -> ChunkServo | JointServo:
-        config, model = ServoConfig(lookahead_s=self.value("lookahead_s")), arm_of(self, self._task)
+        lookahead_s, model = self.value("lookahead_s"), arm_of(self, self._task)
         if model is None:
-            return ChunkServo(self._task, config)
+            return ChunkServo(self._task, lookahead_s)
         if not isinstance(self._arm, JointArm):
             raise ArmError(
                 f"robot '{name}' takes no set-points of its joints; valid is a task that commands a position"
             )
-        return JointServo(self._task, model, config)
+        return JointServo(self._task, model, lookahead_s)
 
     def _start(self) -> None:
         """Let the arm follow set-points of what the task commands."""

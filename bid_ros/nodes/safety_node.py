@@ -21,7 +21,7 @@ from bid_ros.nodes.parameters import Parameter
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.verdict import Verdict, refused
-from bid_ros.safety.watchdog import Watchdog, WatchdogConfig
+from bid_ros.safety.watchdog import Watchdog
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -49,9 +49,7 @@ class SafetyNode(BidNode):
         self._envelope = Envelope(self._task, arm=arm_of(self, self._task))
         self._arbiter = Arbiter()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
-        self._watchdog = Watchdog(
-            WatchdogConfig(deadlines, late_limit=self.value("late_limit"), settle_s=self.value("settle_s"))
-        )
+        self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))
         self._watchdog.granted = False
         self._measured: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # when; tool, joints
         self._forwarded = self._refused = self._measured_ns = 0

@@ -8,8 +8,8 @@ from typing import Any
 import scipy.interpolate  # noqa: F401  # a third of a second, in which the first motion would hold the node up
 
 from bid_msgs.msg import ArmStatus, Grant, SafetyState
-from bid_ros.control.homing import HomingPlan, homing_within
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.homing import HomingPlan
+from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
@@ -43,7 +43,6 @@ class SequenceNode(BidNode):
         super().__init__(name, parameters)
         self.task = self.load_task()
         self.safety: SafetyState | None = None
-        self._homing = homing_within(self.task.limits)
         self._task_chunks = TaskChunks(self.task, arm_of(self, self.task))
         self.status: Any = None
         self.tool: Any = None
@@ -115,7 +114,7 @@ class SequenceNode(BidNode):
         """Move the tool to a pose through the safety node, and hold it for ``settle_s``. Blocks."""
         tool, quaternion = self.tool
         start = matrix_to_6d(matrix_from_quaternion(quaternion))
-        plan = HomingPlan(tool, start, position, rotation_6d, gripper, self.now_ns(), self._homing)
+        plan = HomingPlan(tool, start, position, rotation_6d, gripper, self.now_ns(), self.task.limits)
         self._follow(plan, plan.duration + settle_s)
 
     def hold(

@@ -15,8 +15,7 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
-from bid_ros.control.joint_chunks import tool_task
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.joint_chunks import TaskChunks, tool_task
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
@@ -43,7 +42,7 @@ from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.safety.envelope import EnvelopeConfig
+from bid_ros.safety.envelope import MAX_HORIZONS
 from bid_ros.tasks.topics import system_topics
 from bid_ros.teleop.base import AXES, DEVICES, EpisodeStart, Steering
 
@@ -91,7 +90,7 @@ class TeleopNode(BidNode):
         self._dt_ns = min(round(self.value("dt_s") * 1e9), self._task.dt_ns)  # safety refuses a coarser grid
         # A chunk must be long enough to end at rest, and not longer than safety takes.
         enough = max(self.value("steps"), math.ceil(AT_REST_NS / self._dt_ns))
-        self._steps = min(enough, EnvelopeConfig().max_horizons * self._task.horizon)
+        self._steps = min(enough, MAX_HORIZONS * self._task.horizon)
         self._steer({})
         self._takeover = self.value("takeover")
         self._driving = False

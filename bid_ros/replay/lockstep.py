@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.core.errors import ArmError, RecordingError
 from bid_ros.core.observation import History, Observation
 from bid_ros.core.task import Task

@@ -81,11 +81,13 @@ class ServedGoal(Protocol):
 
     Attributes:
         message: object with the fields of the goal.
-        canceled: its sender wants it to end.
     """
 
     message: Any
-    canceled: bool
+
+    @property
+    def canceled(self) -> bool:
+        """Whether its sender wants it to end."""
 
     def finish(self, values: Values, status: Literal["succeeded", "canceled", "aborted"] = "succeeded") -> None:
         """End the goal with the fields of its result."""
@@ -95,7 +97,7 @@ class Request(Protocol):
     """A question to a service."""
 
     def answer(self) -> Any:
-        """Return the answer, an object with the fields of the response, once; None while there is none."""
+        """Return the answer, an object with the fields of the response; None while there is none."""
 
 
 Judge = Callable[[Any], str]

@@ -1,13 +1,22 @@
 """What drivers of arms do alike, whatever their protocol: what is followed, the gripper, and what they say."""
 
+import math
 import threading
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
+from bid_ros.control.setpoint import JointSetpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Array
-from bid_ros.robots.gripper import GripperThread, request_width
+from bid_ros.robots.gripper import GripperThread
+
+ARRIVED_RAD: Final = 0.01  # a joint this near its goal has arrived
+SETTLE_S: Final = 1.0
+POLL_S: Final = 0.005
 
 
 class ArmDriver(ABC):
@@ -46,7 +55,16 @@ class ArmDriver(ABC):
         Raises:
             ArmError: not connected, no gripper, or ``width`` is not finite.
         """
-        request_width(self._hand, width, self._address)
+        if not math.isfinite(width):
+            raise ArmError(f"gripper width is {width}; valid is a finite number of metres")
+        hand = self._gripper()
+        if hand is None:
+            raise self._error("has no connected gripper; check `gripper` and connect first")
+        hand.request(width)
+
+    def _gripper(self) -> GripperThread | None:
+        """Return the connected gripper."""
+        return self._hand
 
     @abstractmethod
     def _follow(self, joints: bool) -> None:
@@ -58,6 +76,21 @@ class ArmDriver(ABC):
         if target.shape != (self._joints,) or not np.isfinite(target).all():
             raise ArmError(f"joint positions are {target.tolist()}; valid is {self._joints} finite numbers in rad")
         return target
+
+    def _settle(self, missed: Callable[[], float]) -> None:
+        """Wait until the joints have followed the end of a motion.
+
+        Args:
+            missed: returns how far a joint is from its goal at most, rad.
+
+        Raises:
+            ArmError: a joint stays more than ``ARRIVED_RAD`` away for ``SETTLE_S``, or as ``missed``.
+        """
+        end = time.monotonic() + SETTLE_S
+        while (off := missed()) > ARRIVED_RAD:
+            if time.monotonic() > end:
+                raise self._error(f"ended {off:.2f} rad from the goal: look at what holds it")
+            time.sleep(POLL_S)
 
     def _demand_kind(self, joints: bool, followed: bool) -> None:
         """Raise ArmError if what is to be followed, joints or tool, is not what is followed."""
@@ -85,3 +118,10 @@ class ArmDriver(ABC):
 
     def _error(self, what: str) -> ArmError:
         return ArmError(f"robot at {self._address} {what}")
+
+
+def check_joint_setpoint(setpoint: JointSetpoint, joints: int) -> None:
+    """Raise ArmError if a set-point of the joints has another shape than so many, or a value that is not finite."""
+    for values in (setpoint.positions, setpoint.velocities):
+        if values.shape != (joints,) or not np.isfinite(values).all():
+            raise ArmError(f"a set-point of the joints is {values.tolist()}; valid are {joints} finite numbers")

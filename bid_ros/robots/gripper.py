@@ -14,8 +14,8 @@ POLL_S = 0.02
 RETRY_S = 1.0
 
 
-Running = Callable[[float], bool]
-"""Waits at most so many s for a gripper command. Returns whether it has ended, or raises its error."""
+Running = Callable[[], bool]
+"""Returns whether a gripper command has ended, without waiting for that, or raises its error."""
 
 
 class GripperDevice(Protocol):
@@ -25,10 +25,10 @@ class GripperDevice(Protocol):
         """Return the measured opening in m."""
 
     def begin_open(self) -> Running:
-        """Begin to open. Return what waits for the end of the command."""
+        """Begin to open. Return what tells the end of the command."""
 
     def begin_close(self) -> Running:
-        """Begin to close, and squeeze an object between the fingers. Return what waits for the end of the command."""
+        """Begin to close, and squeeze an object between the fingers. Return what tells the end of the command."""
 
 
 @settings(error=ArmError)
@@ -139,8 +139,8 @@ class GripperThread:
         self.busy = True
         try:
             command = self._device.begin_open() if wanted else self._device.begin_close()
-            while not command(POLL_S):
-                if self._stop.is_set():
+            while not command():
+                if self._stop.wait(POLL_S):
                     return
                 self.width = self._device.width()
             self.width = self._device.width()
@@ -152,16 +152,3 @@ class GripperThread:
         if wanted is None:
             return False
         return self.width < self._thresholds.close_below if wanted else self.width > self._thresholds.open_above
-
-
-def request_width(gripper: GripperThread | None, width: float, address: str) -> None:
-    """Command an opening in m of the gripper of the robot at ``address``. Returns at once.
-
-    Raises:
-        ArmError: there is no connected gripper, or ``width`` is not finite.
-    """
-    if not math.isfinite(width):
-        raise ArmError(f"gripper width is {width}; valid is a finite number of metres")
-    if gripper is None:
-        raise ArmError(f"robot at {address} has no connected gripper; check `gripper` and connect first")
-    gripper.request(width)

@@ -1,14 +1,12 @@
 """The envelope: checks a whole chunk against every limit of its task before any of it is forwarded."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.control.arm_model import ArmModel
-from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
 from bid_ros.core.rotation import Array, matrix_from_6d
@@ -19,27 +17,11 @@ from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
 
 JUDGED: Final = ("position", "rotation_6d", "gripper")
 JOINTS: Final = ("joints", "gripper")
-
-
-@dataclass(frozen=True)
-class EnvelopeConfig:
-    """Tolerances that the task file does not set.
-
-    Attributes:
-        max_horizons: largest number of rows of a chunk, in multiples of the task's horizon; 1 to 16.
-        rotation_tolerance: largest deviation of the columns of ``rotation_6d`` from unit length, and of their dot
-            product from 0. The output of a network is never exactly a rotation. 0.001 to 0.5.
-        gripper_tolerance: m by which a width may lie outside the gripper's range, for the same reason; 0 to 0.02.
-    """
-
-    max_horizons: int = 4
-    rotation_tolerance: float = 0.2
-    gripper_tolerance: float = 0.005
-
-    def __post_init__(self) -> None:
-        check_range("envelope", "max_horizons", self.max_horizons, 1, 16, ValueError)
-        check_range("envelope", "rotation_tolerance", self.rotation_tolerance, 0.001, 0.5, ValueError)
-        check_range("envelope", "gripper_tolerance", self.gripper_tolerance, 0.0, 0.02, ValueError)
+MAX_HORIZONS: Final = 4  # rows of a chunk, in multiples of the task's horizon
+# Of the columns of `rotation_6d` from unit length, and of their dot product from 0: the output of a network is never
+# exactly a rotation.
+ROTATION_TOLERANCE: Final = 0.2
+GRIPPER_TOLERANCE: Final = 0.005  # m by which a width may lie outside the gripper's range, for the same reason
 
 
 class Envelope:
@@ -59,7 +41,6 @@ class Envelope:
     Args:
         task: action features and limits. Its rotation is that of a tool whose z axis is the approach axis, in a frame
             whose z axis points up.
-        config: tolerances.
         arm: kinematics and limits of the joints. Only a task that commands joints needs it.
 
     Raises:
@@ -67,12 +48,11 @@ class Envelope:
             joints of which nothing is known.
     """
 
-    def __init__(self, task: Task, config: EnvelopeConfig | None = None, arm: ArmModel | None = None) -> None:
+    def __init__(self, task: Task, arm: ArmModel | None = None) -> None:
         check_judged(task)
         self._six, self._width = task.columns("rotation_6d"), task.columns("gripper")
         self._motion = MotionEnvelope(task, None if task.columns("joints") is None else known_arm(task, arm))
-        self._task, self._limits, self._config = task, task.limits, config or EnvelopeConfig()
-        self._max_rows = self._config.max_horizons * task.horizon
+        self._task, self._limits, self._max_rows = task, task.limits, MAX_HORIZONS * task.horizon
 
     def check(
         self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None = None
@@ -101,8 +81,8 @@ class Envelope:
         tool = motion.tool(whole)
         yield from _broken(motion.bounds(whole, tool, dt_s, first))
         if self._six is not None:
-            error, tolerance = _rotation_error(rows[:, self._six]), self._config.rotation_tolerance
-            yield from _at_most("rotation", "distance to a rotation", error, tolerance, "")
+            error = _rotation_error(rows[:, self._six])
+            yield from _at_most("rotation", "distance to a rotation", error, ROTATION_TOLERANCE, "")
             yield from _broken(motion.turning(matrix_from_6d(whole[..., self._six]), dt_s))
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
@@ -139,7 +119,7 @@ class Envelope:
             yield over("time", "the chunk is over: its age", age_s, length_s, "s")
 
     def _gripper(self, width: Array) -> Iterator[Verdict]:
-        low, high, slack = self._limits.gripper_min, self._limits.gripper_max, self._config.gripper_tolerance
+        low, high, slack = self._limits.gripper_min, self._limits.gripper_max, GRIPPER_TOLERANCE
         least, most = float(width.min()), float(width.max())
         for value, limit, broken in ((least, low, least < low - slack), (most, high, most > high + slack)):
             if broken:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.control.arm_model import ArmModel
-from bid_ros.control.joint_chunks import JointChunks
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.joint_chunks import JointChunks, TaskChunks
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.task import Task
 from bid_ros.safety.joints import JointEnvelope
@@ -26,38 +25,24 @@ class Screen:
     Args:
         task: its limits, and the columns of its position or joints.
         arm: of a task that commands joints; None: its samples are not screened.
+        made: of a task that commands poses where its chunks become chunks of joints: what makes them, and the limits of
+            the joints.
     """
 
-    def __init__(self, task: Task, arm: ArmModel | None = None) -> None:
-        self._motion = MotionEnvelope(task, arm)
+    def __init__(
+        self, task: Task, arm: ArmModel | None = None, made: tuple[JointChunks, JointEnvelope] | None = None
+    ) -> None:
+        self._motion, self._made = MotionEnvelope(task, arm), made
         self._first, self._step_s = task.observation_steps - 1, task.dt_ns / NANOSECONDS
 
     def passes(self, samples: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Return for each of the samples ``(N, H, D)`` whether it keeps the limits, ``(N,)``."""
-        return self._motion.keeps(np.asarray(samples[:, self._first :], dtype=np.float64), self._step_s)
-
-
-class JointScreen:
-    """Screens samples of a policy that predicts poses of the tool, where its chunks become chunks of joints.
-
-    Args:
-        task: of the policy, which predicts poses.
-        chunks: makes its chunks into the system's.
-        joints: limits of the joints.
-    """
-
-    def __init__(self, task: Task, chunks: JointChunks, joints: JointEnvelope) -> None:
-        self._tool, self._chunks, self._joints = Screen(task), chunks, joints
-        self._first, self._step_s = task.observation_steps - 1, task.dt_ns / NANOSECONDS
-
-    def passes(self, samples: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Return for each of the samples ``(N, H, D)`` whether tool and joints keep the limits, ``(N,)``."""
-        passed = self._tool.passes(samples)
-        if not passed.any():
-            return passed
-        rows = np.asarray(samples[passed, self._first :], dtype=np.float64)
-        joints, reached = self._chunks.solve(rows)
-        passed[passed] = reached & self._joints.keeps(joints, self._step_s)
+        rows = np.asarray(samples[:, self._first :], dtype=np.float64)
+        passed = self._motion.keeps(rows, self._step_s)
+        if self._made is not None and passed.any():
+            chunks, limits = self._made
+            joints, reached = chunks.solve(rows[passed])
+            passed[passed] = reached & limits.keeps(joints, self._step_s)
         return passed
 
 
@@ -73,5 +58,5 @@ def policy_chunks(task: Task, policy_task: Task, arm: ArmModel | None) -> tuple[
     if policy_task.columns("joints") is None and arm is not None:
         chunks, joints = TaskChunks(task, arm), JointEnvelope(arm.limits, task.limits)
         if chunks.joints is not None:
-            return chunks, JointScreen(policy_task, chunks.joints, joints).passes
+            return chunks, Screen(policy_task, made=(chunks.joints, joints)).passes
     return TaskChunks(task, None), Screen(policy_task, arm).passes

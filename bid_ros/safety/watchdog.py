@@ -1,7 +1,7 @@
 """Latched stop: heartbeats, refusals and robot faults become one state. Only a person's reset clears a stop."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -25,31 +25,6 @@ class State(Enum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True)
-class WatchdogConfig:
-    """What the watchdog watches and tolerates.
-
-    Attributes:
-        deadlines: longest silence in s of each required node, at least one node.
-        late_limit: number of tolerated refusals in a row that latch a stop.
-        tolerated: triggers of refusals that latch only after ``late_limit`` in a row. Any other trigger latches at
-            once, even an unknown one.
-        settle_s: s for which every required node must be heard without a gap before the watchdog is armed. While a
-            system starts, loading processes disturb each other, and nothing moves yet.
-    """
-
-    deadlines: Mapping[str, float]
-    late_limit: int = 5
-    tolerated: frozenset[str] = TOLERATED
-    settle_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        Deadlines(self.deadlines)
-        if self.late_limit < 1:
-            raise ValueError(f"late_limit is {self.late_limit}; valid is 1 or more")
-        check_range("", "settle_s", self.settle_s, 0, 60, ValueError)
-
-
 class Watchdog:
     """State machine of the safety node. It reads no clock: every time is a steady one in integer nanoseconds.
 
@@ -57,17 +32,28 @@ class Watchdog:
     armed. Silence, a fault of the robot or a refusal latches a stop. The first cause is kept. Only :meth:`reset` leaves
     the stop.
 
+    Args:
+        deadlines: longest silence in s of each required node, at least one node.
+        late_limit: number of tolerated refusals in a row that latch a stop; 1 or more.
+        settle_s: s for which every required node must be heard without a gap before the watchdog is armed, 0 to 60.
+            While a system starts, loading processes disturb each other, and nothing moves yet.
+
     Attributes:
         granted: whether anybody was ever in charge of the arm. Before that nothing moves, and silence only means that
             nodes still load: it leads back to WAITING and latches nothing.
         cause: what stopped it. Its trigger is that of a refusal, ``heartbeat:NAME``, ``grant`` or ``fault``; it is
             ``ACCEPTED``, which has none, unless STOPPED.
+
+    Raises:
+        ValueError: an argument is outside its range.
     """
 
-    def __init__(self, config: WatchdogConfig) -> None:
-        self._config = config
-        self._deadlines = Deadlines(config.deadlines)
-        self._missing = list(config.deadlines)
+    def __init__(self, deadlines: Mapping[str, float], late_limit: int = 5, settle_s: float = 0.0) -> None:
+        if late_limit < 1:
+            raise ValueError(f"late_limit is {late_limit}; valid is 1 or more")
+        check_range("", "settle_s", settle_s, 0, 60, ValueError)
+        self._limits, self._late_limit, self._settle_s = deadlines, late_limit, settle_s
+        self._deadlines, self._missing = Deadlines(deadlines), list(deadlines)
         self.granted = True
         self._armed = False
         self._complete_ns: int | None = None
@@ -109,7 +95,7 @@ class Watchdog:
 
     def beat(self, name: str, steady_ns: int) -> None:
         """Note a heartbeat. Names that are not required are ignored."""
-        if name in self._config.deadlines:
+        if name in self._limits:
             # Check the silence before the beat that ends it. So a gap between two ticks is noticed too.
             self._advance(steady_ns)
             self._deadlines.beat(name, steady_ns)
@@ -131,11 +117,11 @@ class Watchdog:
         if verdict.ok:
             self._late = 0
             return self.state is State.RUNNING
-        if verdict.trigger not in self._config.tolerated:
+        if verdict.trigger not in TOLERATED:
             self._latch(verdict)
         elif self.state is State.RUNNING:
             self._late += 1
-            if self._late >= self._config.late_limit:
+            if self._late >= self._late_limit:
                 reason = f"{self._late} chunks in a row were refused, the last because {verdict.reason}"
                 self._latch(refused(verdict.trigger, reason, verdict.measured, verdict.limit))
         return False
@@ -165,13 +151,12 @@ class Watchdog:
             self._latch(refused("fault", f"the robot reports a fault: {self._fault}"))
         if not self._armed:
             ages = self._deadlines.ages(steady_ns)
-            limits = self._config.deadlines
-            self._missing = [name for name in limits if not ages.get(name, float("inf")) <= limits[name]]
+            self._missing = [name for name, limit in self._limits.items() if not ages.get(name, math.inf) <= limit]
             if self._missing:
                 self._complete_ns = None
                 return
             self._complete_ns = steady_ns if self._complete_ns is None else self._complete_ns
-            self._armed = steady_ns - self._complete_ns >= self._config.settle_s * NANOSECONDS
+            self._armed = steady_ns - self._complete_ns >= self._settle_s * NANOSECONDS
             return
         expired = self._deadlines.expired(steady_ns)
         if expired is not None and not self.granted:

@@ -8,7 +8,7 @@ from zipfile import BadZipFile
 import numpy as np
 from pydantic import Field
 
-from bid_ros.control.homing import HomingPlan, homing_within
+from bid_ros.control.homing import HomingPlan
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
@@ -67,7 +67,7 @@ class RetraceDevice(TeleopDevice):
             first[columns["rotation_6d"]],
             float(first[columns["gripper"]][0]),
             start.now_ns,
-            homing_within(self._task.limits),
+            self._task.limits,
         )
         self._done = False
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.control.homing import HomingConfig, HomingPlan, homing_within
+from bid_ros.control.homing import HomingPlan
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.rotation import matrix_from_6d, matrix_from_vector, matrix_to_6d
@@ -52,12 +52,13 @@ def test_it_slows_down_for_a_task_with_lower_limits(root, start, rotation, targe
     task = load_task(root / "config" / "franka_place" / "task.yaml")
     slow = replace(task, limits=replace(task.limits, max_speed=0.1, max_acceleration=0.5, max_turn_rate=0.3))
     envelope = Envelope(slow)
-    plan = HomingPlan(start, rotation, target, DOWN, 0.08, NOW, homing_within(slow.limits))
+    plan = HomingPlan(start, rotation, target, DOWN, 0.08, NOW, slow.limits)
     for now in range(NOW, NOW + round(plan.duration * 1e9) + STEP_NS, STEP_NS):
         chunk = plan.chunk_at(now, 10, STEP_NS)
         verdict = envelope.check(chunk, now, chunk.actions[0, :3])
         assert verdict.ok, f"{verdict.reason} at {(now - NOW) / 1e9:.2f} s"
-    assert homing_within(task.limits) == HomingConfig()
+    usual = [HomingPlan(start, rotation, target, DOWN, 0.08, NOW, limits) for limits in (None, task.limits)]
+    assert usual[0].duration == usual[1].duration
 
 
 @pytest.mark.parametrize(("start", "target"), [(LOW, HIGH), (HIGH, LOW), (LOW, [0.4, 0.2, 0.1])])
@@ -94,9 +95,3 @@ def test_poses_that_are_not_finite_are_refused(index):
     poses[index][1] = np.nan
     with pytest.raises(BidError, match="finite"):
         HomingPlan(*poses, 0.08, NOW)
-
-
-@pytest.mark.parametrize("clearance", [0.0, 1.5, float("nan")])
-def test_impossible_configurations_are_refused(clearance):
-    with pytest.raises(ValueError, match="clearance"):
-        HomingConfig(clearance=clearance)

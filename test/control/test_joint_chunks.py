@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from joint_task import HOME, joint_task, model_of
 
-from bid_ros.control.homing import HomingPlan, homing_within
+from bid_ros.control.homing import HomingPlan
 from bid_ros.control.joint_chunks import JointChunks, tool_task
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError, TaskError
@@ -47,7 +47,7 @@ def test_homing_becomes_a_motion_of_joints_that_the_safety_node_lets_pass(robot,
     task = wide(task, place)
     envelope = Envelope(task, arm=model)
     goal = place + np.array([0.05, 0.1, -0.08])
-    plan = HomingPlan(place, matrix_to_6d(rotation), goal, DOWN_6D, 0.04, 0, homing_within(task.limits))
+    plan = HomingPlan(place, matrix_to_6d(rotation), goal, DOWN_6D, 0.04, 0, task.limits)
     chunks = JointChunks(task, model)
     chunks.begin(home, 0)
     joints = home

@@ -7,7 +7,7 @@ import pytest
 from joint_task import HOME, around_home, joint_chunk, model_of
 
 from bid_ros.control.joint_servo import JointServo
-from bid_ros.control.servo_base import ServoConfig, ServoMode
+from bid_ros.control.servo_base import ServoMode
 from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.task import Feature
 
@@ -18,11 +18,11 @@ TICK = 10 * MS
 class Replay:
     """Steps a servo and checks every limit, from the joints it commands and not only from what it says."""
 
-    def __init__(self, robot, config=None, **limits):
+    def __init__(self, robot, lookahead_s=0.0, **limits):
         self.task = around_home(robot, **limits)
         self.model, self.home = model_of(self.task), HOME[robot]
         self.kept = self.model.limits.within(self.task.limits)
-        self.servo = JointServo(self.task, self.model, config)
+        self.servo = JointServo(self.task, self.model, lookahead_s)
         self.servo.start(self.home, 0)
         self.now, self.sequence = 0, 0
         self.last = self.servo.step(0)
@@ -138,7 +138,7 @@ def test_latency_skips_the_rows_that_have_passed(robot):
 
 
 def test_a_lookahead_leads_by_its_time(robot):
-    replay = Replay(robot, ServoConfig(lookahead_s=0.1))
+    replay = Replay(robot, 0.1)
     replay.send(replay.ramp(0, 0.2))
     replay.run(1.0)
     assert replay.last.joints.positions[0] == pytest.approx(replay.home[0] + 0.2 * 1.1, abs=0.003)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bid_ros.control.servo import ChunkServo
-from bid_ros.control.servo_base import ServoConfig, ServoMode
+from bid_ros.control.servo_base import MAX_STEP_S, ServoMode
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError, TaskError
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_from_vector, matrix_to_6d, vector_from_matrix
@@ -40,8 +40,8 @@ def line(start, velocity, count=15):
     return np.asarray(start) + np.arange(count)[:, None] * (DT / 1e9) * np.asarray(velocity)
 
 
-def started(task=TASK, config=None):
-    servo = ChunkServo(task, config)
+def started(task=TASK):
+    servo = ChunkServo(task)
     servo.start(START, DOWN, 0)
     return servo
 
@@ -140,7 +140,7 @@ def test_a_late_step_does_not_jump():
     before = run(servo, 0, 500 * MS)[-1]
     after = servo.step(700 * MS)
     moved = np.linalg.norm(after.setpoint.position - before.setpoint.position)
-    assert moved <= LIMITS.max_speed * ServoConfig().max_step_s
+    assert moved <= LIMITS.max_speed * MAX_STEP_S
 
 
 def test_a_smooth_chunk_is_followed_with_little_lag():
@@ -333,8 +333,8 @@ def test_a_task_without_rotation_and_gripper_keeps_the_orientation():
 def test_bad_use_is_one_sentence():
     with pytest.raises(ArmError, match="call start first"):
         ChunkServo(TASK).step(0)
-    with pytest.raises(ArmError, match=r"silence_grace_s is 0\.5; valid is a number from 0 to 0\.2"):
-        ServoConfig(silence_grace_s=0.5)
+    with pytest.raises(ArmError, match=r"servo: lookahead_s is 0\.5 s; valid is 0 to 0\.3"):
+        ChunkServo(TASK, 0.5)
 
 
 def test_a_step_is_quick():
@@ -354,7 +354,7 @@ def test_lookahead_samples_the_chunk_ahead_of_now():
     rows[:, 0] += 0.01 * np.arange(15)  # 0.1 m/s
     positions = {}
     for lookahead in (0.0, 0.1):
-        servo = ChunkServo(TASK, ServoConfig(lookahead_s=lookahead))
+        servo = ChunkServo(TASK, lookahead)
         servo.start(rows[0, :3], [1.0, 0.0, 0.0, 0.0], 0)
         servo.accept(ActionChunk(0, 100_000_000, rows))
         for now in range(0, 800_000_000, 10_000_000):

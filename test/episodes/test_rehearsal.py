@@ -8,7 +8,7 @@ import pytest
 from tiny_bundle import make_tiny_bundle
 
 from bid_ros.cli import main
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import task_history

@@ -20,7 +20,7 @@ from ur_twin import free_address
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
-from bid_ros.control.task_chunks import TaskChunks
+from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns

@@ -35,4 +35,4 @@ def test_every_recorded_topic_is_offered_as_the_table_says(root):
 def test_no_node_publishes_past_the_table(root):
     files = (root / "bid_ros" / "nodes").glob("*.py")
     found = {file.name for file in files if "create_publisher" in file.read_text()}
-    assert found == {"topics.py", "ros_bus.py", "ros_action.py"}  # the others speak with the drivers of robots
+    assert found == {"topics.py", "ros_bus.py"}  # the other speaks with the drivers of robots

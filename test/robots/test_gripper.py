@@ -30,8 +30,8 @@ class Hand:
         self.goal = goal
         return self.ended
 
-    def ended(self, timeout):
-        if not self.release.wait(timeout):
+    def ended(self):
+        if not self.release.is_set():
             return False
         if not self.refuses:
             self.position = self.goal

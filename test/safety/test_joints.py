@@ -13,7 +13,7 @@ from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.task import Feature
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.joints import JointEnvelope
-from bid_ros.safety.screen import JointScreen, Screen
+from bid_ros.safety.screen import Screen
 
 NOW = 1_000_000_000_000
 ROWS = 16
@@ -231,9 +231,9 @@ def test_samples_of_poses_are_screened_by_the_joints_that_they_need(robot):
     assert Screen(tool).passes(samples).tolist() == [True, True, False]
     joints = JointEnvelope(bench.model.limits, bench.task.limits)
     fastest = np.abs(np.diff(chunks.solve(samples[1:2])[0], axis=1)).max() / 0.1
-    assert JointScreen(tool, chunks, joints).passes(samples).tolist() == [True, bool(fastest <= 0.6), False]
+    assert Screen(tool, made=(chunks, joints)).passes(samples).tolist() == [True, bool(fastest <= 0.6), False]
     slow = JointEnvelope(bench.model.limits, replace(bench.task.limits, max_joint_speed=0.9 * fastest))
-    assert JointScreen(tool, chunks, slow).passes(samples).tolist() == [True, False, False]
+    assert Screen(tool, made=(chunks, slow)).passes(samples).tolist() == [True, False, False]
 
 
 def test_samples_that_turn_the_tool_too_fast_are_screened_out(robot):

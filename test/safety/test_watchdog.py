@@ -4,20 +4,20 @@ import pytest
 
 from bid_ros.safety.grants import Grants
 from bid_ros.safety.verdict import ACCEPTED, Action, refused
-from bid_ros.safety.watchdog import State, Watchdog, WatchdogConfig
+from bid_ros.safety.watchdog import State, Watchdog
 
 MS = 1_000_000
 LIMITS = {"camera": 0.3, "policy": 0.3, "arm": 0.2}
 
 
-def config(**fields):
-    return WatchdogConfig(**{"deadlines": LIMITS, **fields})
+def made(**fields):
+    return Watchdog(**{"deadlines": LIMITS, **fields})
 
 
 @pytest.fixture
 def running():
     """An armed watchdog at 0 ns."""
-    watchdog = Watchdog(config())
+    watchdog = made()
     for name in LIMITS:
         watchdog.beat(name, 0)
     watchdog.tick(0)
@@ -31,7 +31,7 @@ def beat_all(watchdog, steady_ns):
 
 
 def test_nothing_is_forwarded_until_every_required_node_was_heard():
-    watchdog = Watchdog(config())
+    watchdog = made()
     assert watchdog.state is State.WAITING and not watchdog.stopped
     assert watchdog.reason == "waiting for camera, policy, arm"
     assert not watchdog.judge(ACCEPTED, 0)
@@ -46,7 +46,7 @@ def test_nothing_is_forwarded_until_every_required_node_was_heard():
 
 
 def test_a_node_that_died_during_the_start_is_waited_for_again_and_stops_nothing():
-    watchdog = Watchdog(config())
+    watchdog = made()
     watchdog.beat("camera", 0)
     watchdog.beat("policy", 900 * MS)
     watchdog.beat("arm", 900 * MS)
@@ -55,7 +55,7 @@ def test_a_node_that_died_during_the_start_is_waited_for_again_and_stops_nothing
 
 
 def test_before_anybody_was_in_charge_silence_leads_back_to_waiting():
-    watchdog = Watchdog(config(settle_s=0.1))
+    watchdog = made(settle_s=0.1)
     watchdog.granted = False
     for step in (0, 50, 150):
         beat_all(watchdog, step * MS)
@@ -75,7 +75,7 @@ def test_before_anybody_was_in_charge_silence_leads_back_to_waiting():
 
 
 def test_it_arms_only_after_everyone_was_heard_without_a_gap():
-    watchdog = Watchdog(config(settle_s=1.0))
+    watchdog = made(settle_s=1.0)
     for step in range(0, 900, 100):
         beat_all(watchdog, step * MS)
         assert not watchdog.judge(ACCEPTED, step * MS)
@@ -178,14 +178,14 @@ def test_late_chunks_latch_only_after_several_in_a_row(running, trigger):
 
 
 def test_the_late_limit_is_configurable():
-    watchdog = Watchdog(config(late_limit=1))
+    watchdog = made(late_limit=1)
     beat_all(watchdog, 0)
     watchdog.judge(refused("time", "late"), MS)
     assert watchdog.stopped
 
 
 def test_late_chunks_while_waiting_are_not_counted_but_a_broken_one_latches():
-    watchdog = Watchdog(config())
+    watchdog = made()
     for _ in range(10):
         watchdog.judge(refused("time", "late"), 0)
     assert not watchdog.stopped
@@ -278,7 +278,7 @@ def test_a_stop_for_late_chunks_has_the_last_one_s_values(running):
 
 
 def test_silence_of_exactly_the_limit_still_arms():
-    watchdog = Watchdog(config())
+    watchdog = made()
     watchdog.beat("camera", 0)
     watchdog.beat("policy", 0)
     watchdog.beat("arm", 300 * MS)
@@ -286,7 +286,7 @@ def test_silence_of_exactly_the_limit_still_arms():
 
 
 def test_a_reset_while_nodes_are_still_awaited_needs_no_heartbeats():
-    watchdog = Watchdog(config())
+    watchdog = made()
     watchdog.beat("camera", 0)
     watchdog.judge(refused("finite", "NaN"), MS)
     assert watchdog.stopped
@@ -310,5 +310,5 @@ def test_a_reset_while_nodes_are_still_awaited_needs_no_heartbeats():
 )
 def test_impossible_configurations_are_refused(fields, message):
     with pytest.raises(ValueError) as error:
-        config(**fields)
+        made(**fields)
     assert str(error.value) == message

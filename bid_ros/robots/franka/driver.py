@@ -16,7 +16,7 @@ from bid_ros.robots.driver import ArmDriver
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.hand import MAX_WIDTH, FrankaHand
 from bid_ros.robots.franka.link import FRANKY_ERRORS, POLL_S, FrankaReading, open_robot, read, sentence
-from bid_ros.robots.franka.motion import JointTracking, ToolTracking, Tracking, recovered, settle
+from bid_ros.robots.franka.motion import JointTracking, ToolTracking, Tracking, recovered
 from bid_ros.robots.gripper import GripperThread
 
 JOINTS = 7
@@ -184,7 +184,7 @@ class FrankaArm(ArmDriver):
                 self._moving = False
             if self._interrupted:
                 raise self._stopped_early()
-            settle(robot, target, self._address)
+            self._settle(lambda: float(np.abs(np.asarray(robot.state.q) - target).max()))
 
     def close(self) -> None:
         """Stop, end the threads and disconnect. May be called twice."""

@@ -47,9 +47,9 @@ class FrankaHand:
         return partial(_ended, command)
 
 
-def _ended(command: franky.BoolFuture, timeout: float) -> bool:
+def _ended(command: franky.BoolFuture) -> bool:
     """See :data:`Running`. A refusal is an answer, not an error: the thread looks at the fingers and asks again."""
-    if not command.wait(timeout):
+    if not command.wait(0.0):
         return False
     with suppress(franky.CommandException):
         command.get()

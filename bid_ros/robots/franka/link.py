@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,25 +47,24 @@ def open_robot(config: FrankaConfig) -> franky.Robot:
     Raises:
         ArmError: the robot does not answer in time, or refuses.
     """
-    result: list[franky.Robot | Exception] = []
+    opened: Future[franky.Robot] = Future()
 
     def connect() -> None:
         try:
-            result.append(_configured(config))
+            opened.set_result(_configured(config))
         except FRANKY_ERRORS as error:
-            result.append(error)
+            opened.set_exception(error)
 
-    thread = threading.Thread(target=connect, name="connect", daemon=True)
-    thread.start()
-    thread.join(config.connect_timeout_s)
-    if not result:
+    threading.Thread(target=connect, name="connect", daemon=True).start()
+    try:
+        return opened.result(config.connect_timeout_s)
+    except TimeoutError as error:
         raise ArmError(
             f"no answer from the robot at {config.address} within {config.connect_timeout_s:g} s: check its power, the "
             "cable and the address, and that no other program is connected to it"
-        )
-    if isinstance(result[0], Exception):
-        raise ArmError(sentence(config.address, result[0])) from result[0]
-    return result[0]
+        ) from error
+    except FRANKY_ERRORS as error:
+        raise ArmError(sentence(config.address, error)) from error
 
 
 def sentence(address: str, error: Exception) -> str:

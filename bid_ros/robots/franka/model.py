@@ -49,10 +49,7 @@ def build_simulator(scene: TwinScene, initial_q: Sequence[float] = HOME_Q) -> Mu
         scene: of the task.
         initial_q: the arm's seven joint angles at the start, rad.
     """
-    simulator = MujocoSimulator()
-    for child in list(simulator.worldbody):
-        simulator.worldbody.remove(child)  # the checkered floor and its three lights
-    LeanRobot.take_over(simulator.add_robot(initial_q=initial_q, initial_hand_width=OPEN_WIDTH))
+    simulator = _simulator(initial_q)
     _plain_scene(simulator.scene)
     _plain_robot(simulator.worldbody)
     lamp(simulator.worldbody, (1.0, -0.6, 2.0), (-0.4, 0.35, -1.0))
@@ -67,14 +64,20 @@ def scene_model(scene: TwinScene) -> mujoco.MjModel:
 
 def picture_model(scene: TwinScene) -> mujoco.MjModel:
     """Compile the same scene with franky-sim's own outlines of the robot, lit for pictures (``qpos`` as the twin's)."""
-    simulator = MujocoSimulator()
-    for child in list(simulator.worldbody):
-        simulator.worldbody.remove(child)
-    simulator.add_robot(initial_q=HOME_Q, initial_hand_width=OPEN_WIDTH)
+    simulator = _simulator(HOME_Q)
     simulator.scene.remove(part(simulator.scene, "visual"))
     scene.furnish(simulator.scene, _body(simulator.worldbody, "hand"))
     furnish_studio(simulator.scene, (1.65, -1.05, 0.75), (0.30, 0.0, 0.26))
     return mujoco.MjModel.from_xml_string(ET.tostring(simulator.scene, encoding="unicode"))
+
+
+def _simulator(initial_q: Sequence[float]) -> MujocoSimulator:
+    """Return a simulator with the robot and nothing else."""
+    simulator = MujocoSimulator()
+    for child in list(simulator.worldbody):
+        simulator.worldbody.remove(child)  # the checkered floor and its three lights
+    LeanRobot.take_over(simulator.add_robot(initial_q=initial_q, initial_hand_width=OPEN_WIDTH))
+    return simulator
 
 
 def _plain_scene(scene: ET.Element) -> None:

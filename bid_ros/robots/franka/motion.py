@@ -3,7 +3,6 @@
 It follows set-points by impedance: Cartesian for the tool's, joint impedance for the joints'.
 """
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
@@ -12,13 +11,11 @@ import franky
 import numpy as np
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
-from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmState, Array
+from bid_ros.robots.driver import check_joint_setpoint
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.franka.link import FRANKY_ERRORS, POLL_S
+from bid_ros.robots.franka.link import FRANKY_ERRORS
 
-ARRIVED_RAD: Final = 0.01
-SETTLE_S: Final = 1.0
 # The stop damps each joint, Nm s/rad, after a ramp in s. From 0.4 m/s it takes half as long as franky's default. At
 # 1 rad/s it stays within the torque of the wrist joints.
 STOP_DAMPING = (30.0, 30.0, 30.0, 30.0, 12.0, 12.0, 12.0)
@@ -32,24 +29,6 @@ TORQUE_STEP: Final = 2.5
 def stop_motion() -> franky.TorqueStopMotion:
     """Return the motion that damps the arm to rest and leaves control."""
     return franky.TorqueStopMotion(damping=np.array(STOP_DAMPING), ramp_duration=STOP_RAMP_S, max_delta_tau=TORQUE_STEP)
-
-
-def settle(robot: franky.Robot, target: Array, address: str) -> None:
-    """Wait until the joints have followed the end of a motion.
-
-    Args:
-        robot: is read.
-        target: joint positions ``(7,)``, rad.
-        address: of the robot, for the error.
-
-    Raises:
-        ArmError: a joint stays more than ``ARRIVED_RAD`` away for ``SETTLE_S``.
-    """
-    end = time.monotonic() + SETTLE_S
-    while (missed := float(np.abs(np.asarray(robot.state.q) - target).max())) > ARRIVED_RAD:
-        if time.monotonic() > end:
-            raise ArmError(f"robot at {address} ended {missed:.2f} rad from the goal: look at what holds it")
-        time.sleep(POLL_S)
 
 
 def recovered(robot: franky.Robot) -> bool:
@@ -124,16 +103,8 @@ class JointTracking:
 
     def send(self, setpoint: JointSetpoint) -> None:
         """Hand a set-point to the control loop. Raises what franky raises, or ArmError for one that does not fit."""
-        state = self._measured()
-        here = state.joint_positions
-        positions, velocities = setpoint.positions, setpoint.velocities
-        if positions.shape != here.shape or velocities.shape != here.shape:
-            raise ArmError(
-                f"a set-point has {positions.size} joints and {velocities.size} speeds; valid are {here.size}"
-            )
-        if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
-            raise ArmError(f"a set-point has the joints {positions.tolist()}; valid are finite joints and speeds")
-        self._tracker.set_target(*self._within_torque(setpoint, state))
+        check_joint_setpoint(setpoint, len(self._stiffness))
+        self._tracker.set_target(*self._within_torque(setpoint, self._measured()))
 
     def _within_torque(self, setpoint: JointSetpoint, state: ArmState) -> tuple[Array, Array]:
         """Return joints and speeds near the set-point's at which spring and damper keep ``max_joint_torque``."""

@@ -155,17 +155,12 @@ class RobotiqGripper:
         self.set(POS=position, SPE=speed, FOR=force, GTO=1)
         return partial(self._ended, position, time.monotonic() + config.move_timeout_s)
 
-    def _ended(self, position: int, deadline: float, timeout: float) -> bool:
+    def _ended(self, position: int, deadline: float) -> bool:
         """See :data:`Running`. A motion ends when the fingers arrived, met something, or took too long."""
-        end = min(time.monotonic() + timeout, deadline)
         # OBJ still speaks of the motion before until PRE, the position asked for, is the new one.
-        while self.get("PRE") != position or self.get("OBJ") == MOVING:
-            now = time.monotonic()
-            if deadline <= now:
-                break
-            if end <= now:
-                return False
-            time.sleep(min(POLL_S, end - now))
+        moves = self.get("PRE") != position or self.get("OBJ") == MOVING
+        if moves and time.monotonic() < deadline:
+            return False
         self.check()
         return True
 

@@ -1,6 +1,7 @@
 """Arms that are driven through ROS: joint targets for ros2_control, or poses and twists for a Cartesian controller."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -8,12 +9,12 @@ from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import ArmInfo, ArmState, Array, Dynamics
 from bid_ros.robots.bus import Bus
-from bid_ros.robots.driver import ArmDriver
-from bid_ros.robots.gripper import request_width
+from bid_ros.robots.driver import ArmDriver, check_joint_setpoint
+from bid_ros.robots.gripper import GripperThread
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.follower import JointFollower, SetpointFollower, check_joint_setpoint, check_setpoint
+from bid_ros.robots.ros.follower import JointFollower, SetpointFollower, check_setpoint
 from bid_ros.robots.ros.limits import DriverLimits
-from bid_ros.robots.ros.motion import ARRIVED_RAD, MinimumJerkCourse, MotionExecutor, not_by_joints, settled
+from bid_ros.robots.ros.motion import MinimumJerkCourse, MotionExecutor, not_by_joints
 from bid_ros.robots.ros.watched import WatchedRobot
 
 
@@ -97,15 +98,6 @@ class RosArm(ArmDriver):
             if isinstance(follower, JointFollower):
                 self._pass_on(lambda: follower.command_joints(setpoint))
 
-    def command_gripper(self, width: float) -> None:
-        """Command the gripper to open or close. Returns at once.
-
-        Raises:
-            ArmError: not connected, no gripper, or ``width`` is not finite.
-        """
-        connection = self._robot.connection
-        request_width(None if connection is None else connection.hand, width, self._config.address)
-
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
         robot = self._robot
@@ -162,7 +154,7 @@ class RosArm(ArmDriver):
                 self._run(course, connection.motion)
             finally:
                 self._robot.moving = False
-            self._settle(target, connection.limits)
+            self._settle(partial(self._missed, target, connection.limits))
 
     def close(self) -> None:
         """Stop, end the gripper's thread and the topics. May be called twice."""
@@ -170,6 +162,10 @@ class RosArm(ArmDriver):
         with self._lifecycle:
             self._robot.disconnect()
             self._robot.forget()
+
+    def _gripper(self) -> GripperThread | None:
+        connection = self._robot.connection
+        return None if connection is None else connection.hand
 
     def _follow(self, joints: bool) -> None:
         robot = self._robot
@@ -232,16 +228,9 @@ class RosArm(ArmDriver):
                 action()
             return goes_on
 
-    def _settle(self, target: Array, limits: DriverLimits) -> None:
-        robot = self._robot
-
-        def missed() -> float:
-            with robot.lock:
-                reading = robot.look()
-            return 0.0 if robot.fault or reading is None else float(np.abs(limits.way(reading.joints, target)).max())
-
-        off = settled(missed)
-        if robot.fault:
-            raise ArmError(robot.fault)
-        if off > ARRIVED_RAD:
-            raise self._error(f"ended {off:.2f} rad from the goal: look at what holds it")
+    def _missed(self, target: Array, limits: DriverLimits) -> float:
+        """Return how far a joint is from its goal at most, rad. Raises ArmError if the robot fails."""
+        with self._robot.lock:
+            reading = self._robot.look()
+        self._demand(self._robot.fault)
+        return 0.0 if reading is None else float(np.abs(limits.way(reading.joints, target)).max())

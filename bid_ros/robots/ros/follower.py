@@ -202,10 +202,3 @@ def check_setpoint(setpoint: Setpoint) -> None:
     length = float(np.linalg.norm(setpoint.quaternion))
     if not 0.99 < length < 1.01:
         raise ArmError(f"a set-point's quaternion has the length {length:.3f}; valid is 1")
-
-
-def check_joint_setpoint(setpoint: JointSetpoint, joints: int) -> None:
-    """Raise ArmError if a set-point of the joints has another shape than so many, or a value that is not finite."""
-    for values in (setpoint.positions, setpoint.velocities):
-        if values.shape != (joints,) or not np.isfinite(values).all():
-            raise ArmError(f"a set-point of the joints is {values.tolist()}; valid are {joints} finite numbers")

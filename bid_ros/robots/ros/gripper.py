@@ -4,16 +4,14 @@ Sources: control_msgs, actions GripperCommand and ParallelGripperCommand; ros2_c
 """
 
 import time
-from functools import partial
 from typing import Final
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.bus import Bus, Channel, Goal, Values
+from bid_ros.robots.bus import Bus, Channel, Values
 from bid_ros.robots.gripper import Running
 from bid_ros.robots.ros.config import RosGripperConfig
 from bid_ros.robots.ros.joints import JointReader
 
-POLL_S: Final = 0.01
 # A gripper without an answer has ended when its opening has changed by less than this in that time: m and s.
 STILL_M: Final = 0.0005
 STILL_S: Final = 0.3
@@ -65,8 +63,9 @@ class RosGripper:
             )
         if interface == "topic":
             self._bus.publish(name, {"data": [position]})
-            return _Still(self).wait
-        return partial(_ended, self._bus.send_goal(name, self._goal(position)), time.monotonic() + LONGEST_S)
+            return _Still(self).ended
+        goal, latest = self._bus.send_goal(name, self._goal(position)), time.monotonic() + LONGEST_S
+        return lambda: goal.done() or time.monotonic() > latest
 
     def _goal(self, position: float) -> Values:
         config = self._config
@@ -76,14 +75,6 @@ class RosGripper:
         return {"command": {"name": [config.joint], "position": [position], "effort": effort}}
 
 
-def _ended(goal: Goal, latest: float, seconds: float) -> bool:
-    """Wait up to so many s for a goal; after the steady time ``latest``, s, it counts as ended."""
-    until = time.monotonic() + seconds
-    while not (done := goal.done() or time.monotonic() > latest) and time.monotonic() < until:
-        time.sleep(POLL_S)
-    return done
-
-
 class _Still:
     """Waits until an opening does not change any more."""
 
@@ -91,14 +82,9 @@ class _Still:
         self._gripper, self._width = gripper, gripper.width()
         self._begun = self._changed = time.monotonic()
 
-    def wait(self, seconds: float) -> bool:
-        """Wait up to so many s. Return whether the opening stands still."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            time.sleep(POLL_S)
-            width, now = self._gripper.width(), time.monotonic()
-            if abs(width - self._width) > STILL_M:
-                self._width, self._changed = width, now
-            if now - self._changed > STILL_S or now - self._begun > LONGEST_S:
-                return True
-        return False
+    def ended(self) -> bool:
+        """Return whether the opening stands still, or was waited for long enough."""
+        width, now = self._gripper.width(), time.monotonic()
+        if abs(width - self._width) > STILL_M:
+            self._width, self._changed = width, now
+        return now - self._changed > STILL_S or now - self._begun > LONGEST_S

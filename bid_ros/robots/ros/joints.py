@@ -96,7 +96,8 @@ class JointReading:
     def of(cls, measured: Sequence[Measured]) -> Self:
         """Return the reading of joints that were measured, base to tool."""
         oldest = min((item.timestamp for item in measured), key=lambda timestamp: timestamp.steady_ns)
-        return cls(oldest.stamp_ns, *arrays(measured), oldest.age_s())
+        joints, speeds = (np.array([getattr(item, name) for item in measured]) for name in ("position", "velocity"))
+        return cls(oldest.stamp_ns, joints, speeds, oldest.age_s())
 
 
 class JointReader:
@@ -170,8 +171,3 @@ def _velocity(message: Any, number: int, position: float, timestamp: Timestamp, 
     if before is None or timestamp.stamp_ns <= before.timestamp.stamp_ns:
         return 0.0
     return (position - before.position) / ((timestamp.stamp_ns - before.timestamp.stamp_ns) / 1e9)
-
-
-def arrays(measured: Sequence[Measured]) -> tuple[Array, Array]:
-    """Return positions and velocities ``(n,)``."""
-    return np.array([item.position for item in measured]), np.array([item.velocity for item in measured])

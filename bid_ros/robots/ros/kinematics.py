@@ -19,6 +19,7 @@ import numpy as np
 import pinocchio
 
 from bid_ros.control.arm_model import ArmModel, JointLimits
+from bid_ros.control.chain import damped_solution
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
@@ -106,16 +107,17 @@ class ChainKinematics:
         turn = pinocchio.log3(own.rotation.T @ rotation)
         return float(np.linalg.norm(position - own.translation)), float(np.linalg.norm(turn))
 
-    def jacobian(self, joints: Array) -> Array:
-        """Return ``(6, n)``: joint speeds in rad/s to the tool's velocity in m/s and rad/s, along base axes."""
-        aligned = pinocchio.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        found: Array = pinocchio.computeFrameJacobian(self._model, self._data, joints, self._frame, aligned)
+    def jacobian(self, joints: Array, own: bool = False) -> Array:
+        """Return ``(6, n)``: joint speeds in rad/s to the tool's velocity in m/s and rad/s, along base or own axes."""
+        frames = pinocchio.ReferenceFrame
+        axes = frames.LOCAL if own else frames.LOCAL_WORLD_ALIGNED
+        found: Array = pinocchio.computeFrameJacobian(self._model, self._data, joints, self._frame, axes)
         return found
 
     def speeds(self, joints: Array, twist: Array) -> Array:
         """Return the joint speeds ``(n,)`` rad/s that move the tool with a twist ``(6,)``, m/s and rad/s, base axes."""
         weighted = self._weights[:, None] * self.jacobian(joints)
-        return _solved(weighted, self._weights * twist)
+        return damped_solution(weighted, self._weights * twist, DAMPING)
 
     def inverse(
         self,
@@ -142,22 +144,17 @@ class ChainKinematics:
         for _ in range(ITERATIONS):
             if float(np.abs(error).max()) < CLOSE:
                 break
-            step = _solved(self._weights[:, None] * self._own_jacobian(joints), self._weights * error)
+            weighted = self._weights[:, None] * self.jacobian(joints, own=True)
+            step = damped_solution(weighted, self._weights * error, DAMPING)
             joints += step * min(1.0, STEP / max(float(np.abs(step).max()), 1e-12))
             error = self._error(wanted, joints)
         return Reached(joints, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:])))
 
     def _pull(self, joints: Array, way: Array, most: Array | float) -> Array:
         """Return a small part ``(n,)`` rad of a way, under which the tool stands."""
-        jacobian = self._own_jacobian(joints)
-        free: Array = way - _solved(jacobian, jacobian @ way)
+        jacobian = self.jacobian(joints, own=True)
+        free: Array = way - damped_solution(jacobian, jacobian @ way, DAMPING)
         return min(POSTURE, float((most / np.maximum(np.abs(free), 1e-12)).min())) * free
-
-    def _own_jacobian(self, joints: Array) -> Array:
-        """Return the Jacobian ``(6, n)`` along the tool's axes."""
-        own = pinocchio.ReferenceFrame.LOCAL
-        found: Array = pinocchio.computeFrameJacobian(self._model, self._data, joints, self._frame, own)
-        return found
 
     def _pose(self, joints: Array) -> Any:
         pinocchio.forwardKinematics(self._model, self._data, np.asarray(joints, dtype=np.float64))
@@ -172,14 +169,6 @@ class ChainKinematics:
 def kinematics_of(config: RosConfig, chain: UrdfChain) -> ChainKinematics:
     """Return the kinematics of a robot's arm and tool."""
     return ChainKinematics(chain, config.tool_offset, config.tool_quaternion, config.rotation_weight)
-
-
-def _solved(jacobian: Array, motion: Array) -> Array:
-    """Return the damped least-squares solution ``(n,)`` of ``jacobian`` ``(6, n)`` times it = ``motion`` ``(6,)``."""
-    square = jacobian @ jacobian.T
-    square[np.diag_indices(6)] += DAMPING
-    solution: Array = jacobian.T @ np.linalg.solve(square, motion)
-    return solution
 
 
 def arm_model(config: RosConfig) -> ArmModel:

@@ -196,9 +196,8 @@ class RosLink:
         if is_file(config.urdf):
             return read_chain_file(config.urdf, config.base_link, config.tool_link, config.address)
         heard = self._bus.latest(config.urdf)
+        assert heard is not None, "it was waited for"
         where = f"the URDF on {self._bus.full_name(config.urdf)}"
-        if heard is None:
-            raise ArmError(f"robot at {config.address}: no URDF came on {self._bus.full_name(config.urdf)}: {ADVICE}")
         return read_chain(heard.message.data, config.base_link, config.tool_link, where)
 
 

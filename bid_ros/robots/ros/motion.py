@@ -15,6 +15,7 @@ from typing import Final, Protocol, Self
 
 import numpy as np
 
+from bid_ros.control.trajectory import PEAK_SPEED
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array
@@ -24,14 +25,10 @@ from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
 from bid_ros.robots.ros.follower import JointFollower
 from bid_ros.robots.ros.limits import DriverLimits
 
-PEAK_SPEED: Final = 1.875  # of the course over its mean speed
 PEAK_ACCELERATION: Final = 10 / math.sqrt(3)  # of the course over distance / duration^2
 SHORTEST_S: Final = 0.2
 PERIOD_S: Final = 0.01  # between two targets
 LONGEST_S: Final = 0.03  # by which a course advances from one target to the next, however late that is
-ARRIVED_RAD: Final = 0.01
-SETTLE_S: Final = 1.0
-POLL_S: Final = 0.005
 STEP_S: Final = 0.1  # between two points of a goal, which the controller joins by cubics
 LATE_S: Final = 2.0  # after the end of a course, when a goal must have ended
 # s after the newest message of the topic, before a goal is sent: one that comes after a goal would replace it.
@@ -101,14 +98,6 @@ def stream_course(course: MinimumJerkCourse, follow: Callable[[Array, Array], bo
             return False
         time.sleep(PERIOD_S)
     return True
-
-
-def settled(missed: Callable[[], float]) -> float:
-    """Wait until joints have followed the end of a motion, or for ``SETTLE_S``; return their distance from it, rad."""
-    end = time.monotonic() + SETTLE_S
-    while (off := missed()) > ARRIVED_RAD and time.monotonic() < end:
-        time.sleep(POLL_S)
-    return off
 
 
 class MotionExecutor(Protocol):

@@ -22,37 +22,6 @@ AT_REST: Final = 0.02  # rad/s
 REST_S: Final = 1.0  # s beyond a stop's own time after which an arm that still moves is a fault
 
 
-class LagWatch:
-    """Finds out that an arm has not followed for too long.
-
-    Args:
-        config: says how far, and for how long.
-    """
-
-    def __init__(self, config: RosConfig) -> None:
-        self._config = config
-        self._since_s = math.inf
-
-    def forget(self) -> None:
-        """Begin anew: the arm follows."""
-        self._since_s = math.inf
-
-    def problem(self, follower: SetpointFollower | None, joints: Array) -> str:
-        """Return one sentence if the arm has not followed for too long; otherwise an empty text.
-
-        Args:
-            follower: what drives the arm; None: nothing does.
-            joints: ``(n,)`` rad, measured.
-        """
-        lag, number = follower.lag(joints) if follower is not None else (0.0, 0)
-        now_s = time.monotonic()
-        self._since_s = min(self._since_s, now_s) if lag > self._config.max_lag else math.inf
-        if now_s - self._since_s < self._config.lag_timeout_s:
-            return ""
-        what = f"joint '{self._config.joint_names[number]}' of the robot at {self._config.address} is {lag:.2f} rad"
-        return f"{what} from where it was sent: look whether its controller is active and what holds the arm"
-
-
 class WatchedRobot:
     """A robot, its state and its fault.
 
@@ -73,7 +42,7 @@ class WatchedRobot:
     def __init__(self, config: RosConfig, bus: Bus) -> None:
         self._config, self._bus = config, bus
         self._where = f"robot at {config.address}"
-        self._link, self._lag = RosLink(config, bus), LagWatch(config)
+        self._link, self._late_s = RosLink(config, bus), math.inf  # steady time since which the arm does not follow
         self._kept: ArmState | None = None  # the newest state, for while the robot is connected anew
         self.lock = threading.RLock()
         self.connection: Connection | None = None
@@ -108,7 +77,7 @@ class WatchedRobot:
         """Forget the fault."""
         with self.lock:
             self.fault = ""
-            self._lag.forget()
+            self._late_s = math.inf
 
     def forget(self) -> None:
         """Forget the fault and the last state."""
@@ -120,11 +89,20 @@ class WatchedRobot:
         if self.connection is None:
             return None
         reading = self._link.read()
-        driven = self.connection.follower if self.following or self.moving else None
-        problem = self._link.problem(reading) or self._lag.problem(driven, reading.joints)
+        problem = self._link.problem(reading) or self._lagging(self.connection.follower, reading.joints)
         if problem:
             self.lose(problem)
         return reading
+
+    def _lagging(self, follower: SetpointFollower, joints: Array) -> str:
+        """Return one sentence if joints, measured at ``(n,)`` rad, have not followed for too long, else nothing."""
+        config, now_s = self._config, time.monotonic()
+        lag, number = follower.lag(joints) if self.following or self.moving else (0.0, 0)
+        self._late_s = min(self._late_s, now_s) if lag > config.max_lag else math.inf
+        if now_s - self._late_s < config.lag_timeout_s:
+            return ""
+        what = f"joint '{config.joint_names[number]}' of the {self._where} is {lag:.2f} rad"
+        return f"{what} from where it was sent: look whether its controller is active and what holds the arm"
 
     def known(self) -> ArmState | None:
         """Look, and return the newest state; while it is not connected the last one; None if there never was any."""

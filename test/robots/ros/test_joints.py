@@ -4,7 +4,7 @@ import pytest
 from memory_bus import MemoryBus, joint_state
 
 from bid_ros.core.errors import ArmError
-from bid_ros.robots.ros.joints import JointReader, arrays
+from bid_ros.robots.ros.joints import JointReader, JointReading
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def test_joints_are_found_by_name_in_any_order_and_in_several_messages(bus, read
     bus.publish("joint_states", joint_state(now, {"finger": 0.04}))
     bus.publish("joint_states", joint_state(now, {"b": 2.0}, {"b": 0.2}))
     reader.look()
-    positions, speeds = arrays(reader.of(("a", "b", "c")))
-    assert positions.tolist() == [1.0, 2.0, 3.0] and speeds.tolist() == [0.1, 0.2, 0.3]
+    reading = JointReading.of(reader.of(("a", "b", "c")))
+    assert reading.joints.tolist() == [1.0, 2.0, 3.0] and reading.speeds.tolist() == [0.1, 0.2, 0.3]
     assert reader.of(["finger"])[0].position == 0.04
 
 

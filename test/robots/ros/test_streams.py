@@ -7,7 +7,7 @@ import pytest
 from memory_bus import MemoryBus, message
 
 from bid_ros.robots.ros.limits import DriverLimits
-from bid_ros.robots.ros.motion import MinimumJerkCourse, settled, stream_course
+from bid_ros.robots.ros.motion import MinimumJerkCourse, stream_course
 from bid_ros.robots.ros.streams import ForwardStream, TimedTarget, TrajectoryStream, braking
 from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController, refusal
 
@@ -136,4 +136,3 @@ def test_a_course_ends_early_where_nobody_follows():
     assert stream_course(course, lambda joints, speeds: seen.append(joints[0]) is None)
     assert seen[-1] == pytest.approx(1.0)
     assert not stream_course(course, lambda joints, speeds: False)
-    assert settled(lambda: 0.0) == 0.0

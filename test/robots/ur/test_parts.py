@@ -11,7 +11,6 @@ import pytest
 
 from bid_ros.control.follower import FollowerLimits
 from bid_ros.control.servo import ChunkServo
-from bid_ros.control.servo_base import ServoConfig
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.control.spatial import ZERO, norm, turn_between
 from bid_ros.core.chunk import ActionChunk
@@ -199,7 +198,7 @@ def test_a_stall_of_who_sends_set_points_does_not_drive_the_tool_through_the_flo
     actions[:, 2] = np.maximum(start[2] - speed * 0.1 * np.arange(15), floor)
     lowest = 1.0
     for stalls_at in range(100, 1200, 20):
-        servo = ChunkServo(task, ServoConfig(lookahead_s=0.055))
+        servo = ChunkServo(task, 0.055)
         servo.start(start, down, 0)
         servo.accept(ActionChunk(0, 100 * MS, actions, source="policy", sequence=1))
         linear = FollowerLimits(config.max_speed, config.max_acceleration)

@@ -28,7 +28,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bid_ros.control.chain import Chain
+from bid_ros.control.chain import Chain, damped_solution
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.rotation import Array, matrix_from_quaternion, matrix_from_vector, vector_from_matrix
 from bid_ros.core.stamps import stamp_ns
@@ -40,7 +40,7 @@ RATE: Final = 60.0  # rad/s of spring and mass, critically damped: it lags by 2 
 EVERY: Final = 2  # cycles between two steps: they cost more than all else in a cycle
 SMOOTHING: Final = 0.34  # share of the way to the newest pose in a step of 4 ms: 0.1 at the controller's 1 kHz
 CLIP: Final = np.array([0.1] * 3 + [0.5] * 3)  # m and rad
-DAMPING: Final = 1e-4  # of the squared Jacobian
+DAMPING: Final = 1e-8  # of the squared Jacobian
 # Of MoveIt Servo.
 PERIOD_S: Final = 0.01
 TIMEOUT_S: Final = 0.1
@@ -101,15 +101,7 @@ class ImpedanceController:
         error = np.concatenate([wanted - place, vector_from_matrix(turned @ rotation.T)])
         pull = RATE**2 * np.clip(error, -CLIP, CLIP) - 2 * RATE * self._twist
         self._twist = self._twist + self._step_s * pull
-        self._joints = self._joints + self._step_s * solved(jacobian, self._twist)
-
-
-def solved(jacobian: Array, twist: Array) -> Array:
-    """Return the damped least-squares speeds ``(n,)`` rad/s of a Jacobian ``(6, n)`` for a twist ``(6,)``."""
-    square = jacobian @ jacobian.T
-    square[np.diag_indices(6)] += DAMPING**2
-    speeds: Array = jacobian.T @ np.linalg.solve(square, twist)
-    return speeds
+        self._joints = self._joints + self._step_s * damped_solution(jacobian, self._twist, DAMPING)
 
 
 class TwistServo:
@@ -175,7 +167,7 @@ class TwistServo:
             return np.zeros(len(joints))
         linear, angular = float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:]))
         cut = np.concatenate([twist[:3] / max(1.0, linear / LINEAR), twist[3:] / max(1.0, angular / ANGULAR)])
-        speeds = solved(jacobian, cut) * min(1.0, (HALT - condition) / (HALT - SLOWER))
+        speeds = damped_solution(jacobian, cut, DAMPING) * min(1.0, (HALT - condition) / (HALT - SLOWER))
         speeds /= max(1.0, float(np.abs(speeds).max()) / self._speed)
         there = joints + PERIOD_S * speeds
         out = (np.abs(there) > self._reach - MARGIN) & (there * speeds > 0)

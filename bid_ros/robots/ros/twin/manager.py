@@ -1,7 +1,6 @@
 """A robot under ros2_control, seen from its topics: joint states, URDF, controllers and which of them is active."""
 
 import time
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,8 +11,8 @@ from bid_ros.robots.bus import Bus, Channel, Values, stamp
 from bid_ros.robots.robotiq.twin import Fingers
 from bid_ros.robots.ros.twin.cartesian import PERIOD_S, ImpedanceController, TwistServo
 from bid_ros.robots.ros.twin.controllers import ForwardController, GripperController, JointController
-from bid_ros.robots.ros.twin.description import BASE, RANGE, SPEED, TOOL, StatePublisher
-from bid_ros.robots.ros.twin.trajectory_controller import Tolerances, TrajectoryController
+from bid_ros.robots.ros.twin.description import BASE, NAMES, RANGE, SPEED, TOOL, StatePublisher, arm_urdf
+from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 from bid_ros.robots.ros.urdf import read_chain, serial_chain
 from bid_ros.robots.ur.twin.plant import Plant
 
@@ -66,13 +65,12 @@ class PositionServo:
 class RobotUnderControl:
     """The simulated robot. One thread only, that of :meth:`cycle`.
 
+    Its joint states name the joints in the order of the alphabet, not from base to tool.
+
     Args:
         bus: its topics.
-        names: of the joints, base to tool. Its joint states name them in another order, that of the alphabet.
-        urdf: of the robot.
         plant: the arm.
         fingers: its gripper.
-        tolerances: of the trajectory controller; None: none.
         frames: publishes where its links are; None: nobody does.
 
     Attributes:
@@ -83,26 +81,23 @@ class RobotUnderControl:
     def __init__(
         self,
         bus: Bus,
-        names: Sequence[str],
-        urdf: str,
         plant: Plant,
         fingers: Fingers,
-        tolerances: Tolerances | None = None,
         frames: StatePublisher | None = None,
     ) -> None:
-        self._bus, self._names, self._urdf = bus, tuple(names), urdf
+        self._bus, self._urdf = bus, arm_urdf()
         self.servo, self._frames = PositionServo(plant), frames
         self._gripper = GripperController(bus, fingers)
-        chain = serial_chain(read_chain(urdf, BASE, TOOL, "the twin's URDF"))
-        self._trajectories = TrajectoryController(names, tolerances)
+        chain = serial_chain(read_chain(self._urdf, BASE, TOOL, "the twin's URDF"))
+        self._trajectories = TrajectoryController(NAMES)
         self._twists = TwistServo(chain, BASE, RANGE, SPEED)
         impedance = ImpedanceController(chain, lambda: bus.partners(ImpedanceController.topic), CYCLE_S)
-        made: tuple[JointController, ...] = (self._trajectories, ForwardController(names), impedance)
+        made: tuple[JointController, ...] = (self._trajectories, ForwardController(NAMES), impedance)
         self.controllers = {controller.name: controller for controller in made}
         self._active: JointController | None = None
         self._listed: list[Values] = []  # controllers and their states, as the service tells them
         self._cycles = 0
-        self._order = sorted(range(len(names)), key=lambda number: names[number])
+        self._order = sorted(range(len(NAMES)), key=lambda number: NAMES[number])
 
     def start(self, active: str = TrajectoryController.name) -> None:
         """Open the topics and activate a controller. Raises ArmError for a message type that is not there."""
@@ -154,8 +149,8 @@ class RobotUnderControl:
         self._cycles += 1
 
     def _take(self, now_ns: int) -> None:
-        self._gripper.look()
         self._bus.reply(LIST.name, {"controller": self._listed})
+        self._gripper.look()
         for goal in self._bus.goals(TrajectoryController.action.name):
             self._trajectories.accept(goal, now_ns)
         for heard in self._bus.news(TwistServo.topic):
@@ -177,7 +172,7 @@ class RobotUnderControl:
             JOINT_STATES.name,
             {
                 "header": {"stamp": stamp(now_ns)},
-                "name": [*(self._names[number] for number in self._order), GripperController.joint],
+                "name": [*(NAMES[number] for number in self._order), GripperController.joint],
                 "position": [*(float(joints[number]) for number in self._order), self._gripper.position],
                 "velocity": [*(float(speeds[number]) for number in self._order), 0.0],
             },

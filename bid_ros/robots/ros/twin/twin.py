@@ -1,6 +1,5 @@
 """The twin of an arm that is driven through ROS: ros2_control's controllers over a UR5e in the scene of a task."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import mujoco
@@ -8,7 +7,7 @@ import mujoco
 from bid_ros.robots.bus import Bus
 from bid_ros.robots.robotiq.model import FingerDrive
 from bid_ros.robots.ros.config import RosConfig
-from bid_ros.robots.ros.twin.description import NAMES, StatePublisher, arm_urdf
+from bid_ros.robots.ros.twin.description import StatePublisher, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
 from bid_ros.robots.ros.twin.trajectory_controller import TrajectoryController
 from bid_ros.robots.ur.twin.model import HOME_Q, scene_model
@@ -28,7 +27,6 @@ class RosTwin(SceneTwin):
         bus: its topics.
         config: of the robot; its controller is the one that is active, and it publishes transforms if they say where
             the tool is. None: the controller of trajectories, and no transforms.
-        initial_q: ``(6,)`` joint angles at the start, rad.
 
     Attributes:
         bodies: names of what the ground truth has the pose of.
@@ -42,20 +40,19 @@ class RosTwin(SceneTwin):
         address: str,
         bus: Bus,
         config: RosConfig | None = None,
-        initial_q: Sequence[float] = HOME_Q,
     ) -> None:
         self._model = scene_model(scene)
         self._data = mujoco.MjData(self._model)
         self._fingers = FingerDrive(self._model, self._data)
         self._bus, self.hostname = bus, address
         self._controller = TrajectoryController.name if config is None else config.controller
-        plant = MujocoPlant(self._model, self._data, initial_q, self._before_step)
+        plant = MujocoPlant(self._model, self._data, HOME_Q, self._before_step)
         frames = (
             StatePublisher(bus, arm_urdf(), config.tf, config.tf_static)
             if config is not None and config.tool_pose == "tf"
             else None
         )
-        self.robot = RobotUnderControl(bus, NAMES, arm_urdf(), plant, self._fingers, frames=frames)
+        self.robot = RobotUnderControl(bus, plant, self._fingers, frames)
         super().__init__(scene, StepLoop("the twin", round(CYCLE_S * 1e9), self.robot.cycle, CATCH_UP_NS))
         self._world = scene.world(self._model, self._data)
 

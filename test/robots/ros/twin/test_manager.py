@@ -44,7 +44,7 @@ def bus():
 
 @pytest.fixture
 def robot(bus, fingers):
-    made = RobotUnderControl(bus, NAMES, arm_urdf(), KinematicPlant(HOME_Q), fingers)
+    made = RobotUnderControl(bus, KinematicPlant(HOME_Q), fingers)
     made.start()
     return made
 
