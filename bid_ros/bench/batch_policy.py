@@ -54,15 +54,14 @@ class BatchPolicy:
         bundle: a checked bundle.
         task: the task it was checked against.
         runtime: name for :func:`bid_ros.policy.runtimes.registry.build_runtime`.
-        threads: inference threads.
 
     Raises:
         BundleError: the bundle cannot be used.
     """
 
-    def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto", threads: int = 1) -> None:
+    def __init__(self, bundle: Bundle, task: Task, runtime: str = "auto") -> None:
         self.bundle, self._task = bundle, task
-        self.unbatched = load_policy(bundle, task, runtime, threads)  # serves one environment, as the policy node does
+        self.unbatched = load_policy(bundle, task, runtime)  # serves one environment, as the policy node does
         self._sampler: Sampler | None = None
         self._strong: _RowDenoiser | None = None
         self._weak: _RowDenoiser | None = None
@@ -71,9 +70,9 @@ class BatchPolicy:
         if bundle.space is not None:
             self._task = task = network_task(bundle.space, task)
         self._sampler = Sampler(bundle.settings)
-        self._strong = _RowDenoiser(bundle.strong["denoiser"], task, runtime, threads)
+        self._strong = _RowDenoiser(bundle.strong["denoiser"], task, runtime)
         if bundle.weak is not None:
-            self._weak = _RowDenoiser(bundle.weak["denoiser"], task, runtime, threads)
+            self._weak = _RowDenoiser(bundle.weak["denoiser"], task, runtime)
 
     @property
     def batched(self) -> bool:
@@ -139,8 +138,8 @@ class BatchPolicy:
 class _RowDenoiser:
     """A denoiser for many conditions. ``opened`` is the graph that serves several in one call, if there is one."""
 
-    def __init__(self, path: Path, task: Task, runtime: str, threads: int) -> None:
-        loader = build_runtime(runtime, threads)
+    def __init__(self, path: Path, task: Task, runtime: str) -> None:
+        loader = build_runtime(runtime)
         self._folder = tempfile.TemporaryDirectory(prefix="bid_bench_")  # a runtime may map the file
         copy = Path(self._folder.name) / path.name
         open_conditions(path, copy)

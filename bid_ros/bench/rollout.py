@@ -40,7 +40,7 @@ class _Stopwatch:
 
 def load_policy(setup: BenchSetup) -> BatchPolicy:
     """Return the policy of a set-up; BundleError if it cannot be used."""
-    return BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, setup.runtime, setup.threads)
+    return BatchPolicy(load_bundle(setup.bundle, setup.task), setup.task, setup.runtime)
 
 
 class UnitRunner:

@@ -58,14 +58,12 @@ class BenchSetup:
         task: task it was made for.
         scene: the simulated task.
         runtime: name of the inference runtime.
-        threads: inference threads of one process.
     """
 
     bundle: Path
     task: Task
     scene: BenchScene
     runtime: str = "auto"
-    threads: int = 1
 
 
 def pusht_scene() -> BenchScene:
