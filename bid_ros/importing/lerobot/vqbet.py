@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from bid_ros.core.errors import BidError
+from bid_ros.importing.lerobot.checkpoint import CONFIG, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.fields import VqBetFields, parse_fields
-from bid_ros.importing.lerobot.folder import CONFIG, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.statistics import imported, needed_state, preparation
 from bid_ros.importing.networks.observation import CameraEncoder, KeypointNetwork, ObservationNetwork
 from bid_ros.importing.policy import GraphExample, ImportedPolicy, ImportOptions, NetworkFeature
