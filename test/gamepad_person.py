@@ -17,8 +17,8 @@ from sensor_msgs.msg import Joy
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TOPICS, Qos, body_topic
-from bid_ros.nodes.convert import pose_arrays
 from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.ros_messages import pose_arrays
 from bid_ros.nodes.topics import profile
 from bid_ros.teleop.joy import BUTTONS
 

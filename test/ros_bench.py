@@ -17,8 +17,8 @@ from rclpy.node import Node
 
 from bid_msgs.msg import Grant
 from bid_ros.core.topics import GRANT
-from bid_ros.nodes.convert import duration_message
 from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.ros_messages import duration_message
 
 
 class Bench:

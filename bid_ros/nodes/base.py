@@ -16,10 +16,10 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
-from bid_ros.nodes.convert import header, set_time
 from bid_ros.nodes.executor import LeanExecutor
 from bid_ros.nodes.heartbeat import PERIOD_S, HeartbeatThread
 from bid_ros.nodes.parameters import Parameter, check_parameters
+from bid_ros.nodes.ros_messages import header, set_time
 from bid_ros.nodes.run import run_node
 from bid_ros.nodes.topics import message_type, overridable, profile, publisher
 from bid_ros.system.parameters import QOS, check_override

@@ -14,10 +14,10 @@ from bid_ros.core.errors import ChunkError
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
-from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.ros_messages import chunk_from_message, header, pose_arrays
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.verdict import Verdict, refused
