@@ -119,7 +119,7 @@ class SafetyNode(BidNode):
         allowed = self._watchdog.judge(verdict, steady)
         if not verdict.ok:
             self._refused += 1
-            judged = f"rule {verdict.trigger}, action {self._watchdog.action.value}"
+            judged = f"rule {verdict.rule}, action {self._watchdog.action.value}"
             problem = f"refused a chunk of '{source}' ({judged}): {verdict.reason}"
             self.get_logger().warning(problem, throttle_duration_sec=0.5)
             self._publish_state()
@@ -155,7 +155,7 @@ class SafetyNode(BidNode):
             robot=self.robot,
             state=getattr(SafetyState, watchdog.state.name),
             action=getattr(SafetyState, watchdog.action.name),
-            rule=verdict.trigger,
+            rule=verdict.rule,
             reason=watchdog.reason or verdict.reason,
             measured=float(verdict.measured),
             limit=float(verdict.limit),
