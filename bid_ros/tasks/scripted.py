@@ -165,7 +165,7 @@ class ScriptedMotion(PlannedTeleoperator):
         return [first, self._move(points[1:], speed, self._after(first, pause_s))]
 
     def _correct(self, ways: list[Move], target: Array, height: float, speed: float) -> float:
-        """Add the correction of a first miss at a height over the target to the ways. Return when the descent begins."""
+        """Add the correction of a first miss at a height over the target. Return when the descent begins."""
         missed, left = self.manner.misses[:2]
         pause_s = self.manner.pauses[2]
         if missed != STRAIGHT_ON:
