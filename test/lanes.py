@@ -29,7 +29,7 @@ SYSTEMS = (
     "test/tasks/placing/test_world.py",
 )
 # Running arms and nodes. They mostly wait for a clock.
-TIMED = ("test/robots/", "test/nodes/", "test/system/")
+TIMED = ("test/robots/", "test/nodes/", "test/system/", "test/tasks/test_twins.py")
 # What takes longest begins first, so that it is not left over when everything else has ended.
 LONGEST = (
     "test/nodes/test_cli.py",
