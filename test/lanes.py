@@ -42,6 +42,8 @@ LONGEST = (
     "test/robots/",
     "test/bench/",
     "test/learning/",
+    "test/commands/test_bench.py",
+    "test/scripts/test_gpu_report.py",
 )
 # Niceness of timed and of computing tests. A computing one must not look like a slow robot. Where the user may raise
 # priorities (root), the timed ones go before other work on the computer, as the nodes themselves do.
