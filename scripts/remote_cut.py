@@ -93,11 +93,11 @@ class Watcher:
         from bid_msgs.msg import ArmStatus, Decision
         from bid_ros.core.stamps import stamp_ns
         from bid_ros.core.topics import ARM_STATUS, DECISION, TOPICS
-        from bid_ros.nodes.executor import LeanExecutor
+        from bid_ros.nodes.executor import FastExecutor
         from bid_ros.nodes.topics import profile
 
         rclpy.init()
-        self._node, self._executor, self.stopped = Node("watcher"), LeanExecutor(), ArmStatus.STOPPED
+        self._node, self._executor, self.stopped = Node("watcher"), FastExecutor(), ArmStatus.STOPPED
         self._executor.add_node(self._node)
         self.mode, self.reason, self.decisions = 0, "", 0
         self.speeds: deque[tuple[int, float]] = deque(maxlen=5000)

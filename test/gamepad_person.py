@@ -17,8 +17,8 @@ from sensor_msgs.msg import Joy
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, TOPICS, Qos, body_topic
-from bid_ros.nodes.convert import pose_arrays
-from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.executor import FastExecutor
+from bid_ros.nodes.ros_messages import pose_arrays
 from bid_ros.nodes.topics import profile
 from bid_ros.teleop.joy import BUTTONS
 
@@ -77,7 +77,7 @@ def spinning(made: Callable[[Context], Node]) -> Iterator[None]:
     """Let a node that is made for a context work in a thread, until the end of the block."""
     context, done = Context(), threading.Event()
     rclpy.init(context=context)
-    person, executor = made(context), LeanExecutor(context=context)
+    person, executor = made(context), FastExecutor(context=context)
     executor.add_node(person)
 
     def spin() -> None:

@@ -29,7 +29,7 @@ SYSTEMS = (
     "test/tasks/placing/test_world.py",
 )
 # Running arms and nodes. They mostly wait for a clock.
-TIMED = ("test/robots/", "test/nodes/", "test/system/")
+TIMED = ("test/robots/", "test/nodes/", "test/system/", "test/tasks/test_twins.py")
 # What takes longest begins first, so that it is not left over when everything else has ended.
 LONGEST = (
     "test/nodes/test_cli.py",
@@ -42,6 +42,8 @@ LONGEST = (
     "test/robots/",
     "test/bench/",
     "test/learning/",
+    "test/commands/test_bench.py",
+    "test/scripts/test_gpu_report.py",
 )
 # Niceness of timed and of computing tests. A computing one must not look like a slow robot. Where the user may raise
 # priorities (root), the timed ones go before other work on the computer, as the nodes themselves do.

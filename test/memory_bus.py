@@ -8,7 +8,7 @@ import numpy as np
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import quaternion_from_matrix
-from bid_ros.robots.bus import Ended, Heard
+from bid_ros.robots.bus import GoalResult, Heard
 
 
 def message(values):
@@ -31,7 +31,7 @@ class MemoryGoal:
         return self.result is not None
 
     def ended(self):
-        return None if self.result is None else Ended(self.status, message(self.result))
+        return None if self.result is None else GoalResult(self.status, message(self.result))
 
     def cancel(self):
         self.canceled = True

@@ -17,8 +17,8 @@ from rclpy.node import Node
 
 from bid_msgs.msg import Grant
 from bid_ros.core.topics import GRANT
-from bid_ros.nodes.convert import duration_message
-from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.executor import FastExecutor
+from bid_ros.nodes.ros_messages import duration_message
 
 
 class Bench:
@@ -28,7 +28,7 @@ class Bench:
         self.context = Context()
         rclpy.init(context=self.context)
         self.node = Node("bench", context=self.context)
-        self._executor = LeanExecutor(context=self.context)
+        self._executor = FastExecutor(context=self.context)
         self._executor.add_node(self.node)
         self._folder = folder
         self.processes: dict[str, ForkedProcess] = {}

@@ -179,7 +179,7 @@ def run_picture(options: argparse.Namespace) -> int:
     from bid_ros.recording.bag_topics import read_remapped
     from bid_ros.recording.reader import BagReader
     from bid_ros.views.contact_sheet import draw_sheet
-    from bid_ros.views.trajectory import draw_trajectory
+    from bid_ros.views.episode_plot import write_episode_plot
 
     path, number = split_name(options.bag)
     bag = one_bag(path)
@@ -189,7 +189,7 @@ def run_picture(options: argparse.Namespace) -> int:
         if options.inner == "sheet":
             draw_sheet(reader, episodes, out)
         else:
-            draw_trajectory(reader, episodes, task, out)
+            write_episode_plot(reader, episodes, task, out)
     print(f"wrote {out}")
     return 0
 

@@ -14,7 +14,7 @@ from bid_ros.core.task import load_task
 if TYPE_CHECKING:
     from bid_ros.importing.policy import ImportedPolicy, ImportOptions
 
-PROJECTS: Final = ("lerobot", "diffusion_policy")
+FORMER_ARGUMENTS: Final = ("lerobot", "diffusion_policy")
 
 
 def add_import(parts: Any) -> None:
@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
     from bid_ros.core.extras import check_extra
 
     check_extra("train", "bid policy import", "torch", "onnx", "safetensors")
-    from bid_ros.importing.bundling import write_imported
     from bid_ros.importing.policy import ImportOptions
+    from bid_ros.importing.write_bundle import write_imported
     from bid_ros.policy.spaces.config import Space
 
     if options.sampling_steps is not None and options.sampling_steps < 1:
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     for note in strong.notes:
         print(f"note: {note}", file=sys.stderr)
     space = load_settings(Space, options.space, "space file") if options.space else None
-    bundle = write_imported(strong, weak, options.out, task, "", space)
+    bundle = write_imported(strong, weak, options.out, task, space)
     report = {
         "bundle": str(bundle.path),
         "sha256": bundle.sha256,
@@ -85,7 +85,7 @@ def _sentence(report: dict[str, Any]) -> str:
 
 def _read(path: str, options: "ImportOptions") -> "ImportedPolicy":
     """Read a checkpoint of LeRobot, which is a folder, or of Diffusion Policy, which is a file. Raises BidError."""
-    if path in PROJECTS:
+    if path in FORMER_ARGUMENTS:
         raise BidError(f"'{path}' is not needed: bid policy import CHECKPOINT tells the projects apart by itself")
     if Path(path).is_file():
         from bid_ros.importing.diffusion_policy.reading import read_policy as read_file

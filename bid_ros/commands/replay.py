@@ -12,7 +12,7 @@ from bid_ros.commands.tasks import recorded_task
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.system.folder import System, find_system
-from bid_ros.system.replaying import REPLAY, ReplayArguments, describe_replay
+from bid_ros.system.replay_nodes import REPLAY, ReplayArguments, describe_replay
 from bid_ros.system.run import RunArguments, argument_fields
 
 DESCRIPTION: Final = """Replay a bag, of bid_ros or of another recorder. The policy decides again wherever the recorded

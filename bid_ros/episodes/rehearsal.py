@@ -174,7 +174,7 @@ class Rehearsal:
         self._envelope = Envelope(task, arm=arm)
 
     def run(self, episode: int, seed: int, speed: float, label: str = "") -> EpisodeResult:
-        """Rehearse the episode of a seed, with the same start and path of the cup as in the twin.
+        """Rehearse the episode of a seed, with the same start and path of what moves as in the twin.
 
         The outcome is one of the stage, ``timeout``, or ``stopped: <reason>`` if the safety envelope refused a chunk.
         """

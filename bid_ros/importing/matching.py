@@ -18,20 +18,20 @@ from bid_ros.policy.spaces.view import network_task
 ACTION = "action"
 
 
-def space_for(policy: ImportedPolicy, task: Task, given: Space | None = None) -> Space:
+def space_for(policy: ImportedPolicy, task: Task, described: Space | None = None) -> Space:
     """Return the space of the policy's bundle, with the policy's own steps and rows.
 
     Args:
         policy: in its network's terms.
         task: to be used with it.
-        given: what a person says about columns; its steps and rows may be left out. None: as the task's section
+        described: what a person says about columns; its steps and rows may be left out. None: as the task's section
             ``data`` says, or as equal names do.
 
     Raises:
         BidError: a feature of the policy is described by nothing, or by something of another size.
         BundleError: the space does not fit the task.
     """
-    columns = given or Space()
+    columns = described or Space()
     if not columns.observation:
         columns = replace(columns, observation=tuple(_observed(policy, item, task) for item in policy.features))
     if not columns.action:

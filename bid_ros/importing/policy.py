@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bid_ros.importing.networks.observation import ObservationNetwork
 
-Case: TypeAlias = "tuple[nn.Module, dict[str, NDArray[Any]], str, dict[str, dict[int, str]]]"
+GraphExample: TypeAlias = "tuple[nn.Module, dict[str, NDArray[Any]], str, dict[str, dict[int, str]]]"
 """Network, example inputs, name of the output and open extents of a graph."""
 
 
@@ -67,7 +67,7 @@ class ImportedPolicy:
         provenance: plain values for the bundle.
         past: rows of a chunk before the first that is executed; None: To - 1.
         family: of policies.
-        cases: graphs of a family that does not denoise, as :func:`bid_ros.importing.bundling.write_graphs` writes them.
+        graph_examples: for :func:`bid_ros.importing.write_bundle.write_graphs`, of a family that does not denoise.
     """
 
     source: str
@@ -86,7 +86,7 @@ class ImportedPolicy:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     past: int | None = None
     family: str = "diffusion"
-    cases: "Callable[[ImportedPolicy], dict[str, Case]] | None" = None
+    graph_examples: "Callable[[ImportedPolicy], dict[str, GraphExample]] | None" = None
 
     @property
     def past_rows(self) -> int:

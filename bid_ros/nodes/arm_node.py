@@ -18,11 +18,11 @@ from bid_ros.core.errors import ArmError, ChunkError
 from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.nodes.arm_report import ArmReport
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
-from bid_ros.nodes.convert import chunk_from_message
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_bus import NodeBus
+from bid_ros.nodes.ros_messages import chunk_from_message
 from bid_ros.robots.base import ArmState, JointArm
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.robots.ros.config import RosConfig

@@ -12,7 +12,7 @@ from bid_ros.control.servo_base import ServoOutput
 from bid_ros.core import topics
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.task import Task
-from bid_ros.nodes import convert
+from bid_ros.nodes import ros_messages
 from bid_ros.nodes.base import BidNode
 from bid_ros.robots.base import ArmInfo, ArmState
 
@@ -78,32 +78,32 @@ class ArmReport:
         self, output: ServoOutput, state: ArmState, now_ns: int, fault: str, latched: str, gripper: float
     ) -> None:
         message, setpoint = self._status, output.setpoint
-        convert.set_time(message.header.stamp, state.stamp_ns)
+        ros_messages.set_time(message.header.stamp, state.stamp_ns)
         message.mode = ArmStatus.FAULT if fault else getattr(ArmStatus, output.mode.name)
         message.reason = fault or latched
         message.source, message.sequence = output.source, output.sequence
         message.command_age = output.command_age_s
-        convert.set_pose(message.tool, state.tool_position, state.tool_quaternion)
-        message.joint_positions = convert.float64_array(state.joint_positions)
+        ros_messages.set_pose(message.tool, state.tool_position, state.tool_quaternion)
+        message.joint_positions = ros_messages.float64_array(state.joint_positions)
         message.gripper_width, message.gripper_busy = state.gripper_width, state.gripper_busy
-        convert.set_pose(message.reference, setpoint.position, setpoint.quaternion)
-        convert.set_time(message.reference_stamp, now_ns)
+        ros_messages.set_pose(message.reference, setpoint.position, setpoint.quaternion)
+        ros_messages.set_time(message.reference_stamp, now_ns)
         message.reference_twist = np.concatenate([setpoint.linear_velocity, setpoint.angular_velocity])
         message.reference_gripper = gripper
 
     def _publish_joints(self, output: ServoOutput, now_ns: int) -> None:
         """Publish the joints that were streamed to the robot, of a task that commands them."""
         if self._joint_references is not None and output.joints is not None:
-            message = JointState(header=convert.header(now_ns, self._base_frame), name=self._info.joint_names)
-            message.position = convert.float64_array(output.joints.positions)
-            message.velocity = convert.float64_array(output.joints.velocities)
+            message = JointState(header=ros_messages.header(now_ns, self._base_frame), name=self._info.joint_names)
+            message.position = ros_messages.float64_array(output.joints.positions)
+            message.velocity = ros_messages.float64_array(output.joints.velocities)
             self._joint_references.publish(message)
 
     def _publish_standard(self, state: ArmState) -> None:
         """Publish the measurements once more, in the messages of ROS."""
         for message in (self._pose, self._transform):
-            convert.set_time(message.header.stamp, state.stamp_ns)
-        convert.set_pose(self._pose.pose, state.tool_position, state.tool_quaternion)
+            ros_messages.set_time(message.header.stamp, state.stamp_ns)
+        ros_messages.set_pose(self._pose.pose, state.tool_position, state.tool_quaternion)
         self._tool_poses.publish(self._pose)
         tool, place = self._transform.transform, self._pose.pose.position
         tool.translation.x, tool.translation.y, tool.translation.z = place.x, place.y, place.z
@@ -119,7 +119,7 @@ def joint_messages(info: ArmInfo, state: ArmState, frame: str) -> list[JointStat
 
     Each finger has half of the opening. While the opening is not known, the fingers are left out. No value is NaN.
     """
-    header = convert.header(state.stamp_ns, frame)
+    header = ros_messages.header(state.stamp_ns, frame)
     known = np.isfinite(state.joint_velocities).all()
     velocities = state.joint_velocities.tolist() if known else []
     arm = JointState(header=header, name=info.joint_names, position=state.joint_positions.tolist(), velocity=velocities)

@@ -16,10 +16,10 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import DIAGNOSTICS, HEARTBEAT, TOPICS, Topic
-from bid_ros.nodes.convert import header, set_time
-from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.heartbeat import PERIOD_S, HeartbeatThread
 from bid_ros.nodes.parameters import Parameter, check_parameters
+from bid_ros.nodes.ros_messages import header, set_time
 from bid_ros.nodes.run import run_node
 from bid_ros.nodes.topics import message_type, overridable, profile, publisher
 from bid_ros.system.parameters import QOS, check_override
@@ -194,7 +194,7 @@ class BidNode(Node):
     def arrived_ns(self) -> int:
         """Steady time in ns at which the message arrived whose callback runs, in the executor's thread."""
         executor = self.executor
-        return executor.arrived_ns if isinstance(executor, LeanExecutor) else time.monotonic_ns()
+        return executor.arrived_ns if isinstance(executor, FastExecutor) else time.monotonic_ns()
 
     def serve(self, kind: Any, name: str, work: Callable[[Any], tuple[bool, str]]) -> None:
         """Offer a service. ``work`` takes a request and returns ``success`` and ``message`` of the response."""
@@ -288,7 +288,7 @@ class BidNode(Node):
     def _counted(self) -> dict[str, object]:
         """Return messages since the start, and the CPU time in s that the executor took itself, in its thread."""
         sent = sum(getattr(publisher, "sent", 0) for publisher in self.publishers)
-        if not isinstance(self.executor, LeanExecutor):
+        if not isinstance(self.executor, FastExecutor):
             return {"messages_out": sent}
         own_s = (time.thread_time_ns() - self.executor.callbacks_ns) / NANOSECONDS
         return {"messages_in": self.executor.messages, "messages_out": sent, "executor_s": f"{own_s:.3f}"}

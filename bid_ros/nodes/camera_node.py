@@ -22,8 +22,8 @@ from bid_ros.core import topics
 from bid_ros.core.errors import CameraError
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
-from bid_ros.nodes.convert import camera_info, header, transform_message
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.ros_messages import camera_info, header, transform_message
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (

@@ -18,11 +18,11 @@ from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
 from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, format_summary, scene_of, write_run
 from bid_ros.episodes.takeover import Takeover
-from bid_ros.nodes.convert import fill_outcome, header
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.joints import ARM_CONFIG
 from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.ros_messages import fill_outcome, header
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.recording.episodes import DISCARDED, UNDO, UNDONE

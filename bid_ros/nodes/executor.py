@@ -16,7 +16,7 @@ EVERYTHING_S: Final = 1.0  # s between two looks at what is rare, such as a publ
 KINDS: Final = ("subscription", "timer", "service", "client")
 
 
-class LeanExecutor(SingleThreadedExecutor):
+class FastExecutor(SingleThreadedExecutor):
     """Calls back subscriptions and timers at a third of the cost, and leaves everything else to its base class.
 
     For every message, the base class collects all entities of its nodes, with two event handlers for each publisher and

@@ -13,7 +13,7 @@ from rclpy.executors import ExternalShutdownException
 from bid_ros.core.topics import IMAGE_TYPE, Topic
 from bid_ros.nodes.base import PATIENT_DEPTH
 from bid_ros.nodes.client import visiting
-from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.topics import message_type, profile
 
 WAKE_S = 0.05  # messages are taken together, this often
@@ -39,7 +39,7 @@ def follow(
     """
     ended = ended or Event()
     with visiting(f"bid_follow_{os.getpid()}", namespace) as node:
-        executor = LeanExecutor()
+        executor = FastExecutor()
 
         def take(name: str, message: Any) -> None:
             add(name, time.time_ns() - (time.monotonic_ns() - executor.arrived_ns), message)

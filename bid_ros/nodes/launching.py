@@ -35,7 +35,7 @@ from bid_ros.system.driving import ARGUMENTS, DEFAULTS, KEYBOARD, driven
 from bid_ros.system.ending import END_S
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.preparation import prepare
-from bid_ros.system.replaying import REPLAY, ReplayArguments, describe_replay
+from bid_ros.system.replay_nodes import REPLAY, ReplayArguments, describe_replay
 from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
 from launch import LaunchContext, LaunchDescription
 

@@ -10,7 +10,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker
 
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.nodes.convert import duration_message, point
+from bid_ros.nodes.ros_messages import duration_message, point
 from bid_ros.views.scene import Box, Lines, Part
 
 EDGE_WIDTH: Final = 0.003  # m, of a box

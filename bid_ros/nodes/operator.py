@@ -25,7 +25,7 @@ from bid_ros.core.topics import (
     body_topic,
 )
 from bid_ros.episodes.log import EpisodeStopped
-from bid_ros.nodes.convert import pose_arrays
+from bid_ros.nodes.ros_messages import pose_arrays
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.recording.episodes import DISCARDED
 from bid_ros.sim.twin import Pose

@@ -12,7 +12,7 @@ from bid_ros.core.observation import Observation
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION, POLICY_CHUNK
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.convert import chunk_to_message, decision_to_message, observed_fields
+from bid_ros.nodes.ros_messages import chunk_to_message, decision_to_message, observed_fields
 from bid_ros.policy.decide import DecisionRecord
 
 RECENT: Final = 100  # decisions whose latency counts

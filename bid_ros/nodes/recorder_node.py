@@ -22,7 +22,7 @@ from bid_ros.core.topics import (
 )
 from bid_ros.episodes.bags import EpisodeBags
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
-from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.topics import message_type
@@ -172,7 +172,7 @@ class RecorderNode(BidNode):
         if not now:
             return
         executor = self.executor
-        self._counters.take(name, len(data), executor.number if isinstance(executor, LeanExecutor) else None)
+        self._counters.take(name, len(data), executor.number if isinstance(executor, FastExecutor) else None)
         # Two messages of one instant must not change places because two clocks were read for each.
         stamp_ns, before_ns = now - age, self._newest_ns.get(name, 0)
         stamp_ns = before_ns if 0 < before_ns - stamp_ns < JITTER_NS else stamp_ns

@@ -29,9 +29,9 @@ from bid_ros.core.topics import (
     Topic,
 )
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.convert import cue_to_message, header, time_message
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.replay_policy_node import KEPT
+from bid_ros.nodes.ros_messages import cue_to_message, header, time_message
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.recording.bag_topics import read_remapped
 from bid_ros.recording.reader import BagMessage, BagReader

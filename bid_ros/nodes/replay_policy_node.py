@@ -10,10 +10,10 @@ from bid_msgs.msg import Decision
 from bid_ros.core.errors import BidError, ObservationError
 from bid_ros.core.observation import Observation
 from bid_ros.core.topics import RECORDED_DECISION, REPLAY_DECIDED, REPLAY_QOS, Topic
-from bid_ros.nodes.convert import header
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_node import PolicyNode
 from bid_ros.nodes.policy_parameters import PARAMETERS as LIVE
+from bid_ros.nodes.ros_messages import header
 from bid_ros.policy.decide import bundle_decoder
 from bid_ros.replay.cue import Cue, RecordedDecision, recorded_from
 from bid_ros.replay.lockstep import CHANGEABLE, Changes, Decider

@@ -16,7 +16,7 @@ from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ROBOT_DESCRIPTION, TF, TF_STATIC_QOS, Topic
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.convert import transform_message
+from bid_ros.nodes.ros_messages import transform_message
 
 if TYPE_CHECKING:
     from bid_ros.views.outline import LinkPose, Outline

@@ -18,7 +18,7 @@ from rclpy.publisher import Publisher
 from bid_ros.core.errors import ArmError
 from bid_ros.core.topics import Qos
 from bid_ros.nodes.fields import fill
-from bid_ros.nodes.ros_action import SentGoal, SentRequest, TakenGoal, channel_type, serve_goals
+from bid_ros.nodes.polled_action import SentGoal, SentRequest, TakenGoal, channel_type, serve_goals
 from bid_ros.nodes.topics import profile
 from bid_ros.robots.bus import Channel, Goal, Heard, Judge, Request, ServedGoal, Values
 

@@ -12,7 +12,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from bid_ros.core.errors import BidError
-from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.heartbeat import HeartbeatThread
 from bid_ros.system.ending import Ending
 from bid_ros.system.output import keep_printing
@@ -71,7 +71,7 @@ def run_node(factory: Callable[..., Runnable]) -> NoReturn:
 def _run(factory: Callable[..., Runnable], ending: Ending) -> int:
     raise_priority(0)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    executor = LeanExecutor()
+    executor = FastExecutor()
     node = factory()
     ending.commit(node.end)
     node.heartbeat.start()
@@ -101,7 +101,7 @@ def _spend_now_what_would_interrupt() -> None:
     gc.freeze()
 
 
-def _spin(executor: LeanExecutor, node: Runnable) -> None:
+def _spin(executor: FastExecutor, node: Runnable) -> None:
     while not node.ended:
         executor.spin_once()
     until = time.monotonic() + LINGER_S

@@ -14,10 +14,10 @@ from bid_ros.core.errors import ChunkError
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
-from bid_ros.nodes.convert import chunk_from_message, header, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.ros_messages import chunk_from_message, header, pose_arrays
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.verdict import Verdict, refused
@@ -119,7 +119,7 @@ class SafetyNode(BidNode):
         allowed = self._watchdog.judge(verdict, steady)
         if not verdict.ok:
             self._refused += 1
-            judged = f"rule {verdict.trigger}, action {self._watchdog.action.value}"
+            judged = f"rule {verdict.rule}, action {self._watchdog.action.value}"
             problem = f"refused a chunk of '{source}' ({judged}): {verdict.reason}"
             self.get_logger().warning(problem, throttle_duration_sec=0.5)
             self._publish_state()
@@ -155,7 +155,7 @@ class SafetyNode(BidNode):
             robot=self.robot,
             state=getattr(SafetyState, watchdog.state.name),
             action=getattr(SafetyState, watchdog.action.name),
-            rule=verdict.trigger,
+            rule=verdict.rule,
             reason=watchdog.reason or verdict.reason,
             measured=float(verdict.measured),
             limit=float(verdict.limit),

@@ -16,9 +16,9 @@ from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE
 from bid_ros.episodes.log import EpisodeStopped
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.convert import chunk_to_message, duration_message, header, pose_arrays
 from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.ros_messages import chunk_to_message, duration_message, header, pose_arrays
 
 CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000

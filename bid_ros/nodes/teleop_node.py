@@ -38,10 +38,10 @@ from bid_ros.core.topics import (
     body_topic,
 )
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.convert import chunk_to_message, pose_arrays
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.ros_messages import chunk_to_message, pose_arrays
 from bid_ros.safety.envelope import MAX_HORIZONS
 from bid_ros.tasks.topics import system_topics
 from bid_ros.teleop.base import AXES, DEVICES, EpisodeStart, Steering

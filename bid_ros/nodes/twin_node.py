@@ -9,10 +9,10 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, SCENES, TWIN_RESET, TWIN_SCENE, body_topic
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
-from bid_ros.nodes.convert import float64_array, header, pose_stamped
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_bus import NodeBus
+from bid_ros.nodes.ros_messages import float64_array, header, pose_stamped
 from bid_ros.system.priority import raise_priority
 from bid_ros.tasks.twins import build_twin
 

@@ -47,7 +47,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Ended:
+class GoalResult:
     """How a goal ended.
 
     Attributes:
@@ -69,7 +69,7 @@ class Goal(Protocol):
             ArmError: the server refused the goal.
         """
 
-    def ended(self) -> Ended | None:
+    def ended(self) -> GoalResult | None:
         """Return how it ended; None before :meth:`done` has said that it did."""
 
     def cancel(self) -> None:

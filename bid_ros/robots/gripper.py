@@ -14,7 +14,7 @@ POLL_S = 0.02
 RETRY_S = 1.0
 
 
-Running = Callable[[], bool]
+HasEnded = Callable[[], bool]
 """Returns whether a gripper command has ended, without waiting for that, or raises its error."""
 
 
@@ -24,10 +24,10 @@ class GripperDevice(Protocol):
     def width(self) -> float:
         """Return the measured opening in m."""
 
-    def begin_open(self) -> Running:
+    def begin_open(self) -> HasEnded:
         """Begin to open. Return what tells the end of the command."""
 
-    def begin_close(self) -> Running:
+    def begin_close(self) -> HasEnded:
         """Begin to close, and squeeze an object between the fingers. Return what tells the end of the command."""
 
 
@@ -120,7 +120,7 @@ class GripperThread:
             while not self._stop.is_set():
                 self.width = self._device.width()
                 wanted = self._open
-                retry = self._missed(wanted) and time.monotonic() - ended > RETRY_S
+                retry = self._had_no_effect(wanted) and time.monotonic() - ended > RETRY_S
                 if wanted is not None and (wanted is not done or retry):
                     self._carry_out(wanted)
                     done, ended = wanted, time.monotonic()
@@ -129,9 +129,9 @@ class GripperThread:
         except self._errors as error:
             # Who ends the thread also closes the device under it. That is not a fault.
             if not self._stop.is_set():
-                self._lose(error)
+                self._report_lost(error)
 
-    def _lose(self, error: Exception) -> None:
+    def _report_lost(self, error: Exception) -> None:
         self.fault = str(error)
         self._on_error(error)
 
@@ -147,7 +147,7 @@ class GripperThread:
         finally:
             self.busy = False
 
-    def _missed(self, wanted: bool | None) -> bool:
+    def _had_no_effect(self, wanted: bool | None) -> bool:
         """Whether the fingers are where the opposite of ``wanted`` puts them."""
         if wanted is None:
             return False

@@ -23,16 +23,16 @@ class Bound:
     refusal: Callable[[int], Verdict]
 
 
-def at_most(trigger: str, what: str, measured: Array, limit: float, unit: str) -> Bound:
+def at_most(rule: str, what: str, measured: Array, limit: float, unit: str) -> Bound:
     """Return the bound of the largest value ``(N,)`` of each motion. The arguments are those of :func:`over`."""
-    return Bound(measured <= limit, lambda number: over(trigger, what, float(measured[number]), limit, unit))
+    return Bound(measured <= limit, lambda number: over(rule, what, float(measured[number]), limit, unit))
 
 
-def over(trigger: str, what: str, measured: float, limit: float, unit: str) -> Verdict:
+def over(rule: str, what: str, measured: float, limit: float, unit: str) -> Verdict:
     """Return the refusal of a value above its limit, which says ``what`` was measured, in ``unit``."""
     suffix = f" {unit}" if unit else ""
     reason = f"{what} is {measured:.3f}{suffix}; the limit is {limit:.3f}{suffix}"
-    return refused(trigger, reason, measured, limit)
+    return refused(rule, reason, measured, limit)
 
 
 def all_kept(count: int, bounds: Iterable[Bound]) -> NDArray[np.bool_]:

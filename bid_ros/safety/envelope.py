@@ -177,9 +177,9 @@ def _broken(bounds: Iterable[Bound]) -> Iterator[Verdict]:
             yield bound.refusal(0)
 
 
-def _at_most(trigger: str, what: str, measured: float, limit: float, unit: str) -> Iterator[Verdict]:
+def _at_most(rule: str, what: str, measured: float, limit: float, unit: str) -> Iterator[Verdict]:
     if not measured <= limit:  # not `>`, which NaN would pass
-        yield over(trigger, what, measured, limit, unit)
+        yield over(rule, what, measured, limit, unit)
 
 
 def _rotation_error(six: Array) -> float:

@@ -79,7 +79,7 @@ class JointEnvelope:
         reason = f"{what}; the limits are {low:.3f} to {high:.3f} rad"
         return refused("joint_position", reason, value, low if value < low else high)
 
-    def _at_most(self, trigger: str, verb: str, rates: Array, most: Array, unit: str, first: int) -> Bound:
+    def _at_most(self, rule: str, verb: str, rates: Array, most: Array, unit: str, first: int) -> Bound:
         """Return the bound of rates ``(N, n, joints)``."""
         shares = np.abs(rates) / most
 
@@ -87,7 +87,7 @@ class JointEnvelope:
             row, joint = np.unravel_index(int(shares[number].argmax()), shares.shape[1:])
             value, limit = float(abs(rates[number, row, joint])), float(most[joint])
             what = f"{self._name(int(joint))} {verb} {value:.3f} {unit} from action {first + row} on"
-            return refused(trigger, f"{what}; the limit is {limit:.3f} {unit}", value, limit)
+            return refused(rule, f"{what}; the limit is {limit:.3f} {unit}", value, limit)
 
         return Bound(np.asarray((shares <= 1).all(axis=(1, 2))), refusal)
 

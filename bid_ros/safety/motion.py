@@ -73,13 +73,13 @@ class MotionEnvelope:
         outside = np.maximum(self._low - position, position - self._high)
         yield Bound((outside <= 0).all(axis=(1, 2)), lambda number: self._outside(position[number], outside[number]))
         difference, limits = position, self._limits
-        for trigger, limit, unit in (
+        for rule, limit, unit in (
             ("speed", limits.max_speed, "m/s"),
             ("acceleration", limits.max_acceleration, "m/s^2"),
             ("jerk", limits.max_jerk, "m/s^3"),
         ):
             difference = (difference[:, 1:] - difference[:, :-1]) / dt_s
-            yield at_most(trigger, trigger, _largest(difference), limit, unit)
+            yield at_most(rule, rule, _largest(difference), limit, unit)
 
     def turning(self, matrices: Array, dt_s: float) -> Iterator[Bound]:
         """Yield the bounds of rotations ``(N, n, 3, 3)``, tool to base, ``dt_s`` s apart: turn rate to tilt."""

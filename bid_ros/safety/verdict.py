@@ -22,14 +22,14 @@ class Verdict:
 
     Attributes:
         ok: the chunk keeps every limit.
-        trigger: short name of the broken limit (``finite``, ``workspace``, ``speed``, ...), empty if ok.
+        rule: short name of the broken limit (``finite``, ``workspace``, ``speed``, ...), empty if ok.
         reason: one sentence with the measured value and the limit, empty if ok.
         measured: the value that broke the limit, in the limit's unit; NaN if there is none.
         limit: the limit; NaN if it is not a number.
     """
 
     ok: bool
-    trigger: str = ""
+    rule: str = ""
     reason: str = ""
     measured: float = NOT_A_NUMBER
     limit: float = NOT_A_NUMBER
@@ -38,6 +38,6 @@ class Verdict:
 ACCEPTED: Final = Verdict(True)
 
 
-def refused(trigger: str, reason: str, measured: float = NOT_A_NUMBER, limit: float = NOT_A_NUMBER) -> Verdict:
+def refused(rule: str, reason: str, measured: float = NOT_A_NUMBER, limit: float = NOT_A_NUMBER) -> Verdict:
     """Return the refusal of a chunk; the arguments are those of :class:`Verdict`."""
-    return Verdict(False, trigger, reason, float(measured), float(limit))
+    return Verdict(False, rule, reason, float(measured), float(limit))

@@ -41,7 +41,7 @@ class Watchdog:
     Attributes:
         granted: whether anybody was ever in charge of the arm. Before that nothing moves, and silence only means that
             nodes still load: it leads back to WAITING and latches nothing.
-        cause: what stopped it. Its trigger is that of a refusal, ``heartbeat:NAME``, ``grant`` or ``fault``; it is
+        cause: what stopped it. Its rule is that of a refusal, ``heartbeat:NAME``, ``grant`` or ``fault``; it is
             ``ACCEPTED``, which has none, unless STOPPED.
 
     Raises:
@@ -117,13 +117,13 @@ class Watchdog:
         if verdict.ok:
             self._late = 0
             return self.state is State.RUNNING
-        if verdict.trigger not in TOLERATED:
+        if verdict.rule not in TOLERATED:
             self._latch(verdict)
         elif self.state is State.RUNNING:
             self._late += 1
             if self._late >= self._late_limit:
                 reason = f"{self._late} chunks in a row were refused, the last because {verdict.reason}"
-                self._latch(refused(verdict.trigger, reason, verdict.measured, verdict.limit))
+                self._latch(refused(verdict.rule, reason, verdict.measured, verdict.limit))
         return False
 
     def tick(self, steady_ns: int) -> bool:

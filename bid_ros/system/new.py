@@ -11,7 +11,7 @@ from bid_ros.core.paths import share
 from bid_ros.core.task import Feature, load_task
 from bid_ros.robots.registry import ROBOTS
 from bid_ros.system.folder import FILE, System, find_system
-from bid_ros.tasks.table.twin import FOVY, fixed_view, on_wrist
+from bid_ros.tasks.table.scene import FOVY, fixed_view, on_wrist
 
 SHARED: Final = ("nodes.yaml", "view.rviz", "foxglove.json")  # of every system, unless a robot's template has its own
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

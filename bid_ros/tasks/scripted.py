@@ -46,7 +46,7 @@ class ScriptedConfig:
         max_speed: no peak is above it, m/s.
         acceleration, jerk: peaks, m/s^2 and m/s^3.
         correction: factor on both in corrections on the descent. How fast these are decides how far a policy that
-            learned from them stays behind a cup that moves.
+            learned from them stays behind a target that moves.
         blend: s by which the next move may begin before the one before it has come to rest.
         hold: s at rest at the end.
         speed_factors: range of the diverse style's factor on every speed.
@@ -164,20 +164,20 @@ class ScriptedMotion(PlannedTeleoperator):
         first = self._move(points[:2], speed, begin_s)
         return [first, self._move(points[1:], speed, self._after(first, pause_s))]
 
-    def _correct(self, ways: list[Move], cup: Array, height: float, speed: float) -> float:
-        """Add the correction of a first miss at a height over the cup to the ways. Return when the descent begins."""
+    def _correct(self, ways: list[Move], target: Array, height: float, speed: float) -> float:
+        """Add the correction of a first miss at a height over the target. Return when the descent begins."""
         missed, left = self.manner.misses[:2]
         pause_s = self.manner.pauses[2]
         if missed != STRAIGHT_ON:
-            points = [np.append(cup + np.array(miss), height) for miss in (missed, left)]
+            points = [np.append(target + np.array(miss), height) for miss in (missed, left)]
             ways.append(self._move(points, speed, self._after(ways[-1], pause_s)))
             pause_s = 0.0
         return self._after(ways[-1], pause_s)
 
-    def _arrival(self, cup: Array) -> Array:
-        """Where the first way ends, ``(2,)`` m: beside the cup by the first miss that the demonstration has."""
+    def _arrival(self, target: Array) -> Array:
+        """Where the first way ends, ``(2,)`` m: beside the target by the first miss that the demonstration has."""
         missed, left = self.manner.misses[:2]
-        place: Array = cup + np.array(left if missed == STRAIGHT_ON else missed)
+        place: Array = target + np.array(left if missed == STRAIGHT_ON else missed)
         return place
 
     def _let_go(self, descent: list[Move], lower_s: float) -> tuple[DemonstrationPart, float]:

@@ -21,7 +21,7 @@ from bid_ros.curation.validate import check_track, faults_of_bag, observed_topic
 from bid_ros.episodes.comparison import wilson_interval
 from bid_ros.recording.reader import BagReader
 from bid_ros.views.contact_sheet import Picture, sheet_of
-from bid_ros.views.trajectory import plot_png
+from bid_ros.views.episode_plot import plot_png
 
 COLUMNS: Final = 7
 TILE: Final = 104

@@ -32,7 +32,7 @@ from bid_ros.core import topics
 from bid_ros.core.paths import share
 from bid_ros.core.task import load_task
 from bid_ros.nodes.base import COMMAND_PRIORITY
-from bid_ros.nodes.convert import time_message
+from bid_ros.nodes.ros_messages import time_message
 from bid_ros.nodes.topics import profile
 from bid_ros.recording.reader import BagReader
 from bid_ros.system.middleware import middleware_environment

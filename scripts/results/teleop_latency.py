@@ -28,7 +28,7 @@ from websockets.sync.client import connect
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.stamps import stamp_to_ns
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, TOPICS, Qos
-from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.topics import profile
 
 READY_S, REST_S, LOST_S, MOVED_M = 90.0, 0.6, 2.0, 1e-5
@@ -46,7 +46,7 @@ class Person:
     def __init__(self) -> None:
         rclpy.init()
         self.node = Node("person")
-        self._executor = LeanExecutor()
+        self._executor = FastExecutor()
         self._executor.add_node(self.node)
         self.started, self.states = False, []
         self.node.create_subscription(ArmStatus, ARM_STATUS, self._on_status, profile(TOPICS[ARM_STATUS].qos))

@@ -24,7 +24,7 @@ from sensor_msgs.msg import Image
 from bid_ros.cameras.image import encode_image
 from bid_ros.cli import main
 from bid_ros.core.errors import BidError, TaskError
-from bid_ros.nodes.convert import time_message
+from bid_ros.nodes.ros_messages import time_message
 from bid_ros.system.check.folder import folder_findings
 from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system

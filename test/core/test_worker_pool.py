@@ -1,6 +1,6 @@
 """The pool gives the same results whoever works, takes jobs one by one, and ends with one sentence.
 
-Over Ray: test/bench/test_bench_sweep.py and test/evaluation/test_run.py.
+Over Ray: test/bench/test_sweep.py and test/evaluation/test_run.py.
 """
 
 from __future__ import annotations

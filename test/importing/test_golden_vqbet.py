@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bid_ros.core.observation import Observation
-from bid_ros.importing.bundling import write_imported
 from bid_ros.importing.lerobot.reading import read_policy
 from bid_ros.importing.policy import ImportOptions
+from bid_ros.importing.write_bundle import write_imported
 from bid_ros.policy.registry import load_policy
 
 

@@ -100,7 +100,7 @@ def test_nothing_but_a_bundle_is_replaced(kit, tmp_path, task, capsys):
 
 
 def test_a_graph_that_onnx_cannot_hold_is_refused(kit, tmp_path, task, capsys, monkeypatch):
-    monkeypatch.setattr("bid_ros.importing.bundling.LARGEST", 1000)
+    monkeypatch.setattr("bid_ros.importing.write_bundle.LARGEST", 1000)
     folder, out = kit.write_lerobot(tmp_path / "policy"), tmp_path / "bundle"
     assert main(["policy", "import", str(folder), "--task", str(task), "--out", str(out)]) == 2
     assert "strong policy: denoiser has weights of 0.0 GB; valid is up to 0 GB" in capsys.readouterr().err

@@ -66,10 +66,10 @@ def test_steps_and_rows_may_differ_from_those_of_the_task(kit, policy):
     ],
 )
 def test_what_does_not_fit_is_said_in_a_sentence(kit, policy, changes, given, message, tmp_path):
-    from bid_ros.importing.bundling import write_imported
+    from bid_ros.importing.write_bundle import write_imported
 
     with pytest.raises(BidError, match=message) as error:
-        write_imported(policy, None, tmp_path / "bundle", kit.task_for(policy, **changes), given=given)
+        write_imported(policy, None, tmp_path / "bundle", kit.task_for(policy, **changes), space=given)
     assert "\n" not in str(error.value) and not (tmp_path / "bundle").exists()
 
 

@@ -27,7 +27,7 @@ from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import STATE_QOS
 from bid_ros.nodes.arm_report import joint_messages
-from bid_ros.nodes.convert import chunk_to_message, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_to_message, pose_arrays
 from bid_ros.nodes.topics import profile
 from bid_ros.robots.base import ArmState
 from bid_ros.robots.franka.config import FrankaConfig

@@ -22,7 +22,7 @@ from bid_msgs.msg import Heartbeat, TwinScene
 from bid_ros.cameras.image import decode_image, encode_image, resize_crop
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.nodes.camera_node import CameraNode
-from bid_ros.nodes.convert import time_message
+from bid_ros.nodes.ros_messages import time_message
 from bid_ros.robots.franka.model import scene_model
 from bid_ros.sim.renderer import SceneRenderer
 from bid_ros.tasks.placing.world import SCENE

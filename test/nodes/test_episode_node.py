@@ -19,7 +19,7 @@ from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Grant, Heartbeat, Sa
 from bid_msgs.srv import ResetEpisode
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.topics import GRANT
-from bid_ros.nodes.convert import pose_message, pose_stamped
+from bid_ros.nodes.ros_messages import pose_message, pose_stamped
 from bid_ros.tasks.picking import TASK as PICKING
 
 START_S = 60.0

@@ -19,7 +19,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from bid_ros.nodes import executor
-from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.executor import FastExecutor
 
 LIMIT_S = 10.0
 
@@ -31,7 +31,7 @@ class Pair:
         self.context = Context()
         rclpy.init(context=self.context)
         self.node, self.other = Node("spun", context=self.context), Node("other", context=self.context)
-        self.executor = LeanExecutor(context=self.context)
+        self.executor = FastExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.heard: list[str] = []
 

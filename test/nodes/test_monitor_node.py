@@ -18,7 +18,7 @@ from bid_msgs.msg import ActionChunk, ArmStatus, Decision, SafetyState
 from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.task import load_task
-from bid_ros.nodes.convert import header, time_message
+from bid_ros.nodes.ros_messages import header, time_message
 from bid_ros.robots.franka.model import HOME_Q
 
 START_S = 60.0

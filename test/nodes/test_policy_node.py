@@ -28,8 +28,8 @@ from bid_ros.cameras.image import encode_image
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.task import Feature, load_task
 from bid_ros.nodes.base import DECISION_PRIORITY
-from bid_ros.nodes.convert import header, pose_message, time_message
 from bid_ros.nodes.policy_node import PolicyNode
+from bid_ros.nodes.ros_messages import header, pose_message, time_message
 from bid_ros.policy.budget import SampleBudget
 
 START_S = 60.0

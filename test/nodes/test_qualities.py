@@ -13,7 +13,7 @@ from bid_ros.core import topics
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.executor import LeanExecutor
+from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.topics import offered, profile
 from bid_ros.recording.files import qos_text
@@ -59,7 +59,7 @@ def context(ros_domain):
 
 
 def spun(nodes, until, seconds: float = 10.0) -> bool:
-    executor = LeanExecutor()
+    executor = FastExecutor()
     for node in nodes:
         executor.add_node(node)
     end = nodes[0].get_clock().now().nanoseconds + round(seconds * SECOND)

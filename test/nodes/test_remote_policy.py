@@ -27,7 +27,7 @@ from bid_ros.cameras.image import encode_image
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import STATE_QOS
-from bid_ros.nodes.convert import time_message
+from bid_ros.nodes.ros_messages import time_message
 from bid_ros.nodes.topics import profile
 from bid_ros.policy.base import Capabilities
 from bid_ros.policy.bundle import load_bundle

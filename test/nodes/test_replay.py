@@ -18,7 +18,7 @@ from tiny_bundle import make_tiny_bundle
 from bid_msgs.msg import ActionChunk, ArmStatus, Decision
 from bid_ros.cameras.image import encode_image
 from bid_ros.core.task import load_task
-from bid_ros.nodes.convert import header, pose_message, time_message
+from bid_ros.nodes.ros_messages import header, pose_message, time_message
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 from bid_ros.recording.reader import BagReader

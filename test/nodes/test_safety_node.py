@@ -16,7 +16,7 @@ from bid_msgs.msg import ArmStatus, Grant, Heartbeat, SafetyState
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import GRANT
-from bid_ros.nodes.convert import chunk_to_message, duration_message, header, pose_message
+from bid_ros.nodes.ros_messages import chunk_to_message, duration_message, header, pose_message
 
 DOWN = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
 

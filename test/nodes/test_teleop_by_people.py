@@ -17,7 +17,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, EpisodeEvent
-from bid_ros.nodes.convert import pose_message
+from bid_ros.nodes.ros_messages import pose_message
 
 LIMIT_S = 20.0
 START, DOWN = [0.48, 0.0, 0.30], [1.0, 0.0, 0.0, 0.0]

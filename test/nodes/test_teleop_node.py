@@ -13,7 +13,7 @@ from qos import COMMAND, EVENT, STATE
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.nodes.convert import pose_message, pose_stamped
+from bid_ros.nodes.ros_messages import pose_message, pose_stamped
 from bid_ros.system.folder import find_system
 from bid_ros.tasks.registry import find_demonstrator
 

@@ -7,7 +7,18 @@ import pytest
 from policy.remote.served import remote_bundle, serving
 
 from bid_ros.core.errors import BidError, RemoteError
-from bid_ros.policy.budget import FEW, GIVEN_UP_NS, LATE, PATIENCE, WINDOW, SampleBudget, decision_costs, ladder
+from bid_ros.policy.budget import (
+    FEW,
+    GIVEN_UP_NS,
+    LATE,
+    PATIENCE,
+    RECENT,
+    WINDOW,
+    DelayMeter,
+    SampleBudget,
+    decision_costs,
+    ladder,
+)
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.registry import load_policy
 
@@ -173,3 +184,24 @@ def test_a_server_that_does_not_answer_a_single_sample_in_time_is_an_error(task,
     slow.most = 0
     with pytest.raises(RemoteError, match="did not answer within 400 ms"):
         decision_costs(slow, task, (4, 1), weak=False)
+
+
+STEP = 100_000_000
+
+
+@pytest.mark.parametrize(("delay_ns", "steps"), [(0, 0), (1, 1), (STEP, 1), (STEP + 1, 2), (-5, 0)])
+def test_a_step_that_has_begun_counts(delay_ns, steps):
+    meter = DelayMeter(STEP)
+    assert meter.steps is None
+    meter.took(delay_ns)
+    assert meter.steps == steps
+
+
+def test_the_longest_of_the_last_decisions_counts_until_they_have_passed():
+    meter = DelayMeter(STEP)
+    meter.took(3 * STEP)
+    for _ in range(RECENT - 1):
+        meter.took(STEP // 2)
+        assert meter.steps == 3
+    meter.took(STEP // 2)
+    assert meter.steps == 1

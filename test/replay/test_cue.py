@@ -12,7 +12,7 @@ from bid_ros.core.data_keys import DataKeys
 from bid_ros.core.errors import RecordingError, TaskError
 from bid_ros.core.observation import History
 from bid_ros.core.topics import DECISION, EPISODE_EVENT, IMAGE_TYPE, POSE_TYPE, TOOL_POSE, camera_topic
-from bid_ros.nodes.convert import time_message
+from bid_ros.nodes.ros_messages import time_message
 from bid_ros.recording.reader import BagReader
 from bid_ros.replay.cue import find_decision_times
 

@@ -42,14 +42,14 @@ def test_a_motion_exactly_at_its_limit_is_allowed_and_above_it_is_not(task, chun
     measured = check(1e-6).measured
     assert check(measured).ok
     refused = check(np.nextafter(measured, 0))
-    assert refused.trigger == name.removeprefix("max_") and refused.measured == measured
+    assert refused.rule == name.removeprefix("max_") and refused.measured == measured
 
 
 def test_tolerances_belong_to_what_is_allowed(envelope, chunk):
     for width in (-0.005, 0.08 + 0.005):
         assert envelope.check(chunk(column(9, width)), NOW, TOOL).ok
     assert envelope.check(chunk(column(3, 1.2)), NOW, TOOL).ok
-    assert envelope.check(chunk(column(3, 1.201)), NOW, TOOL).trigger == "rotation"
+    assert envelope.check(chunk(column(3, 1.201)), NOW, TOOL).rule == "rotation"
 
 
 REASONS = [
@@ -118,7 +118,7 @@ def test_a_value_that_is_not_finite_is_what_was_measured(envelope, chunk):
 def test_the_angle_of_a_large_turn_is_measured(envelope, chunk, angle, axis):
     turned = matrix_from_vector(angle * np.array(axis)) @ DOWN
     verdict = envelope.check(chunk(rotations([DOWN] * 8 + [turned] * 8)), NOW, TOOL)
-    assert verdict.trigger == "turn_rate" and verdict.measured == pytest.approx(angle / 0.1)
+    assert verdict.rule == "turn_rate" and verdict.measured == pytest.approx(angle / 0.1)
 
 
 def test_a_tool_at_rest_does_not_turn_whatever_its_rotation(envelope, chunk):
@@ -133,7 +133,7 @@ def test_a_tool_upside_down_is_tilted_by_half_a_turn_whatever_its_yaw(envelope, 
     """The cosine is rounded to just outside -1 for some."""
     for yaw in np.linspace(-3, 3, 50):
         verdict = envelope.check(chunk(rotations([matrix_from_vector([0, 0, yaw])] * ROWS)), NOW, TOOL)
-        assert verdict.trigger == "tilt" and verdict.measured == pytest.approx(np.pi)
+        assert verdict.rule == "tilt" and verdict.measured == pytest.approx(np.pi)
 
 
 @pytest.mark.parametrize(("steps", "row"), [(0.0, 0.0), (3.25, 3.25), (14.5, 14.5), (15.5, 15.0)])
@@ -145,11 +145,11 @@ def test_a_jump_is_measured_to_where_the_chunk_is_now(task, chunk, steps, row):
     now = NOW + round(steps * task.dt_ns)
     assert envelope.check(moving, now, expected + np.array([0.149, 0, 0])).ok
     verdict = envelope.check(moving, now, expected - np.array([0.151, 0, 0]))
-    assert verdict.trigger == "jump" and verdict.measured == pytest.approx(0.151)
+    assert verdict.rule == "jump" and verdict.measured == pytest.approx(0.151)
 
 
 def test_a_tool_position_beyond_use_is_a_jump_without_a_warning(envelope, chunk, recwarn):
-    assert envelope.check(chunk(), NOW, [1e300, 0.0, 0.0]).trigger == "jump"
+    assert envelope.check(chunk(), NOW, [1e300, 0.0, 0.0]).rule == "jump"
     assert not recwarn.list
 
 

@@ -57,7 +57,7 @@ def test_a_position_beyond_its_end_says_joint_value_and_limits(robot):
     joints = np.tile(bench.home, (ROWS, 1))
     joints[5, 3] = high + 0.01
     verdict = bench.check(joints)
-    assert (verdict.trigger, verdict.measured, verdict.limit) == ("joint_position", high + 0.01, high)
+    assert (verdict.rule, verdict.measured, verdict.limit) == ("joint_position", high + 0.01, high)
     name = bench.model.limits.names[3]
     assert f"joint 4 ({name}) is {high + 0.01:.3f} rad in action 5" in verdict.reason
     assert f"to {high:.3f} rad" in verdict.reason
@@ -73,19 +73,19 @@ def test_the_limit_itself_passes(robot):
     tool = bench.model.forward(joints[0])[0]
     assert envelope.check(joint_chunk(bench.task, joints), NOW, tool, joints[0]).ok
     joints[3, 0] = np.nextafter(low, -9)
-    assert envelope.check(joint_chunk(bench.task, joints), NOW, tool, joints[0]).trigger == "joint_position"
+    assert envelope.check(joint_chunk(bench.task, joints), NOW, tool, joints[0]).rule == "joint_position"
 
 
 def test_speed_and_acceleration_say_joint_value_and_limit(robot):
     bench = Bench(robot, max_joint_speed=0.4, max_speed=9.0, max_turn_rate=9.0)
     verdict = bench.check(bench.moved(5, 0.041 * RAMP[:, 0]))
-    assert verdict.trigger == "joint_speed" and verdict.limit == 0.4
+    assert verdict.rule == "joint_speed" and verdict.limit == 0.4
     assert verdict.measured == pytest.approx(0.41)
     assert f"joint 6 ({bench.model.limits.names[5]}) turns at 0.410 rad/s" in verdict.reason
     assert "the limit is 0.400 rad/s" in verdict.reason
     bench = Bench(robot, max_joint_acceleration=2.0)
     verdict = bench.check(bench.moved(5, 0.03 * (RAMP[:, 0] == 7)))
-    assert verdict.trigger == "joint_acceleration" and verdict.limit == 2.0
+    assert verdict.rule == "joint_acceleration" and verdict.limit == 2.0
     assert verdict.measured == pytest.approx(6.0)
     assert "joint 6" in verdict.reason and "6.000 rad/s^2" in verdict.reason and "2.000 rad/s^2" in verdict.reason
 
@@ -93,9 +93,9 @@ def test_speed_and_acceleration_say_joint_value_and_limit(robot):
 def test_the_robot_s_own_limit_holds_where_the_task_allows_more():
     bench = Bench("franka", max_joint_speed=99.0, max_joint_acceleration=99.0)
     verdict = bench.check(bench.moved(0, 0.28 * np.minimum(RAMP[:, 0], 4)))
-    assert (verdict.trigger, verdict.limit) == ("joint_speed", 2.62)
+    assert (verdict.rule, verdict.limit) == ("joint_speed", 2.62)
     verdict = bench.check(bench.moved(0, 0.2 * (RAMP[:, 0] == 8)))
-    assert (verdict.trigger, verdict.limit) == ("joint_acceleration", 10.0)
+    assert (verdict.rule, verdict.limit) == ("joint_acceleration", 10.0)
 
 
 def test_the_tool_s_workspace_holds_through_forward_kinematics(robot):
@@ -105,7 +105,7 @@ def test_the_tool_s_workspace_holds_through_forward_kinematics(robot):
     joints = bench.moved(1, -0.006 * RAMP[:, 0])  # the shoulder goes back: the tool rises
     assert bench.check(joints).ok
     verdict = envelope.check(joint_chunk(bench.task, joints), NOW, bench.tool, bench.home)
-    assert verdict.trigger == "workspace" and "z is" in verdict.reason
+    assert verdict.rule == "workspace" and "z is" in verdict.reason
     heights = bench.model.forward(joints)[0][:, 2]
     assert verdict.measured == pytest.approx(heights.max())
 
@@ -113,7 +113,7 @@ def test_the_tool_s_workspace_holds_through_forward_kinematics(robot):
 def test_the_tool_s_speed_and_tilt_hold_too(robot):
     bench = Bench(robot, max_speed=0.02)
     verdict = bench.check(bench.moved(0, 0.02 * RAMP[:, 0]))
-    assert verdict.trigger == "speed" and verdict.limit == 0.02
+    assert verdict.rule == "speed" and verdict.limit == 0.02
     bench = Bench(robot)
     limits = replace(bench.task.limits, max_tilt=0.05)
     # The wrist that bends the tool away from straight down, from where it points down.
@@ -124,7 +124,7 @@ def test_the_tool_s_speed_and_tilt_hold_too(robot):
     verdict = Envelope(replace(bench.task, limits=limits), arm=bench.model).check(
         joint_chunk(bench.task, joints), NOW, bench.tool, bench.home
     )
-    assert verdict.trigger == "tilt"
+    assert verdict.rule == "tilt"
 
 
 def test_another_posture_with_the_same_tool_is_a_jump(robot):
@@ -133,17 +133,17 @@ def test_another_posture_with_the_same_tool_is_a_jump(robot):
     verdict = bench.check(
         np.tile(bench.home, (ROWS, 1)), measured=bench.home + 0.31 * (np.arange(len(bench.home)) == 2)
     )
-    assert verdict.trigger == "joint_jump" and "joint 3" in verdict.reason
+    assert verdict.rule == "joint_jump" and "joint 3" in verdict.reason
     assert verdict.measured == pytest.approx(0.31) and verdict.limit == 0.3
 
 
 def test_unknown_joints_and_an_unknown_tool_are_refused(robot):
     bench = Bench(robot)
     chunk = joint_chunk(bench.task, np.tile(bench.home, (ROWS, 1)))
-    assert bench.envelope.check(chunk, NOW, bench.tool, None).trigger == "measurement"
-    assert bench.envelope.check(chunk, NOW, None, bench.home).trigger == "measurement"
-    assert bench.envelope.check(chunk, NOW, bench.tool, bench.home[1:]).trigger == "measurement"
-    assert bench.envelope.check(chunk, NOW, bench.tool, np.full(len(bench.home), np.nan)).trigger == "joint_jump"
+    assert bench.envelope.check(chunk, NOW, bench.tool, None).rule == "measurement"
+    assert bench.envelope.check(chunk, NOW, None, bench.home).rule == "measurement"
+    assert bench.envelope.check(chunk, NOW, bench.tool, bench.home[1:]).rule == "measurement"
+    assert bench.envelope.check(chunk, NOW, bench.tool, np.full(len(bench.home), np.nan)).rule == "joint_jump"
 
 
 def test_rows_that_have_passed_need_not_keep_the_limits(robot):
@@ -159,12 +159,12 @@ def test_absurd_values_are_refused_without_a_warning(robot, value):
     bench = Bench(robot)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert bench.check(bench.moved(2, value)).trigger in ("finite", "joint_position")
+        assert bench.check(bench.moved(2, value)).rule in ("finite", "joint_position")
 
 
 def test_the_gripper_has_its_limits(robot):
     bench = Bench(robot)
-    assert bench.check(np.tile(bench.home, (ROWS, 1)), width=0.3).trigger == "gripper"
+    assert bench.check(np.tile(bench.home, (ROWS, 1)), width=0.3).rule == "gripper"
 
 
 def test_a_task_of_joints_needs_an_arm_that_fits():

@@ -39,15 +39,15 @@ def samples(task, count=400, seed=0):
 )
 def test_it_passes_what_the_envelope_passes(task, limits, broken):
     task = replace(task, limits=replace(task.limits, **limits))
-    chunks, envelope, triggers = samples(task), Envelope(task), set()
+    chunks, envelope, rules = samples(task), Envelope(task), set()
     passed = Screen(task).passes(chunks)
     for chunk, ok in zip(chunks, passed, strict=True):
         rows = chunk[task.observation_steps - 1 :]
         action = ActionChunk(STAMP, task.dt_ns, rows, frame_id=task.base_frame)
         verdict = envelope.check(action, STAMP, rows[0, task.columns("position")])
         assert verdict.ok == ok, verdict.reason
-        triggers.add(verdict.trigger)
-    assert triggers >= {"", *broken}
+        rules.add(verdict.rule)
+    assert rules >= {"", *broken}
 
 
 def test_past_rows_and_numbers_that_are_not_finite(task):

@@ -38,7 +38,7 @@ def test_nothing_is_forwarded_until_every_required_node_was_heard():
     watchdog.beat("policy", MS)
     watchdog.beat("camera", MS)
     assert not watchdog.tick(2 * MS)
-    assert watchdog.reason == "waiting for arm" and watchdog.cause.trigger == ""
+    assert watchdog.reason == "waiting for arm" and watchdog.cause.rule == ""
     assert not watchdog.judge(ACCEPTED, 2 * MS)
     watchdog.beat("arm", 3 * MS)
     assert watchdog.judge(ACCEPTED, 4 * MS)
@@ -98,7 +98,7 @@ def test_silence_beyond_the_deadline_latches(running, silent):
             running.beat(name, steady_ns)
     assert not running.tick(limit_ns)
     assert running.tick(limit_ns + MS)
-    assert running.cause.trigger == f"heartbeat:{silent}"
+    assert running.cause.rule == f"heartbeat:{silent}"
     assert running.cause.measured == pytest.approx(LIMITS[silent] + 0.001)
     assert running.cause.limit == LIMITS[silent]
     assert silent in running.reason
@@ -113,7 +113,7 @@ def test_a_chunk_is_not_forwarded_in_the_gap_between_two_ticks(running):
 def test_a_gap_that_ended_between_two_ticks_is_still_noticed(running):
     beat_all(running, 400 * MS)
     assert running.tick(401 * MS)
-    assert running.cause.trigger.startswith("heartbeat:")
+    assert running.cause.rule.startswith("heartbeat:")
 
 
 def test_a_stop_is_told_once_whatever_caused_it(running):
@@ -125,7 +125,7 @@ def test_a_stop_is_told_once_whatever_caused_it(running):
 
 
 @pytest.mark.parametrize(
-    "trigger",
+    "rule",
     [
         "finite",
         "shape",
@@ -143,9 +143,9 @@ def test_a_stop_is_told_once_whatever_caused_it(running):
         "new",
     ],
 )
-def test_one_refusal_latches_with_its_values(running, trigger):
-    assert not running.judge(refused(trigger, "because", 2.0, 1.0), MS)
-    assert (running.state, running.cause.trigger, running.reason) == (State.STOPPED, trigger, "because")
+def test_one_refusal_latches_with_its_values(running, rule):
+    assert not running.judge(refused(rule, "because", 2.0, 1.0), MS)
+    assert (running.state, running.cause.rule, running.reason) == (State.STOPPED, rule, "because")
     assert (running.cause.measured, running.cause.limit) == (2.0, 1.0)
     assert not running.judge(ACCEPTED, 2 * MS)
     assert (running.action, running.verdict) == (Action.STOP, running.cause)
@@ -163,9 +163,9 @@ def test_a_tolerated_refusal_warns_until_the_next_chunk_passes(running):
     assert running.reset(2 * MS) == "" and running.action is Action.NONE
 
 
-@pytest.mark.parametrize("trigger", ["time", "measurement"])
-def test_late_chunks_latch_only_after_several_in_a_row(running, trigger):
-    late = refused(trigger, "late", 0.6, 0.5)
+@pytest.mark.parametrize("rule", ["time", "measurement"])
+def test_late_chunks_latch_only_after_several_in_a_row(running, rule):
+    late = refused(rule, "late", 0.6, 0.5)
     for _ in range(4):
         assert not running.judge(late, MS)
     assert running.judge(ACCEPTED, MS)
@@ -173,7 +173,7 @@ def test_late_chunks_latch_only_after_several_in_a_row(running, trigger):
         running.judge(late, MS)
     assert running.state is State.RUNNING
     running.judge(late, MS)
-    assert running.state is State.STOPPED and running.cause.trigger == trigger
+    assert running.state is State.STOPPED and running.cause.rule == rule
     assert "5 chunks in a row" in running.reason and running.cause.measured == 0.6
 
 
@@ -199,7 +199,7 @@ def test_the_first_cause_is_kept(running):
     running.judge(refused("speed", "fast", 1.0, 0.5), MS)
     running.judge(refused("finite", "NaN"), 2 * MS)
     running.tick(10_000 * MS)
-    assert running.cause.trigger == "speed"
+    assert running.cause.rule == "speed"
 
 
 def test_heartbeats_and_good_chunks_never_clear_a_stop(running):
@@ -215,7 +215,7 @@ def test_reset_leaves_nothing_behind(running):
         running.judge(refused("time", "late"), MS)
     running.judge(refused("speed", "fast", 1.0, 0.5), MS)
     assert running.reset(2 * MS) == ""
-    assert (running.state, running.cause.trigger, running.reason) == (State.RUNNING, "", "")
+    assert (running.state, running.cause.rule, running.reason) == (State.RUNNING, "", "")
     assert math.isnan(running.cause.measured) and math.isnan(running.cause.limit)
     for _ in range(4):
         running.judge(refused("time", "late"), 3 * MS)
@@ -236,7 +236,7 @@ def test_reset_is_refused_while_a_heartbeat_is_missing(running):
 
 def test_a_robot_fault_latches_and_holds_off_the_reset(running):
     assert running.arm_fault("reflex: collision", MS)
-    assert running.cause.trigger == "fault" and "reflex: collision" in running.reason
+    assert running.cause.rule == "fault" and "reflex: collision" in running.reason
     assert not running.arm_fault("reflex: collision", 2 * MS)
     assert "reflex: collision" in running.reset(3 * MS)
     assert not running.arm_fault("", 4 * MS)
@@ -264,7 +264,7 @@ def test_a_grant_that_nobody_renewed_latches_with_who_and_how_long(running):
     grants.use("policy")
     lapse = grants.lapsed(501 * MS)
     running.lapse(lapse)
-    assert (running.cause.trigger, running.cause.measured, running.cause.limit) == ("grant", 0.5, 0.5)
+    assert (running.cause.rule, running.cause.measured, running.cause.limit) == ("grant", 0.5, 0.5)
     assert running.reason == str(lapse)
     assert "'policy'" in running.reason and "0.50 s" in running.reason
     assert not running.judge(ACCEPTED, MS)

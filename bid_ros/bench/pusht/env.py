@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 TABLE: Final = 512  # px, side of the square table
 AGENT_RADIUS: Final = 15  # px
 GOAL: Final = (256.0, 256.0, np.pi / 4)  # x, y, angle of the mark
+FULL_COVERAGE: Final = 0.95  # share of the mark from which on the published evaluation calls it covered
 
 # Corners in the block's own frame.
 BAR: Final = ((-60, 0), (60, 0), (60, 30), (-60, 30))
@@ -36,6 +37,14 @@ KEYPOINTS: Final = (
     (23.54146, -1.70029),
 )
 
+# The picture.
+TABLE_COLOR: Final = (250, 250, 248)
+MARK_COLOR: Final = (168, 226, 176)
+BLOCK_COLOR: Final = (104, 116, 134)
+AGENT_COLOR: Final = (58, 104, 224)
+WALL_COLOR: Final = (200, 204, 208)
+SHIFT: Final = 4  # bits of a pixel's fraction in OpenCV's coordinates
+
 
 def to_table(points: ArrayLike, block: ArrayLike) -> Array:
     """Return points of the block on the table, ``(..., K, 2)`` px.
@@ -54,9 +63,6 @@ def to_table(points: ArrayLike, block: ArrayLike) -> Array:
 def keypoints(block: ArrayLike) -> Array:
     """Return the nine key points ``(..., 9, 2)`` px of blocks at ``(..., 3)``, in the order of the human data."""
     return to_table(KEYPOINTS, block)
-
-
-FULL_COVERAGE: Final = 0.95  # share of the mark from which on the published evaluation calls it covered
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,14 +200,6 @@ def _simulator() -> Any:
     return pusht
 
 
-TABLE_COLOR: Final = (250, 250, 248)
-MARK_COLOR: Final = (168, 226, 176)
-BLOCK_COLOR: Final = (104, 116, 134)
-AGENT_COLOR: Final = (58, 104, 224)
-WALL_COLOR: Final = (200, 204, 208)
-SHIFT: Final = 4  # bits of a pixel's fraction in OpenCV's coordinates
-
-
 def render(state: PushTState, size: int = 192) -> NDArray[np.uint8]:
     """Return a picture ``(size, size, 3)`` uint8, rgb, of the table seen from above.
 
@@ -215,12 +213,12 @@ def render(state: PushTState, size: int = 192) -> NDArray[np.uint8]:
     cv2.rectangle(picture, (0, 0), (size - 1, size - 1), WALL_COLOR, max(1, round(6 * scale)))
     for pose, color in ((np.array(GOAL), MARK_COLOR), (state.block, BLOCK_COLOR)):
         for part in (BAR, STEM):
-            cv2.fillPoly(picture, [_fixed(to_table(part, pose), scale)], color, cv2.LINE_AA, SHIFT)
-    x, y = _fixed(state.agent, scale).tolist()
+            cv2.fillPoly(picture, [_to_pixels(to_table(part, pose), scale)], color, cv2.LINE_AA, SHIFT)
+    x, y = _to_pixels(state.agent, scale).tolist()
     cv2.circle(picture, (x, y), round(AGENT_RADIUS * scale * 2**SHIFT), AGENT_COLOR, cv2.FILLED, cv2.LINE_AA, SHIFT)
     return picture
 
 
-def _fixed(points: NDArray[np.float64], scale: float) -> NDArray[np.int32]:
+def _to_pixels(points: NDArray[np.float64], scale: float) -> NDArray[np.int32]:
     """Return table coordinates as OpenCV's fixed-point pixels: a pixel's centre is a whole number there."""
     return np.round((points * scale - 0.5) * 2**SHIFT).astype(np.int32)

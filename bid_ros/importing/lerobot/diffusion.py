@@ -8,8 +8,8 @@ from typing import Any, Final, get_args
 import torch
 
 from bid_ros.core.errors import BidError
+from bid_ros.importing.lerobot.checkpoint import CONFIG, ENVIRONMENT, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.fields import DiffusionFields, DitFields, parse_fields
-from bid_ros.importing.lerobot.folder import CONFIG, ENVIRONMENT, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.statistics import imported, needed_state, preparation
 from bid_ros.importing.lerobot.text import Clip, encode_text, read_clip
 from bid_ros.importing.networks.clip import TextTransformer, VisionTransformer

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from bid_ros.core.errors import BidError
+from bid_ros.importing.lerobot.checkpoint import CONFIG, PolicyFolder, read_folder
 from bid_ros.importing.lerobot.diffusion import convert_dit, convert_unet
-from bid_ros.importing.lerobot.folder import CONFIG, PolicyFolder, read_folder
 from bid_ros.importing.lerobot.vqbet import convert_vqbet
 from bid_ros.importing.policy import ImportedPolicy, ImportOptions
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.lerobot.folder import ACTION, CONFIG, STATE, PolicyFolder
+from bid_ros.importing.lerobot.checkpoint import ACTION, CONFIG, STATE, PolicyFolder
 from bid_ros.importing.networks.observation import Preparation
 from bid_ros.importing.policy import ImportedPolicy, NetworkFeature
 from bid_ros.policy.normalise import LinearNormaliser
@@ -105,7 +105,12 @@ def normalisers(folder: PolicyFolder, features: tuple[NetworkFeature, ...]) -> d
     """Return the normaliser of each vector feature. Raises BidError as :func:`bounds`."""
     return {
         item.name: LinearNormaliser(
-            *bounds(folder.mode(item.name), folder.statistics.get(item.name), item.shape[0], folder.said(item.name))
+            *bounds(
+                folder.mode(item.name),
+                folder.statistics.get(item.name),
+                item.shape[0],
+                folder.statistics_place(item.name),
+            )
         )
         for item in features
         if not item.is_image
@@ -127,7 +132,7 @@ def imported(
         BidError: as :func:`bounds`.
     """
     mode, own = folder.mode(ACTION), folder.statistics.get(ACTION)
-    low, high = bounds(mode, own, folder.action_dim, folder.said(ACTION))
+    low, high = bounds(mode, own, folder.action_dim, folder.statistics_place(ACTION))
     return ImportedPolicy(
         source=str(folder.path),
         features=features,
@@ -149,7 +154,9 @@ def preparation(
         BidError: the statistics cannot be used, or the crop is larger than the image.
     """
     where = f"{folder.path / CONFIG}: '{camera.name}': "
-    scale, offset = colour_scale(folder.mode(camera.name), folder.statistics.get(camera.name), folder.said(camera.name))
+    scale, offset = colour_scale(
+        folder.mode(camera.name), folder.statistics.get(camera.name), folder.statistics_place(camera.name)
+    )
     height, width, _ = camera.shape
     return Preparation((height, width), scale.tolist(), offset.tolist(), resize, crop, where=where)
 

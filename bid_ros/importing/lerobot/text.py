@@ -14,7 +14,7 @@ from typing import Any, Final
 from unicodedata import normalize
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.lerobot.folder import CONFIG, read_json
+from bid_ros.importing.lerobot.checkpoint import CONFIG, read_json
 
 TOKENIZER: Final = "tokenizer.json"
 BEGIN, END = "<|startoftext|>", "<|endoftext|>"

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from bid_ros.core.errors import BidError
-from bid_ros.importing.bundling import POINTS, frames_graph
+from bid_ros.importing.lerobot.checkpoint import CONFIG, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.fields import VqBetFields, parse_fields
-from bid_ros.importing.lerobot.folder import CONFIG, STATE, WEIGHTS, PolicyFolder
 from bid_ros.importing.lerobot.statistics import imported, needed_state, preparation
 from bid_ros.importing.networks.observation import CameraEncoder, KeypointNetwork, ObservationNetwork
-from bid_ros.importing.policy import Case, ImportedPolicy, ImportOptions, NetworkFeature
+from bid_ros.importing.policy import GraphExample, ImportedPolicy, ImportOptions, NetworkFeature
 from bid_ros.importing.tensors import fill, without_prefix
+from bid_ros.importing.write_bundle import POINTS, frames_graph
 from bid_ros.learning.config import VqBetConfig
 from bid_ros.learning.graphs import FunctionGraph
 from bid_ros.learning.vqbet.graphs import decoder_graph
@@ -115,7 +115,7 @@ def convert_vqbet(folder: PolicyFolder, options: ImportOptions) -> ImportedPolic
         denoiser=_network(folder, fields, encoder, features[0].shape[0]),
         settings=VqBetSettings(fields.vqvae_n_embed, fields.bet_softmax_temperature),
         family="vqbet",
-        cases=_cases,
+        graph_examples=_graph_examples,
     )
 
 
@@ -151,7 +151,7 @@ def _network(folder: PolicyFolder, fields: VqBetFields, encoder: ObservationNetw
     return network
 
 
-def _cases(policy: ImportedPolicy) -> dict[str, Case]:
+def _graph_examples(policy: ImportedPolicy) -> dict[str, GraphExample]:
     assert isinstance(policy.settings, VqBetSettings)
     encoder, network, rng = policy.encoder.eval(), policy.denoiser.eval(), np.random.default_rng(0)
     shapes = {item.name: item.shape for item in policy.features}

@@ -67,7 +67,7 @@ class ChunkTransformer(nn.Module):  # type: ignore[misc]
         step: numbers of an observation step.
         size, layers, heads: of the transformer.
         condition_layers: layers of attention that the condition goes through; 0: two plain layers.
-        causal: a row sees rows up to itself, and observations up to its instant.
+        causal: a row sees rows up to itself, and observations up to its timestamp.
     """
 
     def __init__(

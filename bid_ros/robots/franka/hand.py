@@ -6,7 +6,7 @@ from functools import partial
 import franky
 
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.gripper import Running
+from bid_ros.robots.gripper import HasEnded
 
 MAX_WIDTH = 0.08
 
@@ -31,11 +31,11 @@ class FrankaHand:
         """Return the measured opening in m. Waits for the next state, about a millisecond."""
         return float(self._hand.width)
 
-    def begin_open(self) -> Running:
+    def begin_open(self) -> HasEnded:
         """Begin to open to the configured width."""
         return partial(_ended, self._hand.move_async(self._config.gripper_open_width, self._config.gripper_speed))
 
-    def begin_close(self) -> Running:
+    def begin_close(self) -> HasEnded:
         """Begin to close with force. Width 0 with the widest tolerance squeezes an object of any size."""
         command = self._hand.grasp_async(
             0.0,
@@ -48,7 +48,7 @@ class FrankaHand:
 
 
 def _ended(command: franky.BoolFuture) -> bool:
-    """See :data:`Running`. A refusal is an answer, not an error: the thread looks at the fingers and asks again."""
+    """See :data:`HasEnded`. A refusal is an answer, not an error: the thread looks at the fingers and asks again."""
     if not command.wait(0.0):
         return False
     with suppress(franky.CommandException):

@@ -13,7 +13,7 @@ import mujoco
 from franky_sim.mujoco_simulator import MujocoSimulator
 
 from bid_ros.robots.franka.config import OPEN_WIDTH
-from bid_ros.robots.franka.lean import LeanRobot
+from bid_ros.robots.franka.fast_franky_sim import FastFrankaRobot
 from bid_ros.sim.mjcf import HAND_BITS, NO_BITS, geom, lamp, part, plain_visuals
 from bid_ros.sim.studio import furnish_studio
 from bid_ros.sim.twin import TwinScene
@@ -76,7 +76,7 @@ def _simulator(initial_q: Sequence[float]) -> MujocoSimulator:
     simulator = MujocoSimulator()
     for child in list(simulator.worldbody):
         simulator.worldbody.remove(child)  # the checkered floor and its three lights
-    LeanRobot.take_over(simulator.add_robot(initial_q=initial_q, initial_hand_width=OPEN_WIDTH))
+    FastFrankaRobot.take_over(simulator.add_robot(initial_q=initial_q, initial_hand_width=OPEN_WIDTH))
     return simulator
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from bid_ros.core.errors import ArmError
 from bid_ros.core.settings import settings
-from bid_ros.robots.gripper import Running
+from bid_ros.robots.gripper import HasEnded
 from bid_ros.robots.robotiq.registers import CLOSED_REGISTER, FORCE_RANGE, MAX_OPENING, OPEN_REGISTER, PORT, SPEED_RANGE
 
 ACTIVE: Final = 3  # of STA
@@ -114,11 +114,11 @@ class RobotiqGripper:
         """
         return self._config.width(self.get("POS"))
 
-    def begin_open(self) -> Running:
+    def begin_open(self) -> HasEnded:
         """Begin to open to the configured width; activates the gripper first if it is not."""
         return self._begin(self._config.open_width)
 
-    def begin_close(self) -> Running:
+    def begin_close(self) -> HasEnded:
         """Begin to close with the configured force on whatever is between the fingers; activates it first."""
         return self._begin(0.0)
 
@@ -147,7 +147,7 @@ class RobotiqGripper:
         if answer != "ack":
             raise ArmError(f"{self._where} answered {answer!r} to {request}; valid is 'ack'")
 
-    def _begin(self, width: float) -> Running:
+    def _begin(self, width: float) -> HasEnded:
         if self.get("STA") != ACTIVE:
             self._activate()
         config, position = self._config, self._config.register(width)
@@ -156,7 +156,7 @@ class RobotiqGripper:
         return partial(self._ended, position, time.monotonic() + config.move_timeout_s)
 
     def _ended(self, position: int, deadline: float) -> bool:
-        """See :data:`Running`. A motion ends when the fingers arrived, met something, or took too long."""
+        """See :data:`HasEnded`. A motion ends when the fingers arrived, met something, or took too long."""
         # OBJ still speaks of the motion before until PRE, the position asked for, is the new one.
         moves = self.get("PRE") != position or self.get("OBJ") == MOVING
         if moves and time.monotonic() < deadline:

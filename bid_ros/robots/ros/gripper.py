@@ -8,7 +8,7 @@ from typing import Final
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.bus import Bus, Channel, Values
-from bid_ros.robots.gripper import Running
+from bid_ros.robots.gripper import HasEnded
 from bid_ros.robots.ros.config import RosGripperConfig
 from bid_ros.robots.ros.joints import JointReader
 
@@ -47,15 +47,15 @@ class RosGripper:
         share = (position - config.closed_position) / (config.open_position - config.closed_position)
         return min(max(share, 0.0), 1.0) * config.open_width
 
-    def begin_open(self) -> Running:
+    def begin_open(self) -> HasEnded:
         """Begin to open."""
         return self._begin(self._config.open_position)
 
-    def begin_close(self) -> Running:
+    def begin_close(self) -> HasEnded:
         """Begin to close."""
         return self._begin(self._config.closed_position)
 
-    def _begin(self, position: float) -> Running:
+    def _begin(self, position: float) -> HasEnded:
         name, interface = self._config.name, self._config.interface
         if not self._bus.partners(name):
             raise ArmError(

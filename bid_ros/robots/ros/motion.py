@@ -20,7 +20,7 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array
 from bid_ros.robots.base import Dynamics
-from bid_ros.robots.bus import Bus, Channel, Ended, Goal, Values, stamp
+from bid_ros.robots.bus import Bus, Channel, Goal, GoalResult, Values, stamp
 from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
 from bid_ros.robots.ros.follower import JointFollower
 from bid_ros.robots.ros.limits import DriverLimits
@@ -220,7 +220,7 @@ class GoalMotion:
         except ArmError:
             return True
 
-    def _judge(self, ended: Ended | None) -> None:
+    def _judge(self, ended: GoalResult | None) -> None:
         """Raise ArmError if a goal ended otherwise than at its end."""
         if ended is None or (ended.status == "succeeded" and ended.result.error_code == 0):
             return

@@ -6,7 +6,7 @@ from bid_ros.tasks.base import TaskDescriptor
 
 
 def _scene(task: Task) -> TwinScene:
-    from bid_ros.tasks.table.twin import TableScene
+    from bid_ros.tasks.table.scene import TableScene
 
     limits = task.limits
     return TableScene([camera.name for camera in task.cameras], limits.workspace_min, limits.workspace_max)

@@ -16,7 +16,7 @@ from bid_ros.core.task import Task
 from bid_ros.sim.mjcf import NO_BITS, geom
 from bid_ros.sim.twin import Array, Pose
 from bid_ros.tasks.base import PENDING, Demonstrator, Score, Style, TaskDescriptor
-from bid_ros.tasks.table.twin import EmptyWorld, TableScene
+from bid_ros.tasks.table.scene import EmptyWorld, TableScene
 
 LOW, HIGH = (0.42, -0.10, 0.10), (0.50, 0.10, 0.14)  # m, base frame: where the ball may be
 NEAR = 0.02  # m between tool and ball

@@ -9,8 +9,6 @@ from bid_ros.robots.ros.urdf import read_chain
 LINKS = "".join(
     f'<link name="{name}"><visual><geometry/></visual></link>' for name in ("base", "a", "b", "side", "tool")
 )
-
-
 XACRO = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="x">
 <xacro:include filename="arm.xacro"/><link name="base"/></robot>"""
 
@@ -69,3 +67,30 @@ def test_what_is_no_chain_is_one_sentence(text, base, tool, said):
     with pytest.raises(ArmError, match=said) as caught:
         read_chain(text, base, tool, "URDF x")
     assert "\n" not in str(caught.value)
+
+
+SLANTED = """<robot name="x"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
+<joint name="one" type="continuous"><parent link="a"/><child link="b"/><origin xyz="0.1 0 0.2" rpy="0.3 -0.2 1.1"/>
+<axis xyz="0 0.6 0.8"/></joint>
+<joint name="fixed" type="fixed"><parent link="b"/><child link="c"/><origin xyz="0 0.2 0" rpy="1 0 0.5"/></joint>
+<joint name="two" type="revolute"><parent link="c"/><child link="d"/><axis xyz="-1 0 0"/>
+<limit lower="-1" upper="1" velocity="2"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            SLANTED.replace("0.3 -0.2 1.1", "0.3 -0.2"),
+            "origin of joint 'one' of x is '0.3 -0.2'; valid are three numbers",
+        ),
+        (
+            SLANTED.replace("0.1 0 0.2", "0.1 z 0.2"),
+            "origin of joint 'one' of x is '0.1 z 0.2'; valid are three numbers",
+        ),
+        (SLANTED.replace("0 0.6 0.8", "0 0 0"), "axis of joint 'one' of x is 0 0 0; valid is a direction"),
+    ],
+)
+def test_a_urdf_with_impossible_numbers_is_one_sentence(wrong, said):
+    with pytest.raises(ArmError, match=said):
+        read_chain(wrong, "a", "d", "x")

@@ -394,7 +394,7 @@ def test_a_gripper_that_is_lost_during_a_recovery_stays_a_fault_until_the_next_c
 
     def lost_meanwhile(name, *arguments):
         if name is UrRequest.CLEAR:
-            hand._lose(ArmError("gripper lost"))
+            hand._report_lost(ArmError("gripper lost"))
         return ask(name, *arguments)
 
     link.ask = lost_meanwhile

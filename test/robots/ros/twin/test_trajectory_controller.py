@@ -195,3 +195,32 @@ def test_tolerances_of_the_newest_goal_count_until_the_next_one(controller):
     assert controller.update(START + round(2.5 * S), np.array([0.5, 0.2])) is None and controller.aborted == 1
     begun(controller)
     assert at(controller, 0.5, (0.0, 0.2)) == pytest.approx([0.35, 0.2])
+
+
+OWN = Tolerances(np.array([0.1, 0.2]), np.array([0.01, 0.02]), 0.5)
+
+
+def tolerances_of_goal(path=(), at_goal=(), seconds=0):
+    def told(items):
+        return [{"name": name, "position": value} for name, value in items]
+
+    time = {"sec": seconds, "nanosec": 0}
+    return message({"path_tolerance": told(path), "goal_tolerance": told(at_goal), "goal_time_tolerance": time})
+
+
+def test_what_a_goal_does_not_say_stays_and_minus_one_erases():
+    found = OWN.of_goal(tolerances_of_goal([("b", 0.3)], [("a", 0.0), ("b", -1.0)]), NAMES)
+    assert found.path.tolist() == [0.1, 0.3] and found.goal.tolist() == [0.01, 0.0] and found.goal_time_s == 0.5
+    assert OWN.of_goal(tolerances_of_goal(seconds=2), NAMES).goal_time_s == 2.0
+    assert OWN.path.tolist() == [0.1, 0.2], "those of the parameters stay as they are"
+
+
+@pytest.mark.parametrize("wrong", [{"path": [("c", 0.1)]}, {"at_goal": [("a", -0.5)]}, {"seconds": -3}])
+def test_what_is_illegal_leaves_all_of_them(wrong):
+    assert OWN.of_goal(tolerances_of_goal(**wrong), NAMES) is OWN
+
+
+def test_zero_is_any_distance():
+    free = Tolerances.alike(2, path=0.0, goal=0.1)
+    assert not free.astray(np.array([9.0, 9.0]))
+    assert free.missed(np.array([0.0, 0.2])) and not free.missed(np.array([0.1, 0.1]))

@@ -1,4 +1,4 @@
-"""Preparation of images, key points and residual networks, against plain definitions."""
+"""Preparation of images and key points, against plain definitions."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import torch
 
 from bid_ros.core.errors import BidError
 from bid_ros.importing.networks.observation import ImportedSpatialSoftmax, Preparation
-from bid_ros.importing.networks.resnet import LAYERS, map_size, trunk
 
 ONE, ZERO = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 
@@ -44,20 +43,3 @@ def test_a_key_point_lies_where_its_map_is_high():
     maps = torch.zeros(1, 1, 5, 9)
     maps[0, 0, 4, 2] = 1
     np.testing.assert_allclose(pool(maps)[0].tolist(), [-0.5, 1.0], atol=1e-6)  # x before y
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_trunk_has_the_layout_of_torchvision(name):
-    """Numbers of parameters as published for ImageNet, less the classifier with its 1000 outputs."""
-    published = {"resnet18": 11_689_512, "resnet34": 21_797_672, "resnet50": 25_557_032}
-    published |= {"resnet101": 44_549_160, "resnet152": 60_192_808}
-    with torch.device("meta"):
-        network, channels = trunk(name, groups=False)
-        maps = network.eval()(torch.zeros(1, 3, 97, 64))
-    assert tuple(maps.shape) == (1, channels, *map_size(97, 64))
-    assert sum(value.numel() for value in network.parameters()) == published[name] - 1000 * (channels + 1)
-
-
-def test_an_unknown_trunk_is_refused():
-    with pytest.raises(BidError, match="vision backbone is 'vit'; valid are resnet18"):
-        trunk("vit", groups=True)

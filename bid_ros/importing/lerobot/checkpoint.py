@@ -27,7 +27,12 @@ PROCESSORS: Final = {
     "policy_postprocessor.json": "unnormalizer_processor",
 }
 # Steps that change no number, or that the network's graphs contain.
-HARMLESS: Final = ("rename_observations_processor", "to_batch_processor", "device_processor", "tokenizer_processor")
+IGNORED_STEPS: Final = (
+    "rename_observations_processor",
+    "to_batch_processor",
+    "device_processor",
+    "tokenizer_processor",
+)
 BUFFERS: Final = ("normalize_inputs.buffer_", "normalize_targets.buffer_", "unnormalize_outputs.buffer_")
 STATISTICS: Final = ("min", "max", "mean", "std")  # that weights of old versions hold
 STATE, ENVIRONMENT, ACTION = "observation.state", "observation.environment_state", "action"
@@ -46,8 +51,8 @@ class PolicyFolder:
         types: type of each feature, such as VISUAL.
         action_dim: D.
         statistics: of each normalised feature, by name.
-        modes: how each type is normalised.
-        states: files of the statistics, by file of a processor; empty where they are among the weights.
+        normalisation: how each type is normalised.
+        statistics_files: files of the statistics, by file of a processor; empty where they are among the weights.
     """
 
     path: Path
@@ -57,8 +62,8 @@ class PolicyFolder:
     types: Mapping[str, str]
     action_dim: int
     statistics: Mapping[str, Statistics]
-    modes: Mapping[str, str]
-    states: Mapping[str, str]
+    normalisation: Mapping[str, str]
+    statistics_files: Mapping[str, str]
 
     @property
     def cameras(self) -> tuple[NetworkFeature, ...]:
@@ -69,17 +74,17 @@ class PolicyFolder:
         """Return the state or environment state. None: the policy has none."""
         return next((item for item in self.inputs if item.name == name), None)
 
-    def said(self, name: str) -> str:
+    def statistics_place(self, name: str) -> str:
         """Return the file that should hold a feature's statistics, and the feature, for errors."""
-        if self.states:
-            place = str(self.path / self.states[list(PROCESSORS)[name == ACTION]])
+        if self.statistics_files:
+            place = str(self.path / self.statistics_files[list(PROCESSORS)[name == ACTION]])
         else:
             place = f"{self.path / WEIGHTS} (for there is no {next(iter(PROCESSORS))})"
         return f"{place}: '{name}'"
 
     def mode(self, name: str) -> str:
         """Return how a feature is normalised. A type that is not named is not normalised."""
-        return str(self.modes.get(self.types[name], "IDENTITY"))
+        return str(self.normalisation.get(self.types[name], "IDENTITY"))
 
 
 def read_folder(path: str | Path) -> PolicyFolder:
@@ -103,12 +108,12 @@ def read_folder(path: str | Path) -> PolicyFolder:
     tensors = {name.replace(COMPILED, ""): value for name, value in read_safetensors(folder / WEIGHTS).items()}
     names = [item.name for item in inputs] + [ACTION]
     processed = (folder / next(iter(PROCESSORS))).is_file()
-    modes: Mapping[str, str] = _mapping(
+    normalisation: Mapping[str, str] = _mapping(
         folder / CONFIG, "normalization_mapping", config.get("normalization_mapping", {})
     )
-    states: Mapping[str, str] = {}
+    statistics_files: Mapping[str, str] = {}
     if processed:
-        statistics, modes, states = _processor_statistics(folder, modes)
+        statistics, normalisation, statistics_files = _processor_statistics(folder, normalisation)
     else:
         statistics = _buffer_statistics(tensors, names)
     return PolicyFolder(
@@ -119,8 +124,8 @@ def read_folder(path: str | Path) -> PolicyFolder:
         types={**types, ACTION: "ACTION"},
         action_dim=action.shape[0],
         statistics=statistics,
-        modes=modes,
-        states=states,
+        normalisation=normalisation,
+        statistics_files=statistics_files,
     )
 
 
@@ -164,11 +169,11 @@ def _inputs(path: Path, config: Mapping[str, Any]) -> tuple[tuple[NetworkFeature
 
 
 def _processor_statistics(
-    folder: Path, modes: Mapping[str, str]
+    folder: Path, normalisation: Mapping[str, str]
 ) -> tuple[dict[str, Statistics], Mapping[str, str], dict[str, str]]:
-    """Return statistics, modes and files of the steps that normalise; of actions those behind the network."""
+    """Return statistics, how types are normalised, and files; of actions those of the step behind the network."""
     found: dict[str, Statistics] = {}
-    states: dict[str, str] = {}
+    statistics_files: dict[str, str] = {}
     for name, wanted in PROCESSORS.items():
         path = folder / name
         steps = read_json(path).get("steps")
@@ -176,22 +181,22 @@ def _processor_statistics(
             raise BidError(f"{path} has no list 'steps'; valid is a file that LeRobot from 0.4.0 on saved")
         step = _only_step(path, steps, wanted)
         settings = _mapping(path, f"config of {wanted}", step.get("config", {}))
-        modes = _mapping(path, f"norm_map of {wanted}", settings.get("norm_map", modes))
+        normalisation = _mapping(path, f"norm_map of {wanted}", settings.get("norm_map", normalisation))
         if settings.get("normalize_observation_keys") is not None:
             raise BidError(f"{path}: {wanted} has normalize_observation_keys; valid is null, all of them")
         state = step.get("state_file")
         if not isinstance(state, str) or Path(state).name != state:
             raise BidError(f"{path}: {wanted} has the state_file {state!r}; valid is the name of a file beside it")
-        states[name] = state
+        statistics_files[name] = state
         found |= _grouped(read_safetensors(folder / state))
-    return found, modes, states
+    return found, normalisation, statistics_files
 
 
 def _only_step(path: Path, steps: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
     names = [str(step.get("registry_name", step.get("class"))) for step in steps]
     for name in names:
-        if name != wanted and name not in HARMLESS:
-            raise BidError(f"{path} has the step '{name}'; valid are {', '.join((wanted, *HARMLESS))}")
+        if name != wanted and name not in IGNORED_STEPS:
+            raise BidError(f"{path} has the step '{name}'; valid are {', '.join((wanted, *IGNORED_STEPS))}")
     if names.count(wanted) != 1:
         raise BidError(f"{path} has the step '{wanted}' {names.count(wanted)} times; valid is once")
     return steps[names.index(wanted)]

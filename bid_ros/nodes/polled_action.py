@@ -12,7 +12,7 @@ from rclpy.task import Future
 from bid_ros.core.errors import ArmError, BidError
 from bid_ros.nodes.fields import fill
 from bid_ros.nodes.topics import KINDS, ros_type
-from bid_ros.robots.bus import Channel, Ended, Judge, Values
+from bid_ros.robots.bus import Channel, GoalResult, Judge, Values
 
 Status = Literal["succeeded", "canceled", "aborted"]
 NAMES: Final[dict[int, Status]] = {4: "succeeded", 5: "canceled", 6: "aborted"}  # by action_msgs/GoalStatus
@@ -48,12 +48,12 @@ class SentGoal:
                 self._result = self._sent.result().get_result_async()
             return self._result is not None and bool(self._result.done())
 
-    def ended(self) -> Ended | None:
+    def ended(self) -> GoalResult | None:
         """Return how it ended; None before :meth:`done` has said that it did."""
         if self._result is None or not self._result.done():
             return None
         answer = self._result.result()
-        return Ended(NAMES.get(answer.status, "unknown"), answer.result)
+        return GoalResult(NAMES.get(answer.status, "unknown"), answer.result)
 
     def cancel(self) -> None:
         """Ask the server to end it, once it has accepted it. Does not wait."""

@@ -1,11 +1,11 @@
-"""The rules of each task's episodes: how they begin and what their end counts as."""
+"""What each registered task brings: how its episodes begin and end, and who demonstrates it."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from bid_ros.core.errors import TaskError
+from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.task import load_task
 from bid_ros.robots.gripper import GripperThresholds
 from bid_ros.system.folder import find_system, shipped_systems
@@ -17,7 +17,6 @@ UP = np.array([0.0, 0.0, 0.0, 1.0])
 FALLEN = np.array([0.7071, 0.0, 0.0, 0.7071])
 AWAY = np.array([0.5, 0.2, 0.30])
 STEP_NS = 100_000_000
-
 # Poses of the bodies, tool and gripper width of a success and of a failure of each task.
 SAUCER = (np.array([0.5, 0.2, 0.0]), UP)
 CUP = (np.array([0.5, 0.1, 0.0]), UP)
@@ -87,3 +86,29 @@ def test_a_task_of_no_kind_has_an_empty_table_and_nobody_who_judges_in_the_twin(
 def test_an_unknown_kind_is_refused(task):
     with pytest.raises(TaskError, match="kind of task 'stacking' does not exist; valid are picking, placing, table"):
         kind_of(replace(task, kind="stacking"))
+
+
+TOOL = np.array([0.48, -0.05, 0.30])
+PLACES = {"cup": np.array([0.50, -0.10, 0.0]), "saucer": np.array([0.48, 0.20, 0.0])}
+BEGIN_NS = 5_000_000_000
+
+
+def test_a_demonstration_looks_only_at_what_the_twin_shows(task):
+    assert set(find_demonstrator(task).bodies) <= set(build_twin(task, "127.0.0.1").bodies)
+
+
+@pytest.mark.parametrize("style", ["clean", "diverse"])
+def test_a_demonstration_begins_where_the_tool_is_and_ends_where_it_belongs(task, style):
+    found = find_demonstrator(task)
+    operator = found.plan(style, 3, TOOL, PLACES, BEGIN_NS)
+    chunk = operator.chunk_at(BEGIN_NS, 2, 50_000_000)
+    assert chunk.stamp_ns == BEGIN_NS and chunk.frame_id == task.base_frame
+    np.testing.assert_allclose(chunk.actions[0, :3], TOOL, atol=1e-6)
+    end, _, width, phase = operator.pose_at(operator.duration)
+    np.testing.assert_allclose(end[:2], PLACES[found.bodies[-1]][:2], atol=1e-6)
+    assert (phase, width) == ("hold", task.limits.gripper_max)
+
+
+def test_bad_input_is_refused(task):
+    with pytest.raises(BidError, match="style is 'wild'"):
+        find_demonstrator(task).plan("wild", 0, TOOL, PLACES, 0)

@@ -15,16 +15,16 @@ from bid_ros.tasks.world import WRIST_UP, add_camera
 
 _TABLE: Final = "0.55 0.50 0.44 1"
 _WORKSPACE: Final = "0.68 0.64 0.57 1"
-EYE: Final = (1.26, 0.37, 0.67)  # m, base frame: of every camera that is not on the wrist
-MIDDLE: Final = (0.45, 0.0, 0.24)
+CAMERA_POSITION: Final = (1.26, 0.37, 0.67)  # m, base frame: of every camera that is not on the wrist
+CAMERA_LOOK_AT: Final = (0.45, 0.0, 0.24)
 FOVY: Final = 42.0  # degrees
 # In the frame of the hand, whose z points along the fingers: beside them, looking past them.
-WRIST_EYE: Final = (0.09, 0.0, 0.06)
-WRIST_TARGET: Final = (0.03, 0.0, 0.20)
+WRIST_CAMERA_POSITION: Final = (0.09, 0.0, 0.06)
+WRIST_CAMERA_LOOK_AT: Final = (0.03, 0.0, 0.20)
 
 
 @dataclass(frozen=True)
-class NoTruth:
+class EmptyGroundTruth:
     """What is known of an empty table: nothing lies on it."""
 
     bodies: Mapping[str, Pose] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class EmptyWorld:
     def before_step(self) -> None:
         """Do nothing."""
 
-    def ground_truth(self, stamp_ns: int) -> NoTruth:
+    def ground_truth(self, stamp_ns: int) -> EmptyGroundTruth:
         """Return that nothing is there."""
-        return NoTruth()
+        return EmptyGroundTruth()
 
 
 def on_wrist(camera: str) -> bool:
@@ -54,8 +54,8 @@ def on_wrist(camera: str) -> bool:
 
 def fixed_view() -> tuple[Sequence[float], Sequence[float]]:
     """Return where a camera off the wrist is: ``(3,)`` m, base frame, and ``(4,)`` xyzw, optical frame to base."""
-    right, up = np.array(look(EYE, MIDDLE).split(), dtype=np.float64).reshape(2, 3)
-    return EYE, quaternion_from_matrix(np.stack([right, -up, -np.cross(right, up)], axis=-1)).tolist()
+    right, up = np.array(look(CAMERA_POSITION, CAMERA_LOOK_AT).split(), dtype=np.float64).reshape(2, 3)
+    return CAMERA_POSITION, quaternion_from_matrix(np.stack([right, -up, -np.cross(right, up)], axis=-1)).tolist()
 
 
 class TableScene:
@@ -80,9 +80,9 @@ class TableScene:
         geom(worldbody, "box", name="workspace", size=text(size), pos=text(place), rgba=_WORKSPACE, **NO_BITS)
         for name in self._cameras:
             if on_wrist(name):
-                add_camera(hand, name, 75, WRIST_EYE, WRIST_TARGET, WRIST_UP)
+                add_camera(hand, name, 75, WRIST_CAMERA_POSITION, WRIST_CAMERA_LOOK_AT, WRIST_UP)
             else:
-                add_camera(worldbody, name, FOVY, EYE, MIDDLE)
+                add_camera(worldbody, name, FOVY, CAMERA_POSITION, CAMERA_LOOK_AT)
 
     def layout(self, seed: int, speed: float) -> None:
         """Return nothing, as nothing is laid out; TaskError if something is to move."""

@@ -1,11 +1,11 @@
-"""The lean robot of the twin moves as franky-sim's own."""
+"""The fast robot of the twin moves as franky-sim's own."""
 
 import numpy as np
 import pinocchio
 from franky_sim.franka_robot_state import RobotMode
 from franky_sim.mujoco_simulator import MujocoSimulator
 
-from bid_ros.robots.franka.lean import LeanRobot
+from bid_ros.robots.franka.fast_franky_sim import FastFrankaRobot
 from bid_ros.robots.franka.model import HOME_Q
 
 
@@ -25,12 +25,12 @@ def control(robot, step, random):
         robot.joint_velocity_control(random.uniform(-0.3, 0.3, 7), new)
 
 
-def states(lean, steps=300):
+def states(fast, steps=300):
     """States of an arm that is pushed by torques above and below its limits, while the fingers close and open."""
     simulator = MujocoSimulator()
     robot = simulator.add_robot(initial_q=HOME_Q, initial_hand_width=0.08)
-    if lean:
-        LeanRobot.take_over(robot)
+    if fast:
+        FastFrankaRobot.take_over(robot)
     simulator.init()
     simulator.start()
     random = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def states(lean, steps=300):
 
 
 def test_every_step_is_the_same_to_the_last_bit():
-    (rows, packed), (others, other) = states(lean=True), states(lean=False)
+    (rows, packed), (others, other) = states(fast=True), states(fast=False)
     assert np.ptp(rows[:, 0]) > 0.01
     assert np.ptp(rows[:, -1]) > 0.005
     np.testing.assert_array_equal(rows, others)

@@ -92,8 +92,8 @@ def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
     )
 
 
-def decision_to_message(record: DecisionRecord, task: Task, **said: Any) -> DecisionMessage:
-    """Return the message of a decision. ``said`` are those fields that the record does not determine."""
+def decision_to_message(record: DecisionRecord, task: Task, **fields: Any) -> DecisionMessage:
+    """Return the message of a decision. ``fields`` are those that the record does not determine."""
     choice, selection = record.choice, record.choice.selection
     weak = () if record.weak is None else record.weak
     previous = () if choice.previous is None else choice.previous
@@ -117,7 +117,7 @@ def decision_to_message(record: DecisionRecord, task: Task, **said: Any) -> Deci
         sample_time=record.sample_ns / NANOSECONDS,
         choose_time=record.choose_ns / NANOSECONDS,
         **{name: getattr(selection, name).tolist() for name in criteria},
-        **said,
+        **fields,
     )
 
 

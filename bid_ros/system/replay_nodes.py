@@ -11,10 +11,10 @@ from bid_ros.system.folder import POLICY, PolicySettings, System
 from bid_ros.system.run import LOG_LEVELS, argument, check_arguments
 
 REPLAY: Final = "replay"
-SETTINGS: Final = ("decoder", "samples", "action_horizon", "seed")
+OVERRIDES: Final = ("decoder", "samples", "action_horizon", "seed")
 LIVE_ONLY: Final = ("budget_ms",)
 """Parameters of the live policy node alone."""
-APART: Final = {f"/{CLOCK}": CLOCK, TF: TF.strip("/"), TF_STATIC: TF_STATIC.strip("/")}
+NAMESPACED: Final = {f"/{CLOCK}": CLOCK, TF: TF.strip("/"), TF_STATIC: TF_STATIC.strip("/")}
 """Names that live systems share, and those that a replay has in its namespace."""
 
 
@@ -34,7 +34,9 @@ class ReplayArguments:
     seed: int | None = argument(None, "seed of the sampling noise (default: as recorded)", 0, 2**31 - 1)
     bundle: str = argument("", "folder of the policy bundle (default: system.yaml's)")
     speed: float = argument(1.0, "times the recorded speed; 0: as fast as the policy decides", 0.0, 100.0)
-    step: bool = argument(False, "stand until the service replay/step is called, or [enter] without nodes")
+    step: bool = argument(
+        False, "pause at each decision until the service replay/step is called, or [enter] without nodes"
+    )
     record: bool = argument(False, "write a bag of the replay")
     rviz: bool = argument(False, "start RViz, and the monitor that draws into it")
     out: str = argument("out/replay", "folder for what the replay writes")
@@ -60,17 +62,21 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
 
     remapped = read_remapped(arguments.remap)
     with BagReader(arguments.bag, remapped) as reader:
-        whose, twin = origin_of(reader), in_twin(reader.custom)
+        origin, twin = origin_of(reader), in_twin(reader.custom)
     namespace = check_namespace(arguments.namespace)
     out = Path(arguments.out).resolve()
     task = {"task": str(system.file("task.yaml"))}
-    policy = _policy(system, arguments, twin)
+    policy = _policy_parameters(system, arguments, twin)
     nodes = {
         POLICY: NodeSpec(POLICY, "replay_policy_node", {**task, **policy, "use_sim_time": True}),
         REPLAY: NodeSpec(
             REPLAY,
             "replay_node",
-            {"task": policy.get("bundle_task", task["task"]), "bundle": policy["bundle"], **_player(arguments, out)},
+            {
+                "task": policy.get("bundle_task", task["task"]),
+                "bundle": policy["bundle"],
+                **_player_parameters(arguments, out),
+            },
         ),
     }
     if arguments.record:
@@ -84,22 +90,22 @@ def describe_replay(system: System, arguments: ReplayArguments) -> list[NodeSpec
         NodeSpec(
             spec.name,
             spec.executable,
-            {**_own(system, spec.name), **spec.parameters, **whose},
+            {**_node_parameters(system, spec.name), **spec.parameters, **origin},
             namespace,
             arguments.log_level,
-            APART,
+            NAMESPACED,
         )
         for spec in nodes.values()
     ]
 
 
-def _own(system: System, node: str) -> dict[str, Any]:
+def _node_parameters(system: System, node: str) -> dict[str, Any]:
     """Return the parameters of a node in the system's folder."""
     return {name: value for name, value in system.parameters.get(node, {}).items() if name not in LIVE_ONLY}
 
 
-def _policy(system: System, arguments: ReplayArguments, twin: bool) -> dict[str, Any]:
-    given = {name: getattr(arguments, name) for name in SETTINGS if getattr(arguments, name) is not None}
+def _policy_parameters(system: System, arguments: ReplayArguments, twin: bool) -> dict[str, Any]:
+    given = {name: getattr(arguments, name) for name in OVERRIDES if getattr(arguments, name) is not None}
     settings: PolicySettings = system.settings.policy
     kept = {name: value for name, value in vars(settings).items() if name != "bundle_task"}
     return {
@@ -112,7 +118,7 @@ def _policy(system: System, arguments: ReplayArguments, twin: bool) -> dict[str,
     }
 
 
-def _player(arguments: ReplayArguments, out: Path) -> dict[str, Any]:
+def _player_parameters(arguments: ReplayArguments, out: Path) -> dict[str, Any]:
     return {
         "bag": str(Path(arguments.bag).resolve()),
         "remapped": list(arguments.remap) or [""],

@@ -24,11 +24,11 @@ AXES: Final = (("x", "#c2453a"), ("y", "#2f8f56"), ("z", "#2a6fbb"))
 DARK: Final = "#2b3040"
 LIMIT: Final = "#c03030"
 STOP: Final = "#e0483a"
-DECIDED: Final = "#8a5fc7"
+DECISION_COLOR: Final = "#8a5fc7"
 OUTCOMES: Final = {True: "#1f8a4c", False: "#c03030", None: "#9a6b00"}
 
 
-def draw_trajectory(reader: BagReader, episodes: Sequence[BagEpisode], task: Task | None, out: Path) -> None:
+def write_episode_plot(reader: BagReader, episodes: Sequence[BagEpisode], task: Task | None, out: Path) -> None:
     """Write a plot of the motion of each of the episodes, side by side.
 
     Args:
@@ -128,7 +128,9 @@ def _marks(panels: Any, track: EpisodeTrack) -> None:
     decisions = track.series_of(DECISION)
     if decisions is not None:
         times = _seconds(track, decisions.log_ns)
-        panels[2].plot(times, np.zeros(len(times)), "|", color=DECIDED, markersize=9, label="decision", clip_on=False)
+        panels[2].plot(
+            times, np.zeros(len(times)), "|", color=DECISION_COLOR, markersize=9, label="decision", clip_on=False
+        )
     if track.arm is not None and track.arm.stopped.any():
         times, stopped = _seconds(track, track.arm.stamps_ns), track.arm.stopped
         for panel in panels:

@@ -17,7 +17,7 @@ from bid_ros.core.errors import BundleError
 from bid_ros.core.task import Task
 from bid_ros.importing.matching import space_for
 from bid_ros.importing.networks.observation import ObservationNetwork
-from bid_ros.importing.policy import Case, ImportedPolicy, check_same
+from bid_ros.importing.policy import GraphExample, ImportedPolicy, check_same
 from bid_ros.learning.bundling import check_replaceable, replaced
 from bid_ros.learning.graphs import FunctionGraph, SamplerGraph, export_graph
 from bid_ros.learning.run_folder import command_line
@@ -40,18 +40,16 @@ def write_imported(
     weak: ImportedPolicy | None,
     out: str | Path,
     task: Task,
-    name: str = "",
-    given: Space | None = None,
+    space: Space | None = None,
 ) -> Bundle:
     """Write a bundle beside ``out``, compare it with PyTorch, and put it in place of an old one.
 
     Args:
         strong: the policy.
         weak: an earlier checkpoint of the same training. None: the bundle has no weak policy.
-        out: folder of the bundle. An old bundle is replaced; anything else is refused.
+        out: folder of the bundle, which is named after it. An old bundle is replaced; anything else is refused.
         task: it will be used for.
-        name: name of the bundle; default: name of its folder.
-        given: which columns of the network are what; None: as the task's section ``data`` says.
+        space: which columns of the network are what; None: as the task's section ``data`` says.
 
     Raises:
         BidError: the policy does not fit the task, or the weak one is of another training.
@@ -59,7 +57,7 @@ def write_imported(
     """
     folder = Path(out)
     check_replaceable(folder)
-    space = space_for(strong, task, given)
+    space = space_for(strong, task, space)
     centre = (strong.action.maximum + strong.action.minimum) / 2
     if weak is not None:
         check_same(strong, weak)
@@ -72,7 +70,7 @@ def write_imported(
         write_bundle_manifest(
             new,
             task,
-            name=name or folder.name,
+            name=folder.name,
             observation=strong.observation,
             action=strong.action,
             action_spread=task_spread(space, task, centre, strong.action_spread),
@@ -124,10 +122,10 @@ def write_graphs(policy: ImportedPolicy, folder: Path, strength: str) -> tuple[d
     Raises:
         BundleError: a graph differs from PyTorch or is too large, or a feature has a name that the graphs use.
     """
-    cases = (policy.cases or _cases)(policy)
+    examples = (policy.graph_examples or _graph_examples)(policy)
     roles, differences = {}, {}
     runtime = build_runtime("onnx")
-    for role, (network, feeds, output, axes) in cases.items():
+    for role, (network, feeds, output, axes) in examples.items():
         size = sum(value.numel() * value.element_size() for value in network.state_dict().values())
         if size > LARGEST:
             raise BundleError(
@@ -149,7 +147,7 @@ def write_graphs(policy: ImportedPolicy, folder: Path, strength: str) -> tuple[d
     return roles, differences
 
 
-def _cases(policy: ImportedPolicy) -> dict[str, Case]:
+def _graph_examples(policy: ImportedPolicy) -> dict[str, GraphExample]:
     """Return network, example inputs, name of the output and open extents of each graph."""
     assert isinstance(policy.settings, DiffusionConfig)
     encoder, denoiser, rng = policy.encoder.eval(), policy.denoiser.eval(), np.random.default_rng(0)
@@ -160,23 +158,23 @@ def _cases(policy: ImportedPolicy) -> dict[str, Case]:
         return rng.standard_normal(shape, dtype=np.float32)
 
     vectors = {name: numbers(steps, *shapes[name]) for name in encoder.vectors}
-    cases: dict[str, Case] = {}
+    examples: dict[str, GraphExample] = {}
     points: dict[str, NDArray[Any]] = {}
     if encoder.cameras:
         if POINTS in vectors:
             raise BundleError(f"a vector beside cameras is named '{POINTS}'; valid is any other name")
         images = {name: rng.integers(0, 256, (1, *shapes[name]), np.uint8) for name in encoder.cameras}
-        cases["frames"] = (frames_graph(encoder), images, POINTS, {})
+        examples["frames"] = (frames_graph(encoder), images, POINTS, {})
         points = {POINTS: numbers(steps, encoder.points)}
     rest = FunctionGraph(partial(_condition, encoder), encoder=encoder)
-    cases["encoder"] = (rest, {**points, **vectors}, "condition", {})
+    examples["encoder"] = (rest, {**points, **vectors}, "condition", {})
     condition = numbers(1, encoder.size(steps))
     level = np.array([policy.settings.train_steps // 2], dtype=np.int64)
     feeds: dict[str, NDArray[Any]] = {"sample": numbers(2, *chunk), "step": level, "condition": condition}
     axes = {"sample": {0: "samples"}, "prediction": {0: "samples"}}
-    cases["denoiser"] = (denoiser, feeds, "prediction", axes)
+    examples["denoiser"] = (denoiser, feeds, "prediction", axes)
     if policy.settings.calls <= MOST_CALLS_OF_ONE_GRAPH:
         graph = SamplerGraph(denoiser, policy.settings).eval()
         feeds = {"noise": numbers(graph.sampler.noises, 2, *chunk), "condition": condition}
-        cases["sampler"] = (graph, feeds, "chunks", {"noise": {1: "samples"}, "chunks": {0: "samples"}})
-    return cases
+        examples["sampler"] = (graph, feeds, "chunks", {"noise": {1: "samples"}, "chunks": {0: "samples"}})
+    return examples

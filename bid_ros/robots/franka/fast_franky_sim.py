@@ -17,7 +17,7 @@ _TOOL: Final = ("O_dP_EE_d", "O_dP_EE_c", "O_ddP_EE_c")
 _POSES: Final = ("O_T_EE", "O_T_EE_d", "O_T_EE_c")
 
 
-class LeanState(FrankaRobotState):  # type: ignore[misc]  # franky-sim has no types
+class FastFrankaState(FrankaRobotState):  # type: ignore[misc]  # franky-sim has no types
     """A FrankaRobotState that is made without assigning its 50 fields one by one."""
 
     @classmethod
@@ -32,7 +32,7 @@ class LeanState(FrankaRobotState):  # type: ignore[misc]  # franky-sim has no ty
         return self.of({**vars(self), **values})
 
 
-class LeanRobot(FrankaMujocoRobot):  # type: ignore[misc]  # franky-sim has no types
+class FastFrankaRobot(FrankaMujocoRobot):  # type: ignore[misc]  # franky-sim has no types
     """A FrankaMujocoRobot whose steps cost less.
 
     A third of the twin's time went into loops over seven joints, and into the fields of the state that is sent.
@@ -76,7 +76,7 @@ class LeanRobot(FrankaMujocoRobot):  # type: ignore[misc]  # franky-sim has no t
         poses = {name: parts[name].get(self._now).homogeneous.T.ravel().tolist() for name in _POSES}
         joints = {"q": inner.q, "dq": inner.dq, "tau_J": inner.tau_j, "tau_ext_hat_filtered": inner.tau_j}
         elbows = {"elbow": _elbow(inner.q), "elbow_d": _elbow(values["q_d"])}
-        return LeanState.of(self._fixed | values | poses | joints | elbows)
+        return FastFrankaState.of(self._fixed | values | poses | joints | elbows)
 
     def set_load(self, *values: Any) -> None:
         """As in the base class."""

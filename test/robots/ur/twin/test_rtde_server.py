@@ -17,6 +17,7 @@ from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
 from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT
 from bid_ros.robots.ur.twin.plant import KinematicPlant
+from bid_ros.robots.ur.twin.rtde_server import ERROR, field_names, text_message
 from bid_ros.sim.net import Misbehaviour, Switchboard, TwinSession
 
 HOME = (0.0, -1.5708, 1.5708, -1.5708, -1.5708, 0.0)
@@ -341,3 +342,15 @@ def test_what_clients_write_is_reported_to_all(twin):
     written = struct.pack(">Bdidi", 1, 2.5, -7, 0.1, 0)
     packages = reader.data(50)
     assert packages[0] in (bytes([1]) + bytes(24), written) and packages[-1] == written
+
+
+def test_text_message_has_lengths_source_and_level():
+    assert text_message("no", "RTDE", ERROR) == b"\x00\x0cM\x02no\x04RTDE\x01"
+    assert len(text_message("x" * 999, "s", 3)) == 3 + 1 + 255 + 1 + 1 + 1
+
+
+def test_field_names():
+    assert field_names(b"a,b,") == field_names(b"a, b") == ["a", "b"]
+    for payload in (b"", b"x" * 2049, "\xe4".encode()):
+        with pytest.raises(Misbehaviour, match="field names"):
+            field_names(payload)
