@@ -1,6 +1,7 @@
 """The whole bench: what is left to run, who runs it, what it came to."""
 
 import json
+import os
 import platform
 import sys
 import time
@@ -8,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -30,6 +30,7 @@ from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
 from bid_ros.policy.bundle import DIFFUSION, bundle_sha256
 from bid_ros.policy.decide import DecisionMaker, check_decoder
+from bid_ros.recording.provenance import installed_version, processor
 
 SUMMARY: Final = "summary.json"
 FORMAT: Final = 1
@@ -173,19 +174,5 @@ def _decision_ms(cell: BenchCell, policy: Policy, setup: BenchSetup) -> float:
 
 def machine() -> dict[str, str]:
     """Return processor and versions that numbers may depend on."""
-    found = {"processor": _processor(), "python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{len(names)} x {names[0]}" if names else platform.machine()
+    found = {"processor": f"{os.cpu_count()} x {processor()}", "python": platform.python_version()}
+    return found | {name: text for name in _PACKAGES if (text := installed_version(name))}

@@ -81,6 +81,7 @@ OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "--record": "a retraced motion is always recorded",
         "--no-record": "a retraced motion is always recorded",
     },
+    "remote": {"--connections": "a policy has one connection: leave it out"},
     "top": {"--once": "--seconds S listens for S seconds, prints once and ends"},
     "evaluate": {"--shown": "the page shows 12 episodes"},
     "data convert": {"--quality": "give it after the form: --images video:18"},

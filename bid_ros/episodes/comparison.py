@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.tables import markdown_table
 from bid_ros.decoding import current_decoder
 
 
@@ -167,17 +168,15 @@ def collect(runs: Sequence[str | Path]) -> list[SuccessCell]:
 
 def markdown(cells: Sequence[SuccessCell], moves: str = "target") -> str:
     """Return a row per cell: decoder, target speed, successes, rate with interval, ``bid`` minus it."""
-    lines = [
-        f"| decoder | {moves} | successes | rate | 95 % interval | bid minus it, same episodes |",
-        "|---|---|---|---|---|---|",
-    ]
+    head = ("decoder", moves, "successes", "rate", "95 % interval", "bid minus it, same episodes")
+    rows = []
     for cell in cells:
         low, high = cell.interval
         rate = f"{cell.successes / len(cell.outcomes):.0%}" if cell.outcomes else "-"
         count = f"{cell.successes} of {len(cell.outcomes)}"
         interval = f"{low:.0%} to {high:.0%}"
-        lines.append(f"| {cell.decoder} | {_speed(cell)} | {count} | {rate} | {interval} | {_against(cell, cells)} |")
-    return "\n".join(lines)
+        rows.append((cell.decoder, _speed(cell), count, rate, interval, _against(cell, cells)))
+    return markdown_table(head, rows)
 
 
 def draw_chart(cells: Sequence[SuccessCell], path: str | Path, moves: str = "target") -> None:
