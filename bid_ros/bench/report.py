@@ -15,6 +15,7 @@ from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.results import Key, load_trace
 from bid_ros.bench.scene import BenchScene
 from bid_ros.bench.summary import CellSummary, conditions, markdown
+from bid_ros.core.files import replace_text
 from bid_ros.views.video import compose, write_gif
 
 REPORT: Final = "report.html"
@@ -77,9 +78,7 @@ def write_report(
         f"<style>{_STYLE}</style><body>{''.join(parts)}</body></html>\n"
     )
     path = folder / REPORT
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(page)
-    part.replace(path)
+    replace_text(path, page)
     return path
 
 

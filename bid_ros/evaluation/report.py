@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from bid_ros.core.files import replacing
 from bid_ros.core.tables import markdown_table
 from bid_ros.episodes.comparison import paired_difference
 from bid_ros.evaluation.evaluate import EpisodeMeasures
@@ -127,13 +128,11 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
         episodes=EPISODES,
     )
     head, tail = filled.split(EPISODES)
-    part = target.with_name(f".{target.name}.part")
-    with part.open("w", encoding="utf-8") as stream:
+    with replacing(target) as part, part.open("w", encoding="utf-8") as stream:
         stream.write(head)
         for number, page in enumerate(pages):
             stream.write((",\n" if number else "") + page.read_text(encoding="utf-8").replace("<", "\\u003c"))
         stream.write(tail)
-    part.replace(target)
 
 
 def _row(measure: str, text: str, found: dict[str, Any]) -> str:
