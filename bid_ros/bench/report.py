@@ -70,7 +70,7 @@ def write_report(
     parts.append(_figure(plots.score_bars(summaries), "score"))
     parts.append(_figure(plots.trade_off(summaries), "score and smoothness"))
     parts += [_figure(plots.score_curve(summaries, name, label), label) for name, label in _CURVES]
-    parts.append(_figure(plots.latency_curve(summaries, "samples", "samples N"), "time of a decision"))
+    parts.append(_figure(plots.latency_curve(summaries), "time of a decision"))
     parts += _episodes(folder, summaries, rows, scene)
     title = f"{scene.name} bench"
     page = (
