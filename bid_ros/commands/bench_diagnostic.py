@@ -11,7 +11,6 @@ from bid_ros.bench.diagnostic.experiment import HORIZONS, NOISES, READINGS, Diag
 from bid_ros.bench.diagnostic.process import COUNTS, DISTANCES
 from bid_ros.bench.diagnostic.report import draw_histograms, markdown, numbers
 from bid_ros.commands.arguments import add_list
-from bid_ros.commands.progress import progress
 from bid_ros.core.errors import BidError
 
 DESCRIPTION = """\
@@ -48,9 +47,9 @@ def run_diagnostic(options: argparse.Namespace) -> int:
     if options.seed < 0:
         raise BidError(f"--seed is {options.seed}; valid is a whole number of at least 0")
     reading = _reading(options)
-    numbers_of = options.episodes, options.repeats, options.seed
-    with progress("cells", len(options.noise) * len(options.horizon)) as step:
-        result = run(reading, options.noise, options.horizon, *numbers_of, step)
+    result = run(
+        reading, options.noise, options.horizon, options.episodes, options.repeats, options.seed, progress=_progress
+    )
     out = Path(options.out)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -72,3 +71,8 @@ def _reading(options: argparse.Namespace) -> DiagnosticReading:
 
 def _name(reading: DiagnosticReading) -> str:
     return next((name for name, named in READINGS.items() if named == reading), "custom")
+
+
+def _progress(done: int, total: int) -> None:
+    ending = "\n" if done == total else ""
+    print(f"\r{done} of {total} cells", end=ending, file=sys.stderr, flush=True)

@@ -120,9 +120,7 @@ def test_wilson_ends_are_exact_and_no_episodes_mean_no_knowledge():
     assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"), [((3, 2), "3 successes of 2"), ((-1, 2), "-1 succ"), ((1, 2, 1), "is 1")]
-)
+@pytest.mark.parametrize(("arguments", "words"), [((3, 2), "3 successes of 2"), ((-1, 2), "-1 succ")])
 def test_wilson_refuses_the_impossible(arguments, words):
     with pytest.raises(BidError, match=words):
         wilson_interval(*arguments)

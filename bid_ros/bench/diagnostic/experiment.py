@@ -99,7 +99,7 @@ def run(
     episodes: int = 20_000,
     repeats: int = 5,
     seed: int = 0,
-    progress: Callable[[], None] = lambda: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Result:
     """Run every cell. The same seed gives the same numbers, and a cell's do not depend on which others are run.
 
@@ -110,7 +110,7 @@ def run(
         episodes: demonstrations of a repeat, and rollouts of each learner.
         repeats: independent repeats of everything, at least 2.
         seed: of all random numbers.
-        progress: called after each cell.
+        progress: called with the number of cells done and of all.
 
     Raises:
         BidError: for a value outside its range.
@@ -120,7 +120,7 @@ def run(
     for index, noise in enumerate(noises):
         for horizon in horizons:
             cells.append(_cell(reading, reading.pause(index), noise, horizon, episodes, repeats, seed))
-            progress()
+            progress(len(cells), len(noises) * len(horizons))
     return Result(reading, tuple(noises), tuple(horizons), episodes, repeats, seed, tuple(cells))
 
 

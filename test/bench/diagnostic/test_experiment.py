@@ -56,8 +56,8 @@ def test_the_interval_holds_the_mean_and_narrows_with_episodes():
 
 def test_progress_counts_the_cells():
     seen = []
-    small(progress=lambda: seen.append(None))
-    assert len(seen) == 4
+    small(progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_the_table_sets_measured_beside_published():
