@@ -45,7 +45,12 @@ setup(
     description="Reactive execution of learned action-chunking policies on real arms by Bidirectional Decoding",
     license="Apache-2.0",
     packages=find_packages(include=["bid_ros", "bid_ros.*"]),
-    package_data={"bid_ros.teleop": ["page.html"], "bid_ros.views": ["*.html"], "bid_ros.evaluation": ["*.html"]},
+    package_data={
+        "bid_ros.commands": ["*.json"],
+        "bid_ros.evaluation": ["*.html"],
+        "bid_ros.teleop": ["page.html"],
+        "bid_ros.views": ["*.html"],
+    },
     data_files=[
         ("share/ament_index/resource_index/packages", ["resource/bid_ros"]),
         ("share/bid_ros", ["package.xml"]),

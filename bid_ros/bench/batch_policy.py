@@ -77,17 +77,14 @@ class BatchPolicy:
     @property
     def batched(self) -> bool:
         """Whether a network call serves several environments."""
-        if self._strong is None or self._strong.opened is None:
-            return False
-        return self._weak is None or self._weak.opened is not None
+        used = [item for item in (self._strong, self._weak) if item is not None]
+        return bool(used) and all(item.opened is not None for item in used)
 
     def sample(self, drafts: Sequence[Draft]) -> list[tuple[Array, Array | None]]:
         """Return strong ``(N, H, D)`` and weak ``(M, H, D)`` or None of each draft, task units, in order.
 
         Each draft's generator gives first the noise of its strong, then that of its weak samples.
         """
-        if self._strong is None:
-            return [draft.sample(self.unbatched) for draft in drafts]
         groups: dict[tuple[int, int, StartMode], list[int]] = {}
         results: dict[int, tuple[Array, Array | None]] = {}
         for index, draft in enumerate(drafts):
@@ -97,7 +94,6 @@ class BatchPolicy:
                 groups.setdefault((draft.strong, draft.weak, draft.start_mode), []).append(index)
         for (strong, weak, _), members in groups.items():
             chosen = [self._in_network_terms(drafts[index]) for index in members]
-            assert self._strong is not None, "else no draft is in a group"
             first = self._denoise(self._strong, [draft.encoded.strong for draft in chosen], chosen, strong)
             second: Sequence[Array | None] = [None] * len(members)
             if weak and self._weak is not None:
@@ -119,11 +115,15 @@ class BatchPolicy:
         return self.unbatched.place(draft.encoded, strong, weak)
 
     def _denoise(
-        self, denoiser: _RowDenoiser, conditions: Sequence[NDArray[np.float32]], drafts: Sequence[Draft], count: int
+        self,
+        denoiser: _RowDenoiser | None,
+        conditions: Sequence[NDArray[np.float32]],
+        drafts: Sequence[Draft],
+        count: int,
     ) -> list[Array]:
         """Sample as ``(N, E, H, D)``: the sampler then sees a start ``(E, H, D)`` of its own per environment."""
         action, sampler = self.bundle.action, self._sampler
-        assert sampler is not None  # as there is a denoiser
+        assert sampler is not None and denoiser is not None, "else no draft is in a group"
         shape = (sampler.noises, count, self._task.horizon, self._task.action_dim)
         noise = [draft.rng.standard_normal(shape, dtype=np.float32) for draft in drafts]
         stacked = np.ascontiguousarray(np.stack(noise, axis=2))

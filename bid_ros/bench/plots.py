@@ -53,10 +53,10 @@ def score_curve(summaries: Sequence[CellSummary], name: str, label: str) -> byte
     return _curve(summaries, name, (label, "score"), lambda item: item.score)
 
 
-def latency_curve(summaries: Sequence[CellSummary], name: str, label: str) -> bytes | None:
-    """Time of a decision over a numeric setting, as :func:`score_curve`."""
+def latency_curve(summaries: Sequence[CellSummary]) -> bytes | None:
+    """Time of a decision over N, as :func:`score_curve`."""
     timed = [item for item in summaries if item.latency_ms is not None]
-    return _curve(timed, name, (label, "ms a decision"), lambda item: (item.latency_ms or 0.0,) * 3)
+    return _curve(timed, "samples", ("samples N", "ms a decision"), lambda item: (item.latency_ms or 0.0,) * 3)
 
 
 def _curve(

@@ -15,6 +15,7 @@ from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.results import Key, load_trace
 from bid_ros.bench.scene import BenchScene
 from bid_ros.bench.summary import CellSummary, conditions, markdown
+from bid_ros.core.files import replace_text
 from bid_ros.views.video import compose, write_gif
 
 REPORT: Final = "report.html"
@@ -69,7 +70,7 @@ def write_report(
     parts.append(_figure(plots.score_bars(summaries), "score"))
     parts.append(_figure(plots.trade_off(summaries), "score and smoothness"))
     parts += [_figure(plots.score_curve(summaries, name, label), label) for name, label in _CURVES]
-    parts.append(_figure(plots.latency_curve(summaries, "samples", "samples N"), "time of a decision"))
+    parts.append(_figure(plots.latency_curve(summaries), "time of a decision"))
     parts += _episodes(folder, summaries, rows, scene)
     title = f"{scene.name} bench"
     page = (
@@ -77,9 +78,7 @@ def write_report(
         f"<style>{_STYLE}</style><body>{''.join(parts)}</body></html>\n"
     )
     path = folder / REPORT
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(page)
-    part.replace(path)
+    replace_text(path, page)
     return path
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from bid_ros.bench.episode import EpisodePath
 from bid_ros.bench.rollout import UnitDone
 from bid_ros.core.errors import BidError
+from bid_ros.core.files import replacing
 
 ROWS: Final = "episodes.jsonl"
 HEADER: Final = "bench.json"
@@ -154,9 +155,8 @@ def write_parquet(folder: str | Path, rows: Mapping[Key, Mapping[str, Any]]) -> 
         return None
     flat = [{**row["cell"], **{name: value for name, value in row.items() if name != "cell"}} for row in rows.values()]
     path = Path(folder) / "episodes.parquet"
-    part = path.with_name(f".{path.name}.part")
-    parquet.write_table(Table.from_pylist(flat), str(part))
-    part.replace(path)
+    with replacing(path) as part:
+        parquet.write_table(Table.from_pylist(flat), str(part))
     return path
 
 
@@ -166,12 +166,6 @@ def _checksum(row: Mapping[str, Any]) -> int:
 
 def _write_traces(path: Path, done: UnitDone) -> None:
     paths: dict[str, Any] = {name: np.concatenate([getattr(trace, name) for trace in done.traces]) for name in _PATHS}
-    part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        np.savez_compressed(
-            file,
-            episodes=np.array(done.unit.episodes),
-            steps=np.array([len(trace.commands) for trace in done.traces]),
-            **paths,
-        )
-    part.replace(path)
+    steps = np.array([len(trace.commands) for trace in done.traces])
+    with replacing(path) as part, part.open("wb") as file:
+        np.savez_compressed(file, episodes=np.array(done.unit.episodes), steps=steps, **paths)

@@ -14,6 +14,7 @@ import numpy as np
 from bid_ros.bench.cell import BenchCell, varying
 from bid_ros.bench.results import Key, load_trace
 from bid_ros.bench.smoothness import reaction_steps
+from bid_ros.core.tables import markdown_table
 from bid_ros.episodes.comparison import paired_difference, wilson_interval
 
 CLEAN: Final = "warmstart:warm_start=clean"  # the published warm start begins from the clean previous decision
@@ -199,28 +200,27 @@ def _reaction(cell: BenchCell, groups: Groups, folder: Path, dt: float) -> tuple
 
 def markdown(summaries: Sequence[CellSummary]) -> str:
     """Return a table with a row per cell."""
-    lines = [
-        "| decoder | episodes | score, 95 % | minus vanilla, paired 95 % | full score | switches/s | overlap px "
-        "| jerk /s^3 | reaction s | ms a decision | published |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for item in summaries:
-        rate, low, high = item.rate
-        cells = [
+    head = (
+        *("decoder", "episodes", "score, 95 %", "minus vanilla, paired 95 %", "full score", "switches/s", "overlap px"),
+        *("jerk /s^3", "reaction s", "ms a decision", "published"),
+    )
+    rows = [
+        (
             item.label,
-            str(item.episodes),
+            item.episodes,
             format_interval(item.score),
             format_interval(item.against, sign="+"),
-            f"{rate:.0%} ({low:.0%} to {high:.0%})",
+            "{:.0%} ({:.0%} to {:.0%})".format(*item.rate),
             format_optional(item.switches_per_s, ".2f"),
             format_optional(item.overlap_px, ".1f"),
             f"{item.jerk:.3g}",
             format_optional(item.reaction_s, ".2f"),
             format_optional(item.latency_ms, ".1f"),
             item.published or "-",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        )
+        for item in summaries
+    ]
+    return markdown_table(head, rows)
 
 
 def format_interval(value: Interval | None, sign: str = "") -> str:

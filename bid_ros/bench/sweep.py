@@ -1,14 +1,14 @@
 """The whole bench: what is left to run, who runs it, what it came to."""
 
 import json
+import os
 import platform
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -18,9 +18,9 @@ from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.bench.cell import BenchCell, BenchPlan, Unit
 from bid_ros.bench.episode import START_NS
 from bid_ros.bench.report import write_report
-from bid_ros.bench.results import Results, write_parquet
+from bid_ros.bench.results import Key, Results, write_parquet
 from bid_ros.bench.rollout import UnitRunner, load_policy
-from bid_ros.bench.scene import BenchSetup
+from bid_ros.bench.scene import BenchScene, BenchSetup
 from bid_ros.bench.summary import CellSummary, summarise
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
@@ -30,12 +30,28 @@ from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
 from bid_ros.policy.bundle import DIFFUSION, bundle_sha256
 from bid_ros.policy.decide import DecisionMaker, check_decoder
+from bid_ros.recording.provenance import installed_version, processor
 
 SUMMARY: Final = "summary.json"
 FORMAT: Final = 1
 _DECISIONS: Final = 12  # over which the median time is taken
 _LINE: Final = "{percentage:3.0f}%{postfix}, {elapsed} spent, {remaining} left"
 _PACKAGES: Final = ("numpy", "onnxruntime", "openvino", "gym-pusht", "pymunk")
+
+
+@dataclass(frozen=True, eq=False)
+class BenchOutcome:
+    """What a bench came to.
+
+    Attributes:
+        summaries: of each cell.
+        rows: of the episodes of these cells.
+        header: what they were made with.
+    """
+
+    summaries: list[CellSummary]
+    rows: Mapping[Key, Mapping[str, Any]]
+    header: Mapping[str, Any]
 
 
 def run_bench(
@@ -45,8 +61,8 @@ def run_bench(
     folder: Path,
     pool: WorkerPool | None = None,
     log: TextIO | None = None,
-) -> list[CellSummary]:
-    """Run what the folder lacks; write rows, Parquet, summary and report.
+) -> BenchOutcome:
+    """Run what the folder lacks, and summarise all of it. Only rows and paths are written: see :func:`write_outcome`.
 
     Args:
         cells: to compare.
@@ -55,9 +71,6 @@ def run_bench(
         folder: of the results; episodes already in it are not run again.
         pool: who runs them; None means this process.
         log: where the progress goes; default: the standard error stream.
-
-    Returns:
-        A summary of each cell.
 
     Raises:
         BidError: the policy, the folder or a setting cannot be used.
@@ -85,11 +98,22 @@ def run_bench(
         latency = _latencies(cells, setup, policy)
         length = plan.steps if policy.bundle.family == DIFFUSION else 0  # others have nothing to stand beside
         summaries = summarise(cells, rows, folder, setup.task.dt_ns / 1e9, latency, length)
-        content = {**header, "process_s": _process_s(rows.values()), "cells": [asdict(item) for item in summaries]}
-        (folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
-        write_parquet(folder, rows)
-        write_report(folder, summaries, rows, header, setup.scene)
-        return summaries
+        return BenchOutcome(summaries, rows, header)
+
+
+def write_outcome(folder: Path, outcome: BenchOutcome, scene: BenchScene) -> None:
+    """Write ``summary.json``, ``episodes.parquet`` and ``report.html`` to the folder of a bench.
+
+    Args:
+        folder: of the results; the paths of the episodes lie in it.
+        outcome: what :func:`run_bench` returned.
+        scene: draws the films.
+    """
+    rows, cells = outcome.rows, [asdict(item) for item in outcome.summaries]
+    content = {**outcome.header, "process_s": _process_s(rows.values()), "cells": cells}
+    (folder / SUMMARY).write_text(json.dumps(content, indent=1) + "\n")
+    write_parquet(folder, rows)
+    write_report(folder, outcome.summaries, rows, outcome.header, scene)
 
 
 def _run_units(
@@ -150,19 +174,5 @@ def _decision_ms(cell: BenchCell, policy: Policy, setup: BenchSetup) -> float:
 
 def machine() -> dict[str, str]:
     """Return processor and versions that numbers may depend on."""
-    found = {"processor": _processor(), "python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{len(names)} x {names[0]}" if names else platform.machine()
+    found = {"processor": f"{os.cpu_count()} x {processor()}", "python": platform.python_version()}
+    return found | {name: text for name in _PACKAGES if (text := installed_version(name))}

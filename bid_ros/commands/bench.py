@@ -85,7 +85,7 @@ def run_pusht(options: argparse.Namespace) -> int:
     from bid_ros.bench.report import REPORT
     from bid_ros.bench.scene import BenchSetup, pusht_scene
     from bid_ros.bench.summary import markdown
-    from bid_ros.bench.sweep import SUMMARY, run_bench
+    from bid_ros.bench.sweep import SUMMARY, run_bench, write_outcome
     from bid_ros.core.worker_pool import WorkerPool
     from bid_ros.policy.bundle import bundled_task
 
@@ -99,8 +99,9 @@ def run_pusht(options: argparse.Namespace) -> int:
     plan = BenchPlan(options.episodes, options.seeds, options.steps, options.batch)
     setup = BenchSetup(_bundle(options.bundle), task, pusht_scene(), options.runtime)
     out = Path(options.out)
-    summaries = run_bench(cells, plan, setup, out, pool)
-    print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(summaries))
+    outcome = run_bench(cells, plan, setup, out, pool)
+    write_outcome(out, outcome, setup.scene)
+    print(json.dumps(json.loads((out / SUMMARY).read_text())) if options.json else markdown(outcome.summaries))
     print(f"report: {out / REPORT}", file=sys.stderr)
     return 0
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
+from bid_ros.core.tables import markdown_table
 from bid_ros.core.task import Task, load_task
 from bid_ros.recording.outcomes import ALL, OUTCOMES, SUCCESS
 
@@ -215,15 +216,12 @@ def dataset_task(path: str, named: str) -> Task:
     from bid_ros.formats.bag import bags_below
     from bid_ros.formats.base import format_of
 
-    if named:
-        return task_of(named, "", path)
-    form = format_of(Path(path))
-    if form == "bag":
+    if not named and format_of(Path(path)) == "bag":
         return load_task(task_file_of_bags("", bags_below(Path(path))))
-    said = open_source(path, None, form).contents.task
+    said = named or open_source(path).contents.task
     if not said:
         raise BidError(f"{path} does not say which task its data are of; give the task file with --task")
-    return task_of("", said, path)
+    return task_of(named, said, path)
 
 
 @contextmanager
@@ -269,11 +267,15 @@ def _table(path: str, contents: Contents, lost: dict[str, list[str]]) -> str:
     task = f", task {contents.task}" if contents.task else ""
     rows = "?" if contents.rows is None else contents.rows
     lines = [f"{path}: {contents.format}, {count} episodes, {rows} rows, {rate}{task}", ""]
-    lines += ["| feature | key | shape | type | values |", "|---|---|---|---|---|"]
+    features = []
     for column in (*contents.columns, contents.action):
         kind = f"{column.dtype}, {column.codec}" if column.codec else column.dtype
-        lines.append(f"| {column.name} | {column.key or column.name} | {column.shape} | {kind} | {_names(column)} |")
-    lines += ["", *(f"not read: {sentence}" for sentence in contents.left)]
+        features.append((column.name, column.key or column.name, column.shape, kind, _names(column)))
+    lines += [
+        markdown_table(("feature", "key", "shape", "type", "values"), features),
+        "",
+        *(f"not read: {sentence}" for sentence in contents.left),
+    ]
     for name, sentences in lost.items():
         lines.append(f"to {name}: {'; '.join(sentences) or 'nothing is lost'}")
     return "\n".join(lines)

@@ -88,9 +88,7 @@ def run(options: argparse.Namespace) -> int:
     about |= {"outcome": options.outcome, "left_out": list(getattr(recorded, "reasons", ()))}
     invented = list(getattr(recorded, "invented", ()))
     found = _written(outcome, out, about | {"data": options.data, "invented": invented})
-    print(
-        json.dumps(found) if options.json else (out / "evaluation.md").read_text(), end="" if not options.json else "\n"
-    )
+    print(json.dumps(found) + "\n" if options.json else (out / "evaluation.md").read_text(), end="")
     for line in _left_out(found["left_out"]):
         print(line, file=sys.stderr)
     if invented:
@@ -127,13 +125,12 @@ def _task_and_bundle(options: argparse.Namespace) -> tuple[Task, Path]:
 def _written(outcome: "EvaluationOutcome", out: Path, about: dict[str, Any]) -> dict[str, Any]:
     """Write table, JSON, picture and page; return the summary."""
     from bid_ros.evaluation.report import draw, markdown, summary, write_page
+    from bid_ros.recording.files import sentence
 
     found = summary(outcome.episodes) | about
     out.mkdir(parents=True, exist_ok=True)
     every = [vars(item) for item in outcome.episodes]
     (out / "evaluation.json").write_text(json.dumps({**found, "by_episode": every}))
-    from bid_ros.recording.files import sentence
-
     said = f"\nThe bags were {sentence(found['invented'])}.\n" if found["invented"] else ""
     (out / "evaluation.md").write_text(f"{markdown(found)}\n{said}")
     draw(found, out / "evaluation.png")

@@ -12,6 +12,7 @@ import numpy as np
 from bid_ros.commands.tasks import task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.observation import History, Observation
+from bid_ros.core.tables import markdown_table
 from bid_ros.core.task import Task
 from bid_ros.policy.agreement import compare_policies, decision_times, random_observations
 from bid_ros.policy.bundle import bundled_task, load_bundle
@@ -88,20 +89,15 @@ def run(options: argparse.Namespace) -> int:
 
 def table(report: dict[str, Any]) -> str:
     """Return the report as a table in Markdown."""
-    lines = [
-        f"{report['bundle']} with {report['runtime']}, ready after {report['ready_s']} s, observations: "
-        f"{report['observations']}",
-        "",
-        "| N | largest difference | choices agree | decision p50, p99 ms | on the CPU in float32 |",
-        "|---|---|---|---|---|",
-    ]
+    about = "{bundle} with {runtime}, ready after {ready_s} s, observations: {observations}".format(**report)
+    head = ("N", "largest difference", "choices agree", "decision p50, p99 ms", "on the CPU in float32")
+    rows = []
     for row in report["rows"]:
         ours, theirs = ([f"{row[f'{name}_ms_{p}']:.2f}" for p in ("p50", "p99")] for name in ("runtime", "reference"))
-        lines.append(
-            f"| {row['samples']} + {row['weak']} | {row['difference']:.1e} | {row['agree']:.1%} of {row['decisions']} "
-            f"| {', '.join(ours)} | {', '.join(theirs)} |"
-        )
-    return "\n".join(lines)
+        agree = f"{row['agree']:.1%} of {row['decisions']}"
+        counts, difference = f"{row['samples']} + {row['weak']}", f"{row['difference']:.1e}"
+        rows.append((counts, difference, agree, ", ".join(ours), ", ".join(theirs)))
+    return f"{about}\n\n{markdown_table(head, rows)}"
 
 
 def recorded_observations(path: str, task: Task, count: int, history: History) -> Sequence[Observation]:

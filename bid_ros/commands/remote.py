@@ -48,7 +48,6 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--api-key-file", default="", metavar="FILE", help=key)
     certificate = "of wss://: trust the server with this certificate alone (default: what this computer trusts)"
     parser.add_argument("--certificate", default="", metavar="FILE", help=certificate)
-    parser.add_argument("--connections", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(run=run)
 
@@ -59,8 +58,6 @@ def run(options: argparse.Namespace) -> int:
     key_file, certificate = _path(options.api_key_file), _path(options.certificate)
     if options.certificate and not address.startswith("wss:"):
         raise BidError(f"--certificate is given, but {address} is not encrypted; valid is an address wss://HOST:PORT")
-    if options.connections is not None:
-        raise BidError("--connections is no option any more; a policy has one connection: leave it out")
     plain = RemoteConfig(address, options.timeout_ms, api_key_file=key_file, certificate=certificate)
     said = own_words(ask_metadata(plain, CONNECT_S))
     if said and (options.key or options.prompt):

@@ -9,6 +9,7 @@ from typing import Any, Final
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, given_arguments
 from bid_ros.commands.progress import progress
 from bid_ros.commands.tasks import recorded_task
+from bid_ros.commands.up import run_nodes
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.system.folder import System, find_system
@@ -97,9 +98,9 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
                     shown += 1
                     second()
 
-            for replayed in replay(reader, task, decider, parity, passed, joints):
-                if arguments.step and not _go_on(replayed):
-                    parity.miss(replayed.cue.stream, "the replay was ended before the end of the bag")
+            for cue, record in replay(reader, task, decider, parity, passed, joints):
+                if arguments.step and not _go_on(cue, record):
+                    parity.miss(cue.stream, "the replay was ended before the end of the bag")
                     break
     if not options.json:
         print(table(parity))
@@ -108,9 +109,8 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
     return summary(parity)
 
 
-def _go_on(replayed: Any) -> bool:
+def _go_on(cue: Any, record: Any) -> bool:
     """Show a decision and wait for the person. Return whether to go on."""
-    cue, record = replayed.cue, replayed.record
     if record is None:
         print(f"{cue.stamp_ns}: {cue.problem or 'goes on with the last decision'}")
     else:
@@ -125,21 +125,9 @@ def _go_on(replayed: Any) -> bool:
 
 def _through_nodes(system: System, arguments: ReplayArguments) -> dict[str, Any] | int:
     """Return the counts, or the exit status of nodes that failed."""
-    import shlex
-
-    from bid_ros.system.description import NO_RVIZ, command_line, environment, rviz_command
-    from bid_ros.system.preparation import prepare
-    from bid_ros.system.processes import supervise
-
-    specs, out = describe_replay(system, arguments), Path(arguments.out)
-    prepare(specs, out)
-    commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
-    if arguments.rviz:
-        if rviz := rviz_command(system, RunArguments(namespace=arguments.namespace), specs[0]):
-            commands["rviz"] = f"exec {shlex.join(rviz)}"
-        else:
-            print(NO_RVIZ, file=sys.stderr)
-    if status := supervise(commands, environment(twin=True), out / "logs", REPLAY):
+    specs = describe_replay(system, arguments)
+    shown = RunArguments(namespace=arguments.namespace, rviz=arguments.rviz, out=arguments.out)
+    if status := run_nodes(system, shown, specs, REPLAY, specs[0]):
         return status
-    found: dict[str, Any] = json.loads((out / "replay.json").read_text())
+    found: dict[str, Any] = json.loads((Path(arguments.out) / "replay.json").read_text())
     return found

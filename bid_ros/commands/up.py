@@ -4,12 +4,13 @@ import argparse
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
-from bid_ros.system.description import NO_RVIZ, command_line, describe, environment, rviz_command
+from bid_ros.system.description import NO_RVIZ, NodeSpec, command_line, describe, environment, rviz_command
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.preparation import prepare
 from bid_ros.system.processes import supervise
@@ -64,13 +65,27 @@ def _draw(out: Path, system: System, twin: bool) -> None:
 
 def start(system: System, arguments: RunArguments) -> int:
     """Start the nodes of a system and wait until the episode runner ends. Return the exit status."""
-    specs = describe(system, arguments)
+    return run_nodes(system, arguments, describe(system, arguments), "episode")
+
+
+def run_nodes(
+    system: System, arguments: RunArguments, specs: Sequence[NodeSpec], last: str, replay: NodeSpec | None = None
+) -> int:
+    """Start nodes, and RViz if it is asked for, and wait until one of them ends. Return the exit status.
+
+    Args:
+        system: of the nodes.
+        arguments: of the run.
+        specs: the nodes.
+        last: name of the node whose end is the end of the run.
+        replay: the node that plays a recording, for RViz.
+    """
     out = Path(arguments.out)
     prepare(specs, out)
     commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
     if arguments.rviz:
-        if rviz := rviz_command(system, arguments):
+        if rviz := rviz_command(system, arguments, replay):
             commands["rviz"] = f"exec {shlex.join(rviz)}"
         else:
             print(NO_RVIZ, file=sys.stderr)
-    return supervise(commands, environment(twin=not arguments.robot_ip), out / "logs", "episode")
+    return supervise(commands, environment(twin=not arguments.robot_ip), out / "logs", last)

@@ -3,19 +3,23 @@
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP
 from bid_ros.commands.robot import NAMESPACE
 from bid_ros.commands.tasks import recorded, task_file_of_bags
 from bid_ros.core.errors import BidError, CameraError
 from bid_ros.core.extras import extra
-from bid_ros.core.task import load_task
+from bid_ros.core.task import Task, load_task
 from bid_ros.core.topics import check_namespace
-from bid_ros.system.folder import FILE, System, file_beside, find_system, shipped_systems
+from bid_ros.system.folder import FILE, file_beside, find_system, shipped_systems
+
+if TYPE_CHECKING:
+    from bid_ros.views.rerun_view import RerunView
 
 WEB_PORT: Final = 9090
 
@@ -93,17 +97,12 @@ def _bag(options: argparse.Namespace, recording: Any) -> None:
     from bid_ros.curation.catalog import chosen, one_bag, split_name
     from bid_ros.recording.bag_topics import read_remapped
     from bid_ros.recording.reader import BagReader
-    from bid_ros.views.overlay import tool_places
-    from bid_ros.views.rerun_view import RerunView
 
     path, number = split_name(options.source)
     bag = one_bag(path)
     file = Path(task_file_of_bags(options.task, [bag]))
-    task = load_task(file)
     twin = recorded(bag).get("hardware", "twin") == "twin"
-    cameras = _cameras(file_beside(file, "cameras.yaml"), task, twin)
-    places = tool_places(task, file_beside(file, "robot.yaml"), twin)
-    view = RerunView(recording, task, cameras, places, _outline(task))
+    view = _view(recording, load_task(file), partial(file_beside, file), twin)
     with BagReader(bag, read_remapped(options.remap)) as reader:
         first, last = reader.span_ns
         if number is not None:
@@ -122,15 +121,10 @@ def _live(options: argparse.Namespace, recording: Any) -> None:
 
     from bid_ros.nodes.following import follow
     from bid_ros.tasks.topics import system_topics
-    from bid_ros.views.overlay import tool_places
-    from bid_ros.views.rerun_view import RerunView
 
-    system: System = find_system(options.source)
-    task, namespace = system.task, check_namespace(options.namespace)
-    cameras = _cameras(system.file("cameras.yaml"), task, not options.robot)
-    places = tool_places(task, system.file("robot.yaml"), not options.robot)
-    view = RerunView(recording, task, cameras, places, _outline(task))
-    known = system_topics(task)
+    system, namespace = find_system(options.source), check_namespace(options.namespace)
+    view = _view(recording, system.task, system.file, not options.robot)
+    known = system_topics(system.task)
     view.begin(time.time_ns())
     print("watching; Ctrl-C ends it", file=sys.stderr, flush=True)
     with suppress(KeyboardInterrupt):
@@ -152,11 +146,15 @@ def _careful(add: Callable[[str, int, Any], None]) -> Callable[[str, int, Any], 
     return careful
 
 
-def _cameras(file: Path, task: Any, twin: bool) -> Mapping[str, Any]:
-    """Return the cameras of a file; none if there is no such file, as beside a task file alone."""
+def _view(recording: Any, task: Task, beside: Callable[[str], Path], twin: bool) -> "RerunView":
+    """Return the view of a task; ``beside`` finds a file of its system. Without a camera file it has no cameras."""
     from bid_ros.cameras.config import load_cameras
+    from bid_ros.views.overlay import tool_places
+    from bid_ros.views.rerun_view import RerunView
 
-    return load_cameras(file, [camera.name for camera in task.cameras], twin) if file.is_file() else {}
+    file = beside("cameras.yaml")
+    cameras = load_cameras(file, [camera.name for camera in task.cameras], twin) if file.is_file() else {}
+    return RerunView(recording, task, cameras, tool_places(task, beside("robot.yaml"), twin), _outline(task))
 
 
 def _outline(task: Any) -> Any:

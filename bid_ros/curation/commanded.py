@@ -69,6 +69,19 @@ def _lengths(twists: Array) -> Array:
     return lengths
 
 
+def set_points(bag: Path) -> Iterator[tuple[int, Any]]:
+    """Yield each status of the arm in a bag, after the instant of its set-point in ns.
+
+    Raises:
+        RecordingError: the bag cannot be read, or its set-points have no times.
+    """
+    with BagReader(bag) as reader:
+        for item in reader.messages([ARM_STATUS]):
+            if not hasattr(item.message, "reference_stamp"):
+                raise RecordingError(f"bag {bag} was recorded before set-points carried their instants; record anew")
+            yield stamp_to_ns(item.message.reference_stamp), item.message
+
+
 def read_commanded(bag: Path) -> CommandedMotion:
     """Return the set-points of a bag.
 
@@ -77,14 +90,8 @@ def read_commanded(bag: Path) -> CommandedMotion:
             set-point that is not finite.
     """
     rows: dict[int, tuple[Any, bool, tuple[str, int]]] = {}
-    with BagReader(bag) as reader:
-        for item in reader.messages([ARM_STATUS]):
-            message = item.message
-            if not hasattr(message, "reference_stamp"):
-                raise RecordingError(f"bag {bag} was recorded before set-points carried their instants; record anew")
-            chunk = (message.source, message.sequence)
-            streamed = message.mode != message.FAULT
-            rows[stamp_to_ns(message.reference_stamp)] = (message.reference_twist, streamed, chunk)
+    for instant_ns, message in set_points(bag):
+        rows[instant_ns] = message.reference_twist, message.mode != message.FAULT, (message.source, message.sequence)
     if len(rows) < 2:
         raise RecordingError(f"bag {bag} holds {len(rows)} set-point(s) on {ARM_STATUS}; valid is 2 or more")
     instants = sorted(rows)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from bid_ros.core.tables import aligned
 from bid_ros.core.topics import EPISODE_EVENT
 from bid_ros.curation.catalog import BagEpisode, bag_bytes, chosen, count_frames
 from bid_ros.recording.reader import BagReader
@@ -64,19 +65,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     seconds = sum(item["duration_s"] for item in rows)
     bags = len({item["bag"] for item in rows})
     total = f"episodes: {len(rows)}, with success: {good}, bags: {bags}, {seconds:.0f} s"
-    return "\n".join([*aligned([COLUMNS, *cells], right={2, 4, 6, 7}), total])
-
-
-def aligned(cells: Sequence[Sequence[str]], right: set[int]) -> list[str]:
-    """Return lines with columns of one width; those in ``right`` are aligned to the right."""
-    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    return [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in cells
-    ]
+    return f"{aligned([COLUMNS, *cells], right={2, 4, 6, 7})}\n{total}"
 
 
 def shown(bag: Path, number: int | None, remapped: Mapping[str, str], task: str) -> dict[str, Any]:
@@ -162,4 +151,4 @@ def shown_text(about: Mapping[str, Any]) -> str:
     cells += [
         (name, item["type"], str(item["count"]), f"{item['rate_hz']:.1f}") for name, item in about["topics"].items()
     ]
-    return "\n".join([*lines, *(events and [*events, ""]), *aligned(cells, right={2, 3})])
+    return "\n".join([*lines, *(events and [*events, ""]), aligned(cells, right={2, 3})])

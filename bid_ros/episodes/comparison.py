@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.tables import markdown_table
 from bid_ros.decoding import current_decoder
 
+CONFIDENCE: Final = 0.95  # that an interval contains the true value
 
-def wilson_interval(successes: int, episodes: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the Wilson score interval (low, high) of a success rate.
+
+def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:
+    """Return the Wilson score interval at 95 % (low, high) of a success rate.
 
     Unlike the normal interval it stays inside 0 to 1, and is not empty at 0 or at all successes.
 
@@ -26,17 +29,15 @@ def wilson_interval(successes: int, episodes: int, confidence: float = 0.95) -> 
     Args:
         successes: number of successes, 0 to ``episodes``.
         episodes: number of episodes; with 0 the interval is (0, 1).
-        confidence: probability that such an interval contains the true rate, between 0 and 1.
 
     Raises:
-        BidError: a count or the confidence is not possible.
+        BidError: a count is not possible.
     """
-    _check_confidence(confidence)
     if not 0 <= successes <= episodes:
         raise BidError(f"{successes} successes of {episodes} episodes; valid is 0 to the number of episodes")
     if episodes == 0:
         return 0.0, 1.0
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
     rate = successes / episodes
     shrink = 1 + z * z / episodes
     middle = (rate + z * z / (2 * episodes)) / shrink
@@ -46,9 +47,9 @@ def wilson_interval(successes: int, episodes: int, confidence: float = 0.95) -> 
 
 
 def paired_difference(
-    first: ArrayLike, second: ArrayLike, seed: int = 0, confidence: float = 0.95, resamples: int = 10_000
+    first: ArrayLike, second: ArrayLike, seed: int = 0, resamples: int = 10_000
 ) -> tuple[float, float, float]:
-    """Return mean(first - second) and its bootstrap percentile interval (mean, low, high).
+    """Return mean(first - second) and its bootstrap percentile interval at 95 % (mean, low, high).
 
     Pairs (episodes of the same seed) are drawn with replacement. So the difficulty of an episode cancels.
 
@@ -57,26 +58,19 @@ def paired_difference(
     Args:
         first, second: ``(K,)`` scores of the same episodes in the same order, for example 1 for success and 0 for not.
         seed: seed of the resampling.
-        confidence: probability that such an interval contains the true difference, between 0 and 1.
         resamples: number of bootstrap samples.
 
     Raises:
-        BidError: the scores are not two equally long, non-empty lists, or the confidence is not possible.
+        BidError: the scores are not two equally long, non-empty lists.
     """
-    _check_confidence(confidence)
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1 or a.size == 0:
         raise BidError(f"paired scores have shapes {a.shape} and {b.shape}; valid is twice the same (K,) with K >= 1")
     difference = a - b
     drawn = np.random.default_rng(seed).integers(0, a.size, size=(resamples, a.size))
-    tail = 50 * (1 - confidence)
+    tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(difference[drawn].mean(axis=1), [tail, 100 - tail])
     return float(difference.mean()), float(low), float(high)
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise BidError(f"confidence is {confidence}; valid is between 0 and 1")
 
 
 REFERENCE: Final = "bid"
@@ -167,17 +161,15 @@ def collect(runs: Sequence[str | Path]) -> list[SuccessCell]:
 
 def markdown(cells: Sequence[SuccessCell], moves: str = "target") -> str:
     """Return a row per cell: decoder, target speed, successes, rate with interval, ``bid`` minus it."""
-    lines = [
-        f"| decoder | {moves} | successes | rate | 95 % interval | bid minus it, same episodes |",
-        "|---|---|---|---|---|---|",
-    ]
+    head = ("decoder", moves, "successes", "rate", "95 % interval", "bid minus it, same episodes")
+    rows = []
     for cell in cells:
         low, high = cell.interval
         rate = f"{cell.successes / len(cell.outcomes):.0%}" if cell.outcomes else "-"
         count = f"{cell.successes} of {len(cell.outcomes)}"
         interval = f"{low:.0%} to {high:.0%}"
-        lines.append(f"| {cell.decoder} | {_speed(cell)} | {count} | {rate} | {interval} | {_against(cell, cells)} |")
-    return "\n".join(lines)
+        rows.append((cell.decoder, _speed(cell), count, rate, interval, _against(cell, cells)))
+    return markdown_table(head, rows)
 
 
 def draw_chart(cells: Sequence[SuccessCell], path: str | Path, moves: str = "target") -> None:

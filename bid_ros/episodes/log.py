@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bid_ros.core.files import replacing
 from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, EpisodeOutcome, outcome_from_text
 from bid_ros.core.task import Task
 from bid_ros.episodes.comparison import wilson_interval
@@ -184,15 +185,11 @@ class RunLog:
 
 def write_run(path: str | Path, log: RunLog) -> None:
     """Write ``run.json`` atomically: a reader sees the old file or the whole new one, even after a power cut."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    with part.open("w") as file:
+    with replacing(Path(path)) as part, part.open("w") as file:
         json.dump(log.to_dict(), file, indent=2, allow_nan=False)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
-    part.replace(path)
 
 
 def format_summary(log: RunLog) -> str:

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from bid_ros.core.files import replacing
+from bid_ros.core.tables import markdown_table
 from bid_ros.episodes.comparison import paired_difference
 from bid_ros.evaluation.evaluate import EpisodeMeasures
 from bid_ros.evaluation.measures import MEASURES
@@ -43,16 +45,14 @@ def summary(episodes: Sequence[EpisodeMeasures]) -> dict[str, Any]:
 def markdown(found: dict[str, Any]) -> str:
     """Return the summary as two tables, a measure a row and a decoder a column, and what the measures are."""
     decoders = found["decoders"]
-    lines = [f"| measure | {' | '.join(decoders)} |", f"|---|{'---|' * len(decoders)}"]
-    for measure in MEASURES:
-        cells = [cell(item["measures"][measure]) for item in decoders.values()]
-        lines.append(f"| {measure} | {' | '.join(cells)} |")
+    rows = [(name, *(cell(item["measures"][name]) for item in decoders.values())) for name in MEASURES]
+    table = markdown_table(("measure", *decoders), rows)
     words = "\n".join(f"- {name}: {text}" for name, text in MEASURES.items())
     ended = ", ".join(f"{count} {word}" for word, count in found["ended"].items())
     count = f"{found['episodes']} episodes ({ended}), {found['decisions']} decisions of each decoder"
     head = f"{count}; mean (95 % interval)"
     jerk = f"Jerk of what was demonstrated: {found['demonstrated_jerk']:.3g}."
-    return f"{head}\n\n" + "\n".join(lines) + f"\n\n{jerk}\n\n{words}"
+    return f"{head}\n\n{table}\n\n{jerk}\n\n{words}"
 
 
 def draw(found: dict[str, Any], path: Path) -> None:
@@ -128,13 +128,11 @@ def write_page(found: dict[str, Any], pages: Sequence[Path], picture: Path, targ
         episodes=EPISODES,
     )
     head, tail = filled.split(EPISODES)
-    part = target.with_name(f".{target.name}.part")
-    with part.open("w", encoding="utf-8") as stream:
+    with replacing(target) as part, part.open("w", encoding="utf-8") as stream:
         stream.write(head)
         for number, page in enumerate(pages):
             stream.write((",\n" if number else "") + page.read_text(encoding="utf-8").replace("<", "\\u003c"))
         stream.write(tail)
-    part.replace(target)
 
 
 def _row(measure: str, text: str, found: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from bid_ros.core.files import replace_text
 from bid_ros.core.worker_pool import Report, WorkerPool
 from bid_ros.evaluation.evaluate import EpisodeMeasures, EvaluationSetup, episode_key
 from bid_ros.evaluation.trace import Trace
@@ -153,13 +154,6 @@ class _Parts:
 
     def keep(self, done: Done) -> None:
         """Write the page's part, then the measures: they mark the episode as done."""
-        self._folder.mkdir(parents=True, exist_ok=True)
         if done.page is not None:
-            _write(self.page(done.key), done.page)
-        _write(self._folder / f"{done.key}.json", json.dumps(asdict(done.measures)))
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_suffix(".part")
-    part.write_text(text)
-    part.replace(path)
+            replace_text(self.page(done.key), done.page)
+        replace_text(self._folder / f"{done.key}.json", json.dumps(asdict(done.measures)))

@@ -36,7 +36,7 @@ from bid_ros.policy.bundle import load_bundle
 from bid_ros.recording.bag_topics import read_remapped
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.replay.cue import Cue, RecordedDecision, find_decision_times
-from bid_ros.replay.parity import Parity, summary, table
+from bid_ros.replay.parity import WENT_ON, Parity, summary, table
 from bid_ros.replay.publishing import ReplayPace, published_topics
 from bid_ros.system.progress import PROGRESS
 
@@ -118,9 +118,7 @@ class ReplayNode(BidNode):
             if message.frame_id == KEPT:
                 stream, recorded = self._expected.pop(stamp_to_ns(message.stamp), (0, None))
                 if recorded is not None:
-                    self._parity.miss(
-                        stream, "the decoder goes on with its last decision where the recorded one decided"
-                    )
+                    self._parity.miss(stream, WENT_ON)
             self._news.notify_all()
 
     def _run(self) -> None:

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections import deque
-from functools import partial
 from typing import Any, Final
 
 from bid_msgs.msg import Decision
@@ -14,7 +13,6 @@ from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_node import PolicyNode
 from bid_ros.nodes.policy_parameters import PARAMETERS as LIVE
 from bid_ros.nodes.ros_messages import header
-from bid_ros.policy.decide import bundle_decoder
 from bid_ros.replay.cue import Cue, RecordedDecision, recorded_from
 from bid_ros.replay.lockstep import CHANGEABLE, Changes, Decider
 
@@ -47,13 +45,7 @@ class ReplayPolicyNode(PolicyNode):
             raise BidError(f"changed names '{min(unknown)}'; valid are {', '.join(CHANGEABLE)}")
         given = tuple(self.value(name) for name in CHANGEABLE)
         changes = Changes(**{name: self.value(name) for name in changed})
-        build = partial(bundle_decoder, bundle=self._bundle, task=self._task)
-        self._decider = Decider(
-            self._maker,
-            lambda name, samples, horizon: build(name, samples=samples, action_horizon=horizon),
-            given,
-            changes,
-        )
+        self._decider = Decider(self._maker, self._bundle, self._task, given, changes)
         self._answers = self.advertise(REPLAY_DECIDED, Topic("std_msgs/msg/Header", REPLAY_QOS))
         self.subscribe(RECORDED_DECISION, self._on_cue, Topic("bid_msgs/msg/Decision", REPLAY_QOS))
 

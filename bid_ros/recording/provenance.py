@@ -41,14 +41,15 @@ def in_twin(custom: Mapping[str, str]) -> bool:
 
 def _software() -> dict[str, str]:
     """Return versions by name; what is not installed is left out."""
-    found = {"bid_ros": _version("bid_ros") or "not installed", "commit": _commit()}
+    found = {"bid_ros": installed_version("bid_ros") or "not installed", "commit": _commit()}
     ros = {"ros": os.environ.get("ROS_DISTRO", ""), "rmw": os.environ.get("RMW_IMPLEMENTATION", "")}
-    packages = {name: _version(name) for name in PACKAGES}
+    packages = {name: installed_version(name) for name in PACKAGES}
     system = {"python": platform.python_version(), "os": platform.platform()}
     return {name: text for name, text in {**found, **ros, **system, **packages}.items() if text}
 
 
-def _version(package: str) -> str:
+def installed_version(package: str) -> str:
+    """Return the version of a package; empty if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -66,10 +67,11 @@ def _commit() -> str:
 
 def _hardware() -> dict[str, Any]:
     memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    return {"computer": platform.node(), "cpu": _cpu(), "cores": os.cpu_count(), "memory_gb": memory}
+    return {"computer": platform.node(), "cpu": processor(), "cores": os.cpu_count(), "memory_gb": memory}
 
 
-def _cpu() -> str:
+def processor() -> str:
+    """Return the name of this computer's processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,19 +122,7 @@ PATIENCE_NS: Final = NANOSECONDS // 2  # a recorder may note a sample this long 
 HISTORY_S: Final = 3.0
 
 
-class DecisionTimes(Protocol):
-    """Takes the messages of a bag one by one."""
-
-    topics: tuple[str, ...]
-
-    def take(self, item: BagMessage) -> list[Cue]:
-        """Take a message of :attr:`topics`. Return the cues that are due after it."""
-
-    def finish(self) -> list[Cue]:
-        """Return the cues that are left at the end of the bag."""
-
-
-def find_decision_times(reader: BagReader, task: Task, history: History | None = None) -> DecisionTimes:
+def find_decision_times(reader: BagReader, task: Task, history: History | None = None) -> "DecisionTimes":
     """Return the decision times of a bag: of its recorded decisions, else those at which a live system would decide.
 
     Args:
@@ -251,6 +239,10 @@ class GridDecisionTimes:
             self._samples.buffer.reset()  # an episode begins with its first frames, as in a data set
         elif kind == END:
             self._acting = False
+
+
+DecisionTimes = RecordedDecisionTimes | GridDecisionTimes
+"""Takes the messages of a bag one by one, and says which cues are due."""
 
 
 def _features(reader: BagReader, task: Task) -> dict[str, list[Feature]]:

@@ -10,11 +10,10 @@ from bid_ros.core.errors import ArmError, RecordingError
 from bid_ros.core.observation import History, Observation
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS
-from bid_ros.decoding import Decoder
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.decide import DecisionMaker, DecisionRecord, Screening, bundle_decoder
 from bid_ros.recording.reader import BagMessage, BagReader
-from bid_ros.replay.cue import Cue, Setting, find_decision_times
+from bid_ros.replay.cue import Cue, DecisionTimes, Setting, find_decision_times
 from bid_ros.replay.parity import WENT_ON, Parity
 from bid_ros.safety.screen import Screen
 
@@ -43,7 +42,8 @@ class Decider:
 
     Args:
         maker: policy and decoder, with which it begins.
-        build: from the name of a decoder, N and the action horizon to a new decoder.
+        bundle: of the policy.
+        task: that the policy was made for.
         given: name, N, action horizon and seed of the decoder in ``maker``.
         changes: what differs from the recording.
     """
@@ -51,11 +51,12 @@ class Decider:
     def __init__(
         self,
         maker: DecisionMaker,
-        build: Callable[[str, int, int], Decoder],
+        bundle: Bundle,
+        task: Task,
         given: tuple[str, int, int, int],
-        changes: Changes | None = None,
+        changes: Changes,
     ) -> None:
-        self._maker, self._build, self._changes = maker, build, changes or Changes()
+        self._maker, self._bundle, self._task, self._changes = maker, bundle, task, changes
         self._decoder, self._seed = given[:3], given[3]
         self._stream: int | None = None
 
@@ -101,22 +102,9 @@ class Decider:
         changes = self._changes
         wanted = (changes.decoder or name, changes.samples or samples, changes.action_horizon or horizon)
         if wanted != self._decoder:
-            self._maker.use(self._build(*wanted))
+            self._maker.use(bundle_decoder(wanted[0], self._bundle, self._task, *wanted[1:]))
             self._decoder = wanted
             self._stream = None
-
-
-@dataclass(frozen=True, eq=False)
-class Replayed:
-    """A moment of a recording, and what was decided there again.
-
-    Attributes:
-        cue: the moment.
-        record: the decision; None where the recording lacks a sample, or the decoder goes on with its last decision.
-    """
-
-    cue: Cue
-    record: DecisionRecord | None
 
 
 class Joints:
@@ -173,13 +161,9 @@ def lockstep_decider(
     Raises:
         DecodingError: the decoder does not exist, or the policy cannot serve it.
     """
-
-    def build(name: str, samples: int, horizon: int) -> Decoder:
-        return bundle_decoder(name, bundle, task, samples, horizon)
-
     decoder = bundle_decoder(given[0], bundle, task, given[1], given[2])
     maker = DecisionMaker(policy, decoder, task, given[3], screen=screen or Screen(task).passes)
-    return Decider(maker, build, given, changes)
+    return Decider(maker, bundle, task, given, changes)
 
 
 def replay(
@@ -189,8 +173,10 @@ def replay(
     parity: Parity,
     progress: Callable[[int], None] = lambda stamp: None,
     joints: Joints | None = None,
-) -> Iterator[Replayed]:
+) -> Iterator[tuple[Cue, DecisionRecord | None]]:
     """Yield every moment of a bag with what is decided there.
+
+    The decision is None where the recording lacks a sample, or the decoder goes on with its last decision.
 
     Args:
         reader: the bag.
@@ -205,30 +191,32 @@ def replay(
         DecodingError: as :meth:`Decider.decide`.
     """
     times, found = find_decision_times(reader, task, decider.history), False
+    for cue in _cues(reader, times, progress, joints):
+        found = True
+        yield cue, _decided(cue, decider, parity, joints)
+    if not found:
+        raise RecordingError(
+            f"bag {reader.path} has no moment to decide at; valid is one with decisions, or frames of all cameras"
+        )
+
+
+def _cues(
+    reader: BagReader, times: DecisionTimes, progress: Callable[[int], None], joints: Joints | None
+) -> Iterator[Cue]:
     topics = times.topics if joints is None else tuple(dict.fromkeys((*times.topics, *joints.topics)))
     for item in reader.messages(topics):
         progress(item.stamp_ns)
         if joints is not None:
             joints.take(item)
-        for cue in times.take(item) if item.topic in times.topics else ():
-            found = True
-            yield _decided(cue, decider, parity, joints)
-    for cue in times.finish():
-        found = True
-        yield _decided(cue, decider, parity, joints)
-    if not found:
-        raise RecordingError(nothing_to_decide(reader))
+        if item.topic in times.topics:
+            yield from times.take(item)
+    yield from times.finish()
 
 
-def nothing_to_decide(reader: BagReader) -> str:
-    """Return the sentence about a bag in which there is no moment to decide at."""
-    return f"bag {reader.path} has no moment to decide at; valid is one with decisions, or frames of all cameras"
-
-
-def _decided(cue: Cue, decider: Decider, parity: Parity, joints: Joints | None) -> Replayed:
+def _decided(cue: Cue, decider: Decider, parity: Parity, joints: Joints | None) -> DecisionRecord | None:
     if cue.observation is None:
         parity.miss(cue.stream, cue.problem)
-        return Replayed(cue, None)
+        return None
     if joints is not None:
         joints.before(cue)
     record = decider.decide(cue, cue.observation)
@@ -240,4 +228,4 @@ def _decided(cue: Cue, decider: Decider, parity: Parity, joints: Joints | None) 
         parity.add(cue.stream, cue.recorded, cue.observation.digest(), choice.actions, choice.index)
         if joints is not None:
             joints.after(record)
-    return Replayed(cue, record)
+    return record

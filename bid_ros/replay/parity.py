@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.core.tables import markdown_table
 from bid_ros.replay.cue import RecordedDecision
 
 WENT_ON: Final = "the decoder goes on with its last decision where the recorded one decided"
@@ -96,14 +97,14 @@ def table(parity: Parity) -> str:
     """Return the counts as a table in Markdown, an episode a row."""
     total = parity.total
     if not total.compared:
-        rows = [f"| {stream} | {item.decisions} | {item.missing} |" for stream, item in parity.streams.items()]
-        return "\n".join(["| episode | decisions | missing |", "|---|---|---|", *rows])
+        counts = [(stream, item.decisions, item.missing) for stream, item in parity.streams.items()]
+        return markdown_table(("episode", "decisions", "missing"), counts)
     heads = "episode", "decisions", "same observation", "same decision", "same choice", "largest difference", "missing"
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for name, item in (*parity.streams.items(), ("all", total)):
-        cells = (name, item.decisions, item.observations, item.same, item.choices, f"{item.largest:.3g}", item.missing)
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
+    rows = [
+        (name, item.decisions, item.observations, item.same, item.choices, f"{item.largest:.3g}", item.missing)
+        for name, item in (*parity.streams.items(), ("all", total))
+    ]
+    return markdown_table(heads, rows)
 
 
 def summary(parity: Parity) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Final
 from PIL import Image as PillowImage
 
 from bid_ros.core.errors import BidError, RecordingError
+from bid_ros.core.files import replace_text
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION
 from bid_ros.curation.catalog import BagEpisode, count_frames, episodes_of
@@ -128,10 +129,8 @@ def write_page(cards: Sequence[Card], folder: Path, title: str) -> Path:
         rows="\n".join(_row(number, card) for number, card in enumerate(cards)),
         cards="\n".join(_article(number, card) for number, card in enumerate(cards)),
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    page, part = folder / "index.html", folder / ".index.html.part"
-    part.write_text(text, encoding="utf-8")
-    part.replace(page)
+    page = folder / "index.html"
+    replace_text(page, text)
     return page
 
 

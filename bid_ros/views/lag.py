@@ -9,12 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
-from bid_ros.core.errors import RecordingError
-from bid_ros.core.rotation import matrix_from_quaternion, vector_from_matrix
-from bid_ros.core.stamps import stamp_ns, stamp_to_ns
-from bid_ros.core.topics import ARM_STATUS
-from bid_ros.recording.reader import BagReader
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.curation.commanded import set_points
 
 Array = NDArray[np.float64]
 LONGEST_S: Final = 0.4  # the arm node makes up for 0.3 s at most
@@ -47,14 +45,10 @@ def read_followed(bag: Path) -> Followed:
         RecordingError: the bag cannot be read, or its set-points have no times.
     """
     wanted, measured = dict[int, list[float]](), dict[int, list[float]]()
-    with BagReader(bag) as reader:
-        for item in reader.messages([ARM_STATUS]):
-            message = item.message
-            if not hasattr(message, "reference_stamp"):
-                raise RecordingError(f"bag {bag} was recorded before set-points carried their instants; record anew")
-            if message.mode != message.FAULT and message.mode != message.STOPPED:
-                wanted[stamp_to_ns(message.reference_stamp)] = _numbers(message.reference)
-                measured[stamp_ns(message)] = _numbers(message.tool)
+    for instant_ns, message in set_points(bag):
+        if message.mode not in (message.FAULT, message.STOPPED):
+            wanted[instant_ns] = _numbers(message.reference)
+            measured[stamp_ns(message)] = _numbers(message.tool)
     if min(len(wanted), len(measured)) < 2:
         return Followed(float("nan"), np.zeros(0), np.zeros(0))
     return followed(*_rows(wanted), *_rows(measured))
@@ -80,8 +74,8 @@ def followed(wanted_s: Array, wanted: Array, measured_s: Array, measured: Array)
     errors = [float((_distances(_at(times - shift, wanted_s, wanted), places) ** 2).mean()) for shift in shifts]
     lag_s = float(shifts[int(np.argmin(errors))])
     then = wanted[np.clip(np.searchsorted(wanted_s, times - lag_s), 0, len(wanted_s) - 1)]
-    turned = [_turn(one, other) for one, other in zip(then[:, 3:], places[:, 3:], strict=True)]
-    return Followed(lag_s, _distances(_at(times - lag_s, wanted_s, wanted), places), np.array(turned))
+    turned = (Rotation.from_quat(then[:, 3:]).inv() * Rotation.from_quat(places[:, 3:])).magnitude()
+    return Followed(lag_s, _distances(_at(times - lag_s, wanted_s, wanted), places), turned)
 
 
 def followed_report(found: Followed) -> dict[str, Any]:
@@ -131,9 +125,3 @@ def _at(times: Array, wanted_s: Array, wanted: Array) -> Array:
 def _distances(one: Array, other: Array) -> Array:
     lengths: Array = np.linalg.norm(one - other[:, :3], axis=1)
     return lengths
-
-
-def _turn(one: Array, other: Array) -> float:
-    """Return the angle between two quaternions xyzw, rad."""
-    turn = matrix_from_quaternion(one).T @ matrix_from_quaternion(other)
-    return float(np.linalg.norm(vector_from_matrix(turn)))

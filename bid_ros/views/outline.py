@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import ArmError, RecordingError
+from bid_ros.core.files import replacing
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.robots.registry import ROBOTS
@@ -273,6 +274,5 @@ def write_stl(shell: Shell, file: Path) -> None:
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
     rows = np.zeros(len(corners), dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
     rows["normal"], rows["corners"] = normals, corners
-    part = file.with_suffix(".part")
-    part.write_bytes(b"bid_ros".ljust(80) + struct.pack("<I", len(rows)) + rows.tobytes())
-    part.replace(file)
+    with replacing(file) as part:
+        part.write_bytes(b"bid_ros".ljust(80) + struct.pack("<I", len(rows)) + rows.tobytes())

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
+from bid_ros.core.files import replacing
 
 with extra("view", "bid view"):
     import rerun as rr
@@ -32,16 +33,11 @@ def into_file(path: Path) -> Iterator["rr.RecordingStream"]:
     """
     if path.suffix != ".rrd":
         raise BidError(f"--save is '{path}'; valid is a name that ends in .rrd")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
     recording = rr.RecordingStream(APPLICATION)
-    recording.save(part)
-    try:
+    with replacing(path) as part:
+        recording.save(part)
         yield recording
         recording.disconnect()
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager

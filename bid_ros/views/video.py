@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.files import replacing
 
 Image = NDArray[np.uint8]
 
@@ -100,10 +101,8 @@ def _replacing(frames: Sequence[Image], path: str | Path, fps: float, suffix: st
         raise BidError(f"frames of {path} have shapes {shapes[0]} and {shapes[1]}; valid is one shape")
     if not 0 < fps <= 240:
         raise BidError(f"frame rate of {path} is {fps}; valid is above 0 up to 240")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part{suffix}")
-    yield part
-    part.replace(path)
+    with replacing(path, suffix) as part:
+        yield part
 
 
 def _encode(frames: Sequence[Image], path: Path, fps: float, codec: str, options: list[str]) -> None:

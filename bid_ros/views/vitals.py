@@ -1,13 +1,14 @@
 """How a system is: rates, latencies, losses, safety, heartbeats and diagnostics, from its messages; and as text."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Any, Final
 
 import numpy as np
 
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.tables import aligned
 from bid_ros.core.topics import ARM_STATUS, DECISION, DIAGNOSTICS, EPISODE_EVENT, HEARTBEAT, SAFETY_STATE
 from bid_ros.views.message_values import EVENTS, LATENCIES, LEVELS, MODES, SAFETY, decision_times_ms, state, word
 
@@ -17,12 +18,12 @@ def vitals_text(said: Mapping[str, Any]) -> str:
     blocks = ["\n".join(f"{name:9} {text}" for name, text in summary(said))]
     if said["latencies"]:
         rows = [(name, *(f"{part:.1f}" for part in parts.values())) for name, parts in said["latencies"].items()]
-        blocks.append(_table(("latency", "p50", "p99", "max"), rows))
+        blocks.append(aligned([("latency", "p50", "p99", "max"), *rows]))
     for title in ("topics", "heartbeats"):
         rows = [(name, *heard(item)) for name, item in said[title].items()]
-        blocks.append(_table((title, "Hz", "silent s"), rows))
+        blocks.append(aligned([(title, "Hz", "silent s"), *rows]))
     rows = [(name, item["level"], item["message"], values(item)) for name, item in said["diagnostics"].items()]
-    blocks.append(_table(("diagnostics", "level", "message", "values"), rows))
+    blocks.append(aligned([("diagnostics", "level", "message", "values"), *rows]))
     return "\n\n".join(blocks)
 
 
@@ -68,14 +69,6 @@ def heard(item: Mapping[str, Any]) -> tuple[str, str]:
 def values(item: Mapping[str, Any]) -> str:
     """Return the values of a diagnostic status in one line."""
     return ", ".join(f"{name} {value}" for name, value in item["values"].items())
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [tuple(head), *map(tuple, rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
 
 
 WINDOW_S: Final = 5.0  # over which rates are counted
@@ -156,10 +149,7 @@ class Vitals:
 
     def _said(self, now_ns: int) -> dict[str, Any]:
         return {
-            "safety": self._safety(now_ns),
-            "arm": self._arm(now_ns),
-            "episode": self._episode(),
-            "decision": self._decision(now_ns),
+            **{name: self._of_last(topic, said, now_ns) for name, (topic, said) in _LAST.items()},
             "latencies": self._latencies(),
             "topics": {name: _heard(arrivals, now_ns) for name, arrivals in self._topics.items()},
             "heartbeats": {
@@ -169,55 +159,11 @@ class Vitals:
             "diagnostics": {name: _status(*self._statuses[name], now_ns) for name in sorted(self._statuses)},
         }
 
-    def _silent(self, topic: str, now_ns: int) -> float | None:
-        return _heard(self._topics[topic], now_ns)["silent_s"]
-
-    def _safety(self, now_ns: int) -> dict[str, Any] | None:
-        last = self._last.get(SAFETY_STATE)
-        if last is None:
+    def _of_last(self, topic: str, said: Callable[[Any], dict[str, Any]], now_ns: int) -> dict[str, Any] | None:
+        """Return what the last message of a topic says, and for how long there was none; None before the first."""
+        if topic not in self._last:
             return None
-        said = {name: str(getattr(last, name)) for name in ("reason", "source")}
-        rule = str(last.rule if hasattr(last, "rule") else last.trigger)  # its name in bags of an earlier version
-        counted = {name: int(getattr(last, name)) for name in ("forwarded", "refused")}
-        said |= {"state": word(SAFETY, last.state), "rule": rule}
-        return {**said, **counted, "silent_s": self._silent(SAFETY_STATE, now_ns)}
-
-    def _arm(self, now_ns: int) -> dict[str, Any] | None:
-        last = self._last.get(ARM_STATUS)
-        if last is None:
-            return None
-        said = {name: str(getattr(last, name)) for name in ("reason", "source")}
-        age = _finite(getattr(last, "command_age", None))
-        return {
-            "mode": word(MODES, last.mode),
-            **said,
-            "command_age_s": age,
-            "silent_s": self._silent(ARM_STATUS, now_ns),
-        }
-
-    def _episode(self) -> dict[str, Any] | None:
-        last = self._last.get(EPISODE_EVENT)
-        if last is None:
-            return None
-        said = {name: str(getattr(last, name)) for name in ("label", "outcome")}
-        return {"event": word(EVENTS, last.kind), "number": int(last.episode), "seed": int(last.seed), **said}
-
-    def _decision(self, now_ns: int) -> dict[str, Any] | None:
-        last = self._last.get(DECISION)
-        if last is None:
-            return None
-        kept = int(np.sum(last.kept)) if len(last.kept) else int(last.samples)
-        losses = {name: [_finite(value) for value in getattr(last, name)] for name in ("total", "backward", "forward")}
-        return {
-            "decoder": str(last.decoder),
-            "samples": int(last.samples),
-            "weak": int(last.weak_samples),
-            "kept": kept,
-            "selected": int(last.selected_index),
-            "missed": int(last.missed),
-            "losses": losses,
-            "silent_s": self._silent(DECISION, now_ns),
-        }
+        return {**said(self._last[topic]), "silent_s": _heard(self._topics[topic], now_ns)["silent_s"]}
 
     def _latencies(self) -> dict[str, dict[str, float]]:
         if not self._decisions:
@@ -245,3 +191,48 @@ def _status(stamp_ns: int, status: Any, now_ns: int) -> dict[str, Any]:
 def _finite(value: Any) -> float | None:
     """Return a number; None for what JSON has no number for."""
     return None if value is None or not np.isfinite(value) else round(float(value), 4)
+
+
+def _texts(message: Any, *names: str) -> dict[str, str]:
+    return {name: str(getattr(message, name)) for name in names}
+
+
+def _numbers(message: Any, *names: str) -> dict[str, int]:
+    return {name: int(getattr(message, name)) for name in names}
+
+
+def _safety(last: Any) -> dict[str, Any]:
+    rule = str(last.rule if hasattr(last, "rule") else last.trigger)  # its name in bags of an earlier version
+    said = {**_texts(last, "reason", "source"), "state": word(SAFETY, last.state), "rule": rule}
+    return {**said, **_numbers(last, "forwarded", "refused")}
+
+
+def _arm(last: Any) -> dict[str, Any]:
+    age = _finite(getattr(last, "command_age", None))
+    return {"mode": word(MODES, last.mode), **_texts(last, "reason", "source"), "command_age_s": age}
+
+
+def _episode(last: Any) -> dict[str, Any]:
+    said = {"event": word(EVENTS, last.kind), "number": int(last.episode), "seed": int(last.seed)}
+    return {**said, **_texts(last, "label", "outcome")}
+
+
+def _decision(last: Any) -> dict[str, Any]:
+    losses = {name: [_finite(value) for value in getattr(last, name)] for name in ("total", "backward", "forward")}
+    return {
+        "decoder": str(last.decoder),
+        **_numbers(last, "samples", "missed"),
+        "weak": int(last.weak_samples),
+        "kept": int(np.sum(last.kept)) if len(last.kept) else int(last.samples),
+        "selected": int(last.selected_index),
+        "losses": losses,
+    }
+
+
+_LAST: Final = {
+    "safety": (SAFETY_STATE, _safety),
+    "arm": (ARM_STATUS, _arm),
+    "episode": (EPISODE_EVENT, _episode),
+    "decision": (DECISION, _decision),
+}
+"""By what is said of the system: the topic whose last message says it, and how it is read."""

@@ -43,7 +43,7 @@ def test_one_sample_begins_the_curve_of_every_way_to_select():
     lines = _lines(items, "samples")
     assert [[item.cell.samples for item in line] for line in lines] == [[1, 4, 16]] * 2
     assert score_curve(items, "samples", "N").startswith(PNG)
-    assert latency_curve(items, "samples", "N").startswith(PNG)
+    assert latency_curve(items).startswith(PNG)
 
 
 def test_a_curve_needs_two_values():

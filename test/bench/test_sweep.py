@@ -11,7 +11,7 @@ from tiny_scene import observe_nothing, tiny_setup
 from bid_ros.bench.cell import BenchPlan, build_cells, make_cell
 from bid_ros.bench.results import ROWS, read_rows
 from bid_ros.bench.summary import markdown
-from bid_ros.bench.sweep import run_bench
+from bid_ros.bench.sweep import run_bench, write_outcome
 from bid_ros.core.errors import BidError
 from bid_ros.core.worker_pool import WorkerPool
 
@@ -36,7 +36,13 @@ def numbers(folder):
 
 
 def run(setup, folder, plan, pool=None, **changes):
-    return run_bench(cells_of(setup, **changes), plan, setup, folder, pool, log=io.StringIO())
+    return run_bench(cells_of(setup, **changes), plan, setup, folder, pool, log=io.StringIO()).summaries
+
+
+def run_and_write(setup, folder, plan, cells):
+    outcome = run_bench(cells, plan, setup, folder, log=io.StringIO())
+    write_outcome(folder, outcome, setup.scene)
+    return outcome.summaries
 
 
 def test_workers_and_batches_change_no_number(setup, tmp_path):
@@ -57,7 +63,8 @@ def test_a_stopped_bench_goes_on_and_gives_the_same(setup, tmp_path):
 
 
 def test_the_report_needs_nothing_else(setup, tmp_path):
-    summaries = run(setup, tmp_path, BenchPlan(4, (1,), 25), samples=[4, 8])
+    cells = cells_of(setup, samples=[4, 8])
+    summaries = run_and_write(setup, tmp_path, BenchPlan(4, (1,), 25), cells)
     page = (tmp_path / "report.html").read_text()
     assert not re.search(r"(src|href)=['\"](?!data:)", page)
     # Score bars, trade-off, N curve, noise curve, and a path and a film of an episode that differs.
@@ -68,7 +75,7 @@ def test_the_report_needs_nothing_else(setup, tmp_path):
     assert all(item.latency_ms and item.latency_ms > 0 for item in summaries)
     # What it took is said by the rows, so a call that finds everything done still knows.
     assert content["process_s"] > 0
-    run(setup, tmp_path, BenchPlan(4, (1,), 25), samples=[4, 8])
+    run_and_write(setup, tmp_path, BenchPlan(4, (1,), 25), cells)
     assert json.loads((tmp_path / "summary.json").read_text())["process_s"] == content["process_s"]
 
 
@@ -142,5 +149,5 @@ def test_progress_says_what_is_left(setup, tmp_path, workers):
 
 def test_a_cell_alone_is_no_comparison(setup, tmp_path):
     cell = make_cell(setup.task, decoder="vanilla", horizon=1)
-    run_bench([cell], BenchPlan(1, (1,), 5), setup, tmp_path, log=io.StringIO())
+    run_and_write(setup, tmp_path, BenchPlan(1, (1,), 5), [cell])
     assert "differ most" not in (tmp_path / "report.html").read_text()

@@ -129,7 +129,7 @@ def test_a_value_outside_its_range_is_one_sentence(flag, value):
 def test_an_option_that_went_is_one_sentence(tmp_path):
     status, said = run("remote", "127.0.0.1:9", tmp_path / "pi", "--connections", 4)
     assert status == 2
-    assert said == "error: --connections is no option any more; a policy has one connection: leave it out\n"
+    assert said == "error: bid remote has no --connections any more: a policy has one connection: leave it out\n"
 
 
 def test_a_server_of_openpi_needs_a_task_and_may_be_told_names(tmp_path, task):

@@ -1,15 +1,19 @@
 """How many verbs and options ``bid`` has, and what it says of those that have another name today."""
 
 import argparse
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from bid_ros.cli import GROUPS, build_parser, main
-from bid_ros.commands.moved import OPTIONS, VERBS
+from bid_ros.commands.moved import TABLE
 
+ROOT = Path(__file__).resolve().parents[2]
 MOST_VERBS = 22
 MOST_OPTIONS = 254
+MOVED = json.loads(TABLE.read_text())
 
 
 def options_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, str]]:
@@ -30,14 +34,18 @@ def test_there_are_no_more_verbs_and_options_than_a_person_can_learn():
     assert len(options) <= MOST_OPTIONS
 
 
-@pytest.mark.parametrize(("old", "new"), VERBS.items())
-def test_an_old_verb_names_the_new_one(old, new, capsys):
-    assert main([old, "something"]) == 2
-    assert capsys.readouterr().err == f"error: bid {old} is now: bid {new}\n"
-    assert any(f"{path} ".startswith(f"{new} ") for path, _ in options_of(build_parser())) or new == "episodes repair"
+@pytest.mark.parametrize(("old", "said"), MOVED["commands"].items())
+def test_an_old_command_names_the_new_one(old, said, capsys):
+    assert main([*old.split(), "something"]) == 2
+    assert capsys.readouterr().err == f"error: bid {old} {said}\n"
+    verb, script = said.partition("is now: bid ")[2], said.partition("python ")[2].split()
+    paths = {path for path, _ in options_of(build_parser())}
+    assert Path(ROOT, script[0]).exists() if script else verb in (*paths, "episodes repair")
 
 
-@pytest.mark.parametrize(("verb", "option"), [(verb, option) for verb, names in OPTIONS.items() for option in names])
+@pytest.mark.parametrize(
+    ("verb", "option"), [(verb, option) for verb, names in MOVED["options"].items() for option in names]
+)
 def test_an_old_option_says_what_does_its_work(verb, option, capsys):
     assert (verb, option) not in set(options_of(build_parser())), "it is no old one"
     assert main([*verb.split(), "something", f"{option}=1"]) == 2

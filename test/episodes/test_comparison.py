@@ -108,11 +108,10 @@ def test_runs_of_different_tasks_are_not_added_up(run):
         success_table([run("bid", [1, 1]), run("bid", [0], task="ur5_pick")])
 
 
-@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
 @pytest.mark.parametrize(("successes", "episodes"), [(0, 1), (1, 1), (0, 20), (13, 20), (20, 20), (450, 1000)])
-def test_wilson_agrees_with_scipy(successes, episodes, confidence):
-    expected = binomtest(successes, episodes).proportion_ci(confidence, method="wilson")
-    assert wilson_interval(successes, episodes, confidence) == pytest.approx((expected.low, expected.high), abs=1e-9)
+def test_wilson_agrees_with_scipy(successes, episodes):
+    expected = binomtest(successes, episodes).proportion_ci(0.95, method="wilson")
+    assert wilson_interval(successes, episodes) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
 def test_wilson_ends_are_exact_and_no_episodes_mean_no_knowledge():
@@ -121,9 +120,7 @@ def test_wilson_ends_are_exact_and_no_episodes_mean_no_knowledge():
     assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"), [((3, 2), "3 successes of 2"), ((-1, 2), "-1 succ"), ((1, 2, 1), "is 1")]
-)
+@pytest.mark.parametrize(("arguments", "words"), [((3, 2), "3 successes of 2"), ((-1, 2), "-1 succ")])
 def test_wilson_refuses_the_impossible(arguments, words):
     with pytest.raises(BidError, match=words):
         wilson_interval(*arguments)

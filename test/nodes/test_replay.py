@@ -102,7 +102,7 @@ def in_lockstep(file, folder, bag, changes=AS_RECORDED):
     bundle, parity = load_bundle(folder, task), Parity()
     decider = lockstep_decider(task, bundle, load_policy(bundle, task, "onnx"), ("bid", 16, 1, 0), changes)
     with BagReader(bag) as reader:
-        records = [item.record for item in replay(reader, task, decider, parity)]
+        records = [record for _, record in replay(reader, task, decider, parity)]
     return parity, records
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bid_ros.bench.diagnostic.experiment import DiagnosticCell, Result
+from bid_ros.core.tables import markdown_table
 
 # Liu et al., ICLR 2025, Table 3 (appendix A.1): noise -> horizon -> distance. Horizon 2 is in the figure only.
 PUBLISHED: Final[Mapping[float, Mapping[int, float]]] = {
@@ -45,14 +46,15 @@ def markdown(result: Result) -> str:
         f"distance: {reading.distance}; {result.repeats} x {result.episodes} rollouts, seed {result.seed}.",
         "Measured +- half the 95 % interval over the repeats (published).",
         "",
-        "| noise | " + " | ".join(f"h={horizon}" for horizon in result.horizons) + " | best h (published) |",
-        "|---|" + "---|" * (len(result.horizons) + 1),
     ]
+    rows = []
     for noise in result.noises:
         cells = [_entry(result.cell(noise, horizon)) for horizon in result.horizons]
         theirs = published_best(noise)
         best = f"{result.best(noise)} ({'-' if theirs is None else theirs})"
-        lines.append(f"| {noise:g} | " + " | ".join(cells) + f" | {best} |")
+        rows.append((f"{noise:g}", *cells, best))
+    head = ("noise", *(f"h={horizon}" for horizon in result.horizons), "best h (published)")
+    lines.append(markdown_table(head, rows))
     difference = mean_difference(result)
     if difference is not None:
         lines += ["", f"Mean absolute difference to the published numbers: {difference:.2f}."]
