@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from bid_ros.core.errors import BundleError
-from bid_ros.core.settings import parse_settings, settings
+from bid_ros.core.settings import load_yaml, parse_settings, settings
 from bid_ros.core.task import Task
 from bid_ros.policy.anchor import ActionReference
 from bid_ros.policy.base import Bundle, PolicyFamily
@@ -201,7 +201,7 @@ def _read_manifest(folder: Path) -> bytes:
 def _parse(text: bytes) -> tuple[Manifest, PolicyFamily, Any]:
     """Return the manifest, the family of its policy, and the settings in the family's section."""
     try:
-        content = yaml.safe_load(text)
+        content = load_yaml(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BundleError(f"{MANIFEST} is not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):

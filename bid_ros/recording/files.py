@@ -11,6 +11,7 @@ import yaml
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.settings import load_yaml
 from bid_ros.core.topics import Qos
 from bid_ros.recording.definitions import Definition
 
@@ -87,7 +88,7 @@ def write_metadata(
 def custom_data(folder: Path) -> dict[str, str]:
     """Return the custom data of the bag in ``folder``, empty if its metadata has none or cannot be read."""
     try:
-        found = yaml.safe_load((folder / METADATA_NAME).read_text())["rosbag2_bagfile_information"]["custom_data"]
+        found = load_yaml((folder / METADATA_NAME).read_text())["rosbag2_bagfile_information"]["custom_data"]
     except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError):
         return {}
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
@@ -128,7 +129,7 @@ def reads_as_folder(path: Path, files: tuple[Path, ...]) -> bool:
     if not (path / METADATA_NAME).is_file():
         return False
     try:
-        about = yaml.safe_load((path / METADATA_NAME).read_text())["rosbag2_bagfile_information"]
+        about = load_yaml((path / METADATA_NAME).read_text())["rosbag2_bagfile_information"]
         compressed = str(about.get("compression_mode") or "").lower() not in ("", "none")
     except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
         compressed = False

@@ -186,9 +186,8 @@ class ScriptedMotion(PlannedTeleoperator):
         open_s, up = end_s - config.release_lead, down + np.array([0.0, 0.0, config.retreat])
         retreat = self._move([down, up], config.retreat_speed, end_s + config.release)
         phases = [(lower_s, "lower"), (open_s, "release"), (retreat.begin_s, "retreat"), (retreat.end_s, "hold")]
-        return DemonstrationPart(
-            [*descent, retreat], [(open_s, config.open_width)], phases
-        ), retreat.end_s + config.hold
+        part = DemonstrationPart([*descent, retreat], [(open_s, config.open_width)], phases)
+        return part, retreat.end_s + config.hold
 
     def _perform(self, start: Array, parts: Sequence[DemonstrationPart], end_s: float, now_ns: int) -> None:
         """Take a plan of these parts, which begins at ``now_ns``."""
@@ -224,16 +223,13 @@ class ScriptedMotion(PlannedTeleoperator):
 
 
 def check_start(start: Array, places: Array, lowest: float, recovers: bool = False) -> None:
-    """Refuse a demonstration that cannot be planned.
+    """Raise BidError for a demonstration that cannot be planned: a position is not finite, or the tool too low.
 
     Args:
         start: ``(3,)`` of the tool, m, base frame.
         places: ``(n, 2)`` of what it goes to, m, base frame.
         lowest: height in m of the tool from which on it is over the rim.
         recovers: the demonstration may begin below.
-
-    Raises:
-        BidError: a position is not finite, or the tool is too low.
     """
     if not (np.isfinite(start).all() and np.isfinite(places).all()):
         raise BidError(f"demonstration from {start} to {places.tolist()}; valid are finite positions")

@@ -49,8 +49,8 @@ def _rest(program: ControlProgram, asynchronous: bool) -> None:
 
 
 def _set_payload(program: ControlProgram) -> None:
-    """Take a payload. The twin's arm knows what it carries, so it only must be four numbers."""
-    program.doubles_in(0, 4)
+    """Take a payload, which the twin only reports: its arm knows what it carries."""
+    program.robot.payload = program.doubles_in(0, 4)
 
 
 def _set_tcp(program: ControlProgram) -> None:
@@ -71,4 +71,6 @@ COMMANDS: Final[Mapping[int, Callable[[ControlProgram], None]]] = {
     34: _stop_j,
     35: lambda program: program.watch(*program.doubles_in(0, 1)),
     37: _within_limits,
+    # The ends of force, teach and freedrive mode, which never begin here. Scripts call them to be sure.
+    **dict.fromkeys((7, 19, 53), lambda program: None),
 }

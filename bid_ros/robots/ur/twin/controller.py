@@ -19,7 +19,7 @@ from bid_ros.robots.ur.twin.config import UrControllerConfig
 from bid_ros.robots.ur.twin.dashboard import DASHBOARD_PORT, DashboardSession
 from bid_ros.robots.ur.twin.machine import UrMachine
 from bid_ros.robots.ur.twin.plant import Plant
-from bid_ros.robots.ur.twin.rtde_server import RtdeSession, write_outputs
+from bid_ros.robots.ur.twin.rtde_server import RtdeSession, write_constants, write_outputs
 from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT, ScriptSession
 from bid_ros.sim.loop import StepLoop
 from bid_ros.sim.net import Switchboard
@@ -62,6 +62,7 @@ class UrController:
             failed=self._switchboard.close,  # nobody shall wait for a controller that is gone
         )
         self._busy_ns = self._longest_ns = 0
+        write_constants(self.machine.outputs)
         write_outputs(self.machine)
 
     def start(self) -> None:

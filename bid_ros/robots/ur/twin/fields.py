@@ -18,7 +18,16 @@ IN_USE: Final = "IN_USE"
 MAX_RECIPES: Final = 255
 
 # Type name -> struct format of one field, big-endian.
-FORMATS: Final = {"UINT32": "I", "INT32": "i", "DOUBLE": "d", "VECTOR6D": "6d"}
+FORMATS: Final = {
+    "UINT8": "B",
+    "UINT32": "I",
+    "UINT64": "Q",
+    "INT32": "i",
+    "DOUBLE": "d",
+    "VECTOR3D": "3d",
+    "VECTOR6D": "6d",
+    "VECTOR6INT32": "6i",
+}
 # Type name -> how many numbers one field holds.
 COUNTS: Final = {name: int(text[:-1] or 1) for name, text in FORMATS.items()}
 # What clients write, a controller also reports.
@@ -26,12 +35,31 @@ INPUT_REGISTERS: Final[Mapping[str, str]] = {
     **{f"input_int_register_{number}": "INT32" for number in range(REGISTERS)},
     **{f"input_double_register_{number}": "DOUBLE" for number in range(REGISTERS)},
 }
-# What the driver reads, and ur_rtde for its control script.
+# What never changes in the twin: nothing is wired to its inputs and outputs. Name -> type and value of each number.
+CONSTANTS: Final[Mapping[str, tuple[str, float]]] = {
+    "joint_temperatures": ("VECTOR6D", 25.0),  # degrees C
+    "actual_joint_voltage": ("VECTOR6D", 48.0),
+    **dict.fromkeys(("actual_main_voltage", "actual_robot_voltage"), ("DOUBLE", 48.0)),
+    **dict.fromkeys(("speed_scaling", "target_speed_fraction"), ("DOUBLE", 1.0)),
+    **dict.fromkeys(("actual_digital_input_bits", "actual_digital_output_bits"), ("UINT64", 0)),
+    **{f"standard_analog_{way}{number}": ("DOUBLE", 0.0) for way in ("input", "output") for number in (0, 1)},
+}
+# What the driver reads, what ur_rtde needs for its control script, and what it asks for if nobody names fields.
 OUTPUT_TYPES: Final[Mapping[str, str]] = {
     "timestamp": "DOUBLE",
-    **dict.fromkeys(("target_q", "actual_q", "actual_qd", "actual_TCP_pose", "target_TCP_pose"), "VECTOR6D"),
-    "robot_mode": "INT32",
+    **{f"target_{name}": "VECTOR6D" for name in ("q", "qd", "qdd", "current", "moment")},
+    **{f"actual_{name}": "VECTOR6D" for name in ("q", "qd", "current")},
+    "joint_control_output": "VECTOR6D",
+    **{f"{which}_TCP_{name}": "VECTOR6D" for which in ("actual", "target") for name in ("pose", "speed")},
+    "actual_TCP_force": "VECTOR6D",
+    "actual_tool_accelerometer": "VECTOR3D",
+    **dict.fromkeys(("ft_raw_wrench", "payload_inertia"), "VECTOR6D"),
+    "payload_cog": "VECTOR3D",
+    **dict.fromkeys(("payload", "actual_execution_time", "actual_momentum", "actual_robot_current"), "DOUBLE"),
+    **dict.fromkeys(("robot_mode", "safety_mode"), "INT32"),
+    "joint_mode": "VECTOR6INT32",
     **dict.fromkeys(("runtime_state", "robot_status_bits", "safety_status_bits"), "UINT32"),
+    **{name: kind for name, (kind, _) in CONSTANTS.items()},
     **{f"output_int_register_{number}": "INT32" for number in range(REGISTERS)},
     **{f"output_double_register_{number}": "DOUBLE" for number in range(REGISTERS)},
     **INPUT_REGISTERS,

@@ -56,6 +56,8 @@ SAFETY_BITS: Final = {
 # Bits of robot_status_bits.
 POWER_ON_BIT: Final = 1 << 0
 PROGRAM_RUNNING_BIT: Final = 1 << 1
+# Values of joint_mode.
+JOINT_OFF, JOINT_IDLE, JOINT_RUNNING = 239, 255, 253
 
 
 class UrMachine:
@@ -97,6 +99,13 @@ class UrMachine:
     def ready(self) -> bool:
         """Whether a program may move the arm."""
         return self.robot_mode is RobotMode.RUNNING and self.safety_mode is SafetyMode.NORMAL
+
+    @property
+    def joint_mode(self) -> int:
+        """``joint_mode`` of RTDE, the same for every joint."""
+        if self.robot_mode is RobotMode.RUNNING:
+            return JOINT_RUNNING
+        return JOINT_IDLE if self.powered else JOINT_OFF
 
     @property
     def status_bits(self) -> int:

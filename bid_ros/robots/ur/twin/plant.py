@@ -24,6 +24,10 @@ class Plant(Protocol):
     def joint_velocities(self) -> Array:
         """Actual joint speeds ``(6,)`` rad/s."""
 
+    @property
+    def joint_torques(self) -> Array:
+        """What the motors gave in the latest step, ``(6,)`` N m."""
+
     def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
         """Pass one cycle of ``dt`` s, at whose end the arm should be at ``target_q`` with ``target_qd``, ``(6,)``."""
 
@@ -39,6 +43,7 @@ class KinematicPlant:
 
     Attributes:
         joint_positions, joint_velocities: ``(6,)`` rad and rad/s.
+        joint_torques: zeros ``(6,)``: nothing has weight.
 
     Raises:
         ArmError: if these are not six finite angles.
@@ -47,6 +52,7 @@ class KinematicPlant:
     def __init__(self, initial_q: ArrayLike) -> None:
         self.joint_positions = six_angles(initial_q)
         self.joint_velocities = np.zeros(6)
+        self.joint_torques = np.zeros(6)
 
     def step(self, target_q: Array, target_qd: Array, dt: float) -> None:
         """Be at ``target_q`` ``(6,)`` rad with ``target_qd`` ``(6,)`` rad/s, whatever ``dt`` s is."""

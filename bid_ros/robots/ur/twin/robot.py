@@ -22,8 +22,9 @@ class Robot:
         kinematics: of the arm.
 
     Attributes:
-        q, qd: commanded angles and speeds ``(6,)``, rad and rad/s.
+        q, qd, qdd: commanded angles, speeds and accelerations ``(6,)``, rad and s.
         tcp: pose ``(6,)`` of the tool centre point in the flange's frame.
+        payload: kg, and its centre ``(3,)`` in m from the flange, as a client told it.
     """
 
     def __init__(self, plant: Plant, kinematics: Kinematics) -> None:
@@ -31,7 +32,9 @@ class Robot:
         self._kinematics = kinematics
         self.q: Array = plant.joint_positions.copy()
         self.qd: Array = np.zeros(6)
+        self.qdd: Array = np.zeros(6)
         self.tcp: tuple[float, ...] = (0.0,) * 6
+        self.payload: tuple[float, ...] = (0.0,) * 4
         self._motion: RunningMotion = Hold()
 
     @property
@@ -72,7 +75,9 @@ class Robot:
         Raises:
             ArmError: if the motion cannot go on or the arm does not follow; the caller has to stop it.
         """
-        self.q, self.qd = self._motion.step(self.q, self.qd, dt)
+        before = self.qd
+        self.q, self.qd = self._motion.step(self.q, before, dt)
+        self.qdd = (self.qd - before) / dt
         self.plant.step(self.q, self.qd, dt)
         actual = self.plant.joint_positions
         deviation = np.abs(self.q - actual)

@@ -9,7 +9,15 @@ from collections.abc import Callable
 from typing import Final
 
 from bid_ros.robots.ur.rtde import PROTOCOL_VERSION, PackageError, PackageReader, PackageType, package
-from bid_ros.robots.ur.twin.fields import IN_USE, INPUT_REGISTERS, MAX_RECIPES, NOT_FOUND
+from bid_ros.robots.ur.twin.fields import (
+    CONSTANTS,
+    COUNTS,
+    IN_USE,
+    INPUT_REGISTERS,
+    MAX_RECIPES,
+    NOT_FOUND,
+    FieldTable,
+)
 from bid_ros.robots.ur.twin.machine import SAFETY_BITS, UrMachine
 from bid_ros.sim.net import Misbehaviour, TwinSession
 
@@ -19,6 +27,8 @@ ERROR: Final = 1  # severity of a text message, of 0 exception, 1 error, 2 warni
 # The guide's limit for the list of field names of one recipe.
 MAX_NAMES: Final = 2048
 ECHOED: Final = tuple(INPUT_REGISTERS)
+# Torque per motor current behind the gear, N m/A. Not published; plausible for the robot's two sizes of joints.
+TORQUE_PER_CURRENT: Final = (12.0, 12.0, 12.0, 9.0, 9.0, 9.0)
 
 
 class RtdeSession(TwinSession):
@@ -165,17 +175,36 @@ def field_names(payload: bytes) -> list[str]:
     return [name.strip() for name in payload.decode().removesuffix(",").split(",")]
 
 
+def write_constants(outputs: FieldTable) -> None:
+    """Write what never changes."""
+    for name, (kind, value) in CONSTANTS.items():
+        outputs.set(name, *[value] * COUNTS[kind])
+
+
 def write_outputs(machine: UrMachine) -> None:
     """Write the state after a cycle."""
     outputs, robot, tool = machine.outputs, machine.robot, machine.robot.tool
-    q = robot.plant.joint_positions
+    q, qd = robot.plant.joint_positions, robot.plant.joint_velocities
     outputs.set("timestamp", machine.clock_s)
     outputs.set("target_q", *robot.q.tolist())
+    outputs.set("target_qd", *robot.qd.tolist())
+    outputs.set("target_qdd", *robot.qdd.tolist())
     outputs.set("actual_q", *q.tolist())
-    outputs.set("actual_qd", *robot.plant.joint_velocities.tolist())
+    outputs.set("actual_qd", *qd.tolist())
     outputs.set("actual_TCP_pose", *tool.forward(q).tolist())
     outputs.set("target_TCP_pose", *tool.forward(robot.q).tolist())
+    jacobian = tool.jacobian(q)
+    outputs.set("actual_TCP_speed", *(jacobian @ qd).tolist())
+    outputs.set("target_TCP_speed", *(jacobian @ robot.qd).tolist())
+    outputs.set("target_moment", *robot.plant.joint_torques.tolist())
+    currents = (robot.plant.joint_torques / TORQUE_PER_CURRENT).tolist()
+    for name in ("actual_current", "target_current", "joint_control_output"):
+        outputs.set(name, *currents)
+    outputs.set("payload", robot.payload[0])
+    outputs.set("payload_cog", *robot.payload[1:])
     outputs.set("robot_mode", machine.robot_mode)
+    outputs.set("safety_mode", machine.safety_mode)
+    outputs.set("joint_mode", *[machine.joint_mode] * 6)
     outputs.set("runtime_state", machine.runtime)
     outputs.set("robot_status_bits", machine.status_bits)
     outputs.set("safety_status_bits", SAFETY_BITS[machine.safety_mode])

@@ -11,7 +11,6 @@ import rtde_receive
 from ur_twin import TwinProcess, wait_until
 
 from bid_ros.robots.ur.kinematics import UR5, UR5E
-from bid_ros.robots.ur.robot import VARIABLES
 from bid_ros.robots.ur.twin.script_port import SCRIPT_PORT
 
 # Far from every singularity, tool down in front of the arm.
@@ -20,8 +19,8 @@ UNLOCK_DELAY_S = 1.0  # a robot waits 5 s; shorter than this, and a busy compute
 
 
 def receiver(address: str, rate: float = 500.0) -> rtde_receive.RTDEReceiveInterface:
-    """A client that asks for what the twin reports."""
-    return rtde_receive.RTDEReceiveInterface(address, rate, [*VARIABLES, "robot_status_bits"])
+    """A client that asks for what ur_rtde asks for by default."""
+    return rtde_receive.RTDEReceiveInterface(address, rate)
 
 
 class Bench:
@@ -167,11 +166,26 @@ def connection(b):
     assert b.control.getRobotStatus() == 3
 
 
-EXERCISED = (servo_j, servo_l, move_j, stop_j, stop_j_asynchronously, stop_script, settings, watchdog, connection)
+def ends_of_modes(b):
+    b.control.endFreedriveMode()
+    assert b.control.endTeachMode() and b.control.forceModeStop() and b.control.isProgramRunning()
+
+
+EXERCISED = (
+    ends_of_modes,
+    servo_j,
+    servo_l,
+    move_j,
+    stop_j,
+    stop_j_asynchronously,
+    stop_script,
+    settings,
+    watchdog,
+    connection,
+)
 # Commands that the driver does not give. The twin ends the program with a sentence: a silent success would be a lie.
 UNSUPPORTED = {
     "forceMode": (HOME, [0] * 6, [0.0] * 6, 2, [0.1] * 6),
-    "forceModeStop": (),
     "forceModeSetDamping": (0.1,),
     "forceModeSetGainScaling": (0.5,),
     "zeroFtSensor": (),
@@ -184,9 +198,7 @@ UNSUPPORTED = {
     "stopContactDetection": (),
     "moveUntilContact": ([0.0, 0.0, -0.1, 0.0, 0.0, 0.0],),
     "teachMode": (),
-    "endTeachMode": (),
     "freedriveMode": (),
-    "endFreedriveMode": (),
     "getFreedriveStatus": (),
     "servoC": (HOME,),
     "setGravity": ([0.0, 0.0, 9.81],),
@@ -292,6 +304,21 @@ def test_values_say_what_the_arm_does(bench):
     before = receive.getTimestamp()
     wait_until(lambda: receive.getTimestamp() > before + 0.1)
     np.testing.assert_allclose(UR5E.forward(HOME), receive.getActualTCPPose(), atol=1e-6)
+    assert (receive.getSafetyMode(), receive.getJointMode()) == (1, [253] * 6)
+    assert receive.getJointTemperatures() == [25.0] * 6 and receive.getSpeedScaling() == 1.0
+
+
+def test_speeds_are_those_of_joints_and_tool(bench):
+    bench.home()
+    assert bench.control.moveJ([HOME[0] + 0.5, *HOME[1:]], 1.0, 5.0, True)
+    wait_until(lambda: bench.receive.getActualQd()[0] > 0.5)
+    pose, speed = bench.receive.getActualTCPPose(), bench.receive.getActualTCPSpeed()
+    # The base turns alone, so the tool moves on a circle about the vertical axis.
+    assert abs(np.dot(pose[:2], speed[:2])) < 0.01 and speed[5] > 0.5 and abs(speed[2]) < 1e-6
+    assert bench.control.setPayload(0.5, [0.0, 0.0, 0.1])
+    wait_until(lambda: bench.receive.getPayload() == 0.5)
+    assert bench.receive.getPayloadCog() == [0.0, 0.0, 0.1]
+    wait_until(lambda: not any(bench.receive.getActualQd()))
 
 
 # --- DashboardClient --------------------------------------------------------------------------------------------------
