@@ -106,10 +106,10 @@ class BagSource:
             )
             self._told(reports[-1])
         if not any(report.rows for report in reports):
-            what = "" if self._wanted == SUCCESS else f"of outcome {self._wanted} "
+            what = "" if self._wanted == SUCCESS else f" and outcome {self._wanted}"
             reasons = [f"{each.path}: {reason}" for each in reports for reason in each.reasons or ("no episode",)]
             raise RecordingError(
-                f"none of {len(reports)} bags has a usable episode {what}for task '{self._task.name}' "
+                f"none of {len(reports)} bags has a usable episode for task '{self._task.name}'{what} "
                 f"({'; '.join(reasons[:3])})"
             )
 
