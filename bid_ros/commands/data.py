@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bid_ros.commands.tasks import task_file_of_bags, task_of
 from bid_ros.core.errors import BidError
 from bid_ros.core.tables import markdown_table
@@ -18,7 +20,7 @@ from bid_ros.recording.outcomes import ALL, OUTCOMES, SUCCESS
 
 if TYPE_CHECKING:
     from bid_ros.formats import Column, Contents, Options, Source
-    from bid_ros.recording.build_dataset import BagReport
+    from bid_ros.formats.bag import BagReport
 
 SOURCE_HELP = "a data set of any known format, a bag, or a folder of runs with bags"
 TASK_HELP = "name or path of the task file, whose section data says where the features are (default: what the data say)"
@@ -94,8 +96,8 @@ def _add_convert(parts: Any) -> None:
 
 def run_build(options: argparse.Namespace) -> int:
     """Build a data set from bags."""
-    from bid_ros.formats.bag import bags_below
-    from bid_ros.recording.build_dataset import build_dataset  # takes a second to import
+    from bid_ros.formats import convert
+    from bid_ros.formats.bag import BagSource, bags_below
 
     bags = [bag for path in options.bags for bag in bags_below(Path(path))]
     if not bags:
@@ -104,9 +106,9 @@ def run_build(options: argparse.Namespace) -> int:
         )
     task = load_task(task_file_of_bags(options.task, bags))
     out = Path(options.out)
-    dataset = build_dataset(bags, task, progress=_report, cache=out.parent / "parts")
-    dataset.save(out)
-    print(f"{out}: {dataset.episodes} episodes, {dataset.rows} rows, sha256 {dataset.sha256}", file=sys.stderr)
+    made = convert(BagSource(bags, task, told=_report), out, "npz", keep=out.parent / "parts")
+    with np.load(out) as written:
+        print(f"{out}: {made.episodes} episodes, {made.rows} rows, sha256 {written['sha256']}", file=sys.stderr)
     return 0
 
 

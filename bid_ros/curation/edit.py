@@ -12,9 +12,9 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.topics import EPISODE_EVENT
 from bid_ros.curation.catalog import BagEpisode, chosen, episodes_of
 from bid_ros.curation.copying import EVENT_TYPE, INFO_TYPE, BagCopy, Copied, RawBag, latched_depth
-from bid_ros.recording.build_dataset import LAG_NS
 from bid_ros.recording.episodes import PREPARE
 from bid_ros.recording.reader import BagReader
+from bid_ros.recording.rows import LAG_NS
 
 REMAPPED: Final = "remapped"
 SYSTEM_KEYS: Final = ("namespace", "frame_prefix", REMAPPED, "task")

@@ -2,7 +2,7 @@
 
 from bid_ros.formats.base import FORMATS, Column, Contents, DataEpisode, Format, Options, Source, Writer, open_source
 from bid_ros.formats.convert import Conversion, convert
-from bid_ros.formats.loading import chosen, load_dataset
+from bid_ros.formats.loading import build_dataset, chosen, load_dataset
 from bid_ros.formats.mapping import mapped
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Options",
     "Source",
     "Writer",
+    "build_dataset",
     "chosen",
     "convert",
     "load_dataset",

@@ -1,8 +1,10 @@
 """Recorded bags as a data set: the rows that live observation makes of their messages."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -12,32 +14,47 @@ from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
 from bid_ros.formats.bag_writer import BagsWriter, losses
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Source, runs_of
-from bid_ros.formats.files import DescribedSource
+from bid_ros.formats.files import Piece
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.files import bag_files, invented_in
 from bid_ros.recording.outcomes import SUCCESS, check_outcomes
 
+ROWS_VERSION: Final = 4  # of what the code makes of a bag: rows that are kept of another one are not used
 
-class BagSource(DescribedSource):
+
+@dataclass(frozen=True)
+class BagReport:
+    """Report on one bag: episodes found and used, rows, and a reason for everything that was left out."""
+
+    path: str
+    episodes: int
+    used: int
+    rows: int
+    reasons: tuple[str, ...]
+
+
+class BagSource:
     """Reads the episodes of bags, one bag at a time.
 
     Args:
         bags: bag folders.
         task: what is observed and commanded.
         wanted: one of :data:`bid_ros.recording.outcomes.OUTCOMES`.
-
-    Attributes:
-        reasons: why something was left out, of what was read so far.
+        told: called with the report of each bag that was read.
 
     Raises:
         RecordingError: there are no episodes of such an outcome.
     """
 
-    def __init__(self, bags: Sequence[Path], task: Task, wanted: str = SUCCESS) -> None:
-        self._bags, self._task, self._wanted = tuple(bags), task, check_outcomes(wanted)
-        self._recalled: tuple[int, int, int, int] | None = None  # start, then bag, episode and segment before it
-        self.reasons: list[str] = []
-        self._contents = Contents(
+    def __init__(
+        self,
+        bags: Sequence[Path],
+        task: Task,
+        wanted: str = SUCCESS,
+        told: Callable[[BagReport], None] = lambda report: None,
+    ) -> None:
+        self._bags, self._task, self._wanted, self._told = tuple(bags), task, check_outcomes(wanted), told
+        self.contents = Contents(
             "bag",
             tuple(
                 Column(item.name, item.shape, "uint8" if item.kind == "image" else "float64", item.kind == "image")
@@ -64,58 +81,70 @@ class BagSource(DescribedSource):
 
     def of(self, wanted: str) -> "BagSource":
         """Return the episodes of another outcome, one of :data:`bid_ros.recording.outcomes.OUTCOMES`."""
-        return BagSource(self._bags, self._task, wanted)
+        return BagSource(self._bags, self._task, wanted, self._told)
 
-    def recall(self, origin: str, start: int) -> None:
-        """Take where the episode before number ``start`` was: bags and episodes before it are not read again."""
-        try:
-            bag, episode, segment = map(int, origin.split("/"))
-        except ValueError as error:
-            raise RecordingError(f"'{origin}' is no place in bags; valid is BAG/EPISODE/SEGMENT in numbers") from error
-        self._recalled = start, bag, episode, segment
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the bags one by one; each is read before the next is asked for.
+
+        Raises:
+            RecordingError: no bag has an episode that can be used.
+        """
+        from bid_ros.recording.rows import check_observed  # takes a second to import
+
+        check_observed(self._task)  # a bag that cannot be read is left out, a task that no bag serves is an error
+        reports: list[BagReport] = []
+        for bag in self._bags:
+            piece = Piece(
+                (_state(bag), self._wanted),
+                partial(self._of_bag, bag),
+                {"episodes": 0, "used": 0, "rows": 0, "segments": 0, "reasons": []},
+            )
+            yield piece
+            found = piece.report
+            reports.append(
+                BagReport(str(bag), found["episodes"], found["used"], found["rows"], tuple(found["reasons"]))
+            )
+            self._told(reports[-1])
+        if not any(report.rows for report in reports):
+            what = "" if self._wanted == SUCCESS else f" and outcome {self._wanted}"
+            reasons = [f"{each.path}: {reason}" for each in reports for reason in each.reasons or ("no episode",)]
+            raise RecordingError(
+                f"none of {len(reports)} bags has a usable episode for task '{self._task.name}'{what} "
+                f"({'; '.join(reasons[:3])})"
+            )
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on. Raises RecordingError if no bag has one that can be used."""
-        from bid_ros.recording.build_dataset import check_observed  # takes a second to import
+        return islice((episode for piece in self.pieces() for episode in piece.read(piece, 0)), start, None)
 
-        check_observed(self._task)  # a bag that cannot be read is left out, a task that no bag serves is an error
-        self.reasons.clear()
-        begin, number = (0, 0, -1), 0
-        if self._recalled is not None and self._recalled[0] == start:
-            number, *place = self._recalled
-            begin = place[0], place[1], place[2]
-        for at in range(begin[0], len(self._bags)):
-            first, after = (begin[1], begin[2]) if at == begin[0] else (0, -1)
-            for episode in self._of_bag(at, first, after):
-                if number >= start:
-                    yield episode
-                number += 1
-        if number == 0:
-            what = "usable episode" if self._wanted == SUCCESS else f"usable episode of outcome {self._wanted}"
-            raise RecordingError(f"none of {len(self._bags)} bags has a {what} ({'; '.join(self.reasons[:3])})")
-
-    def _of_bag(self, at: int, first: int, after: int) -> Iterator[DataEpisode]:
-        """Yield the episodes of a bag, behind segment ``after`` of its episode ``first``; one is in memory."""
-        from bid_ros.recording.build_dataset import read_episodes
+    def _of_bag(self, bag: Path, piece: Piece, start: int) -> Iterator[DataEpisode]:
+        """Yield the episodes of a bag behind those of its report; one is in memory."""
         from bid_ros.recording.reader import BagReader
+        from bid_ros.recording.rows import read_episodes
 
-        bag = self._bags[at]
+        found = piece.report
+        first = max(found["episodes"] - 1, 0)
         try:
             with BagReader(bag, self._task.recorded_names) as reader:
-                found = read_episodes(reader, self._task, self._wanted, first)
-                for number, (recorded, segments, why) in enumerate(found, first):
-                    self.reasons += [f"{bag}: {reason}" for reason in why]
-                    for part, segment in enumerate(segments):
-                        if (number, part) > (first, after):
-                            (episode,) = dataset_episodes(segment, recorded.success)
-                            yield replace(episode, origin=f"{at}/{number}/{part}")
+                if not reader.was_complete and not start:
+                    found["reasons"].append("the recording was not closed; read up to its last whole message")
+                every = read_episodes(reader, self._task, self._wanted, first)
+                for number, (recorded, segments, why) in enumerate(every, first + 1):
+                    if number > found["episodes"]:
+                        found |= {"episodes": number, "used": found["used"] + bool(segments), "segments": 0}
+                        found["reasons"] += why
+                    for segment in segments[found["segments"] :]:  # a gap splits an episode into segments
+                        found["segments"] += 1
+                        found["rows"] += segment.rows
+                        yield from dataset_episodes(segment, recorded.success)
         except RecordingError as error:
-            self.reasons.append(str(error))
+            piece.whole = False
+            found["reasons"].append(str(error))
 
 
 def _state(bag: Path) -> str:
     """Return a bag's path, and of its files what changes with them, as when an episode is taken back or cut out."""
-    about = [str(bag.resolve())]
+    about = [f"{bag.resolve()}, rows of version {ROWS_VERSION}"]
     with suppress(RecordingError):  # one without files is left out with a reason when it is read
         about += [f"{file.name} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in bag_files(bag)]
     return ", ".join(about)

@@ -102,7 +102,6 @@ class DataEpisode:
         success: None: unknown.
         text: the task in words.
         interventions: (first, end) of each run of rows at which a person moved the arm, not a policy.
-        origin: where its source read it, in the words of :class:`Resumable`; empty: the source has no such words.
     """
 
     observations: Mapping[str, NDArray[Any]]
@@ -114,7 +113,6 @@ class DataEpisode:
     success: bool | None = None
     text: str = ""
     interventions: tuple[tuple[int, int], ...] = ()
-    origin: str = ""
 
     @property
     def rows(self) -> int:
@@ -159,25 +157,6 @@ class Source(Protocol):
 
         Raises:
             RecordingError: the files are damaged.
-        """
-
-
-class Resumable(Protocol):
-    """A source that can go on behind an episode without reading what comes before it.
-
-    Attributes:
-        files: what it reads, in its order. An origin means the same as long as these are the same.
-    """
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """What it reads, and its state: a line for each."""
-
-    def recall(self, origin: str, start: int) -> None:
-        """Take the origin of the episode before number ``start``: ``episodes(start)`` then begins behind it.
-
-        Raises:
-            RecordingError: it is no origin of this source.
         """
 
 

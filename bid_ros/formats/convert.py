@@ -1,16 +1,17 @@
 """Conversion of a data set from one format to another: one episode in memory, resumable, whole or not at all."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import FORMATS, Column, Contents, DataEpisode, Options, Resumable, Source, Writer, about_json
-from bid_ros.formats.files import EpisodeParts, remove
+from bid_ros.formats.base import FORMATS, Column, Contents, DataEpisode, Options, Source, Writer, about_json
+from bid_ros.formats.files import EpisodeParts, pieces_of, read_about, remove, write_about
 
+Progress = Callable[[int, int], None]
 HIGHEST: Final = 255.0  # of a value of a picture
 LEAST: Final = 1e-5  # mean square error that counts as none: JSON has no infinity
 
@@ -68,21 +69,25 @@ def convert(
     target: str | Path,
     name: str,
     options: Options | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     origin: str = "",
+    keep: Path | None = None,
 ) -> Conversion:
     """Write a data set in the format ``name``.
 
     Episodes are written one by one into a folder beside the target. Running a killed conversion again continues after
-    the last whole one, and gives the same files. The target appears when it is whole.
+    the last whole one, and gives the same files. The target appears when it is whole. Of bags, those that are read are
+    not read again, whatever bags come or go in between.
 
     Args:
         source: opened data set, mapped to a task or not.
-        target: file or folder to write; there is none yet.
+        target: file or folder to write; there is none yet, unless ``keep`` is given.
         name: format to write.
         options: how it is written; default: ``Options()``.
         progress: called after each episode with the number of the finished episodes and rows.
         origin: path of the source. Parts of another one are not mixed with it.
+        keep: folder where the parts stay for the next conversion, which replaces the file ``target``; None: the parts
+            are removed when the target is whole.
 
     Raises:
         RecordingError: the target exists, the source is damaged or not what it says, or the format cannot hold it.
@@ -92,58 +97,63 @@ def convert(
     if form.writer is None:
         valid = [item for item in FORMATS.names() if FORMATS.find(item).writer is not None]
         raise RecordingError(f"data format '{name}' is only read; valid targets are {', '.join(valid)}")
-    if target.exists():
+    if keep is None and target.exists():
         raise RecordingError(f"{target} exists; name another target, or remove it")
     contents = source.contents
     writer = form.writer(contents, options)
     chosen = asdict(replace(options, task=None))  # the contents name the task
     identity = {"origin": origin, "format": name, "options": chosen, "contents": about_json(contents)}
-    if files := getattr(source, "files", ()):
-        identity["files"] = list(files)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    parts = EpisodeParts.of(target, identity)
-    resumed = len(parts.whole())
-    rows = _write_parts(source, writer, parts, progress)
+    folder = keep or target.with_name(f".{target.name}.parts")
+    parts, rows, resumed = _write_parts(source, writer, folder, identity, progress)
     _assemble(writer, parts, target)
+    if keep is None:
+        remove(folder)
     lost = (*contents.left, *form.losses(contents, options))
     fidelity = picture_fidelity(source, form.open(target, options.task))
     return Conversion(str(target), name, len(rows), sum(rows), resumed, lost, fidelity)
 
 
 def _write_parts(
-    source: Source, writer: Writer, parts: EpisodeParts, progress: Callable[[int, int], None] | None
-) -> list[int]:
-    """Write the episodes that are not there yet. Return the rows of every one."""
-    from bid_ros.formats.files import read_about, write_about
-
-    rows = [int(read_about(folder)["rows"]) for folder in parts.whole()]
-    if progress and rows:
-        progress(len(rows), sum(rows))
-    if getattr(source, "files", ()) and rows and (origin := parts.origin(len(rows) - 1)):
-        cast(Resumable, source).recall(origin, len(rows))
-    for episode in source.episodes(len(rows)):
-        check_episode(source.contents, episode, len(rows))
-        folder = parts.begin(len(rows))
-        writer.write_part(episode, folder)
-        write_about(episode, folder)
-        parts.finish(len(rows), episode.origin)
-        rows.append(episode.rows)
-        if progress:
+    source: Source, writer: Writer, below: Path, identity: Mapping[str, Any], progress: Progress | None
+) -> tuple[list[Path], list[int], int]:
+    """Write the episodes that are not there yet. Return the folders and rows of every one, and how many were there."""
+    every: list[Path] = []
+    rows: list[int] = []
+    resumed = 0
+    for piece in pieces_of(source):
+        parts = EpisodeParts.of(below, {**identity, "files": piece.files})
+        folders, report, done = parts.found()
+        piece.report |= report
+        resumed += len(folders)
+        rows += [int(read_about(folder)["rows"]) for folder in folders]
+        if progress and folders:
             progress(len(rows), sum(rows))
+        for episode in () if done else piece.read(piece, len(folders)):
+            check_episode(source.contents, episode, len(rows))
+            folder = parts.begin(len(folders))
+            writer.write_part(episode, folder)
+            write_about(episode, folder)
+            folders.append(parts.finish(len(folders), piece.report))
+            rows.append(episode.rows)
+            if progress:
+                progress(len(rows), sum(rows))
+        if piece.whole:
+            parts.close(len(folders), piece.report)
+        every += folders
     expected = source.contents.lengths
     if expected is not None and tuple(rows) != expected:
         raise RecordingError(f"the data set has {len(rows)} episodes; it says {len(expected)}")
     if not rows:
         raise RecordingError("the data set has no episode")
-    return rows
+    return every, rows, resumed
 
 
-def _assemble(writer: Writer, parts: EpisodeParts, target: Path) -> None:
+def _assemble(writer: Writer, parts: Sequence[Path], target: Path) -> None:
     temporary = target.with_name(f".{target.name}.tmp{target.suffix}")
     remove(temporary)
-    writer.assemble(parts.whole(), temporary)
-    temporary.rename(target)
-    remove(parts.folder)
+    temporary.parent.mkdir(parents=True, exist_ok=True)
+    writer.assemble(parts, temporary)
+    temporary.replace(target)
 
 
 def check_episode(contents: Contents, episode: DataEpisode, number: int) -> None:

@@ -1,19 +1,20 @@
 """Files of data sets: small ones read and written, parts of a conversion, and what bid_ros adds to other formats."""
 
+import hashlib
 import json
 import shutil
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats.base import ABOUT, EXTRAS, Contents, DataEpisode
+from bid_ros.formats.base import ABOUT, EXTRAS, Contents, DataEpisode, Source
 
 DAMAGE: Final = (
     OSError, ValueError, KeyError, TypeError, IndexError, EOFError, AttributeError, RuntimeError, zipfile.BadZipFile,
@@ -64,72 +65,105 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-IDENTITY_FILE: Final = "conversion.json"
 EPISODE_FILE: Final = "episode.json"
+REPORT_FILE: Final = "report.json"
+ROWS_FILE: Final = "rows.npz"
 
 
 @dataclass(frozen=True)
 class EpisodeParts:
-    """The folder of parts of one conversion.
+    """The folder with the written episodes of a piece of a data set.
 
     Attributes:
-        folder: beside the target; it is removed when the target is whole.
+        folder: it exists.
     """
 
     folder: Path
 
     @classmethod
-    def of(cls, target: Path, identity: dict[str, Any]) -> "EpisodeParts":
-        """Make or find the folder for ``target``.
+    def of(cls, below: Path, identity: Any) -> "EpisodeParts":
+        """Make or find the folder of a piece; another identity has another one, so that they never mix.
 
         Args:
-            target: path of the data set to write.
-            identity: of the conversion: source, contents, format, options.
-
-        Raises:
-            RecordingError: the folder has parts of another conversion.
+            below: folder of all parts.
+            identity: plain values: the piece and its state, contents, format, options.
         """
-        parts = cls(target.with_name(f".{target.name}.parts"))
-        said = parts.folder / IDENTITY_FILE
         text = json.dumps(identity, sort_keys=True)
-        if said.exists() and said.read_text() != text:
-            raise RecordingError(
-                f"{parts.folder} has the parts of another conversion to {target}; remove it, or name another target"
-            )
-        if not said.exists():
-            parts.folder.mkdir(parents=True, exist_ok=True)
-            temporary = said.with_suffix(".tmp")
-            temporary.write_text(text)
-            temporary.replace(said)
+        parts = cls(below / hashlib.sha256(text.encode()).hexdigest()[:32])
+        parts.folder.mkdir(parents=True, exist_ok=True)
         return parts
 
-    def whole(self) -> list[Path]:
-        """Return the folders of the whole episodes from the first on, in order."""
-        found: list[Path] = []
-        while (folder := self.folder / f"{len(found):06d}").is_dir():
-            found.append(folder)
-        return found
+    def found(self) -> tuple[list[Path], dict[str, Any], bool]:
+        """Return the folders of the whole episodes in order, the last report on the piece, and whether that is all."""
+        whole: list[Path] = []
+        report: dict[str, Any] = {}
+        while (said := _report_in(folder := self._at(len(whole)))) and _sizes(folder) == said["sizes"]:
+            whole.append(folder)
+            report = said["report"]
+        said = _report_in(self.folder)
+        return (whole, said["report"], True) if said and said["episodes"] == len(whole) else (whole, report, False)
 
     def begin(self, number: int) -> Path:
         """Return an empty folder for the episode ``number``."""
-        folder = self.folder / f"{number:06d}.tmp"
+        folder = self._at(number).with_suffix(".tmp")
         remove(folder)
         folder.mkdir()
         return folder
 
-    def origin(self, number: int) -> str:
-        """Return where the whole episode ``number`` was read; empty if its source did not say."""
-        file = self._origin(number)
-        return file.read_text() if file.exists() else ""
+    def finish(self, number: int, report: Mapping[str, Any]) -> Path:
+        """Say that the episode ``number`` is whole, with the report on the piece so far. Return its folder."""
+        folder = self._at(number)
+        temporary = folder.with_suffix(".tmp")
+        (temporary / REPORT_FILE).write_text(json.dumps({"report": report, "sizes": _sizes(temporary)}))
+        remove(folder)
+        return temporary.rename(folder)
 
-    def _origin(self, number: int) -> Path:
-        return self.folder / f"{number:06d}.origin"
+    def close(self, episodes: int, report: Mapping[str, Any]) -> None:
+        """Say that the piece has no more than ``episodes`` episodes."""
+        (self.folder / REPORT_FILE).write_text(json.dumps({"report": report, "episodes": episodes}))
 
-    def finish(self, number: int, origin: str = "") -> None:
-        """Say that the episode ``number`` is whole, and where it was read."""
-        if origin:
-            self._origin(number).write_text(origin)
-        (self.folder / f"{number:06d}.tmp").rename(self.folder / f"{number:06d}")
+    def _at(self, number: int) -> Path:
+        return self.folder / f"{number:06d}"
+
+
+def _report_in(folder: Path) -> dict[str, Any]:
+    """Return the report in a folder; empty if there is none, or a half one."""
+    try:
+        content: dict[str, Any] = json.loads((folder / REPORT_FILE).read_text())
+    except (OSError, ValueError):
+        return {}
+    return content
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Return the size in bytes of each file of an episode: a loss of power cuts files that were written last."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != REPORT_FILE)
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+
+
+@dataclass
+class Piece:
+    """A piece of a data set, of which what is written is kept whatever else the data set holds.
+
+    Attributes:
+        files: what it is read from, and its state: a line for each. Parts of another state are not used.
+        read: gives the episodes from a number on, which come behind what the piece's report says.
+        report: plain values: what was found so far, also by an earlier run.
+        whole: nothing of it could not be read.
+    """
+
+    files: tuple[str, ...]
+    read: Callable[["Piece", int], Iterator[DataEpisode]]
+    report: dict[str, Any] = field(default_factory=dict)
+    whole: bool = True
+
+
+def pieces_of(source: Source) -> Iterator[Piece]:
+    """Yield the pieces of a data set, bags one by one; each is read before the next is asked for."""
+    if hasattr(source, "pieces"):
+        yield from source.pieces()
+    else:
+        yield Piece(getattr(source, "files", ()), lambda piece, start: source.episodes(start))
 
 
 def write_about(episode: DataEpisode, folder: Path) -> None:
@@ -143,44 +177,33 @@ def read_about(folder: Path) -> dict[str, Any]:
     return content
 
 
-class DescribedSource:
-    """What keeps the contents of an opened data set."""
-
-    _contents: Contents
-
-    @property
-    def contents(self) -> Contents:
-        """What the data set holds."""
-        return self._contents
-
-
 class ArrayWriter:
-    """Writes each episode as one ``.npy`` file for each array; for formats that are assembled from plain arrays."""
+    """Writes each episode as one file of plain arrays; for formats that are assembled from these."""
+
+    _save: ClassVar[Callable[..., None]] = staticmethod(np.savez)
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
 
     def write_part(self, episode: DataEpisode, folder: Path) -> None:
         """Write one episode."""
-        for number, column in enumerate(self._contents.columns):
-            np.save(folder / f"{number:03d}.npy", np.ascontiguousarray(episode.observations[column.name]))
-        np.save(folder / "actions.npy", np.ascontiguousarray(episode.actions))
-        np.save(folder / "stamps_ns.npy", episode.stamps_ns)
-        write_about(episode, folder)
+        observed = {f"{at:03d}": episode.observations[column.name] for at, column in enumerate(self._contents.columns)}
+        self._save(folder / ROWS_FILE, actions=episode.actions, stamps_ns=episode.stamps_ns, **observed)
 
-    def _read_parts(self, parts: Sequence[Path]) -> Iterator[DataEpisode]:
-        """Return the episodes that were written; their arrays stay on the disk until they are used."""
+    def _read_parts(self, parts: Sequence[Path], names: Collection[str] | None = None) -> Iterator[DataEpisode]:
+        """Return the episodes that were written, one in memory, with the columns ``names`` (None: all)."""
         for folder in parts:
             about = read_about(folder)
             about.pop("rows")
-            with readable(folder):
+            with readable(folder), np.load(folder / ROWS_FILE) as arrays:
                 yield DataEpisode(
                     observations={
-                        column.name: np.load(folder / f"{number:03d}.npy", mmap_mode="r")
-                        for number, column in enumerate(self._contents.columns)
+                        column.name: arrays[f"{at:03d}"]
+                        for at, column in enumerate(self._contents.columns)
+                        if column.wanted(names)
                     },
-                    actions=np.load(folder / "actions.npy", mmap_mode="r"),
-                    stamps_ns=np.load(folder / "stamps_ns.npy"),
+                    actions=arrays["actions"],
+                    stamps_ns=arrays["stamps_ns"],
                     **about,
                 )
 

@@ -1,6 +1,7 @@
 """A data set of any format as the one that training takes, and the choice of its episodes by how they ended."""
 
-from collections.abc import Callable, Collection, Iterator
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,9 @@ import numpy as np
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Task
-from bid_ros.formats.bag import BagSource
+from bid_ros.formats.bag import BagReport, BagSource
 from bid_ros.formats.base import DataEpisode, Source, format_of, open_source
 from bid_ros.formats.convert import check_episode
-from bid_ros.formats.files import DescribedSource
 from bid_ros.formats.mapping import mapped
 from bid_ros.recording.dataset import Dataset
 from bid_ros.recording.outcomes import ALL, SUCCESS, check_outcomes
@@ -34,13 +34,13 @@ def chosen(source: Source, wanted: str) -> Source:
     return source if check_outcomes(wanted) == ALL else _Chosen(source, wanted)
 
 
-class _Chosen(DescribedSource):
+class _Chosen:
     """The episodes of one outcome."""
 
     def __init__(self, source: Source, wanted: str) -> None:
         self._source, self._success = source, wanted == SUCCESS
         left = f"episodes that {'failed' if self._success else 'succeeded'} are left out"
-        self._contents = replace(source.contents, lengths=None, left=(*source.contents.left, left))
+        self.contents = replace(source.contents, lengths=None, left=(*source.contents.left, left))
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes of this outcome, from number ``start`` of them on. Raises RecordingError without one."""
@@ -70,6 +70,35 @@ def load_dataset(path: str | Path, task: Task, progress: Callable[[int, int], No
     if not path.exists() or format_of(path) == "npz":
         return Dataset.load(path)
     return collected(mapped(open_source(path, task), task), progress)
+
+
+def build_dataset(
+    bags: Iterable[str | Path],
+    task: Task,
+    only_success: bool = True,
+    progress: Callable[[BagReport], None] | None = None,
+) -> Dataset:
+    """Return the rows of all episodes in ``bags``, as :func:`bid_ros.recording.rows.read_episodes` makes them.
+
+    Args:
+        bags: bag folders.
+        task: what is observed and commanded.
+        only_success: leave out failed episodes.
+        progress: called with the report of each bag; default: log it.
+
+    Raises:
+        RecordingError: no bag has a usable episode, or the task's actions are not recorded.
+        TaskError: no topic delivers one of the task's observations.
+    """
+    wanted = SUCCESS if only_success else ALL
+    return collected(BagSource([Path(bag) for bag in bags], task, wanted, progress or _log))
+
+
+def _log(report: BagReport) -> None:
+    log = logging.getLogger(__name__)
+    log.info("%s: %d of %d episodes, %d rows", report.path, report.used, report.episodes, report.rows)
+    for reason in report.reasons:
+        log.warning("%s: %s", report.path, reason)
 
 
 def collected(source: Source, progress: Callable[[int, int], None] | None = None) -> Dataset:

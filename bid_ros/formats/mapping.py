@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from bid_ros.core.data_keys import split_key
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.task import Feature, Task
-from bid_ros.formats.base import Column, Contents, DataEpisode, Resumable, Source
-from bid_ros.formats.files import DescribedSource
+from bid_ros.formats.base import Column, Contents, DataEpisode, Source
 
 ACTION = ""  # stands for the action among the columns
 
@@ -35,7 +34,7 @@ class _Pick:
         return flat[:, first:end] if self.indices == tuple(range(first, end)) else flat[:, self.indices]
 
 
-class Mapped(DescribedSource):
+class Mapped:
     """A data set seen as that of a task: images uint8, the rest float64, in the task's order.
 
     Args:
@@ -60,7 +59,7 @@ class Mapped(DescribedSource):
         }
         self._commanded = _pick_actions(columns, found, task, keys.action if keys else {})
         self._used = {pick.column for pick in (*self._observed.values(), *self._commanded)}
-        self._contents = replace(
+        self.contents = replace(
             found,
             columns=tuple(
                 self._column(item, self._observed[item.name], {**columns, ACTION: found.action})
@@ -89,13 +88,8 @@ class Mapped(DescribedSource):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What the source reads, if it can go on behind an episode, as :class:`bid_ros.formats.base.Resumable`."""
+        """State of what the source reads, if it says so: parts of what has changed since are not used."""
         return getattr(self._source, "files", ())
-
-    def recall(self, origin: str, start: int) -> None:
-        """Take where the source is to go on, as :class:`bid_ros.formats.base.Resumable`."""
-        if self.files:
-            cast(Resumable, self._source).recall(origin, start)
 
     def _check_rate(self, found: Contents) -> None:
         rate, task = found.rate_hz, self._task

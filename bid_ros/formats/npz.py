@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
 from bid_ros.formats.base import Column, Contents, DataEpisode, Format, Options, lost_extras, runs_of
-from bid_ros.formats.files import ArrayWriter, DescribedSource, readable
+from bid_ros.formats.files import ArrayWriter, readable
 from bid_ros.recording.dataset import ARRAYS, INTERVENTION
 from bid_ros.recording.dataset import FORMAT as VERSION
 
@@ -22,7 +22,7 @@ PREFIX: Final = "observation."
 KEPT: Final = frozenset({"stamps", "label", "seed", "truncated", "interventions"})
 
 
-class NpzSource(DescribedSource):
+class NpzSource:
     """Reads a file of :class:`bid_ros.recording.dataset.Dataset`.
 
     Args:
@@ -48,7 +48,7 @@ class NpzSource(DescribedSource):
             columns = tuple(_column(name.removeprefix(PREFIX), *heads[name]) for name in names)
             action = _column("action", *heads["actions"])
             lengths = tuple(np.diff(self._ends, prepend=0).tolist())
-            self._contents = Contents(
+            self.contents = Contents(
                 "npz", columns, action, lengths, None, self._about["task"], self._about["task_signature"], KEPT
             )
 
@@ -56,10 +56,10 @@ class NpzSource(DescribedSource):
         """Return the episodes from number ``start`` on."""
         with ExitStack() as stack, readable(self._path):
             archive = stack.enter_context(zipfile.ZipFile(self._path))
-            observed = [column.name for column in self._contents.columns if column.wanted(names)]
+            observed = [column.name for column in self.contents.columns if column.wanted(names)]
             members = [*(PREFIX + name for name in observed), "actions", "stamps_ns"]
             streams = [_Rows(stack.enter_context(archive.open(f"{name}.npy"))) for name in members]
-            for number, rows in enumerate(self._contents.lengths or ()):
+            for number, rows in enumerate(self.contents.lengths or ()):
                 if number < start:
                     for stream in streams:
                         stream.skip(rows)
@@ -135,6 +135,8 @@ class NpzWriter(ArrayWriter):
         RecordingError: the contents are not those of a task.
     """
 
+    _save = staticmethod(np.savez_compressed)  # bid data build keeps the parts
+
     def __init__(self, contents: Contents) -> None:
         if not contents.signature:
             raise RecordingError("an npz data set holds what a task observes and commands; name the task with --task")
@@ -142,21 +144,21 @@ class NpzWriter(ArrayWriter):
 
     def assemble(self, parts: Sequence[Path], target: Path) -> None:
         """Write the file. The hash is computed on the way, so the arrays are written in its order."""
-        episodes = list(self._read_parts(parts))
+        episodes = list(self._read_parts(parts, ()))
+        rows = sum(episode.rows for episode in episodes)
         small = self._small(episodes)
         digest = hashlib.sha256()
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
-            large = {PREFIX + column.name: (column.name, column) for column in self._contents.columns}
-            large["actions"] = ("", self._contents.action)
-            for name in sorted({*small, *large}):
+            large = {PREFIX + column.name: column for column in self._contents.columns}
+            for name in sorted({*small, *large, "actions"}):
                 if name in small:
-                    array = small[name]
-                    _store(archive, digest, name, array.dtype, array.shape, [array])
+                    _store(archive, digest, name, small[name].dtype, small[name].shape, [small[name]])
                     continue
-                key, column = large[name]
-                shape = (sum(episode.rows for episode in episodes), *column.shape)
-                pieces = (item.observations[key] if key else item.actions for item in episodes)
-                _store(archive, digest, name, np.dtype(column.dtype), shape, pieces)
+                column = large.get(name, self._contents.action)
+                pieces = (item.actions for item in episodes)
+                if name in large:
+                    pieces = (each.observations[column.name] for each in self._read_parts(parts, (column.name,)))
+                _store(archive, digest, name, np.dtype(column.dtype), (rows, *column.shape), pieces)
             text = np.array(digest.hexdigest())
             _store(archive, hashlib.sha256(), "sha256", text.dtype, (), [text])
 

@@ -14,7 +14,6 @@ from bid_ros.formats.files import (
     KEY,
     STAMP,
     ArrayWriter,
-    DescribedSource,
     Sidecar,
     head,
     read_about,
@@ -27,7 +26,7 @@ READ: Final = {"actions", "obs", STAMP}
 GYM: Final = 2  # robomimic's number of an environment that is not robosuite's
 
 
-class RobomimicSource(DescribedSource):
+class RobomimicSource:
     """Reads ``data/demo_*/obs/*`` and ``data/demo_*/actions``.
 
     Args:
@@ -52,19 +51,19 @@ class RobomimicSource(DescribedSource):
                     raise RecordingError(f"{path}: data/{name} lacks actions or obs; it has {has}")
             lengths = tuple(int(data[name]["actions"].shape[0]) for name in self._names)
             self._side = _side(data, self._names, lengths)
-            self._contents = _contents(data, self._names[0], lengths, self._side)
+            self.contents = _contents(data, self._names[0], lengths, self._side)
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the demonstrations from number ``start`` on."""
         import h5py
 
         with readable(self._path), h5py.File(self._path, "r") as file:
-            columns = [column for column in self._contents.columns if column.wanted(names)]
+            columns = [column for column in self.contents.columns if column.wanted(names)]
             for number, name in enumerate(self._names[start:], start):
                 demo = file["data"][name]
                 actions = demo["actions"][:]
-                stamps = row_stamps(len(actions), self._contents.rate_hz)
-                if "stamps" in self._contents.extras:
+                stamps = row_stamps(len(actions), self.contents.rate_hz)
+                if "stamps" in self.contents.extras:
                     stamps = demo[STAMP][:]
                 missing = [column.key for column in columns if column.name not in demo["obs"]]
                 if missing:

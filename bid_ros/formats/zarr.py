@@ -15,7 +15,6 @@ from bid_ros.formats.files import (
     KEY,
     STAMP,
     ArrayWriter,
-    DescribedSource,
     Sidecar,
     head,
     read_about,
@@ -28,7 +27,7 @@ CHUNK_BYTES: Final = 1 << 22
 LONGEST_CHUNK: Final = 1024  # rows
 
 
-class ZarrSource(DescribedSource):
+class ZarrSource:
     """Reads ``data/*`` and ``meta/episode_ends``.
 
     Args:
@@ -54,7 +53,7 @@ class ZarrSource(DescribedSource):
         lengths = tuple(np.diff(self._ends, prepend=0).tolist())
         added = self._attributes.get(KEY)
         self._side = read_sidecar(added, added.get("episodes", []) if isinstance(added, dict) else [], lengths)
-        self._contents = self._described(lengths, self._side)
+        self.contents = self._described(lengths, self._side)
 
     def episodes(self, start: int = 0, names: Collection[str] | None = None) -> Iterator[DataEpisode]:
         """Return the episodes from number ``start`` on."""
@@ -63,12 +62,12 @@ class ZarrSource(DescribedSource):
             if number < start:
                 continue
             with readable(self._path):
-                stamps = row_stamps(end - first, self._contents.rate_hz)
-                if "stamps" in self._contents.extras:
+                stamps = row_stamps(end - first, self.contents.rate_hz)
+                if "stamps" in self.contents.extras:
                     stamps = np.asarray(self._root[f"meta/{STAMP}"][first:end])
                 observations = {
                     column.name: np.asarray(self._arrays[column.name][first:end])
-                    for column in self._contents.columns
+                    for column in self.contents.columns
                     if column.wanted(names)
                 }
                 actions = np.asarray(self._arrays["action"][first:end])
@@ -137,12 +136,12 @@ class ZarrWriter(ArrayWriter):
         rows, meta, data = int(ends[-1]), root.create_group("meta"), root.create_group("data")
         _create(meta, "episode_ends", ends.shape, "int64")[:] = ends
         if "stamps" in self._contents.extras:
-            stamps = [item.stamps_ns for item in self._read_parts(parts)]
+            stamps = [item.stamps_ns for item in self._read_parts(parts, ())]
             _create(meta, STAMP, (rows,), "int64")[:] = np.concatenate(stamps)
         for column in self._contents.columns:
-            pieces = (item.observations[column.name] for item in self._read_parts(parts))
+            pieces = (item.observations[column.name] for item in self._read_parts(parts, (column.name,)))
             _fill(data, column.name, column, rows, pieces)
-        pieces = (item.actions for item in self._read_parts(parts))
+        pieces = (item.actions for item in self._read_parts(parts, ()))
         _fill(data, "action", self._contents.action, rows, pieces)
 
 

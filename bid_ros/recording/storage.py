@@ -41,9 +41,6 @@ class Backlog:
         self.size_bytes = 0
         self.dropped: Counter[str] = Counter()
 
-    def __len__(self) -> int:
-        return len(self._kept) + len(self._expendable)
-
     def offer(self, item: Pending, expendable: bool) -> bool:
         """Append a message. Without room, return False and count it in ``dropped``."""
         size = len(item.data)

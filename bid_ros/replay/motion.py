@@ -10,10 +10,10 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
-from bid_ros.recording.build_dataset import LAG_NS
 from bid_ros.recording.episodes import find_episodes
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
+from bid_ros.recording.rows import LAG_NS
 
 STEP_NS: Final = NANOSECONDS // 50
 

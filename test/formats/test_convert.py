@@ -136,8 +136,11 @@ def test_what_is_there_is_never_replaced(source, written, exact, kit, tmp_path):
 def test_parts_of_another_conversion_are_not_mixed_in(source, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         convert(Stopping(source, 1), tmp_path / "set", "lerobot_v30", Options(quality=30))
-    with pytest.raises(RecordingError, match=r"\.set\.parts has the parts of another conversion"):
-        convert(source, tmp_path / "set", "lerobot_v30", Options(quality=20))
+    report = convert(source, tmp_path / "set", "lerobot_v30", Options(quality=20))
+    convert(source, tmp_path / "fresh", "lerobot_v30", Options(quality=20))
+    assert report.resumed == 0
+    assert digest(tmp_path / "set") == digest(tmp_path / "fresh")
+    assert not (tmp_path / ".set.parts").exists()
 
 
 def test_a_source_that_is_not_what_it_says_is_refused(source, tmp_path):

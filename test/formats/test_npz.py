@@ -35,7 +35,7 @@ def test_the_file_needs_a_task(tmp_path, written):
         from dataclasses import replace
 
         source = open_source(written("robomimic"))
-        source._contents = replace(source.contents, signature="")
+        source.contents = replace(source.contents, signature="")
         convert(source, tmp_path / "other.npz", "npz")
 
 

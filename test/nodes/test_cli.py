@@ -19,7 +19,7 @@ from tiny_bundle import make_tiny_bundle
 from bid_ros.cli import GROUPS
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DIAGNOSTICS, ROSOUT, TF, TF_STATIC
-from bid_ros.recording.build_dataset import build_dataset
+from bid_ros.formats import build_dataset
 from bid_ros.recording.reader import BagReader
 
 LIMIT_S = 40.0

@@ -17,8 +17,8 @@ from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import load_task
+from bid_ros.formats import build_dataset
 from bid_ros.nodes.ros_messages import chunk_to_message, header, pose_message
-from bid_ros.recording.build_dataset import build_dataset
 from bid_ros.recording.reader import BagReader
 from bid_ros.robots.registry import task_arm
 from bid_ros.system.folder import find_system

@@ -22,8 +22,8 @@ from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
+from bid_ros.formats import build_dataset
 from bid_ros.nodes.ros_messages import time_message
-from bid_ros.recording.build_dataset import build_dataset
 from bid_ros.recording.reader import BagReader
 
 START_S = 40.0

@@ -19,8 +19,8 @@ from sensor_msgs.msg import Joy
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, GRANT, SAFETY_STATE, TOPICS, Qos
+from bid_ros.formats import build_dataset
 from bid_ros.nodes.topics import profile
-from bid_ros.recording.build_dataset import build_dataset
 from bid_ros.recording.reader import BagReader
 from bid_ros.teleop.joy import AXES, BUTTONS
 

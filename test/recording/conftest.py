@@ -26,30 +26,32 @@ MS = 1_000_000
 CAMERAS = ("third_person", "wrist")
 
 
+# What the file of the task holds.
+TASK: dict[str, Any] = {
+    "name": "small",
+    "robot": "franka",
+    "rate_hz": 10,
+    "observation_steps": 2,
+    "horizon": 8,
+    "observation": [
+        {"name": "third_person", "kind": "image", "shape": [6, 8, 3]},
+        {"name": "wrist", "kind": "image", "shape": [6, 8, 3]},
+        {"name": "tool_position", "kind": "position", "rate_hz": 50},
+        {"name": "tool_rotation", "kind": "rotation_6d", "rate_hz": 50},
+        {"name": "gripper_width", "kind": "gripper", "rate_hz": 50},
+    ],
+    "action": [
+        {"name": "tool_position", "kind": "position"},
+        {"name": "tool_rotation", "kind": "rotation_6d"},
+        {"name": "gripper_width", "kind": "gripper"},
+    ],
+    "limits": {"workspace_min": [0.0, -1.0, 0.0], "workspace_max": [1.0, 1.0, 1.0]},
+}
+
+
 @pytest.fixture
 def task() -> Task:
-    return parse_task(
-        {
-            "name": "small",
-            "robot": "franka",
-            "rate_hz": 10,
-            "observation_steps": 2,
-            "horizon": 8,
-            "observation": [
-                {"name": "third_person", "kind": "image", "shape": [6, 8, 3]},
-                {"name": "wrist", "kind": "image", "shape": [6, 8, 3]},
-                {"name": "tool_position", "kind": "position", "rate_hz": 50},
-                {"name": "tool_rotation", "kind": "rotation_6d", "rate_hz": 50},
-                {"name": "gripper_width", "kind": "gripper", "rate_hz": 50},
-            ],
-            "action": [
-                {"name": "tool_position", "kind": "position"},
-                {"name": "tool_rotation", "kind": "rotation_6d"},
-                {"name": "gripper_width", "kind": "gripper"},
-            ],
-            "limits": {"workspace_min": [0.0, -1.0, 0.0], "workspace_max": [1.0, 1.0, 1.0]},
-        }
-    )
+    return parse_task(TASK)
 
 
 def stamped(message: Any, stamp_ns: int, frame: str = "base") -> Any:
@@ -132,6 +134,7 @@ def kit() -> SimpleNamespace:
     """The helpers of this file: test modules cannot import it."""
     return SimpleNamespace(
         Run=Run,
+        TASK=TASK,
         add_topic=add_topic,
         definition=definition,
         event=event,

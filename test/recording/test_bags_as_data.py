@@ -11,24 +11,20 @@ import pytest
 from bid_msgs.msg import EpisodeEvent
 from bid_ros.cli import main
 from bid_ros.core.errors import RecordingError
-from bid_ros.formats import Options, chosen, convert, load_dataset, open_source
-from bid_ros.recording.build_dataset import build_dataset
+from bid_ros.formats import Options, build_dataset, chosen, convert, load_dataset, mapped, open_source
+from bid_ros.formats.bag import BagSource, bags_below
 from bid_ros.recording.outcomes import ALL, FAILURE, SUCCESS
 from bid_ros.recording.reader import BagReader
 
 
-class Killed:
-    """A source whose reader is killed before an episode; it says which messages of images were read until then."""
+def killed(episode: int):
+    """What a conversion calls after each episode: it is killed behind one of them."""
 
-    def __init__(self, source, before: int) -> None:
-        self._source, self._before = source, before
-        self.contents, self.files, self.recall = source.contents, source.files, source.recall
+    def progress(episodes: int, rows: int) -> None:
+        if episodes == episode:
+            raise KeyboardInterrupt
 
-    def episodes(self, start: int = 0, names=None):
-        for number, episode in enumerate(self._source.episodes(start), start):
-            if number == self._before:
-                raise KeyboardInterrupt
-            yield episode
+    return progress
 
 
 @pytest.fixture
@@ -67,10 +63,12 @@ def test_reading_begins_at_any_episode(runs, task):
 def test_episodes_that_failed_are_taken_if_they_are_wanted(runs, task, wanted):
     every = list(chosen(open_source(runs, task), ALL).episodes())
     assert [item.success for item in every] == [True, False, True]
-    found = chosen(open_source(runs, task), wanted)
+    reports = []
+    found = BagSource(bags_below(runs), task, wanted, reports.append)
     assert [item.success for item in found.episodes()] == ([True, False, True] if wanted == ALL else [False])
-    left = [f"{runs}/{name}/bag: episode 0: left out: success" for name in ("first", "second")]
-    assert found.reasons == ([] if wanted == ALL else left)
+    assert [report.path for report in reports] == [f"{runs}/{name}/bag" for name in ("first", "second")]
+    left = () if wanted == ALL else ("episode 0: left out: success",)
+    assert [report.reasons for report in reports] == [left, left]
     with pytest.raises(RecordingError, match="of outcome 'lost' do not exist; valid are success, failure, all"):
         chosen(open_source(runs, task), "lost")
 
@@ -91,8 +89,9 @@ def test_what_a_person_discarded_or_took_back_is_in_no_data_set(make_run, task, 
         if isinstance(message, EpisodeEvent) and message.kind == EpisodeEvent.END and message.episode == 1:
             message.success, message.outcome = False, "discarded"
     run.write(tmp_path / "run" / "bag")
-    found = chosen(open_source(tmp_path / "run", task), ALL)
-    assert len(list(found.episodes())) == 1 and found.reasons[0].endswith("episode 1: left out: discarded")
+    reports = []
+    found = BagSource(bags_below(tmp_path / "run"), task, ALL, reports.append)
+    assert len(list(found.episodes())) == 1 and reports[0].reasons == ("episode 1: left out: discarded",)
 
 
 def test_a_conversion_that_was_killed_reads_no_bag_again(make_run, task, tmp_path, monkeypatch):
@@ -102,7 +101,7 @@ def test_a_conversion_that_was_killed_reads_no_bag_again(make_run, task, tmp_pat
     whole = convert(source, tmp_path / "whole.zarr", "zarr")
     for before in (2, 3):
         with pytest.raises(KeyboardInterrupt):
-            convert(Killed(open_source(tmp_path / "runs", task), before), tmp_path / "set.zarr", "zarr")
+            convert(open_source(tmp_path / "runs", task), tmp_path / "set.zarr", "zarr", progress=killed(before))
     monkeypatch.setattr("bid_ros.recording.reader.BagReader.messages", told(BagReader.messages, opened))
     report = convert(open_source(tmp_path / "runs", task), tmp_path / "set.zarr", "zarr")
     assert (report.resumed, report.episodes) == (3, 6) and report.rows == whole.rows
@@ -120,32 +119,48 @@ def told(function, opened):
     return call
 
 
-def test_parts_of_other_bags_are_not_mixed_in(runs, make_run, task, tmp_path):
+def test_a_bag_that_comes_in_between_is_read_and_the_others_are_not_again(runs, make_run, task, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
-        convert(Killed(open_source(runs, task), 1), tmp_path / "set.zarr", "zarr", origin="runs")
+        convert(open_source(runs, task), tmp_path / "set.zarr", "zarr", None, killed(2), "runs")
     make_run().write(runs / "before" / "bag")
-    with pytest.raises(RecordingError, match="has the parts of another conversion"):
-        convert(open_source(runs, task), tmp_path / "set.zarr", "zarr", origin="runs")
+    opened = []
+    monkeypatch.setattr("bid_ros.recording.reader.BagReader.messages", told(BagReader.messages, opened))
+    report = convert(open_source(runs, task), tmp_path / "set.zarr", "zarr", origin="runs")
+    assert (report.resumed, report.episodes) == (2, 3)
+    assert [path.parent.name for path in opened] == ["before", "before", "second", "second"], "it may go on"
+    assert load_dataset(tmp_path / "set.zarr", task).sha256 == load_dataset(runs, task).sha256
+    assert not (tmp_path / ".set.zarr.parts").exists()
 
 
 def test_parts_of_what_the_bags_no_longer_hold_are_not_mixed_in(runs, make_run, task, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        convert(Killed(open_source(runs, task), 1), tmp_path / "set.zarr", "zarr", origin="runs")
+        convert(open_source(runs, task), tmp_path / "set.zarr", "zarr", None, killed(1), "runs")
     shutil.rmtree(runs / "first" / "bag")
     make_run(2, success=lambda index: index == 1).write(runs / "first" / "bag")
-    with pytest.raises(RecordingError, match="has the parts of another conversion"):
-        convert(open_source(runs, task), tmp_path / "set.zarr", "zarr", origin="runs")
+    report = convert(open_source(runs, task), tmp_path / "set.zarr", "zarr", origin="runs")
+    assert report.resumed == 0
+    assert load_dataset(tmp_path / "set.zarr", task).sha256 == load_dataset(runs, task).sha256
+
+
+def test_a_mapped_bag_that_changed_is_read_again(make_run, task, tmp_path):
+    make_run(2).write(tmp_path / "run" / "bag")
+    with pytest.raises(KeyboardInterrupt):
+        convert(mapped(open_source(tmp_path / "run", task), task), tmp_path / "set.zarr", "zarr", progress=killed(1))
+    shutil.rmtree(tmp_path / "run" / "bag")
+    make_run(3).write(tmp_path / "run" / "bag")
+    report = convert(mapped(open_source(tmp_path / "run", task), task), tmp_path / "set.zarr", "zarr")
+    assert (report.resumed, report.episodes) == (0, 3)
 
 
 def test_parts_of_another_outcome_are_not_mixed_in(make_run, task, tmp_path):
     make_run(3, success=lambda index: index != 2).write(tmp_path / "run" / "bag")
     convert(chosen(open_source(tmp_path / "run", task), ALL), tmp_path / "all.zarr", "zarr")
     good, bad = (chosen(open_source(tmp_path / "all.zarr"), wanted) for wanted in (SUCCESS, FAILURE))
-    good.files, good.recall = (), None
     with pytest.raises(KeyboardInterrupt):
-        convert(Killed(good, 1), tmp_path / "set.zarr", "zarr", origin="all")
-    with pytest.raises(RecordingError, match="has the parts of another conversion"):
-        convert(bad, tmp_path / "set.zarr", "zarr", origin="all")
+        convert(good, tmp_path / "set.zarr", "zarr", None, killed(1), "all")
+    report = convert(bad, tmp_path / "set.zarr", "zarr", origin="all")
+    assert (report.resumed, report.episodes) == (0, 1)
+    assert [item.success for item in open_source(tmp_path / "set.zarr").episodes()] == [False]
 
 
 def test_the_rows_of_one_episode_are_in_memory(make_run, task, tmp_path):
@@ -161,7 +176,7 @@ def test_bags_without_a_task_or_an_episode_are_refused(make_run, task, tmp_path,
     make_run(1, success=lambda index: False).write(tmp_path / "run" / "bag")
     with pytest.raises(RecordingError, match=r"holds bags, and no run\.json beside them names their task"):
         open_source(tmp_path / "run")
-    with pytest.raises(RecordingError, match=r"none of 1 bags has a usable episode \(.*episode 0: left out: timeout"):
+    with pytest.raises(RecordingError, match=r"has a usable episode for task 'small' \(.*episode 0: left out: timeout"):
         list(open_source(tmp_path / "run", task).episodes())
     assert main(["data", "info", str(tmp_path / "run")]) == 2
     assert "does not say which task was recorded; give it with --task" in capsys.readouterr().err

@@ -10,11 +10,11 @@ from rosbags.highlevel import AnyReader
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.errors import RecordingError
-from bid_ros.recording.files import bag_files
+from bid_ros.core.topics import Qos
+from bid_ros.recording.files import bag_files, qos_text
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.repair import is_complete, repair_bag
-from bid_ros.recording.storage import PROVISIONAL_END
-from bid_ros.recording.writer import BagWriter, WriterConfig
+from bid_ros.recording.storage import PROVISIONAL_END, BagFile
 
 ARM_STATUS = "/arm/status"
 
@@ -25,16 +25,20 @@ INDEX_BYTES = 9 + 2 + 4 + 16 * PER_CHUNK  # the index of a chunk's one channel, 
 @pytest.fixture(params=["lz4", "none"])
 def written(tmp_path, kit, request):
     """Return a bag of six chunks, its bytes before it was closed, and the offset of the end of each chunk's data."""
+    # The file alone, without the thread of BagWriter: that one also flushes by the clock, which makes other chunks.
     bag = tmp_path / "bag"
+    bag.mkdir()
     ends = []
-    with BagWriter(bag, WriterConfig(compression=request.param), custom_data={"task": "small"}) as writer:
-        kit.add_topic(writer, ARM_STATUS)
-        for number in range(CHUNKS * PER_CHUNK):
-            writer.write(ARM_STATUS, 100 + number, serialize_message(ArmStatus(sequence=number)))
-            if number % PER_CHUNK == PER_CHUNK - 1:
-                writer.flush()
-                ends.append((bag / "bag_0.mcap").stat().st_size - len(PROVISIONAL_END) - INDEX_BYTES)
-        content = (bag / "bag_0.mcap").read_bytes()
+    file = BagFile(bag / "bag_0.mcap", request.param)
+    file.add_topic(ARM_STATUS, kit.definition("bid_msgs/msg/ArmStatus"), qos_text(Qos()))
+    for number in range(CHUNKS * PER_CHUNK):
+        file.add_message(ARM_STATUS, 100 + number, serialize_message(ArmStatus(sequence=number)))
+        if number % PER_CHUNK == PER_CHUNK - 1:
+            file.commit()
+            ends.append(file.path.stat().st_size - len(PROVISIONAL_END) - INDEX_BYTES)
+    content = file.path.read_bytes()
+    file.finish()
+    file.write_metadata({"task": "small"})
     return bag, content, ends
 
 

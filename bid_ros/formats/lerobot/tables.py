@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bid_ros.core.errors import RecordingError
 from bid_ros.core.extras import extra
 from bid_ros.formats.base import Column, Contents, DataEpisode, row_stamps
-from bid_ros.formats.files import STAMP, DescribedSource, read_json, read_sidecar, readable
+from bid_ros.formats.files import STAMP, read_json, read_sidecar, readable
 from bid_ros.formats.lerobot.layout import SIDECAR, ColumnPlan, Layout
 from bid_ros.formats.lerobot.video import decode
 
@@ -205,7 +205,7 @@ class Place:
     videos: Mapping[str, tuple[Path, float]]
 
 
-class LeRobotSource(DescribedSource):
+class LeRobotSource:
     """Reads a data set whose layout and places are known.
 
     Args:
@@ -223,7 +223,7 @@ class LeRobotSource(DescribedSource):
         extras = self._side.extras | {"text"}
         if STAMP not in layout.info["features"]:
             extras -= {"stamps"}
-        self._contents = Contents(
+        self.contents = Contents(
             name,
             layout.columns,
             layout.action,
@@ -242,7 +242,7 @@ class LeRobotSource(DescribedSource):
             yield self._episode(place, names)
 
     def _episode(self, place: Place, names: Collection[str] | None) -> DataEpisode:
-        layout, stamped = self._layout, "stamps" in self._contents.extras
+        layout, stamped = self._layout, "stamps" in self.contents.extras
         tabled = [column for column in layout.tabled() if column.wanted(names)]
         columns = [layout.action, EPISODE, *tabled, *([STAMPS] if stamped else [])]
         table = self._table(place, [column.key for column in columns])

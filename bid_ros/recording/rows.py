@@ -1,88 +1,27 @@
-"""Builds a data set from bags, with the observation code that runs live."""
+"""The rows that the episodes of a bag give, made with the observation code that runs live."""
 
-import hashlib
-import json
-import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bid_ros.core.errors import ObservationError, RecordingError
+from bid_ros.core.errors import ObservationError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.stamps import sample_ns
 from bid_ros.core.task import Feature, Task
 from bid_ros.core.topics import feature_topic, recorded_topics
 from bid_ros.observing.features import extract
 from bid_ros.recording.bag_topics import check_types
-from bid_ros.recording.dataset import Dataset, first_row, joined
+from bid_ros.recording.dataset import Dataset, first_row
 from bid_ros.recording.episodes import RecordedEpisode, find_episodes, unwanted
-from bid_ros.recording.files import bag_files
-from bid_ros.recording.outcomes import ALL, SUCCESS
+from bid_ros.recording.outcomes import SUCCESS
 from bid_ros.recording.reader import BagReader
 from bid_ros.recording.references import References
 
 LAG_NS: Final = 1_000_000_000  # a message from before END may be received this long after it
-CACHE_VERSION: Final = 3
-
-
-@dataclass(frozen=True)
-class BagReport:
-    """Report on one bag: episodes found and used, rows, and a reason for everything that was left out."""
-
-    path: str
-    episodes: int
-    used: int
-    rows: int
-    reasons: tuple[str, ...] = ()
-    cached: bool = False
-
-
-def build_dataset(
-    bags: Iterable[str | Path],
-    task: Task,
-    only_success: bool = True,
-    progress: Callable[[BagReport], None] | None = None,
-    cache: str | Path | None = None,
-) -> Dataset:
-    """Return the rows of all episodes in ``bags``.
-
-    There is one row per frame pair (every ``task.dt_ns``) from START to END. Its observations are the newest row that
-    an :class:`ObservationBuffer` assembles when the pair arrives, exactly as live. Its action is the reference that was
-    streamed to the robot at the stamp of the frames. Still rows at the start are dropped, except three. Where a frame
-    or an action is missing, the episode is split into two (``Dataset.truncated`` marks the first).
-
-    Args:
-        bags: bag folders.
-        task: what is observed and commanded.
-        only_success: leave out failed episodes. One without END, or that a person discarded or took back, is always
-            left out.
-        progress: called with the report of each bag; default: log it.
-        cache: folder for the finished part of each bag. An interrupted run then continues where it stopped.
-
-    Raises:
-        RecordingError: no bag has a usable episode, or the task's actions are not recorded.
-        TaskError: no topic delivers one of the task's observations.
-    """
-    check_observed(task)
-    parts: list[Dataset] = []
-    reports: list[BagReport] = []
-    for bag in bags:
-        part, report = _part(Path(bag), task, only_success, None if cache is None else Path(cache))
-        reports.append(report)
-        (progress or _log)(report)
-        if part is not None:
-            parts.append(part)
-    if not parts:
-        reasons = [f"{report.path}: {reason}" for report in reports for reason in report.reasons or ("no episode",)]
-        raise RecordingError(
-            f"none of {len(reports)} bags has a usable episode for task '{task.name}' ({'; '.join(reasons[:3])})"
-        )
-    return joined(parts)
 
 
 def check_observed(task: Task) -> None:
@@ -94,7 +33,13 @@ def check_observed(task: Task) -> None:
 def read_episodes(
     reader: BagReader, task: Task, wanted: str = SUCCESS, first: int = 0
 ) -> Iterator[tuple[RecordedEpisode, list[Dataset], list[str]]]:
-    """Yield the episodes of a bag with the rows that :func:`build_dataset` makes of them; those of one are in memory.
+    """Yield the episodes of a bag with their rows; those of one are in memory.
+
+    There is one row per frame pair (every ``task.dt_ns``) from START to END. Its observations are the newest row that
+    an :class:`ObservationBuffer` assembles when the pair arrives, exactly as live. Its action is the reference that was
+    streamed to the robot at the stamp of the frames. Still rows at the start are dropped, except three. Where a frame
+    or an action is missing, the episode is split into two (``Dataset.truncated`` marks the first). One without END, or
+    that a person discarded or took back, is always left out.
 
     Args:
         reader: the bag.
@@ -115,44 +60,6 @@ def read_episodes(
         # The frames of the recording have a prefix; the data are those of the task itself.
         own = [replace(item, task_signature=task.signature()) for item in segments]
         yield episode, own, [f"episode {episode.index}: {reason}" for reason in reasons]
-
-
-def _log(report: BagReport) -> None:
-    log = logging.getLogger(__name__)
-    log.info("%s: %d of %d episodes, %d rows", report.path, report.used, report.episodes, report.rows)
-    for reason in report.reasons:
-        log.warning("%s: %s", report.path, reason)
-
-
-def _part(bag: Path, task: Task, only_success: bool, cache: Path | None) -> tuple[Dataset | None, BagReport]:
-    """Return the rows of one bag, from the cache if they are there. A bag that cannot be read is reported."""
-    try:
-        if cache is None:
-            return _read_bag(bag, task, only_success)
-        stem = cache / _cache_key(bag, task, only_success)
-        found = _from_cache(stem)
-        if found is None:
-            found = _read_bag(bag, task, only_success)
-            _to_cache(stem, *found)
-        return found
-    except RecordingError as error:
-        return None, BagReport(str(bag), 0, 0, 0, (str(error),))
-
-
-def _read_bag(bag: Path, task: Task, only_success: bool) -> tuple[Dataset | None, BagReport]:
-    reasons: list[str] = []
-    segments: list[Dataset] = []
-    episodes = used = 0
-    with BagReader(bag, task.recorded_names) as reader:
-        if not reader.was_complete:
-            reasons.append("the recording was not closed; read up to its last whole message")
-        for _, found, why in read_episodes(reader, task, SUCCESS if only_success else ALL):
-            reasons += why
-            segments += found
-            episodes += 1
-            used += bool(found)
-    part = joined(segments) if segments else None
-    return part, BagReport(str(bag), episodes, used, part.rows if part else 0, tuple(reasons))
 
 
 def _read_episode(
@@ -254,28 +161,3 @@ def _split(
             )
             segments.append(segment)
     return segments
-
-
-def _cache_key(bag: Path, task: Task, only_success: bool) -> str:
-    """Return a name that changes with the files of the bag, the task and the options."""
-    files = [(str(item.resolve()), item.stat().st_size, item.stat().st_mtime_ns) for item in bag_files(bag)]
-    return hashlib.sha256(repr((CACHE_VERSION, files, task.signature(), only_success)).encode()).hexdigest()[:32]
-
-
-def _to_cache(stem: Path, part: Dataset | None, report: BagReport) -> None:
-    """Write rows, then report: the report marks the part as finished."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    if part is not None:
-        part.save(stem.with_suffix(".npz"))
-    temporary = stem.with_suffix(".tmp")
-    temporary.write_text(json.dumps(asdict(report)))
-    temporary.replace(stem.with_suffix(".json"))
-
-
-def _from_cache(stem: Path) -> tuple[Dataset | None, BagReport] | None:
-    try:
-        content: dict[str, Any] = json.loads(stem.with_suffix(".json").read_text())
-        report = BagReport(**{**content, "reasons": tuple(content["reasons"]), "cached": True})
-        return (Dataset.load(stem.with_suffix(".npz")) if report.rows else None), report
-    except (OSError, ValueError, KeyError, TypeError, RecordingError):
-        return None

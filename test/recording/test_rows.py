@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -9,17 +11,21 @@ from rclpy.serialization import serialize_message
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from std_msgs.msg import Float64MultiArray
 
+from bid_ros.cli import main
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ObservationError, RecordingError, TaskError
 from bid_ros.core.observation import ObservationBuffer
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.core.task import Feature
+from bid_ros.core.task import Feature, load_task
 from bid_ros.core.topics import ARM_STATUS, TOOL_POSE, camera_topic, feature_topic
+from bid_ros.formats import build_dataset, convert
+from bid_ros.formats.bag import BagSource
 from bid_ros.observing.features import extract
-from bid_ros.recording.build_dataset import build_dataset
 from bid_ros.recording.dataset import IDLE_ROWS, Dataset
 from bid_ros.recording.definitions import Definition
+from bid_ros.recording.episodes import find_episodes
+from bid_ros.recording.outcomes import ALL, SUCCESS
 from bid_ros.recording.writer import BagWriter
 
 START = 1_700_000_000 * NANOSECONDS
@@ -224,47 +230,104 @@ def test_bag_of_a_killed_recorder_gives_its_finished_episodes(make_run, task, tm
     assert "the recording was not closed" in reports[0].reasons[0]
 
 
-def test_interrupted_build_goes_on_from_its_cache(make_run, task, tmp_path):
+@pytest.fixture
+def kept(tmp_path, task, monkeypatch):
+    """Builds the file of a data set as ``bid data build`` does; returns it, the reports, and the names of bags read."""
+
+    def build(bags, task=task, wanted=SUCCESS, told=lambda report: None):
+        reports, read = [], []
+
+        def events(reader):
+            read.append(reader.path.name)
+            return find_episodes(reader)
+
+        monkeypatch.setattr("bid_ros.recording.rows.find_episodes", events)
+        source = BagSource(bags, task, wanted, lambda report: (reports.append(report), told(report)))
+        convert(source, tmp_path / "out" / "set.npz", "npz", keep=tmp_path / "cache")
+        return Dataset.load(tmp_path / "out" / "set.npz"), reports, read
+
+    return build
+
+
+def test_interrupted_build_goes_on_with_the_bags_that_are_left(make_run, task, tmp_path, kept):
     bags = [
-        make_run(start_ns=START + number * 60 * NANOSECONDS).write(tmp_path / f"bag{number}") for number in range(3)
+        make_run(episodes=3, start_ns=START + number * 60 * NANOSECONDS, success=lambda index: index != 1).write(
+            tmp_path / f"bag{number}"
+        )
+        for number in range(4)
     ]
-    fresh = build_dataset(bags, task)
+    fresh = build_dataset(bags[:3], task)
 
     def interrupt(report):
         if report.path.endswith("bag1"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build_dataset(bags, task, progress=interrupt, cache=tmp_path / "cache")
-    reports = []
-    resumed = build_dataset(bags, task, progress=reports.append, cache=tmp_path / "cache")
-    assert [report.cached for report in reports] == [True, True, False]
-    assert [report.rows for report in reports] == [fresh.rows // 3] * 3
+        kept(bags[:3], told=interrupt)
+    resumed, reports, read = kept(bags[:3])
+    assert read == ["bag2"]
+    assert [(report.episodes, report.used, report.rows) for report in reports] == [(3, 2, fresh.rows // 3)] * 3
+    assert [report.reasons for report in reports] == [("episode 1: left out: timeout",)] * 3
+    assert resumed.sha256 == fresh.sha256
+    more, reports, read = kept([bags[3], *bags[:3]])
+    assert read == ["bag3"] and len(reports) == 4
+    assert more.sha256 == build_dataset([bags[3], *bags[:3]], task).sha256
+
+
+def test_a_build_that_stopped_inside_a_bag_reports_all_of_it(make_run, task, tmp_path, kept, monkeypatch):
+    run = make_run(episodes=4, lost_frames=(12,), success=lambda index: index != 1)
+    bag = run.write(tmp_path / "bag")
+    whole = []
+    fresh = build_dataset([bag], task, progress=whole.append)
+    assert fresh.episodes > 3, "an episode is in two pieces"
+    for number in range(1, fresh.episodes):
+
+        def stop(episodes, rows, number=number):
+            if episodes == number:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            convert(BagSource([bag], task), tmp_path / "out" / "set.npz", "npz", progress=stop, keep=tmp_path / "cache")
+    resumed, reports, _ = kept([bag])
+    assert reports == whole
     assert resumed.sha256 == fresh.sha256
 
 
-def test_cache_is_not_used_for_another_task_a_changed_bag_or_when_it_is_damaged(make_run, task, tmp_path):
+def test_the_command_replaces_its_file_and_says_the_same_after_a_bag_was_added(make_run, kit, tmp_path, capsys):
+    (tmp_path / "task.yaml").write_text(json.dumps(kit.TASK))
+    out = ["--task", str(tmp_path / "task.yaml"), "--out", str(tmp_path / "data" / "set")]
+    bags = [make_run(2, success=lambda index: not index).write(tmp_path / "runs" / name / "bag") for name in "abc"]
+    shutil.move(bags[1], tmp_path / "later")
+    assert main(["data", "build", str(tmp_path / "runs"), *out]) == 0
+    first = capsys.readouterr().err.splitlines()
+    assert first[1] == "  episode 1: left out: timeout" and "of 2 episodes" in first[0]
+    shutil.move(tmp_path / "later", bags[1])
+    assert main(["data", "build", str(tmp_path / "runs"), *out]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [*lines[:2], *lines[4:6]] == first[:4]
+    whole = build_dataset(bags, load_task(tmp_path / "task.yaml"))
+    assert lines[6] == f"{tmp_path}/data/set: 3 episodes, {whole.rows} rows, sha256 {whole.sha256}"
+    assert Dataset.load(tmp_path / "data" / "set").sha256 == whole.sha256
+
+
+def test_kept_rows_are_not_those_of_another_task_a_changed_bag_or_damaged_files(make_run, task, tmp_path, kept):
     bag = make_run(episodes=2, success=lambda index: index == 0).write(tmp_path / "bag")
-    cached = []
-
-    def build(task=task, **options):
-        return build_dataset(
-            [bag], task, progress=lambda report: cached.append(report.cached), cache=tmp_path / "cache", **options
-        )
-
-    first = build()
-    assert build().sha256 == first.sha256
-    assert cached == [False, True]
-    assert build(only_success=False).episodes == 2
-    build(replace(task, horizon=9))
-    for part in (tmp_path / "cache").glob("*.npz"):
+    first, _, read = kept([bag])
+    assert read == ["bag"]
+    again, _, read = kept([bag])
+    assert again.sha256 == first.sha256 and read == []
+    every, _, read = kept([bag], wanted=ALL)
+    assert every.episodes == 2 and read == ["bag"]
+    assert kept([bag], replace(task, horizon=9))[2] == ["bag"]
+    for part in (tmp_path / "cache").rglob("*.npz"):
         part.write_bytes(b"")
-    assert build().sha256 == first.sha256
-    assert cached[2:] == [False, False, False]
+    again, reports, read = kept([bag])
+    assert again.sha256 == first.sha256 and read == ["bag"]
+    assert reports[0].reasons == ("episode 1: left out: timeout",)
     make_run(start_ns=START + NANOSECONDS).write(tmp_path / "next")
     (tmp_path / "next" / "next_0.mcap").replace(bag / "bag_0.mcap")
-    assert build().sha256 != first.sha256
-    assert cached[-1] is False
+    changed, _, read = kept([bag])
+    assert changed.sha256 != first.sha256 and read == ["bag"]
 
 
 def test_task_that_nothing_was_recorded_for_is_refused_at_once(task, tmp_path):
