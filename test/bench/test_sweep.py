@@ -121,6 +121,7 @@ def test_a_failing_worker_is_reported(setup, tmp_path):
         run_bench(cells_of(setup), BenchPlan(2, (1,), 5), broken, tmp_path, WorkerPool(workers=2), log=io.StringIO())
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_ray_gives_the_same_numbers(setup, tmp_path, monkeypatch, root):
     pytest.importorskip("ray")

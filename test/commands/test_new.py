@@ -24,8 +24,9 @@ def bid_from_scratch(*arguments, limit_s):
 START = {"franka": bid_from_scratch, "ros": bid, "ur": bid}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("robot", ["franka", *(pytest.param(name, marks=pytest.mark.long) for name in ("ros", "ur"))])
+@pytest.mark.parametrize("robot", list(START))
 def test_a_new_system_runs_to_its_end(tmp_path, ros_domain, robot):
     system, out = tmp_path / "my_task", tmp_path / "out"
     assert bid("new", str(system), "--robot", robot).returncode == 0

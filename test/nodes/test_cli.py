@@ -221,6 +221,7 @@ def assert_moved_inside_the_limits(bag, task):
     assert json.loads(done.stdout)["changes_of_chunk"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_demonstration_of_picking_is_recorded_in_the_twin(root, tmp_path, ros_domain, patient):
     out = tmp_path / "out"

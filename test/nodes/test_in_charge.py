@@ -113,12 +113,14 @@ def assert_ended_in_order(system: System, since_ns: int) -> None:
     assert not [name for name, text in logs.items() if "Traceback" in text]
 
 
+@pytest.mark.long
 def test_a_front_end_that_is_killed_leaves_nothing_behind(system):
     since = time.time_ns()
     system.front_end.kill()
     assert_ended_in_order(system, since)
 
 
+@pytest.mark.long
 def test_ctrl_c_pressed_three_times_ends_everything_in_order(system):
     since = time.time_ns()
     for _ in range(3):

@@ -104,7 +104,8 @@ def over_ros(source, folder):
     return folder
 
 
-@pytest.mark.parametrize("robot", ["ur", pytest.param("ros", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("robot", ["ur", "ros"])
 def test_a_demonstration_in_joints_succeeds_in_the_twin_and_becomes_data(tmp_path, ros_domain, patient, root, robot):
     folder, out = root / "config" / "joints" / "ur5_pick", tmp_path / "out"
     if robot == "ros":

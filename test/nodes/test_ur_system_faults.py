@@ -35,6 +35,8 @@ from bid_ros.system.description import describe
 from bid_ros.system.folder import find_system
 from bid_ros.system.run import RunArguments
 
+pytestmark = pytest.mark.long
+
 START_S = 60.0  # everything starts beside whatever else this computer does
 REST_S = 0.5
 WATCH_S = 0.7  # how long the twin is watched after an event

@@ -173,6 +173,7 @@ def test_a_robot_a_device_and_a_camera_run_in_a_new_system(typed, gantry, tmp_pa
     assert (tmp_path / "runs" / "jog" / "run.gif").stat().st_size > 1000
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_a_kind_of_task_is_demonstrated_judged_and_recorded_in_the_twin(typed, gantry, tmp_path):
     edit(gantry / "task.yaml", yaml.safe_load(BLOCKS["task.yaml"]))

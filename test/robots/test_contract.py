@@ -91,8 +91,8 @@ CASES = {
     "ros poses": ros(pose_arm, POSES),
     "ros twists": ros(twist_arm, TRAJECTORIES),
 }
-# The same streams as of the others, told in other messages: scripts/test_all.sh runs them.
-LONG = ("ros transforms", "ros twists")
+# What these add to the others is a table or a message: scripts/test_all.sh runs them.
+LONG = ("ur cb3", "ros transforms", "ros poses", "ros twists")
 NAMES = [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in CASES]
 every_arm = pytest.mark.parametrize(
     "case", [pytest.param(case, id=name, marks=[pytest.mark.long] * (name in LONG)) for name, case in CASES.items()]

@@ -19,6 +19,7 @@ def script(root, monkeypatch):
     return module
 
 
+@pytest.mark.long
 def test_every_row_is_measured(script, monkeypatch, tmp_path):
     out = tmp_path / "gpu.json"
     monkeypatch.setattr(sys, "argv", ["gpu_report.py", "--tiny", "--out", str(out)])

@@ -146,6 +146,7 @@ def test_a_ratio_is_of_pairs():
     assert median_ratio(3 * slow, slow) == pytest.approx((3, 3, 3))
 
 
+@pytest.mark.long
 def test_the_command_compares_and_draws(tmp_path, capsys):
     picture = tmp_path / "peers.png"
     options = ["peers", "franka_place", "--samples", "6", "--decisions", "2", "--warm-up", "1"]

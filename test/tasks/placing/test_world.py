@@ -182,7 +182,7 @@ def placer():
         twin.stop()
 
 
-@pytest.mark.parametrize(("seed", "speed"), [(3, 0.0), (4, 0.03)])
+@pytest.mark.parametrize(("seed", "speed"), [(3, 0.0), pytest.param(4, 0.03, marks=pytest.mark.long)])
 def test_franky_client_places_the_object(placer: Placer, seed: int, speed: float) -> None:
     for _ in range(4):
         lost = placer.twin.statistics()["lost_s"]

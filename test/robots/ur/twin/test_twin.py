@@ -157,7 +157,7 @@ def begin(twin: UrTwin, arm: UrArm, speed: float):
     return layout
 
 
-@pytest.mark.parametrize("speed", [0.0, 0.02])
+@pytest.mark.parametrize("speed", [pytest.param(0.0, marks=pytest.mark.long), 0.02])
 def test_the_cup_is_picked_through_ur_rtde_and_the_gripper_s_socket(twin, arm, speed: float) -> None:
     for attempt in range(3):
         layout = begin(twin, arm, speed)
