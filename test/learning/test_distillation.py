@@ -63,7 +63,7 @@ def test_a_student_is_a_bundle_that_samples_in_two_calls(teacher, student, datas
     np.testing.assert_array_equal(alone, strong)
 
 
-@pytest.mark.parametrize("runtime", ["onnx", "openvino"])
+@pytest.mark.parametrize("runtime", ["onnx", pytest.param("openvino", marks=pytest.mark.long)])
 def test_one_graph_samples_what_its_steps_would(student, dataset, task, runtime):
     observation = Observation(0, {name: items[5:7] for name, items in dataset.observations.items()})
     start = dataset.actions[5 : 5 + task.horizon]

@@ -32,8 +32,15 @@ def rows_of(folder: Path) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize(
     ("reference", "vqbet"),
-    [("tool", {}), ("base", {"queries": True, "offset_codes": "drawn", "sequential": False, "head": 0})],
-    ids=["ours", "published"],
+    [
+        pytest.param("tool", {}, id="ours"),
+        pytest.param(
+            "base",
+            {"queries": True, "offset_codes": "drawn", "sequential": False, "head": 0},
+            id="published",
+            marks=pytest.mark.long,
+        ),
+    ],
 )
 def test_small_data_are_learnt(make_task, make_dataset, make_vqbet, tmp_path, reference, vqbet):
     task = make_task(images=False)
