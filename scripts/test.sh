@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The suite: lint beside all tests but the long ones, for which there is scripts/test_all.sh. pytest-xdist runs the tests
-# in four processes on two cores; test/lanes.py says which go together. SERIAL=1: in one, so nothing disturbs it.
+# in three processes on two cores; test/lanes.py says which go together. SERIAL=1: in one, so nothing disturbs it.
 # Usage: test.sh VENV [ARGUMENT of pytest]...
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ trap 'rm -f "$log"' EXIT
 unset PYTHONDONTWRITEBYTECODE
 # The workers must collect the same tests in the same order, and some are parametrized by a set.
 export PYTHONHASHSEED=0
-workers=$((2 * $(nproc)))
+workers=$((3 * $(nproc) / 2))
 # More workers than cores: more threads in each would wait for one another, as `bid up` has it.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 [ -z "${SERIAL:-}" ] || workers=1
