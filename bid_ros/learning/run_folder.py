@@ -24,6 +24,7 @@ from typing import Any, Final
 import torch
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.files import replace_text, replacing
 from bid_ros.core.settings import parse_settings
 from bid_ros.learning.config import TrainConfig
 
@@ -50,7 +51,7 @@ class RunFolder:
         """
         if not (self.path / "run.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            _replace(self.path / "run.json", json.dumps(about, indent=1).encode())
+            replace_text(self.path / "run.json", json.dumps(about, indent=1))
             return
         before = self.about()
         for key in ("task_signature", "data_sha256"):
@@ -94,9 +95,8 @@ class RunFolder:
 
     def save(self, name: str, state: Mapping[str, Any]) -> None:
         """Write checkpoint ``name``."""
-        temporary = self.path / f".{name}.pt.tmp"
-        torch.save(dict(state), temporary)
-        temporary.replace(self.path / f"{name}.pt")
+        with replacing(self.path / f"{name}.pt") as part:
+            torch.save(dict(state), part)
 
     def load(self, name: str, device: torch.device | str = "cpu") -> dict[str, Any]:
         """Read checkpoint ``name``.
@@ -144,7 +144,7 @@ class RunFolder:
                 break  # the process died while writing this line
         if until is not None:
             rows = [row for row in rows if row["step"] <= until]
-            _replace(path, "".join(json.dumps(row) + "\n" for row in rows).encode())
+            replace_text(path, "".join(json.dumps(row) + "\n" for row in rows))
         return rows
 
 
@@ -165,9 +165,3 @@ def source_commit() -> str:
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return result.stdout.strip() or "unknown"
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)

@@ -7,7 +7,6 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.files import replacing
 from bid_ros.core.rotation import matrix_from_6d
 from bid_ros.core.task import Feature, FeatureKind, Task
 
@@ -117,19 +117,12 @@ class Dataset:
         Raises:
             RecordingError: if the file cannot be written.
         """
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.tmp")
+        arrays: dict[str, Any] = {**self._arrays(), "sha256": np.array(self.sha256)}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as stream:
-                arrays: dict[str, Any] = {**self._arrays(), "sha256": np.array(self.sha256)}
+            with replacing(Path(path)) as part, part.open("wb") as stream:
                 np.savez_compressed(stream, **arrays)
-            temporary.replace(path)
         except OSError as error:
             raise RecordingError(f"data set {path} cannot be written: {error.strerror}") from error
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
 
     @classmethod
     def load(cls, path: str | Path) -> Dataset:

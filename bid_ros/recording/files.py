@@ -11,6 +11,7 @@ import yaml
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import RecordingError
+from bid_ros.core.files import replace_text
 from bid_ros.core.settings import load_yaml
 from bid_ros.core.topics import Qos
 from bid_ros.recording.definitions import Definition
@@ -79,10 +80,9 @@ def write_metadata(
         "custom_data": dict(custom) or None,
         "ros_distro": "jazzy",
     }
+    text = yaml.dump({"rosbag2_bagfile_information": information}, Dumper=DUMPER, sort_keys=False)
     # Two writers never share a bag, so a fixed temporary name is enough.
-    temporary = file.with_name(f".{METADATA_NAME}.tmp")
-    temporary.write_text(yaml.dump({"rosbag2_bagfile_information": information}, Dumper=DUMPER, sort_keys=False))
-    temporary.replace(file.with_name(METADATA_NAME))
+    replace_text(file.with_name(METADATA_NAME), text)
 
 
 def custom_data(folder: Path) -> dict[str, str]:
