@@ -218,9 +218,10 @@ def dataset_task(path: str, named: str) -> Task:
     from bid_ros.formats.bag import bags_below
     from bid_ros.formats.base import format_of
 
-    if not named and format_of(Path(path)) == "bag":
+    form = "" if named else format_of(Path(path))
+    if form == "bag":
         return load_task(task_file_of_bags("", bags_below(Path(path))))
-    said = named or open_source(path).contents.task
+    said = named or open_source(path, None, form).contents.task
     if not said:
         raise BidError(f"{path} does not say which task its data are of; give the task file with --task")
     return task_of(named, said, path)

@@ -127,8 +127,8 @@ def _run(
     nodes = _nodes(specs, variables, leader)
     if arguments.rviz:
         command = rviz_command(system, RunArguments(namespace=arguments.namespace), replay)
-        rviz = partial(ExecuteProcess, cmd=command, name="rviz", additional_env=variables)
-        nodes.append(rviz() if command else LogInfo(msg=NO_RVIZ))
+        rviz = ExecuteProcess(cmd=command, name="rviz", additional_env=variables) if command else LogInfo(msg=NO_RVIZ)
+        nodes.append(rviz)
     processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
     on_exit = partial(_on_exit, leader)
     watched = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=on_exit)) for node in processes]

@@ -19,7 +19,7 @@ from bid_ros.teleop.base import AXES, Command, DeviceDescriptor
 from bid_ros.teleop.human import Controller, HumanDevice
 
 ARROWS = {b"\x1b[A": "up", b"\x1b[B": "down", b"\x1b[C": "right", b"\x1b[D": "left"}
-SS3 = {b"\x1bO" + name[2:]: arrow for name, arrow in ARROWS.items()}  # of terminals in application mode
+ARROWS |= {b"\x1bO" + name[2:]: arrow for name, arrow in ARROWS.items()}  # of terminals in application mode
 # A key, or the whole sequence of one: a CSI ends with a byte from 0x40 to 0x7E (ECMA-48).
 KEY = re.compile(rb"\x1bO.?|\x1b\[[^@-~]*[@-~]?|.", re.DOTALL)
 INCOMPLETE = re.compile(rb"\x1b(O|\[[0-?]*[ -/]*)")  # ECMA-48; a lone escape is a key of its own
@@ -97,8 +97,8 @@ def split_keys(typed: bytes) -> tuple[list[str], bytes]:
         key = found.group()
         if key[0] != 0x1B:
             keys.append(key.decode("latin-1"))
-        elif key in ARROWS | SS3:
-            keys.append((ARROWS | SS3)[key])
+        elif key in ARROWS:
+            keys.append(ARROWS[key])
     return keys, b""
 
 

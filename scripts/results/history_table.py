@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from matplotlib.figure import Figure
 
+from bid_ros.core.tables import markdown_table
+
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 DATA: Final = DOCS / "results" / "data" / "history.json"
 NAME: Final = re.compile(r"runs_h(\d+)_c(\d+)")
@@ -36,15 +38,13 @@ def collected(folder: Path) -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Return a line for each length of history and a column for each chunk and action horizon."""
     kinds = sorted({(row["chunk"], row["horizon"]) for row in rows})
-    lines = [
-        "| observed steps | " + " | ".join(f"chunk {chunk}, executed {horizon}" for chunk, horizon in kinds) + " |",
-        "|---" * (1 + len(kinds)) + "|",
-    ]
+    head = ("observed steps", *(f"chunk {chunk}, executed {horizon}" for chunk, horizon in kinds))
+    lines = []
     for history in sorted({row["history"] for row in rows}):
         found = {(row["chunk"], row["horizon"]): row["score"] for row in rows if row["history"] == history}
         cells = ["{:.3f} ({:.3f} to {:.3f})".format(*found[kind]) if kind in found else "-" for kind in kinds]
-        lines.append(f"| {history} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        lines.append((history, *cells))
+    return markdown_table(head, lines) + "\n"
 
 
 def picture(rows: list[dict[str, Any]]) -> Figure:

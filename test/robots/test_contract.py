@@ -93,10 +93,8 @@ CASES = {
 }
 # What these add to the others is a table or a message: scripts/test_all.sh runs them.
 LONG = ("ur cb3", "ros transforms", "ros poses", "ros twists")
-NAMES = [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in CASES]
-every_arm = pytest.mark.parametrize(
-    "case", [pytest.param(case, id=name, marks=[pytest.mark.long] * (name in LONG)) for name, case in CASES.items()]
-)
+ARMS = [pytest.param(case, id=name, marks=[pytest.mark.long] * (name in LONG)) for name, case in CASES.items()]
+every_arm = pytest.mark.parametrize("case", ARMS)
 
 
 def joint_arm(arm):
@@ -153,9 +151,9 @@ every_space = pytest.mark.parametrize("space", SPACES, ids=lambda space: space.n
 
 
 # Of module scope, so that pytest runs the tests arm by arm, with one simulated robot at a time.
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=ARMS)
 def connectable(request, module_servers):
-    case = CASES[request.param]
+    case = request.param
     server = module_servers(*case.server)
     yield lambda: case.build(server.address)
     server.close()

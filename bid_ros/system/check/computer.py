@@ -8,11 +8,12 @@ import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Final
 
 from bid_ros.policy.runtimes.registry import RUNTIMES, missing
+from bid_ros.recording.provenance import installed_version
 from bid_ros.system.check.finding import CheckFinding, least
 
 RMEM: Final = Path("/proc/sys/net/core/rmem_max")
@@ -41,13 +42,13 @@ def computer_findings(robot: bool, drivers: tuple[str, ...], out: Path) -> Itera
 
 def _libraries(drivers: tuple[str, ...]) -> CheckFinding:
     """Whether everything that bid_ros requires is installed, and the drivers' versions."""
-    required = requires("bid_ros") or () if _version("bid_ros") else ()
+    required = requires("bid_ros") or () if installed_version("bid_ros") else ()
     names = [match.group() for text in required if "extra ==" not in text and (match := re.match(r"[\w.-]+", text))]
-    missing = [name for name in (*names, *drivers) if _version(name) is None]
+    missing = [name for name in (*names, *drivers) if not installed_version(name)]
     if missing:
         advice = f"pip install {' '.join(missing)}, unless another package manager brought them"
         return CheckFinding("libraries", "warn", f"pip knows no {', '.join(missing)}", advice)
-    shown = ", ".join(f"{name} {_version(name)}" for name in ("bid_ros", "numpy", *drivers))
+    shown = ", ".join(f"{name} {installed_version(name)}" for name in ("bid_ros", "numpy", *drivers))
     return CheckFinding(
         "libraries", "ok", f"Python {platform.python_version()}, {shown}, {len(names)} required are there"
     )
@@ -62,13 +63,6 @@ def _runtimes() -> CheckFinding:
         (lacks.setdefault(problem, []) if problem else usable).append(name)
     rest = "".join(f"; {', '.join(names)}: {problem}" for problem, names in lacks.items())
     return CheckFinding("runtimes", "ok", f"{', '.join(usable)}{rest}")
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def clock_finding(robot: bool) -> CheckFinding:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bid_ros.core.tables import markdown_table
 from results.system.budget import BUDGETS
 from results.system.cost import AROUND, Cost, around
 
@@ -27,18 +28,13 @@ def markdown(nodes: Mapping[str, Cost], before: Mapping[str, Cost] | None = None
         nodes: cost by node.
         before: of the nodes of another version, which stands in brackets behind the CPU time.
     """
-    lines = [_row(HEADS), "|---|" + "---|" * (len(HEADS) - 1)]
-    lines += [_row(_cells(name, cost, (before or {}).get(name))) for name, cost in nodes.items()]
+    lines = [markdown_table(HEADS, [_cells(name, cost, (before or {}).get(name)) for name, cost in nodes.items()])]
     total = f"{around(nodes):.0f} % of a core"
     if before:
         total += f", {around(nodes) / max(around(before), 1e-9):.2f} of {around(before):.0f} % before"
     above = [sentence for name, cost in nodes.items() for sentence in cost.excess(name)]
     lines += ["", f"{_NAMED} together: {total}.", *(f"Above the budget: {sentence}." for sentence in above)]
     return "\n".join(lines if above else [*lines, "Every node is within its budget."])
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _cells(name: str, cost: Cost, before: Cost | None) -> tuple[str, ...]:
