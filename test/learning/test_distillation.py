@@ -94,12 +94,12 @@ def test_a_sampler_of_other_noise_is_refused(student, task):
 
 def test_a_teacher_of_few_steps_has_one_graph_too(dataset, make_config, tmp_path, task):
     diffusion = DiffusionConfig(prediction="epsilon")
-    train(make_config(steps=2, diffusion=diffusion), dataset, tmp_path / "training", task, progress=False)
-    few = export(tmp_path / "training", tmp_path / "few", task, sampling_steps=2)
+    train(make_config(diffusion=diffusion), dataset, tmp_path / "training", task, progress=False)
+    few = export(tmp_path / "training", tmp_path / "few", task, sampling_steps=3)
     many = export(tmp_path / "training", tmp_path / "many", task, sampling_steps=9, weak=False)
     assert "sampler" in few.strong and "sampler" in few.weak and "sampler" not in many.strong
     assert few.provenance["difference_to_pytorch"]["strong"]["chunk"] < 1e-4
-    changed = replace(few, settings=replace(few.settings, sampling_steps=3))
+    changed = replace(few, settings=replace(few.settings, sampling_steps=4))
     with pytest.raises(BundleError, match=r"strong_sampler.onnx does not sample as the section 'diffusion' of bundle"):
         DiffusionPolicy(changed, task, "onnx")
 
