@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from robots.tcp_proxy import (
     repeated,
     swapped,
 )
-from robots.ur_sweep import OPTIONS, Sweep, assert_at_rest_since, assert_recovers
+from robots.ur_sweep import OPTIONS, HeldUp, Sweep, assert_at_rest_since, assert_recovers
 from ur_twin import free_address
 
 from bid_ros.core.errors import ArmError
@@ -58,6 +59,16 @@ def arm(network):
 
 
 def check(arm, robot, network, harm, reason):
+    """Do a harm in a swing. Where this thread was held up, a stop for its silence shows nothing: swing once more."""
+    for _ in range(2):
+        with suppress(HeldUp):
+            return checked(arm, robot, network, harm, reason)
+        network.heal()
+        arm.recover()
+    return checked(arm, robot, network, harm, reason)
+
+
+def checked(arm, robot, network, harm, reason):
     sweep = Sweep(arm)
     sweep.run(0.5)
     opened = network.opened
@@ -82,13 +93,21 @@ def check(arm, robot, network, harm, reason):
 LOST = (*CONNECTION_LOST, "refuses")
 
 
-@pytest.mark.parametrize("harm", [drop, duplicate, reorder, corrupt])
-@pytest.mark.parametrize("direction", [UP, DOWN])
+# Each kind of damage one way, and the other way with scripts/test_all.sh.
+DAMAGES = [(DOWN, drop), (UP, duplicate), (UP, reorder), (DOWN, corrupt)]
+OTHER_WAY = [(UP, drop), (DOWN, duplicate), (DOWN, reorder), (UP, corrupt)]
+
+
+@pytest.mark.parametrize(
+    ("direction", "harm"), [*DAMAGES, *(pytest.param(*damage, marks=pytest.mark.long) for damage in OTHER_WAY)]
+)
 def test_damaged_bytes(arm, robot, network, direction, harm):
     check(arm, robot, network, lambda: network.damage(direction, harm), LOST)
 
 
-@pytest.mark.parametrize(("direction", "how"), [(UP, repeated), (DOWN, repeated), (UP, swapped)])
+@pytest.mark.parametrize(
+    ("direction", "how"), [pytest.param(UP, repeated, marks=pytest.mark.long), (DOWN, repeated), (UP, swapped)]
+)
 def test_whole_packages_that_come_twice_or_late_change_nothing(arm, network, direction, how):
     sweep = Sweep(arm)
     sweep.run(0.3)
