@@ -90,11 +90,12 @@ def test_text_messages_before_each_state_change_nothing(arm, network):
     network.damage(DOWN, bytes)
 
 
-def test_honest_states_that_come_in_bursts_are_believed(arm, network):
+@pytest.mark.parametrize("seconds", [2.0, pytest.param(6.0, marks=pytest.mark.long)])
+def test_honest_states_that_come_in_bursts_are_believed(arm, network, seconds):
     """Every 10 ms another delay of up to 40 ms each way, and what waits behind a late package comes with it."""
     random = np.random.default_rng(4)
     sweep = Sweep(arm)
-    end = time.monotonic() + 6.0
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         for direction in (UP, DOWN):
             network.delay(direction, random.uniform(0.0, 0.04))
