@@ -16,6 +16,7 @@ import pytest
 from real_time import HoldUps
 from ros_domain import own_domain
 from ros_robot import POSES, POSITIONS, TRAJECTORIES, forward_arm, mute_ros, pose_arm, ros_arm, transform_arm, twist_arm
+from ur_twin import wait_until
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
@@ -91,8 +92,8 @@ CASES = {
     "ros poses": ros(pose_arm, POSES),
     "ros twists": ros(twist_arm, TRAJECTORIES),
 }
-# What these add to the others is a table or a message: scripts/test_all.sh runs them.
-LONG = ("ur cb3", "ros transforms", "ros poses", "ros twists")
+# What these add to the others is a table or a message, which have tests of their own: scripts/test_all.sh runs them.
+LONG = ("ur cb3", "ros transforms", "ros positions", "ros poses", "ros twists")
 ARMS = [pytest.param(case, id=name, marks=[pytest.mark.long] * (name in LONG)) for name, case in CASES.items()]
 every_arm = pytest.mark.parametrize("case", ARMS)
 
@@ -180,13 +181,6 @@ def connect(arm):
     with suppress(ArmError):
         return arm.connect()
     return arm.connect()
-
-
-def wait_until(condition, limit_s, what):
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
-        time.sleep(0.002)
 
 
 def hold(arm, space):
