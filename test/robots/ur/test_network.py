@@ -25,7 +25,7 @@ from robots.tcp_proxy import (
     repeated,
     swapped,
 )
-from robots.ur_sweep import OPTIONS, Sweep, assert_at_rest_since, assert_recovers
+from robots.ur_sweep import OPTIONS, assert_at_rest_since, assert_recovers, judge
 from ur_twin import free_address
 
 from bid_ros.core.errors import ArmError
@@ -33,8 +33,6 @@ from bid_ros.robots.base import Dynamics
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
-
-HELD_UP_S = 0.1  # half of the silence for which the driver stops the arm; set-points are 0.01 s apart
 
 
 @pytest.fixture(scope="module")
@@ -60,17 +58,7 @@ def arm(network):
 
 
 def check(arm, robot, network, harm, reason):
-    """Do a harm in a swing. One in which the computer held up this thread is not judged but repeated."""
-    for attempt in range(3):
-        sweep = Sweep(arm)
-        try:
-            swing(sweep, robot, network, harm, reason)
-            return
-        except (AssertionError, ArmError, pytest.fail.Exception):
-            if attempt == 2 or sweep.longest_s < HELD_UP_S:
-                raise
-        network.heal()
-        arm.recover()
+    judge(arm, lambda sweep: swing(sweep, robot, network, harm, reason), network)
 
 
 def swing(sweep, robot, network, harm, reason):
@@ -114,13 +102,15 @@ def test_damaged_bytes(arm, robot, network, direction, harm):
     ("direction", "how"), [pytest.param(UP, repeated, marks=pytest.mark.long), (DOWN, repeated), (UP, swapped)]
 )
 def test_whole_packages_that_come_twice_or_late_change_nothing(arm, network, direction, how):
-    sweep = Sweep(arm)
-    sweep.run(0.3)
-    network.damage(direction, how())
-    sweep.run(0.7)
-    assert arm.state().in_control
-    assert arm.state().fault == ""
-    arm.stop()
+    def work(sweep):
+        sweep.run(0.3)
+        network.damage(direction, how())
+        sweep.run(0.7)
+        assert arm.state().in_control
+        assert arm.state().fault == ""
+        arm.stop()
+
+    judge(arm, work, network)
 
 
 def test_states_that_go_back_in_time(arm, robot, network):
