@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 
+from bid_ros.nodes import run as node_run
 from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.run import run_node
 from bid_ros.system import ending
 from bid_ros.system.priority import raise_priority
 
 HUNG_S = 2.0  # for which a node that hangs may go on after it was asked to end, instead of ``ending.END_S``
+LINGER_S = 1.0  # for which it waits for those that it outlives, instead of ``node_run.LINGER_S``
 
 
 def say(text: object) -> None:
@@ -22,6 +23,8 @@ def say(text: object) -> None:
 
 
 class Slow(BidNode):
+    outlives = ("/arm/status",) if "outlives" in sys.argv else ()
+
     def __init__(self) -> None:
         super().__init__("slow", ())
         self.ticks: list[str] = []
@@ -35,7 +38,7 @@ class Slow(BidNode):
             threading.Thread(target=lambda: say(subprocess.run(["sleep", "1.5"], check=False).returncode)).start()
 
     def tick(self) -> None:
-        say("runs")
+        say("runs" if all(self.count_publishers(topic) for topic in self.outlives) else "waits")
         if "hangs" in sys.argv:
             time.sleep(600)
         if "ends" in sys.argv or ("counts" in sys.argv and len(self.ticks) == 20):
@@ -57,5 +60,6 @@ if __name__ == "__main__":
     # Linux divides a busy computer between sessions: a new one begins without the priority of the tests.
     raise_priority(0)
     if "hangs" in sys.argv:
-        ending.END_S = HUNG_S  # type: ignore[misc]
-    run_node(Slow)
+        ending.END_S = HUNG_S
+    node_run.LINGER_S = LINGER_S
+    node_run.run_node(Slow)

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 from fork_server import fork_server
-from nodes.slow_node import HUNG_S
+from nodes.slow_node import HUNG_S, LINGER_S
+from qos import STATE
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 
+from bid_msgs.msg import ArmStatus
 from bid_ros.system import ending
 
 LIMIT_S = 40.0
@@ -159,6 +161,20 @@ def test_a_node_with_a_hung_executor_ends_too(ros_domain):
         assert status == 1 and HUNG_S - 0.1 < time.monotonic() - begun < HUNG_S + 5.0
         # Standard error goes nowhere once the front end, which read it, is gone.
         assert node is left or ("Timeout (0:00:02)" in errors and "in tick" in errors), errors
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_node_waits_for_those_that_it_outlives_but_not_for_ever(bench, live):
+    publisher = bench.node.create_publisher(ArmStatus, "/arm/status", STATE)
+    node = Process("outlives")
+    node.until("runs")
+    if not live:
+        bench.node.destroy_publisher(publisher)
+    begun = time.monotonic()
+    node.interrupt()
+    status, _, errors = node.finish()
+    assert (status, errors) == (0, "")
+    assert not live or LINGER_S < time.monotonic() - begun < LINGER_S + 5.0
 
 
 def test_a_node_that_compares_stamps_with_the_wall_clock_refuses_simulated_time(bench, root):

@@ -54,12 +54,11 @@ class Harness:
         if len(self.sent_ns) % 5 == 0:
             self.images.publish(Image(**encode_image(np.full((96, 96, 3), 7, np.uint8))))
 
-    def finish(self, others_end=True):
+    def finish(self):
         """End the recorder as a person does. It waits a while for the last words of an arm and an episode that live."""
-        if others_end:
-            self._timer.cancel()
-            for publisher in (self.statuses, self.events):
-                self.bench.node.destroy_publisher(publisher)
+        self._timer.cancel()
+        for publisher in (self.statuses, self.events):
+            self.bench.node.destroy_publisher(publisher)
         self.bench.processes["recorder"].send_signal(signal.SIGTERM)
         status, output = self.bench.finish("recorder", START_S)
         assert status == 0 and "Traceback" not in output
@@ -73,10 +72,20 @@ class Harness:
             return [item.message for item in reader.messages([topic])]
 
 
-def test_records_every_message_and_closes_its_bag(bench, root, tmp_path):
+def test_records_every_message_and_how_it_was_offered_and_closes_its_bag(bench, root, tmp_path):
     harness = Harness(bench, root, tmp_path / "bag")
     harness.record_for(2.0)
+    publishers = (harness.statuses, harness.images, harness.events)
+    profiles = {publisher.topic_name: publisher.qos_profile for publisher in publishers}
     harness.finish()
+    content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    offered = {
+        item["topic_metadata"]["name"]: item["topic_metadata"]["offered_qos_profiles"][0]
+        for item in content["topics_with_message_count"]
+    }
+    for name, profile in profiles.items():
+        assert offered[name]["depth"] == profile.depth
+        assert offered[name]["durability"].upper() == profile.durability.name
     with BagReader(tmp_path / "bag") as reader:
         assert reader.was_complete
     numbers = [message.sequence for message in harness.recorded("/arm/status")]
@@ -126,23 +135,6 @@ def test_with_simulated_time_messages_get_that_time_and_none_before_it_began(ben
     assert len(stamps) > 80 and min(stamps) >= 1000 * 10**9
     # Half the pace of this computer: a hundred messages 20 ms apart last one second of it, not two.
     assert stamps[-1] - stamps[0] < 0.7 * (harness.sent_ns[-1] - harness.sent_ns[-len(stamps)])
-
-
-def test_the_bag_says_how_each_topic_was_offered(bench, root, tmp_path):
-    harness = Harness(bench, root, tmp_path / "bag")
-    publishers = (harness.statuses, harness.images, harness.events)
-    assert bench.until(lambda: all(publisher.get_subscription_count() for publisher in publishers), START_S)
-    harness.finish(others_end=False)
-    content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
-    offered = {
-        item["topic_metadata"]["name"]: item["topic_metadata"]["offered_qos_profiles"][0]
-        for item in content["topics_with_message_count"]
-    }
-    for publisher in publishers:
-        profile = publisher.qos_profile
-        said = offered[publisher.topic_name]
-        assert said["depth"] == profile.depth
-        assert said["durability"].upper() == profile.durability.name
 
 
 def test_a_killed_recorder_loses_at_most_the_last_second(bench, root, tmp_path):
