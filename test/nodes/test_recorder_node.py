@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
@@ -23,6 +24,7 @@ from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
 from bid_ros.formats import build_dataset
+from bid_ros.nodes.recorder_node import RecorderNode
 from bid_ros.nodes.ros_messages import time_message
 from bid_ros.recording.reader import BagReader
 
@@ -152,6 +154,28 @@ def test_a_killed_recorder_loses_at_most_the_last_second(bench, root, tmp_path):
     assert numbers == list(range(numbers[0], numbers[-1] + 1)) and numbers[0] < 10
     assert numbers[-1] >= old - 1
     assert harness.recorded("/episode/event") and harness.recorded("/camera/wrist/image")
+
+
+def test_a_hold_up_between_its_two_clocks_makes_no_message_older(root, tmp_path, ros_domain, monkeypatch):
+    task = root / "config" / "franka_place" / "task.yaml"
+    rclpy.init(args=["--ros-args", "-p", f"task:={task}", "-p", f"bag:={tmp_path / 'bag'}"])
+    node = RecorderNode()
+    held_up_s, now_ns = [0.03], node.now_ns
+
+    def slow() -> int:
+        now = now_ns()
+        time.sleep(held_up_s.pop() if held_up_s else 0.0)
+        return now
+
+    monkeypatch.setattr(node, "now_ns", slow)
+    try:
+        now, steady = node._clocks()
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+    # Largest: this process may be held up between its readings, too.
+    assert not held_up_s
+    assert now - steady == pytest.approx(max(time.time_ns() - time.monotonic_ns() for _ in range(20)), abs=5e6)
 
 
 class Folder(Harness):
