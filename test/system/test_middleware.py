@@ -6,9 +6,10 @@ import pytest
 
 from bid_ros.system.middleware import middleware_environment
 
-# Publishes until its input ends, and says which shared memory of the middleware it has mapped.
+# Publishes until its input ends. Says which shared memory of the middleware it has mapped, and the addresses of its UDP
+# sockets, as in /proc/net/udp.
 SPEAKER = """
-import sys, threading
+import os, sys, threading
 import rclpy
 from std_msgs.msg import String
 
@@ -20,6 +21,9 @@ thread = threading.Thread(target=rclpy.spin, args=(node,), daemon=True)
 thread.start()
 sys.stdin.read()
 print("shared" if "/dev/shm/fastrtps" in open("/proc/self/maps").read() else "none", flush=True)
+files = {os.path.realpath(f"/proc/self/fd/{name}").rpartition(":")[2] for name in os.listdir("/proc/self/fd")}
+sockets = [line.split() for line in open("/proc/net/udp")][1:]
+print(*sorted({fields[1][:8] for fields in sockets if f"[{fields[9]}]" in files}), flush=True)
 rclpy.try_shutdown()
 """
 LISTENER = """
@@ -39,7 +43,15 @@ rclpy.try_shutdown()
 """
 
 
+LOOPBACK, EVERY = "0100007F", "00000000"  # 127.0.0.1 and 0.0.0.0
+
+
 def talk(speaker: dict[str, str], listener: dict[str, str]) -> tuple[str, str]:
+    memory, _, heard = sockets_of(speaker, listener)
+    return memory, heard
+
+
+def sockets_of(speaker: dict[str, str], listener: dict[str, str]) -> tuple[str, set[str], str]:
     base = {name: value for name, value in os.environ.items() if name != "ROS_AUTOMATIC_DISCOVERY_RANGE"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     speaking = subprocess.Popen([sys.executable, "-c", SPEAKER], env={**base, **speaker}, **pipes)
@@ -49,7 +61,8 @@ def talk(speaker: dict[str, str], listener: dict[str, str]) -> tuple[str, str]:
         said, _ = speaking.communicate("", timeout=30)
     finally:
         speaking.kill()
-    return said.strip(), heard.stdout.strip()
+    memory, addresses = said.splitlines()
+    return memory, set(addresses.split()), heard.stdout.strip()
 
 
 @pytest.mark.parametrize("twin", [True, False])
@@ -61,6 +74,13 @@ def test_a_terminal_with_nothing_set_hears_nodes_without_shared_memory(twin):
 @pytest.mark.usefixtures("ros_domain")
 def test_the_middleware_itself_would_take_shared_memory():
     assert talk({"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}, {}) == ("shared", "here")
+
+
+@pytest.mark.usefixtures("ros_domain")
+def test_nobody_outside_this_computer_reaches_the_sockets_of_a_twin():
+    twin = middleware_environment(True, {})
+    assert sockets_of(twin, twin)[1:] == ({LOOPBACK}, "here")
+    assert EVERY in sockets_of(middleware_environment(False, {}), twin)[1], "those of a robot are open"
 
 
 def test_a_robots_nodes_are_found_on_the_network():
