@@ -20,9 +20,10 @@ from bid_ros.nodes.arm_report import ArmReport
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import arm_of
+from bid_ros.nodes.obeyed_chunk import obeyed_chunk
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_bus import NodeBus
-from bid_ros.nodes.ros_messages import chunk_from_message
+from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.robots.base import ArmState, JointArm
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.robots.ros.config import RosConfig
@@ -67,6 +68,7 @@ class ArmNode(BidNode):
         self._servo = self._build_servo(name)
         self._watched = frozenset(self.value("required"))
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
+        self._sole = SolePublishers(self, (topics.SAFETY_CHUNK, topics.SAFETY_STATE, topics.GRANT))
         self._lock = threading.Lock()
         self._fault = ""
         self._commanded = False
@@ -84,7 +86,7 @@ class ArmNode(BidNode):
     def begin(self) -> None:
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
         self.subscribe(topics.HEARTBEAT, self._on_heartbeat, patient=True)
-        self.create_timer(min(HEED_S, self.value("heartbeat_deadline_s") / 5), lambda: None)
+        self.create_timer(min(HEED_S, self.value("heartbeat_deadline_s") / 5), self._watch_publishers)
         self._wait_for_required(time.monotonic() + self.value("required_wait_s"))
         if self.ended:  # nothing is connected for a run that ends
             return
@@ -163,10 +165,11 @@ class ArmNode(BidNode):
 
     def _on_chunk(self, message: ChunkMessage) -> None:
         try:
-            chunk = chunk_from_message(message, self._task)
+            chunk = obeyed_chunk(message, self._task, time.time_ns())
         except ChunkError as error:
             self.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
+        self._watch_publishers()
         with self._lock:
             now = time.monotonic_ns()
             if not self._grants.live(chunk.source, now) or not self._servo.accept(chunk):
@@ -176,6 +179,13 @@ class ArmNode(BidNode):
                 self._commanded = True
                 # From here on a required node that was never heard is as silent as one that has stopped.
                 self._deadlines.arm(now)
+
+    def _watch_publishers(self) -> None:
+        """Stop when somebody else publishes what the arm obeys."""
+        stranger = self._sole.trouble()
+        if stranger:
+            with self._lock:
+                self._servo.latch(stranger)
 
     def _on_safety(self, message: SafetyState) -> None:
         if message.state == SafetyState.STOPPED:
@@ -192,6 +202,8 @@ class ArmNode(BidNode):
             expired = self._deadlines.expired(time.monotonic_ns())
         if expired is not None:
             return False, f"not reset: no sign of life from '{expired.name}' for {expired.age_s:.2f} s"
+        if stranger := self._sole.trouble():
+            return False, f"not reset: {stranger}"
         if self._fault:
             self._recover()
         with self._lock:

@@ -144,6 +144,9 @@ class Harness:
         self.alive.remove("safety")
         assert self.bench.until(lambda: not self.reset().success, START_S, each=self.send)
         self.start = None
+        for publisher in (self._chunks, self.states):  # the arm obeys one safety node
+            self.bench.node.destroy_publisher(publisher)
+        self._chunks = self.bench.node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
         task = str(root / "config" / "franka_place" / "task.yaml")
         process = self.bench.start("safety", {"task": task, "required": ["policy"]})
         assert self.bench.until(lambda: self.reset().success, START_S)
