@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+from nodes import test_arm_node, test_safety_node
 from qos import COMMAND, STATE
 from rclpy.node import Node
 
 from bid_msgs.msg import ActionChunk, ArmStatus, Grant
-from nodes import test_arm_node, test_safety_node
 
 TYPES = {"policy/chunk": (ActionChunk, COMMAND), "grant": (Grant, STATE), "arm/status": (ArmStatus, STATE)}
 
