@@ -3,10 +3,11 @@
 from typing import Final
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.task import Task
 from bid_ros.nodes.ros_messages import chunk_from_message
+from bid_ros.safety.envelope import out_of_time
 
 HOP_S: Final = 0.2  # s that a chunk may take from the safety node, where it was in time, on a busy computer
 
@@ -24,9 +25,7 @@ def obeyed_chunk(message: ChunkMessage, task: Task, now_ns: int) -> ActionChunk:
     Raises:
         ChunkError: it is no chunk of this task, is too old, or begins too far in the future.
     """
-    chunk, limits = chunk_from_message(message, task), task.limits
-    age_s, oldest_s = (now_ns - chunk.stamp_ns) / NANOSECONDS, limits.max_chunk_age + HOP_S
-    if not -limits.max_chunk_lead <= age_s <= oldest_s:
-        valid = f"valid is {-limits.max_chunk_lead:g} to {oldest_s:g} s"
-        raise ChunkError(f"a chunk from '{chunk.source}' has an age of {age_s:.2f} s at the arm node; {valid}")
+    chunk = chunk_from_message(message, task)
+    for refusal in out_of_time(chunk, now_ns, task.limits, HOP_S):
+        raise ChunkError(f"a chunk from '{chunk.source}' at the arm node: {refusal.reason}")
     return chunk

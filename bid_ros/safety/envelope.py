@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import TaskError
+from bid_ros.core.limits import Limits
 from bid_ros.core.rotation import Array, matrix_from_6d
 from bid_ros.core.task import Task
 from bid_ros.safety.bound import Bound, over
@@ -111,9 +112,8 @@ class Envelope:
             yield refused("frame", f"the chunk is in frame '{chunk.frame_id}'; the task says '{task.base_frame}'")
 
     def _time(self, chunk: ActionChunk, now_ns: int) -> Iterator[Verdict]:
-        age_s, lead = (now_ns - chunk.stamp_ns) / NANOSECONDS, "the chunk's stamp is ahead of now: its lead"
-        yield from _at_most("time", "the chunk's age", age_s, self._limits.max_chunk_age, "s")
-        yield from _at_most("time", lead, -age_s, self._limits.max_chunk_lead, "s")
+        yield from out_of_time(chunk, now_ns, self._limits)
+        age_s = (now_ns - chunk.stamp_ns) / NANOSECONDS
         length_s = (chunk.end_ns - chunk.stamp_ns) / NANOSECONDS
         if age_s >= length_s:
             yield over("time", "the chunk is over: its age", age_s, length_s, "s")
@@ -135,6 +135,20 @@ class Envelope:
         with np.errstate(over="ignore"):
             distance = float(np.linalg.norm(action - np.asarray(tool_position)))
         yield from _at_most("jump", "distance from the tool to the action", distance, self._limits.max_jump, "m")
+
+
+def out_of_time(chunk: ActionChunk, now_ns: int, limits: Limits, hop_s: float = 0.0) -> Iterator[Verdict]:
+    """Yield a refusal of a chunk that is too old, or that begins too far in the future.
+
+    Args:
+        chunk: the chunk to check.
+        now_ns: ROS time now.
+        limits: of its age and its lead.
+        hop_s: s by which it may be older, as it was judged before.
+    """
+    age_s, lead = (now_ns - chunk.stamp_ns) / NANOSECONDS, "the chunk's stamp is ahead of now: its lead"
+    yield from _at_most("time", "the chunk's age", age_s, limits.max_chunk_age + hop_s, "s")
+    yield from _at_most("time", lead, -age_s, limits.max_chunk_lead, "s")
 
 
 def check_judged(task: Task) -> None:

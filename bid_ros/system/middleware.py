@@ -26,8 +26,7 @@ RANGE: Final = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 LOCALHOST_ONLY: Final = "ROS_LOCALHOST_ONLY"
 STATIC_PEERS: Final = "ROS_STATIC_PEERS"
 LOCAL_PROFILE: Final = "fastdds_local.xml"
-_OWN: Final = "<address>127.0.0.1</address></interfaceWhiteList>"
-_PEERS: Final = "</initialPeersList>"
+_OURS, _THEIRS = "</interfaceWhiteList>", "</initialPeersList>"  # ends of the profile's two lists
 _ANY_PORT: Final = 9  # nothing is sent there
 
 
@@ -69,9 +68,7 @@ def named_profile(profile: str, peers: Sequence[str]) -> str:
     found = [_addresses(peer) for peer in peers]
     ours = "".join(f"<address>{address}</address>" for address in sorted({own for own, _ in found} - {"127.0.0.1"}))
     theirs = "".join(f"<locator><udpv4><address>{peer}</address></udpv4></locator>" for _, peer in found)
-    return profile.replace(_OWN, f"<address>127.0.0.1</address>{ours}</interfaceWhiteList>").replace(
-        _PEERS, f"{theirs}{_PEERS}"
-    )
+    return profile.replace(_OURS, f"{ours}{_OURS}").replace(_THEIRS, f"{theirs}{_THEIRS}")
 
 
 def ignored_settings(given: Mapping[str, str] = os.environ) -> list[str]:

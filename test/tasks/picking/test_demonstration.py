@@ -2,11 +2,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import scripted_motion
+from scripted_motion import NOW, assert_the_pose_at_a_time_is_the_chunk_s
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
-from bid_ros.core.rotation import DOWN_6D
 from bid_ros.core.task import load_task
 from bid_ros.episodes.log import scene_of
 from bid_ros.robots.robotiq.registers import MAX_OPENING
@@ -22,7 +23,6 @@ STRATEGIES = CONFIG.strategies
 START = np.array([0.48, -0.05, 0.28])
 CUP = np.array([0.52, -0.15, 0.0])
 SAUCER = np.array([0.48, 0.20, 0.0])
-NOW = 5_000 * NANOSECONDS
 # These seeds have every strategy on both ways, and a start straight above the cup.
 SEEDS = (0, 2, 3, 4, 5, 6, 7, 8, 9)
 FEW = [("clean", 0), *(("diverse", seed) for seed in SEEDS)]
@@ -51,12 +51,7 @@ def planned(style="clean", seed=0, start=START, cup=CUP, saucer=SAUCER):
 
 
 def sampled(picker, dt=0.01):
-    """Times, tool positions, widths and phases of the whole demonstration."""
-    times = np.arange(0.0, picker.duration, dt)
-    actions = picker.chunk_at(NOW, len(times), round(dt * NANOSECONDS)).actions
-    begins = [picker.begin_of(phase) for phase in PHASES]
-    phases = [PHASES[index - 1] for index in np.searchsorted(begins, times, side="right")]
-    return times, actions[:, :3], actions[:, 9], phases
+    return scripted_motion.sampled(picker, PHASES, dt)
 
 
 def sideways(positions, place):
@@ -194,13 +189,7 @@ def test_most_diverse_demonstrations_take_five_to_eleven_seconds(task):
 
 
 def test_the_pose_at_a_time_is_the_chunk_s():
-    picker = planned("diverse", 3)
-    times, positions, widths, phases = sampled(picker, dt=0.25)
-    for index, time in enumerate(times):
-        position, rotation, width, phase = picker.pose_at(time)
-        np.testing.assert_allclose(position, positions[index], atol=1e-9)
-        np.testing.assert_allclose(rotation, DOWN_6D)
-        assert (width, phase) == (widths[index], phases[index])
+    assert_the_pose_at_a_time_is_the_chunk_s(planned("diverse", 3), PHASES)
 
 
 def test_chunks_carry_the_source_and_the_task_s_columns(task):

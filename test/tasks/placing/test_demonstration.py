@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scripted_motion
+from scripted_motion import NOW, assert_the_pose_at_a_time_is_the_chunk_s
 from twin_layout import RELEASE_TOOL_HEIGHT
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
-from bid_ros.core.rotation import DOWN_6D
 from bid_ros.core.task import load_task
 from bid_ros.safety.envelope import Envelope
 from bid_ros.tasks.placing import geometry as twin
@@ -21,7 +22,6 @@ STRATEGIES = CONFIG.strategies
 START = np.array([0.45, -0.10, 0.32])
 STARTS = load_task(Path(__file__).resolve().parents[3] / "config" / "franka_place" / "task.yaml").start
 CUP = np.array([0.55, 0.05, 0.0])
-NOW = 5_000 * NANOSECONDS
 # These seeds have every strategy, all but one of them twice, and two starts straight above the cup.
 SEEDS = (0, 2, 3, 4, 5, 7, 8, 21, 23)
 FEW = [("clean", 0), *(("diverse", seed) for seed in SEEDS)]
@@ -53,12 +53,7 @@ def drawn(style, seed):
 
 
 def sampled(operator, dt=0.01):
-    """Times, tool positions, widths and phases of the whole demonstration."""
-    times = np.arange(0.0, operator.duration, dt)
-    actions = operator.chunk_at(NOW, len(times), round(dt * NANOSECONDS)).actions
-    begins = [operator.begin_of(phase) for phase in PHASES]
-    phases = [PHASES[index - 1] for index in np.searchsorted(begins, times, side="right")]
-    return times, actions[:, :3], actions[:, 9], phases
+    return scripted_motion.sampled(operator, PHASES, dt)
 
 
 @pytest.mark.parametrize(("style", "seed"), CASES)
@@ -110,13 +105,7 @@ def test_the_few_seeds_have_every_strategy():
 
 
 def test_the_pose_at_a_time_is_the_chunk_s():
-    operator = planned("diverse", 3)
-    times, positions, widths, phases = sampled(operator, dt=0.25)
-    for index, time in enumerate(times):
-        position, rotation, width, phase = operator.pose_at(time)
-        np.testing.assert_allclose(position, positions[index], atol=1e-9)
-        np.testing.assert_allclose(rotation, DOWN_6D)
-        assert (width, phase) == (widths[index], phases[index])
+    assert_the_pose_at_a_time_is_the_chunk_s(planned("diverse", 3), PHASES)
 
 
 def test_clean_demonstrations_do_not_depend_on_the_seed():
