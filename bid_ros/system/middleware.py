@@ -44,8 +44,7 @@ def middleware_environment(
     Raises:
         BidError: a peer is unknown or cannot be reached.
     """
-    own = given.get("RMW_IMPLEMENTATION", FAST_DDS) != FAST_DDS or any(name in given for name in PROFILES)
-    if own:
+    if _own(given):
         return {RANGE: "LOCALHOST"} | ({STATIC_PEERS: ";".join(peers)} if peers else {})
     file = share("config", LOCAL_PROFILE)
     if peers:
@@ -73,9 +72,16 @@ def named_profile(profile: str, peers: Sequence[str]) -> str:
 
 def ignored_settings(given: Mapping[str, str] = os.environ) -> list[str]:
     """Return a sentence for each variable of ROS that the nodes of a system do not follow."""
+    if _own(given):
+        return []
     said = "the nodes stay on this computer anyway, but for `peers`"
     why = {LOCALHOST_ONLY: said, STATIC_PEERS: "valid is the argument `peers`"}
     return [f"{name}={given[name]} is ignored: {why[name]}" for name in why if given.get(name)]
+
+
+def _own(given: Mapping[str, str]) -> bool:
+    """Whether an environment names another middleware, or profiles for this one."""
+    return given.get("RMW_IMPLEMENTATION", FAST_DDS) != FAST_DDS or any(name in given for name in PROFILES)
 
 
 def _addresses(peer: str) -> tuple[str, str]:

@@ -116,7 +116,9 @@ def test_localhost_only_would_make_ros_ignore_the_range():
 
 def test_variables_of_ros_that_the_nodes_do_not_follow_are_named():
     assert ignored_settings({}) == []
-    said = ignored_settings({"ROS_LOCALHOST_ONLY": "1", "ROS_STATIC_PEERS": "10.0.0.2"})
+    given = {"ROS_LOCALHOST_ONLY": "1", "ROS_STATIC_PEERS": "10.0.0.2"}
+    assert ignored_settings(given | {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}) == [], "that one follows them"
+    said = ignored_settings(given)
     assert [sentence.split(":")[0] for sentence in said] == [
         "ROS_LOCALHOST_ONLY=1 is ignored",
         "ROS_STATIC_PEERS=10.0.0.2 is ignored",
