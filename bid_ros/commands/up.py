@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
+from bid_ros.episodes.log import end_run
 from bid_ros.system.description import NO_RVIZ, NodeSpec, command_line, describe, environment, rviz_command
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.preparation import prepare
@@ -88,4 +89,6 @@ def run_nodes(
             commands["rviz"] = f"exec {shlex.join(rviz)}"
         else:
             print(NO_RVIZ, file=sys.stderr)
-    return supervise(commands, environment(twin=not arguments.robot_ip), out / "logs", last)
+    status = supervise(commands, environment(twin=not arguments.robot_ip), out / "logs", last)
+    end_run(out)
+    return status
