@@ -44,11 +44,12 @@ _ARM_RULES: Final[Mapping[str, str]] = {
 _PUBLISHERS: Final = "nodes publish"
 
 
-def outcome_of_safety(rule: str, reason: str, measured: float = float("nan")) -> EpisodeOutcome:
+def outcome_of_safety(rule: str, reason: str, measured: float = float("nan"), twin: bool = False) -> EpisodeOutcome:
     """Return how an episode ended that the safety node stopped.
 
     Args:
         rule, reason, measured: of its state; ``measured`` is in the unit of the rule.
+        twin: the robot is a twin. Its link is this computer, so one that is silent tells of a computer that is late.
     """
     part = RULES.get(rule) or RULES.get(rule.partition(":")[0])
     text = f"stopped: {reason}"
@@ -58,6 +59,7 @@ def outcome_of_safety(rule: str, reason: str, measured: float = float("nan")) ->
         part = CLOCK
     if rule == "fault":
         part = next((named for word, named in _FAULTS.items() if word in reason), part)
+        part = COMPUTER if twin and part == NETWORK else part
     return EpisodeOutcome(text, INFRASTRUCTURE, part)
 
 

@@ -17,6 +17,7 @@ from bid_ros.nodes.sequence import SequenceNode
 # because the safety node, still stopped, has latched it again.
 RESETS: Final = (ARM_RESET, SAFETY_RESET, ARM_RESET)
 RESET_S: Final = 30.0  # s in which a twin runs again after a stop; a robot's recovery may take 20 s of them
+STARTING_S: Final = 90.0  # s for the same while the nodes still load: the arm is not reset before it hears the policy
 ANSWER_S: Final = 25.0  # s for one answer
 REST_S: Final = 2.0  # s in which the arm comes to rest, and in which both nodes say that they run again
 STEADY_S: Final = 0.3  # s without a stop, after which the system counts as ready
@@ -50,7 +51,7 @@ class Recovery:
             begun: it had begun; what stops in its preparation is prepared again.
 
         Raises:
-            EpisodeStopped: it is one too many, the node is closing, or the twin does not run again within ``RESET_S``.
+            EpisodeStopped: it is one too many, the node is closing, or the twin does not run again in time.
         """
         noted = self._stops.add(stop, episode, begun)
         if problem := self._stops.too_many():
@@ -69,11 +70,12 @@ class Recovery:
         print(f"reset by the {noted.reset_by} after {noted.reset_s:.1f} s", flush=True)
 
     def _reset(self, stop: EpisodeStopped) -> None:
-        end = time.monotonic() + RESET_S
+        limit_s = RESET_S if self.started else STARTING_S
+        end = time.monotonic() + limit_s
         self._until(self._at_rest, REST_S)
         while problem := self._once():
             if time.monotonic() > end:
-                text = f"{stop}; no reset within {RESET_S:g} s: {problem}"
+                text = f"{stop}; no reset within {limit_s:g} s: {problem}"
                 raise EpisodeStopped(EpisodeOutcome(text, stop.outcome.kind, stop.outcome.code), stop.rule)
             self._until(lambda: False, AGAIN_S)
 

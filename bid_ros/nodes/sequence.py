@@ -99,15 +99,18 @@ class SequenceNode(BidNode):
         if self.closing.is_set():
             return EpisodeStopped(self.end_outcome())
         if self.safety is not None and self.safety.state == SafetyState.STOPPED:
-            return _stopped_by(self.safety.rule, self.safety.reason, self.safety.measured)
+            return self._stopped_by(self.safety.rule, self.safety.reason, self.safety.measured)
         if self.status is not None and self.status.mode in (ArmStatus.STOPPED, ArmStatus.FAULT):
             reason, fault = self.status.reason, self.status.mode == ArmStatus.FAULT
             if not of_safety(reason) or time.monotonic() - self._told_at > SAFETY_SAYS_S:
-                return _stopped_by(rule_of_arm(reason, fault), reason)
+                return self._stopped_by(rule_of_arm(reason, fault), reason)
         if self._granted and self.safety is not None and self.safety.state == SafetyState.WAITING:
             # It lets nothing pass, so the motion would begin late, and far behind its plan.
-            return _stopped_by("waiting", f"the safety node is {self.safety.reason}")
+            return self._stopped_by("waiting", f"the safety node is {self.safety.reason}")
         return None
+
+    def _stopped_by(self, rule: str, reason: str, measured: float = math.nan) -> EpisodeStopped:
+        return EpisodeStopped(outcome_of_safety(rule, reason, measured, self.value("twin")), rule)
 
     def end_outcome(self) -> EpisodeOutcome:
         """Return the outcome of an episode during which this node is asked to end. A subclass may know more."""
@@ -172,7 +175,3 @@ class SequenceNode(BidNode):
         with self._arrived:
             self.safety = message
             self._arrived.notify_all()
-
-
-def _stopped_by(rule: str, reason: str, measured: float = math.nan) -> EpisodeStopped:
-    return EpisodeStopped(outcome_of_safety(rule, reason, measured), rule)

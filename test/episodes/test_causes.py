@@ -54,6 +54,12 @@ def test_a_failure_of_no_policy_is_infrastructure_and_names_the_part(rule, reaso
     assert part in PARTS
 
 
+def test_a_twin_that_is_silent_tells_of_the_computer_and_its_reflex_does_not():
+    assert outcome_of_safety("fault", "robot at 127.0.0.1 has been silent for 0.20 s", twin=True).code == COMPUTER
+    assert outcome_of_safety("fault", "a reflex stopped the robot", twin=True).code == ROBOT
+    assert outcome_of_safety("publisher", "2 nodes publish /grant: /a and /b", twin=True).code == NETWORK
+
+
 @pytest.mark.parametrize("rule", [*LIMITS, *MORE, "joint_jump", "a_rule_of_tomorrow"])
 def test_a_limit_that_the_policy_broke_is_safety_and_names_the_rule(rule):
     found = outcome_of_safety(rule, "too much")
