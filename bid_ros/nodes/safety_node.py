@@ -13,12 +13,13 @@ from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.listening import Listening
 from bid_ros.core.stamps import stamp_ns
-from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
+from bid_ros.core.topics import ARM_STATUS, GRANT, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import chunk_from_message, header, pose_arrays
+from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.verdict import Verdict, refused
@@ -55,6 +56,8 @@ class SafetyNode(BidNode):
         self._measured: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # when; tool, joints
         self._forwarded = self._refused = self._measured_ns = 0
         self._last_source = ""
+        watched = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE)
+        self._sole = SolePublishers(self, watched)
         self._forward = self.advertise(SAFETY_CHUNK)
         self._states = self.advertise(SAFETY_STATE)
         for source in PRIORITY:
@@ -141,6 +144,7 @@ class SafetyNode(BidNode):
         self._listening.heard(time.monotonic_ns())  # patient messages were taken before this timer was called
         now = self._judged_ns()
         self._watchdog.lapse(self._grants.lapsed(now))
+        self._watchdog.stranger(self._sole.trouble())
         self._act(self._watchdog.tick(now))
 
     def _act(self, stopped_now: bool) -> None:

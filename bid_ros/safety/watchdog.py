@@ -41,8 +41,8 @@ class Watchdog:
     Attributes:
         granted: whether anybody was ever in charge of the arm. Before that nothing moves, and silence only means that
             nodes still load: it leads back to WAITING and latches nothing.
-        cause: what stopped it. Its rule is that of a refusal, ``heartbeat:NAME``, ``grant`` or ``fault``; it is
-            ``ACCEPTED``, which has none, unless STOPPED.
+        cause: what stopped it. Its rule is that of a refusal, ``heartbeat:NAME``, ``grant``, ``publisher`` or
+            ``fault``; it is ``ACCEPTED``, which has none, unless STOPPED.
 
     Raises:
         ValueError: an argument is outside its range.
@@ -59,7 +59,7 @@ class Watchdog:
         self._complete_ns: int | None = None
         self.cause = self._newest = ACCEPTED
         self._announced = True
-        self._fault = ""
+        self._fault = self._stranger = ""
         self._late = 0
 
     @property
@@ -116,6 +116,12 @@ class Watchdog:
         if lapse is not None:
             self._latch(refused("grant", str(lapse), measured=lapse.limit_s, limit=lapse.limit_s))
 
+    def stranger(self, reason: str) -> None:
+        """Stop because somebody else publishes what moves the arm; an empty text means that nobody does."""
+        self._stranger = reason
+        if reason:
+            self._latch(refused("publisher", reason))
+
     def judge(self, verdict: Verdict, steady_ns: int) -> bool:
         """Count a verdict and return whether the chunk may be forwarded now."""
         self._advance(steady_ns)
@@ -143,6 +149,8 @@ class Watchdog:
         """Leave the stop. Return an empty text, or why the reset is refused: the cause still holds."""
         if self._fault:
             return f"not reset: the robot reports a fault: {self._fault}"
+        if self._stranger:
+            return f"not reset: {self._stranger}"
         expired = self._deadlines.expired(steady_ns) if self._armed else None
         if expired is not None:
             return f"not reset: {expired}"

@@ -67,9 +67,8 @@ class Harness:
         self.streaming = False
         self.steps = 5
         node = bench.node
-        self._chunks = node.create_publisher(ChunkMessage, "/safety/chunk", COMMAND)
+        self._be_safety()
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
-        self.states = node.create_publisher(SafetyState, "/safety/state", STATE)
         node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, profile(STATE_QOS, 1000))
         node.create_subscription(PoseStamped, "/arm/tool_pose", self._on_pose, STATE)
         node.create_timer(0.05, self._beat)
@@ -132,6 +131,10 @@ class Harness:
         """First status after an instant that meets a condition."""
         return next(s for s in self.statuses if stamp_ns(s) > since_ns and condition(s))
 
+    def _be_safety(self) -> None:
+        self._chunks = self.bench.node.create_publisher(ChunkMessage, "/safety/chunk", COMMAND)
+        self.states = self.bench.node.create_publisher(SafetyState, "/safety/state", STATE)
+
     def hand_over_to_safety(self) -> subprocess.Popen[str]:
         """Start a real safety node in place of this one, and wait until the arm has heard it.
 
@@ -141,6 +144,9 @@ class Harness:
         self.alive.remove("safety")
         assert self.bench.until(lambda: not self.reset().success, START_S, each=self.send)
         self.start = None
+        for publisher in (self._chunks, self.states):  # the arm obeys one safety node
+            self.bench.node.destroy_publisher(publisher)
+        self._chunks = self.bench.node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
         task = str(find_system("franka_place").file("task.yaml"))
         process = self.bench.start("safety", {"task": task, "required": ["policy"]})
         assert self.bench.until(lambda: self.reset().success, START_S)
@@ -153,6 +159,8 @@ class Harness:
         if "safety" in self.bench.processes:
             self.bench.processes["safety"].terminate()
             self.bench.finish("safety")
+            self.bench.node.destroy_publisher(self._chunks)
+            self._be_safety()
         assert self.bench.until(self._free, START_S), self.statuses[-1]
         self.statuses.clear()
         self.sent.clear()

@@ -349,7 +349,8 @@ def test_a_process_that_does_not_answer_is_ended(arm, newest_ur_pid):
     with pytest.raises(ArmError, match="does not answer; reset to start it again"):
         arm.statistics()
     assert "does not answer" in arm.state().fault
-    assert not running(pid), "else its late answer would be taken for another one's"
+    # Else its late answer would be taken for another one's.
+    wait_until(lambda: not running(pid), 2.0, "the end of the process")
     arm.recover()
     arm.start()
     assert arm.state().in_control
