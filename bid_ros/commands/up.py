@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_arguments
 from bid_ros.core.errors import BidError
+from bid_ros.episodes.log import end_run
 from bid_ros.system.description import NO_RVIZ, NodeSpec, command_line, describe, environment, rviz_command
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.middleware import ignored_settings
@@ -92,4 +93,6 @@ def run_nodes(
             commands["rviz"] = f"exec {shlex.join(rviz)}"
         else:
             print(NO_RVIZ, file=sys.stderr)
-    return supervise(commands, variables, out / "logs", last)
+    status = supervise(commands, variables, out / "logs", last)
+    end_run(out)
+    return status

@@ -16,8 +16,8 @@ class EpisodeOutcome:
     Attributes:
         text: for people: ``success``, ``timeout``, ``dropped``, ``stopped: <reason>`` or ``aborted: <reason>``.
         kind: who ended it, one of :data:`CLASSES`. ``task``: the task, its time or a person's judgement. ``safety``:
-            the safety node or the arm. ``infrastructure``: a node, a device, or whoever ended the run. Empty: it has
-            not ended.
+            the policy asked for what safety refuses. ``infrastructure``: a part failed that is no part of the policy,
+            or somebody ended the run; it counts in no success rate. Empty: it has not ended.
         code: one word for programs.
     """
 

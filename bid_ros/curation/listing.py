@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from bid_ros.core.outcome import INFRASTRUCTURE
 from bid_ros.core.tables import aligned
 from bid_ros.core.topics import EPISODE_EVENT
 from bid_ros.curation.catalog import BagEpisode, bag_bytes, chosen, count_frames
@@ -36,6 +37,7 @@ def row(recorded: BagEpisode, frames: int, size: int) -> dict[str, Any]:
         "duration_s": round(recorded.duration_s, 3),
         "success": recorded.success,
         "outcome": recorded.outcome,
+        "outcome_class": "" if event is None else event.outcome_class,
         "frames": frames,
         "bag_bytes": size,
     }
@@ -64,7 +66,9 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     good = sum(item["success"] is True for item in rows)
     seconds = sum(item["duration_s"] for item in rows)
     bags = len({item["bag"] for item in rows})
-    total = f"episodes: {len(rows)}, with success: {good}, bags: {bags}, {seconds:.0f} s"
+    left = sum(item["outcome_class"] == INFRASTRUCTURE for item in rows)
+    counted = f"with success: {good}" + (f", not counted: {left}" if left else "")
+    total = f"episodes: {len(rows)}, {counted}, bags: {bags}, {seconds:.0f} s"
     return f"{aligned([COLUMNS, *cells], right={2, 4, 6, 7})}\n{total}"
 
 

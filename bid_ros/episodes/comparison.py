@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.outcome import INFRASTRUCTURE, outcome_from_text
 from bid_ros.core.tables import markdown_table
 from bid_ros.decoding import current_decoder
 
@@ -85,11 +86,14 @@ class SuccessCell:
         decoder: name, with N and action horizon.
         moving: target speed, m/s.
         outcomes: success of each episode, by (repetition of the seed, seed).
+        left_out: number of episodes that do not count, as robot, camera, link or computer failed, or somebody ended
+            the run.
     """
 
     decoder: str
     moving: float
     outcomes: dict[tuple[int, int], bool] = field(default_factory=dict)
+    left_out: int = 0
 
     @property
     def successes(self) -> int:
@@ -146,9 +150,10 @@ def collect(runs: Sequence[str | Path]) -> list[SuccessCell]:
             tasks.setdefault(str(run["task"]), path)
             cell = cells.setdefault((name, moving), SuccessCell(name, moving))
             for result in run["results"]:
-                if str(result.get("outcome", "")).startswith("aborted"):
-                    continue  # interrupted, not failed
-                cell.add(int(result["seed"]), bool(result["success"]))
+                if counts(result):
+                    cell.add(int(result["seed"]), bool(result["success"]))
+                else:
+                    cell.left_out += 1
         except OSError as error:
             raise BidError(f"run {path} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -159,16 +164,22 @@ def collect(runs: Sequence[str | Path]) -> list[SuccessCell]:
     return [cells[key] for key in sorted(cells)]
 
 
+def counts(result: Mapping[str, Any]) -> bool:
+    """Return whether a result in a ``run.json`` of any version counts in a success rate."""
+    said = result.get("outcome_class") or outcome_from_text(str(result.get("outcome", ""))).kind
+    return bool(said != INFRASTRUCTURE)
+
+
 def markdown(cells: Sequence[SuccessCell], moves: str = "target") -> str:
-    """Return a row per cell: decoder, target speed, successes, rate with interval, ``bid`` minus it."""
-    head = ("decoder", moves, "successes", "rate", "95 % interval", "bid minus it, same episodes")
+    """Return a row per cell: decoder, target speed, successes, rate with interval, ``bid`` minus it, left out."""
+    head = ("decoder", moves, "successes", "rate", "95 % interval", "bid minus it, same episodes", "not counted")
     rows = []
     for cell in cells:
         low, high = cell.interval
         rate = f"{cell.successes / len(cell.outcomes):.0%}" if cell.outcomes else "-"
         count = f"{cell.successes} of {len(cell.outcomes)}"
         interval = f"{low:.0%} to {high:.0%}"
-        rows.append((cell.decoder, _speed(cell), count, rate, interval, _against(cell, cells)))
+        rows.append((cell.decoder, _speed(cell), count, rate, interval, _against(cell, cells), str(cell.left_out)))
     return markdown_table(head, rows)
 
 

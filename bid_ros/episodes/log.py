@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -10,35 +10,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bid_ros.core.files import replacing
-from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, EpisodeOutcome, outcome_from_text
+from bid_ros.core.files import replace_text, replacing
+from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, TASK, EpisodeOutcome, outcome_from_text
 from bid_ros.core.task import Task
+from bid_ros.episodes.causes import outcome_of_end
 from bid_ros.episodes.comparison import wilson_interval
+from bid_ros.episodes.pauses import Pauses
+from bid_ros.episodes.stops import Stops
+from bid_ros.system.ended import read_end
 from bid_ros.tasks.base import NOT_JUDGED
 
 _DIGITS: Final = 3
-
-
-class EpisodeStopped(Exception):
-    """The run cannot go on.
-
-    Attributes:
-        outcome: of the episode: of class safety if the safety node or the arm stopped it.
-
-    Args:
-        reason: for people, it begins with ``stopped`` or ``aborted``.
-        code: for programs, such as ``shutdown``.
-        safety: the safety node or the arm stopped it.
-    """
-
-    def __init__(self, reason: str, code: str, safety: bool = False) -> None:
-        super().__init__(reason)
-        self.outcome = EpisodeOutcome(reason, SAFETY if safety else INFRASTRUCTURE, code)
-
-    @property
-    def safety(self) -> bool:
-        """Whether the safety node or the arm stopped it."""
-        return self.outcome.kind == SAFETY
 
 
 def scene_of(task: Task, seed: int) -> NDArray[np.float64]:
@@ -96,6 +78,11 @@ class EpisodeResult:
         said = (outcome.text, self.duration_s, self.label, outcome.kind, outcome.code)
         return EpisodeResult(self.episode, self.seed, outcome.success, *said)
 
+    @property
+    def counts(self) -> bool:
+        """Whether it counts in a success rate: whatever failed was no part of the robot, its links or the computer."""
+        return self.outcome_class != INFRASTRUCTURE
+
 
 @dataclass
 class RunLog:
@@ -113,7 +100,9 @@ class RunLog:
         decision_ms: ms from the complete observation to the published chunk, for each decision.
         command_age_ms: age in ms of the observation behind the command, for each arm status while tracking.
         missed: number of decisions that were skipped because they would have started late.
-        safety_stop: reason of the latched stop that ended the run; empty if none did.
+        stops: what stopped, in episodes and in their preparation.
+        pauses: of the arm, above half a second.
+        ended: why the run ended before it was complete; None if it was complete, or still goes on.
         action_horizon: actions executed per decision; 1 = closed loop.
         system: folder of the system; empty for a rehearsal.
         drawn: number of decisions with each N. It may shrink when a decision would take too long.
@@ -131,7 +120,9 @@ class RunLog:
     decision_ms: list[float] = field(default_factory=list)
     command_age_ms: list[float] = field(default_factory=list)
     missed: int = 0
-    safety_stop: str = ""
+    stops: Stops = field(default_factory=Stops)
+    pauses: Pauses = field(default_factory=Pauses)
+    ended: EpisodeOutcome | None = None
     action_horizon: int = 1
     system: str = ""
     drawn: dict[int, int] = field(default_factory=dict)
@@ -143,6 +134,19 @@ class RunLog:
     def successes(self) -> int:
         """Number of successful episodes."""
         return sum(result.success for result in self.results)
+
+    @property
+    def counted(self) -> int:
+        """Number of episodes that count in the success rate."""
+        return sum(result.counts for result in self.results)
+
+    def outcomes(self) -> dict[str, dict[str, int]]:
+        """Return how many episodes ended how: by class, then by code."""
+        found: dict[str, dict[str, int]] = {kind: {} for kind in (TASK, SAFETY, INFRASTRUCTURE)}
+        for result in self.results:
+            codes = found.setdefault(result.outcome_class, {})
+            codes[result.outcome_code] = codes.get(result.outcome_code, 0) + 1
+        return found
 
     def start_episode(self) -> None:
         """Begin an episode. Missed decisions count from its first decision on."""
@@ -165,11 +169,13 @@ class RunLog:
     def to_dict(self) -> dict[str, Any]:
         """Return the content of ``run.json``: times in ms, 95 % interval, null where nothing was measured."""
         age = percentiles(self.command_age_ms)
-        low, high = wilson_interval(self.successes, len(self.results))
+        low, high = wilson_interval(self.successes, self.counted)
+        stops = self.stops.latched()
         given = "task system decoder samples action_horizon bundle_sha256 hardware moving seed"
         return {
             **{name: getattr(self, name) for name in given.split()},
             "episodes": len(self.results),
+            "counted": self.counted,
             "successes": self.successes,
             "success_interval_95": [round(low, 4), round(high, 4)],
             "decisions": len(self.decision_ms),
@@ -177,8 +183,12 @@ class RunLog:
             "samples_drawn": {str(count): number for count, number in sorted(self.drawn.items())},
             "decision_ms": percentiles(self.decision_ms),
             "command_age_ms": {"p50": age["p50"], "p99": age["p99"]},
-            "safety_stops": int(bool(self.safety_stop)),
-            "safety_stop": self.safety_stop,
+            "outcomes": self.outcomes(),
+            "safety_stops": len(stops),
+            "safety_stop": stops[-1].outcome.removeprefix("stopped: ") if stops else "",
+            "stops": self.stops.to_list(),
+            "pauses": self.pauses.to_list(),
+            "ended": _named(self.ended),
             "results": [{**asdict(item), "duration_s": round(item.duration_s, _DIGITS)} for item in self.results],
         }
 
@@ -192,15 +202,32 @@ def write_run(path: str | Path, log: RunLog) -> None:
         os.fsync(file.fileno())
 
 
+def end_run(out: Path) -> None:
+    """Complete the ``run.json`` of a run whose episode runner did not live to say who ended it.
+
+    Nothing is changed if nobody ended the run, or if its ``run.json`` says it already or cannot be read.
+    """
+    ended, path = read_end(out), out / "run.json"
+    if ended is None:
+        return
+    try:
+        run = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return
+    if run.get("ended") is None:
+        replace_text(path, json.dumps({**run, "ended": _named(outcome_of_end(ended))}, indent=2) + "\n")
+
+
+def _named(outcome: EpisodeOutcome | None) -> dict[str, str] | None:
+    """Return an outcome under the names that results have."""
+    if outcome is None:
+        return None
+    return {"outcome": outcome.text, "outcome_class": outcome.kind, "outcome_code": outcome.code}
+
+
 def format_summary(log: RunLog) -> str:
     """Return the summary as a compact table for the terminal."""
     run = log.to_dict()
-    low, high = run["success_interval_95"]
-    rate = f"{run['successes']} of {run['episodes']}"
-    if run["episodes"]:
-        rate += f" = {run['successes'] / run['episodes']:.0%}  (95 %: {low:.0%} to {high:.0%})"
-    if log.results and all(item.outcome == NOT_JUDGED for item in log.results):
-        rate = f"not judged: {run['episodes']} episodes timed out; this twin has no judge"
     scene = f"moving {run['moving'] * 100:g} cm/s" if run["moving"] else "static"
     horizon = f", {run['action_horizon']} actions a decision" if run["action_horizon"] > 1 else ""
     asked = run["decisions"] + run["missed"]
@@ -208,14 +235,42 @@ def format_summary(log: RunLog) -> str:
     rows = [
         ("task", f"{run['task']}, scene {scene}, {run['hardware']}"),
         ("decoder", f"{run['decoder'] or '-'}, N = {run['samples']}{horizon}"),
-        ("success", rate),
+        ("success", _rate(log, run)),
+        *_left_out(run),
         *_failure_rows(log.results),
         ("decisions", f"{run['decisions']}, missed {missed}"),
         ("decision", _format_times(run["decision_ms"])),
         ("command age", _format_times(run["command_age_ms"])),
-        ("safety stop", run["safety_stop"] or "none"),
+        ("safety stop", _stopped(run)),
     ]
+    if log.pauses.found:
+        rows.append(("pauses", str(log.pauses)))
+    if log.ended is not None:
+        rows.append(("ended early", log.ended.text))
     return "\n".join(f"{name:<12} {value}" for name, value in rows)
+
+
+def _rate(log: RunLog, run: Mapping[str, Any]) -> str:
+    """Return the successes among the episodes that count, with their rate and its interval."""
+    if log.results and all(item.outcome == NOT_JUDGED for item in log.results):
+        return f"not judged: {run['episodes']} episodes timed out; this twin has no judge"
+    low, high = run["success_interval_95"]
+    rate = f"{run['successes']} of {run['counted']}"
+    if run["counted"]:
+        rate += f" = {run['successes'] / run['counted']:.0%}  (95 %: {low:.0%} to {high:.0%})"
+    return rate
+
+
+def _left_out(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the row of the episodes that do not count, if there are any: what failed, and how often."""
+    failed = run["outcomes"][INFRASTRUCTURE]
+    parts = ", ".join(f"{part} {count}" for part, count in sorted(failed.items()))
+    return [("not counted", f"{sum(failed.values())} of {run['episodes']} episodes: {parts}")] if failed else []
+
+
+def _stopped(run: Mapping[str, Any]) -> str:
+    number = run["safety_stops"]
+    return f"{number}, the last: {run['safety_stop']}" if number > 1 else run["safety_stop"] or "none"
 
 
 def _failure_rows(results: Iterable[EpisodeResult]) -> list[tuple[str, str]]:

@@ -210,7 +210,7 @@ class ArmNode(BidNode):
         return not self._fault, self._fault or "holding"
 
     def _recover(self) -> None:
-        """Recover the robot from an error. Only a reset by a person calls this."""
+        """Recover the robot from an error. Only a reset calls this: a person's, in a twin also the run's."""
         try:
             self._arm.recover()
             self._start()

@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -13,45 +13,25 @@ from rclpy.duration import Duration
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from bid_msgs.msg import ArmStatus, Decision, EpisodeEvent, Heartbeat, SafetyState
+from bid_msgs.msg import ArmStatus, EpisodeEvent, Heartbeat, SafetyState
 from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
-from bid_ros.episodes.log import EpisodeResult, EpisodeStopped, RunLog, format_summary, scene_of, write_run
+from bid_ros.episodes.causes import outcome_of_end
+from bid_ros.episodes.log import EpisodeResult, RunLog, format_summary, scene_of, write_run
+from bid_ros.episodes.stops import EpisodeStopped
 from bid_ros.episodes.takeover import Takeover
+from bid_ros.nodes.episode_parameters import PARAMETERS
 from bid_ros.nodes.heartbeat import RARE_S
-from bid_ros.nodes.joints import ARM_CONFIG
 from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
-from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.recovery import Recovery
 from bid_ros.nodes.ros_messages import fill_outcome, header
+from bid_ros.nodes.run_watch import RunWatch
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.recording.episodes import DISCARDED, UNDO, UNDONE
+from bid_ros.system.ended import read_end
 from bid_ros.system.progress import PROGRESS
 
-PARAMETERS = (
-    Parameter("task", "", "path of the task file"),
-    Parameter("bundle", "", "folder of the policy bundle, for the record; empty in teleoperation"),
-    Parameter("episodes", 3, "number of episodes", 1, 100000),
-    Parameter("seed", 0, "seed of the first episode; episode i uses seed + i", 0, 2**31 - 1),
-    Parameter("labels", [""], "label of each episode, repeated in turn: the decoder, or clean and diverse"),
-    Parameter("moving", 0.03, "target speed in the twin, m/s; 0 = static", 0.0, 0.2),
-    Parameter("twin", True, "the system runs in its twin; otherwise an operator prepares and judges"),
-    ARM_CONFIG,
-    Parameter("acting", "policy", "source that moves the arm in an episode: policy or teleop"),
-    Parameter("out", "", "folder for run.json"),
-    Parameter("decoder", "", "decoder, for the record"),
-    Parameter("samples", 0, "N, for the record", 0, 256),
-    Parameter("action_horizon", 1, "actions executed a decision, for the record", 1, 64),
-    Parameter("nodes", [""], "nodes that are heard before the first episode, so that its record is complete"),
-    Parameter("ready_timeout_s", 60.0, "time in s for every node to be ready", 1.0, 600.0),
-    Parameter("timeout_s", 0.0, "s after which an episode ends; 0: as the task file says", 0.0, 86_400.0),
-    Parameter("human", False, "a person starts each episode, says how it ended, and may take it back"),
-    Parameter("takeover", False, "a person may take over from the policy, by the device of the node teleop"),
-    Parameter("return_s", 0.5, "s for which the dead man's switch is open before the policy goes on", 0.0, 10.0),
-    Parameter(
-        "record_rest", 0.0, "s to stay in the episode after success (demonstrations: the operator retreats)", 0.0, 10.0
-    ),
-)
 STILL = 0.002, 0.01  # m/s and rad/s of a set-point that stands still
 ACKNOWLEDGED_S = 0.5  # s in which every subscriber gets the end of an episode
 
@@ -63,19 +43,22 @@ class EpisodeNode(SequenceNode):
 
     def __init__(self) -> None:
         super().__init__("episode", PARAMETERS)
-        self._running: RunLog | None = None
+        self._running = False  # an episode, after its preparation
         self._log = RunLog(
             task=self.task.name,
             hardware="twin" if self.value("twin") else "robot",
             system=str(Path(self.value("task")).absolute().parent),
             **{name: self.value(name) for name in ("decoder", "samples", "action_horizon", "moving", "seed")},
         )
+        alone = self.value("acting") == "policy" and not (self.value("human") or self.value("takeover"))
+        self._watch = RunWatch(self._log, alone)
         self._events = self.advertise(EPISODE_EVENT)
         self._missing = {name for name in self.value("nodes") if name}
         self._heartbeats = self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
-        self.subscribe(DECISION, self._on_decision, patient=True)
+        self.subscribe(DECISION, self._watch.decided, patient=True)
         self._person, self._ended, self._recorder = self.value("human"), threading.RLock(), ""
         self._last: EpisodeEvent | None = None
+        self._begun = False  # the present episode, after its preparation
         self._judged = self._person or not self.value("twin")  # by a person, not by physics
         correct = self._correct if self._judged else None
         if self.value("twin"):
@@ -86,6 +69,7 @@ class EpisodeNode(SequenceNode):
             self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
         if self._person:
             self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
+        self._recovery = Recovery(self, self._log.stops, self.value("twin"))
         self._takeover = Takeover(self.value("return_s")) if self.value("takeover") else None
         if self._takeover is not None:
             self.subscribe(TELEOP_SWITCH, self._on_switch)
@@ -100,15 +84,14 @@ class EpisodeNode(SequenceNode):
         return True, "running episodes", {"episodes": len(self._log.results), "successes": self._log.successes}
 
     def close(self) -> None:
-        """End the sequence. An unfinished episode counts as aborted. The run is written."""
+        """End the sequence. An unfinished episode counts as aborted."""
         self.closing.set()
         self._thread.join(timeout=3.0)
 
     def on_status(self, message: ArmStatus) -> None:
-        """Note the age of the command that the arm follows."""
+        """Note what the arm does."""
         super().on_status(message)
-        if self._running is not None and message.mode == ArmStatus.TRACKING and message.source == "policy":
-            self._running.command_age_ms.append(message.command_age * 1e3)
+        self._watch.told(message, self.safety)
         twist = np.linalg.norm(np.reshape(message.reference_twist, (2, 3)), axis=1)
         if self._takeover is not None:
             self._takeover.stated(not (twist <= STILL).all(), time.monotonic_ns())
@@ -116,7 +99,7 @@ class EpisodeNode(SequenceNode):
     def check(self) -> None:
         """Renew the grant. Where a person may take over, it goes to whom the arm belongs now."""
         super().check()
-        if self._takeover is not None and self._running is not None:
+        if self._takeover is not None and self._running:
             source = self._takeover.source(time.monotonic_ns())
             if self._granted != ((source,) if source else ()):
                 self.grant(*([source] if source else []))
@@ -136,33 +119,57 @@ class EpisodeNode(SequenceNode):
         if not self._missing:  # nobody is waited for any more
             self.destroy_subscription(self._heartbeats)
 
-    def _on_decision(self, message: Decision) -> None:
-        if self._running is not None:
-            self._running.add_decision(message.decision_time * 1e3, message.missed, message.decoder, message.samples)
+    def end_outcome(self) -> EpisodeOutcome:
+        """Return the outcome of an episode during which this node is asked to end: it says who ended the run."""
+        return outcome_of_end(read_end(Path(self.value("out"))) if self.value("out") else None)
 
     def _run(self) -> None:
         status = 1
         try:
-            self._wait_for_the_nodes(self.value("ready_timeout_s"))
+            self._log.bundle_sha256 = bundle_sha256(Path(bundle)) if (bundle := self.value("bundle")) else ""
+            while not self._attempt(0, self._wait_for_the_nodes):
+                pass
+            self._recovery.started = True
+            self._save()
             while (episode := self._next_episode()) < self.value("episodes"):
-                self._episode(episode)
+                self._attempt(episode, partial(self._episode, episode))
             status = 0
         except EpisodeStopped as stop:
-            status = 3 if stop.safety else 1
-            # The arm may have latched before the safety node: the first stop counts as the safety stop.
-            self._log.safety_stop = str(stop).removeprefix("stopped: ") if stop.safety else ""
+            status, self._log.ended = 3 if stop.latched else 1, stop.outcome
             print(f"{stop}", file=sys.stderr, flush=True)
         finally:
             try:
-                self._finish()
+                self._save()
+                print(format_summary(self._log), flush=True)
             except BaseException:
                 status = 1
                 raise
             finally:
                 self.end(status)
 
-    def _wait_for_the_nodes(self, ready_s: float) -> None:
+    def _attempt(self, episode: int, steps: Callable[[], None]) -> bool:
+        """Take steps of an episode; return whether nothing stopped them. After a stop, return when it is reset.
+
+        Raises:
+            EpisodeStopped: the run cannot go on.
+        """
+        self._begun = False
+        try:
+            steps()
+        except EpisodeStopped as stop:
+            self.grant()
+            # What nobody latched is tried again in a twin. At a robot it has no reset that a person could give.
+            if self.closing.is_set() or not (stop.latched or (self.value("twin") and self._recovery.started)):
+                raise
+            self._recovery.after(stop, episode, self._begun)
+            self._save()
+            return False
+        self._log.stops.ended()
+        return True
+
+    def _wait_for_the_nodes(self) -> None:
         self._say("waiting for the nodes")
+        ready_s = self.value("ready_timeout_s")
         self.wait(lambda: self.status is not None and self.tool is not None, ready_s, "a sign of life of the arm")
         everybody, waiting = "a sign of life of every node", lambda: f"waiting for {', '.join(sorted(self._missing))}"
         self.wait(lambda: not self._missing, ready_s, everybody, waiting)
@@ -192,13 +199,14 @@ class EpisodeNode(SequenceNode):
             if self._operator.again.is_set():
                 return
             self._last = None  # from here on the episode before stays as it is
+        self._begun = True
         self.grant(self.value("acting"))
         self._publish(event, EpisodeEvent.START)
         started = time.monotonic()
         if self._takeover is not None:
             self._takeover.begin(time.monotonic_ns())
-        self._running = self._log
-        self._log.start_episode()
+        self._running = True
+        self._watch.begin(episode)
         try:
             timeout_s = self.value("timeout_s") or self.task.episode_timeout
             show = self._progress_of_person if self._person else self._progress
@@ -212,7 +220,8 @@ class EpisodeNode(SequenceNode):
         self._end(event, outcome_from_text(outcome), time.monotonic() - started)
 
     def _end(self, event: EpisodeEvent, outcome: EpisodeOutcome, duration_s: float) -> None:
-        self._running = None
+        self._running = False
+        self._watch.end()
         event.duration = duration_s
         fill_outcome(event, outcome)
         if event.label == self.value("decoder"):  # a person may have changed it since the run began
@@ -227,6 +236,7 @@ class EpisodeNode(SequenceNode):
         # This process may end next, and nobody repeats for it what the recorder missed.
         self._events.wait_for_all_acked(Duration(seconds=ACKNOWLEDGED_S))
         print(f"episode {event.episode + 1}: {outcome.text} after {duration_s:.1f} s", flush=True)
+        self._save()
 
     def _correct(self, outcome: str) -> tuple[bool, str]:
         """Give the episode that ended last another outcome, until the next one starts."""
@@ -246,7 +256,7 @@ class EpisodeNode(SequenceNode):
     def _undo(self) -> tuple[bool, str]:
         """Take back the episode that ended last; it is prepared again. Once more: the one before."""
         with self._ended:
-            if self._running is not None:
+            if self._running:
                 return False, "an episode runs; valid is to discard it"
             if not self._log.results:
                 return False, "no episode has ended"
@@ -265,7 +275,7 @@ class EpisodeNode(SequenceNode):
             f"episode {episode + 1}/{self.value('episodes')}  {elapsed_s:4.1f} s  {extra}  "
             f"decisions {len(log.decision_ms)}  missed {log.missed}  "
             f"decision p50 {log.recent_ms(50):.0f} p99 {log.recent_ms(99):.0f} ms  "
-            f"successes {log.successes}/{len(log.results)}"
+            f"successes {log.successes}/{log.counted}"
         )
 
     def _progress_of_person(self, episode: int, elapsed_s: float, extra: str) -> None:
@@ -280,13 +290,11 @@ class EpisodeNode(SequenceNode):
     def _say(self, text: str) -> None:
         print(f"{PROGRESS}{text}", flush=True)
 
-    def _finish(self) -> None:
-        out, bundle = self.value("out"), self.value("bundle")
-        if bundle:
-            self._log.bundle_sha256 = bundle_sha256(Path(bundle))
-        if out:
-            write_run(Path(out) / "run.json", self._log)
-        print(format_summary(self._log), flush=True)
+    def _save(self) -> None:
+        """Write the run so far: whoever kills this node loses none of it."""
+        if out := self.value("out"):
+            with self._ended:
+                write_run(Path(out) / "run.json", self._log)
 
 
 main = EpisodeNode.main

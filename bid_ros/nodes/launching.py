@@ -30,8 +30,10 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from bid_ros.core.errors import BidError
+from bid_ros.episodes.log import end_run
 from bid_ros.system.description import NO_RVIZ, NodeSpec, describe, environment, rviz_command
 from bid_ros.system.driving import ARGUMENTS, DEFAULTS, KEYBOARD, driven
+from bid_ros.system.ended import Ended, note_end
 from bid_ros.system.ending import END_S
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.middleware import ignored_settings
@@ -132,7 +134,7 @@ def _run(
         rviz = ExecuteProcess(cmd=command, name="rviz", additional_env=variables) if command else LogInfo(msg=NO_RVIZ)
         nodes.append(rviz)
     processes = [node for node in nodes if isinstance(node, ExecuteProcess)]
-    on_exit = partial(_on_exit, leader)
+    on_exit = partial(_on_exit, leader, Path(arguments.out))
     watched = [RegisterEventHandler(OnProcessExit(target_action=node, on_exit=on_exit)) for node in processes]
     return [*watched, RegisterEventHandler(OnShutdown(on_shutdown=_on_shutdown)), *nodes]
 
@@ -201,17 +203,22 @@ def _given(context: LaunchContext, own: Collection[str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if name not in own}
 
 
-def _on_exit(leader: str, event: ProcessExited, context: LaunchContext) -> list[object]:
+def _on_exit(leader: str, out: Path, event: ProcessExited, context: LaunchContext) -> list[object]:
     """End the run with its first process: the ``leader`` ends it, and without any other one it is incomplete.
 
-    An error is how a launch file makes the status of ``ros2 launch`` differ from 0.
+    An error is how a launch file makes the status of ``ros2 launch`` differ from 0. Who it was is noted in the folder
+    ``out`` of the run, for its results.
     """
     if context.is_shutdown:
         return []
-    name = event.process_name.rpartition("-")[0]
-    if name == leader and not event.returncode:
+    ended = Ended(event.process_name.rpartition("-")[0], event.returncode)
+    if ended.name == leader and not event.returncode:
         return [Shutdown(reason="the run is complete")]
-    raise BidError(f"{name} ended first (status {event.returncode}), so the run ends")
+    if ended.name != leader or event.returncode < 0:
+        note_end(out, ended)
+    if ended.name == leader:
+        end_run(out)  # nobody else is left who could
+    raise BidError(f"{ended}, so the run ends")
 
 
 def _on_shutdown(event: ShutdownEvent, _: LaunchContext) -> None:

@@ -24,7 +24,7 @@ from bid_ros.core.topics import (
     TWIN_RESET,
     body_topic,
 )
-from bid_ros.episodes.log import EpisodeStopped
+from bid_ros.episodes.stops import aborted
 from bid_ros.nodes.ros_messages import pose_arrays
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.recording.episodes import DISCARDED
@@ -214,7 +214,7 @@ class TwinOperator(Operator):
         node.wait(done.is_set, 10.0, "the reset of the twin")
         response = future.result()
         if not response.success:
-            raise EpisodeStopped(f"aborted: the twin was not reset: {response.message}", "reset")
+            raise aborted(f"the twin was not reset: {response.message}", "reset")
         self._laid_out_ns = node.now_ns()
 
     def _shown_ns(self) -> int:

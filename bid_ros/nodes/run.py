@@ -82,7 +82,7 @@ def _run(factory: Callable[..., Runnable], ending: Ending) -> int:
         node.check_overrides()
         # From here on: to connect to a robot may take long, and has a limit of its own.
         node.create_timer(1.0, ending.alive)
-        _spin(executor, node)
+        _spin(executor, node, ending)
     finally:
         node.close()
         node.heartbeat.stop()
@@ -101,10 +101,12 @@ def _spend_now_what_would_interrupt() -> None:
     gc.freeze()
 
 
-def _spin(executor: FastExecutor, node: Runnable) -> None:
+def _spin(executor: FastExecutor, node: Runnable, ending: Ending) -> None:
     while not node.ended:
         executor.spin_once()
     until = time.monotonic() + LINGER_S
     while any(node.count_publishers(topic) for topic in node.outlives) and time.monotonic() < until:
+        if ending.hurried:
+            break
         executor.spin_once(timeout_sec=0.05)
     executor.spin_once(timeout_sec=0.0)  # what those published last may have come after the last look

@@ -1,5 +1,6 @@
 """The base of nodes that move the arm in a sequence, such as an episode's preparation: grant, move, hold, wait."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,9 +13,11 @@ from bid_ros.control.homing import HomingPlan
 from bid_ros.control.joint_chunks import TaskChunks
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError
+from bid_ros.core.outcome import EpisodeOutcome
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE
-from bid_ros.episodes.log import EpisodeStopped
+from bid_ros.episodes.causes import of_safety, outcome_of_end, outcome_of_safety, rule_of_arm
+from bid_ros.episodes.stops import EpisodeStopped, aborted
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
@@ -24,6 +27,7 @@ CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000
 # A grant is renewed wherever the sequence waits, at least this often. It is valid for five times as long.
 RENEW_S, GRANTED_NS = 0.1, 500_000_000
+SAFETY_SAYS_S = 0.3  # s in which the safety node says why it stopped, after the arm node has heard of it
 
 
 class SequenceNode(BidNode):
@@ -45,6 +49,7 @@ class SequenceNode(BidNode):
         self.safety: SafetyState | None = None
         self._task_chunks = TaskChunks(self.task, arm_of(self, self.task))
         self.status: Any = None
+        self._told, self._told_at = (ArmStatus.HOLDING, ""), 0.0  # by the arm, and since when
         self.tool: Any = None
         self._arrived = threading.Condition()
         self.closing = threading.Event()
@@ -75,8 +80,8 @@ class SequenceNode(BidNode):
                 self.check()
                 self._arrived.wait(timeout=0.05)
                 if time.monotonic() > deadline:
-                    problem = f"aborted: {what} did not happen within {timeout_s:g} s"
-                    raise EpisodeStopped(f"{problem}: {missing()}" if missing else problem, "not_ready")
+                    problem = f"{what} did not happen within {timeout_s:g} s"
+                    raise aborted(f"{problem}: {missing()}" if missing else problem, "not_ready")
 
     def check(self) -> None:
         """Renew the grant of the source that moves the arm now. Every wait of the sequence calls this.
@@ -84,17 +89,32 @@ class SequenceNode(BidNode):
         Raises:
             EpisodeStopped: safety or the arm stopped, or the node is closing.
         """
-        if self.closing.is_set():
-            raise EpisodeStopped("aborted: shut down", "shutdown")
-        if self.safety is not None and self.safety.state == SafetyState.STOPPED:
-            raise EpisodeStopped(f"stopped: {self.safety.reason}", self.safety.rule, safety=True)
-        if self.status is not None and self.status.mode in (ArmStatus.STOPPED, ArmStatus.FAULT):
-            raise EpisodeStopped(f"stopped: {self.status.reason}", "arm", safety=True)
-        if self._granted and self.safety is not None and self.safety.state == SafetyState.WAITING:
-            # It lets nothing pass, so the motion would begin late, and far behind its plan.
-            raise EpisodeStopped(f"stopped: the safety node is {self.safety.reason}", "waiting", safety=True)
+        if (stop := self.stop()) is not None:
+            raise stop
         if self._granted and time.monotonic() - self._granted_at >= RENEW_S / 2:
             self.grant(*self._granted)
+
+    def stop(self) -> EpisodeStopped | None:
+        """Return why the sequence cannot go on now, None if it can."""
+        if self.closing.is_set():
+            return EpisodeStopped(self.end_outcome())
+        if self.safety is not None and self.safety.state == SafetyState.STOPPED:
+            return self._stopped_by(self.safety.rule, self.safety.reason, self.safety.measured)
+        if self.status is not None and self.status.mode in (ArmStatus.STOPPED, ArmStatus.FAULT):
+            reason, fault = self.status.reason, self.status.mode == ArmStatus.FAULT
+            if not of_safety(reason) or time.monotonic() - self._told_at > SAFETY_SAYS_S:
+                return self._stopped_by(rule_of_arm(reason, fault), reason)
+        if self._granted and self.safety is not None and self.safety.state == SafetyState.WAITING:
+            # It lets nothing pass, so the motion would begin late, and far behind its plan.
+            return self._stopped_by("waiting", f"the safety node is {self.safety.reason}")
+        return None
+
+    def _stopped_by(self, rule: str, reason: str, measured: float = math.nan) -> EpisodeStopped:
+        return EpisodeStopped(outcome_of_safety(rule, reason, measured, self.value("twin")), rule)
+
+    def end_outcome(self) -> EpisodeOutcome:
+        """Return the outcome of an episode during which this node is asked to end. A subclass may know more."""
+        return outcome_of_end(None)
 
     def grant(self, *sources: str) -> None:
         """Let only these sources move the arm, until the grant ends or is replaced. No source ends it."""
@@ -124,7 +144,7 @@ class SequenceNode(BidNode):
         plan = HomingPlan(position, rotation_6d, position, rotation_6d, gripper, self.now_ns())
         self._follow(plan, timeout_s, until)
         if not until():
-            raise EpisodeStopped(f"aborted: {what} did not happen within {timeout_s:g} s", "preparation")
+            raise aborted(f"{what} did not happen within {timeout_s:g} s", "preparation")
 
     def _follow(self, plan: HomingPlan, duration_s: float, until: Callable[[], bool] | None = None) -> None:
         end = time.monotonic() + duration_s
@@ -140,12 +160,15 @@ class SequenceNode(BidNode):
         try:
             return self._task_chunks.of(chunk)
         except ArmError as error:
-            raise EpisodeStopped(f"aborted: {error}", "unreachable") from error
+            raise aborted(str(error), "unreachable") from error
 
     def on_status(self, message: ArmStatus) -> None:
         """Take one status of the arm. A subclass may do more with it."""
         with self._arrived:
             self.status, self.tool = message, pose_arrays(message.tool)
+            told = (message.mode, message.reason)
+            if told != self._told:
+                self._told, self._told_at = told, time.monotonic()
             self._arrived.notify_all()
 
     def _on_safety(self, message: SafetyState) -> None:

@@ -1,4 +1,4 @@
-"""Latched stop: heartbeats, refusals and robot faults become one state. Only a person's reset clears a stop."""
+"""Latched stop: heartbeats, refusals and robot faults become one state. Only a reset clears a stop."""
 
 import math
 from collections.abc import Mapping

@@ -25,12 +25,14 @@ class Ending:
     by force, both outside Python and so even while its lock is held: no sign of life for ``HUNG_S``, and more than
     ``END_S`` after it was asked to end. Each writes to standard error where every thread was.
 
+    A SIGTERM that comes after that sets ``hurried``: whom this process outlives has ended, whatever the graph says.
+
     Make one in the main thread, before any other thread is there. Threads and processes that are started later block
     the signals of a terminal, so Ctrl-C does not end what this process still needs: it ends its children itself.
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self.hurried = False
         self._status = 0
         self._on_asked: Callable[[int], None] | None = None
         self._lock = threading.Lock()
@@ -85,6 +87,10 @@ class Ending:
                 os._exit(self._status)
             faulthandler.dump_traceback_later(END_S, exit=True)
         self._on_asked(self._status)
+        seen = b""  # numbers of signals, the first of which asked for the end
+        while data := os.read(noted, 64):
+            seen += data
+            self.hurried = signal.SIGTERM in seen[1:]
 
 
 def _supervisor() -> int:

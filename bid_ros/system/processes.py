@@ -13,11 +13,14 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
+from bid_ros.system.ended import Ended, forget_end, note_end
 from bid_ros.system.ending import ALIVE, END_S, HUNG_S, SIGNALS
 from bid_ros.system.progress import PROGRESS
 
 PLAIN_PROGRESS_S = 2.0
 SILENT_S: Final = HUNG_S - 5.0  # before a process that is woken ends itself by force and closes nothing
+OUTLIVED: Final = ("arm", "episode")  # nodes for whose last messages others wait, which asks the graph
+AGAIN_S: Final = 0.2  # s between two looks at them
 KILL_S: Final = END_S + 5.0  # from asking the processes to end until those that did not are killed
 
 
@@ -180,25 +183,37 @@ class Supervisor:
                 return 128 + self._signal.result()
             for child in self._children:
                 if child.ended.done():
-                    return self._status(child.name, child.ended.result())
+                    return self._status(Ended(child.name, child.ended.result()))
             latest = time.monotonic() - self.hung_s
             if hung := [child.name for child in self._children if child.alive_at and child.alive_at < latest]:
                 self._terminal.show(f"error: {', '.join(hung)} hung: no sign of life for {self.hung_s:g} s")
+                note_end(self.logs.parent, Ended(hung[0], None))
                 return 1
 
-    def _status(self, first: str, status: int) -> int:
+    def _status(self, first: Ended) -> int:
         """Return the status of a run that this process ended; only the foreground can make it a success."""
-        if first == self.foreground or status == 2:
-            return status if status >= 0 else 1  # with status 2 a process has said itself what was wrong
-        self._terminal.show(f"error: {first} ended first (status {status}); see {self.logs / first}.log")
+        status = 1 if first.status is None else first.status
+        leads = first.name == self.foreground
+        if not leads or status < 0:
+            note_end(self.logs.parent, first)
+        if (leads and status >= 0) or status == 2:
+            return status  # with status 2 a process has said itself what was wrong
+        self._terminal.show(f"error: {first}; see {self.logs / first.name}.log")
         return status if status > 0 else 1
 
     async def _end_all(self) -> None:
         for child in self._running():
             child.send(signal.SIGTERM)
             child.send(signal.SIGCONT)  # one that is frozen hears nothing before
-        if running := [child.ended for child in self._running()]:
-            await asyncio.wait(running, timeout=self.kill_s)
+        outlived = [child for child in self._children if child.name in OUTLIVED]
+        end = time.monotonic() + self.kill_s
+        while (running := self._running()) and (left := end - time.monotonic()) > 0:
+            # Of a node that was killed the graph tells for seconds that it is there.
+            gone = all(child.ended.done() for child in outlived) and any(child.ended.result() < 0 for child in outlived)
+            await asyncio.wait([child.ended for child in running], timeout=min(left, AGAIN_S) if outlived else left)
+            if gone:
+                for child in self._running():
+                    child.send(signal.SIGTERM)
         if hung := self._running():
             names = ", ".join(child.name for child in hung)
             self._terminal.show(f"error: {names} did not end within {self.kill_s:g} s and had to be killed")
@@ -249,4 +264,5 @@ def supervise(
         started: told name and process id of each process; it leads a session of its own.
     """
     logs.mkdir(parents=True, exist_ok=True)
+    forget_end(logs.parent)
     return asyncio.run(Supervisor(logs, foreground, hung_s, kill_s, started).run(commands, env))

@@ -13,6 +13,7 @@ from PIL import Image as PillowImage
 
 from bid_ros.core.errors import BidError, RecordingError
 from bid_ros.core.files import replace_text
+from bid_ros.core.outcome import INFRASTRUCTURE
 from bid_ros.core.task import Task
 from bid_ros.core.topics import DECISION
 from bid_ros.curation.catalog import BagEpisode, count_frames, episodes_of
@@ -58,7 +59,10 @@ class Card:
 
     @property
     def outcome(self) -> str:
-        """Outcome, for the filter: success, failure, or unknown."""
+        """Outcome, for the filter: success, failure, infrastructure (it counts in no rate), or unknown."""
+        episode = self.recorded.episode if self.recorded else None
+        if episode is not None and episode.outcome_class == INFRASTRUCTURE:
+            return INFRASTRUCTURE
         success = None if self.recorded is None else self.recorded.success
         return "unknown" if success is None else "success" if success else "failure"
 
@@ -111,7 +115,7 @@ def _jpeg(picture: Picture) -> bytes:
 def write_page(cards: Sequence[Card], folder: Path, title: str) -> Path:
     """Write ``index.html`` into a folder, and return its path. Every picture is inside."""
     good = sum(card.outcome == "success" for card in cards)
-    judged = sum(card.outcome != "unknown" for card in cards)
+    judged = sum(card.outcome in ("success", "failure") for card in cards)
     low, high = wilson_interval(good, judged) if judged else (0.0, 1.0)
     facts = {
         "episodes": str(sum(card.recorded is not None for card in cards)),

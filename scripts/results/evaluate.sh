@@ -2,9 +2,9 @@
 # The comparison of the README: static and moving cup, perhaps at more than one speed, five ways to execute chunks, 20
 # episodes each with the same seeds, in the real-time twin. Seeds below 5000 were looked at while settings were chosen; 5000 on were not.
 # BID takes its negatives from the bundle: ur5_pick has no weak policy, so there it is backward coherence and positives.
-# Resumable. An episode that safety stops counts as a failure; the run goes on with the next seed in a new process,
-# because a stop is never reset by itself. An episode that was interrupted is run again. Every part is in its own
-# folder, and the table counts them together.
+# Resumable. A cell is one run in one process: an episode that safety stops counts as a failure, and the twin is reset. An
+# episode that an interruption or a failure of the computer ended counts for nobody; its seed is run again. Every part is
+# in its own folder, and the table counts them together.
 # Usage: scripts/results evaluate SYSTEM OUT [EPISODES [SPEED...]]; SYSTEM is franka_place or ur5_pick, SPEED another one of the cup
 # in m/s
 set -uo pipefail
@@ -23,18 +23,31 @@ bid=${BID:-.venv/bin/bid}
 python=$(dirname "$bid")/python
 first=5000
 
-done_in() { # FOLDER: how many episodes its parts have
-  "$python" -c 'import glob,json,sys; print(sum(not r["outcome"].startswith("aborted") for f in glob.glob(sys.argv[1] + "/*/run.json") for r in json.load(open(f))["results"]))' "$1"
+left() { # CELL: the first seed that counts in no part yet, and how many such seeds follow each other; nothing if none does
+  "$python" - "$1" "$first" "$episodes" <<'END'
+import json
+import sys
+from pathlib import Path
+
+from bid_ros.episodes.comparison import counts
+
+cell, first, episodes = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+runs = (json.loads(file.read_text()) for file in cell.glob("*/run.json"))
+done = {result["seed"] for run in runs for result in run["results"] if counts(result)}
+seed = next((seed for seed in range(first, first + episodes) if seed not in done), None)
+if seed is not None:
+    print(seed, next(end for end in range(seed, first + episodes + 1) if end in done or end == first + episodes) - seed)
+END
 }
 
 run() { # NAME arguments...
-  local cell=$out/$1 have
+  local cell=$out/$1 next seed count
   shift
-  while have=$(done_in "$cell") && [ "$have" -lt "$episodes" ]; do
-    "$bid" up "$system" --episodes $((episodes - have)) --seed $((first + have)) --no-record \
-      --out "$cell/from_$((first + have))" "$@"
+  while next=$(left "$cell") && [ -n "$next" ]; do
+    read -r seed count <<<"$next"
+    "$bid" up "$system" --episodes "$count" --seed "$seed" --no-record --out "$cell/from_$seed" "$@"
     [ $? -lt 128 ] || exit 130
-    [ "$(done_in "$cell")" -gt "$have" ] || { echo "$cell: no episode was run" >&2; return 1; }
+    [ "$(left "$cell")" != "$next" ] || { echo "$cell: no episode was judged" >&2; return 1; }
   done
 }
 

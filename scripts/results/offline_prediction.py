@@ -21,7 +21,7 @@ import numpy as np
 
 from bid_ros.decoding import current_decoder
 from bid_ros.decoding.written import write_decoder
-from bid_ros.episodes.comparison import wilson_interval
+from bid_ros.episodes.comparison import counts, wilson_interval
 from results.prediction import JUDGING, MeasureRanking, agreements
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -38,7 +38,7 @@ def runs(folder: Path) -> Online:
     for file in sorted(folder.glob("**/run.json")):
         run = json.loads(file.read_text())
         for item in run["results"]:
-            if not item["outcome"].startswith("aborted"):
+            if counts(item):
                 found[current_decoder(run["decoder"])][item["seed"]] = item["success"]
     return {
         name: (sum(items.values()) / len(items), *wilson_interval(sum(items.values()), len(items)))

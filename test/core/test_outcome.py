@@ -8,7 +8,7 @@ import pytest
 
 from bid_msgs.msg import EpisodeEvent
 from bid_ros.core.outcome import CLASSES, INFRASTRUCTURE, SAFETY, TASK, outcome_from_event, outcome_from_text
-from bid_ros.episodes.log import EpisodeResult, EpisodeStopped
+from bid_ros.episodes.log import EpisodeResult
 
 LISTED = [
     ("success", TASK, "success"),
@@ -40,10 +40,3 @@ def test_an_event_says_more_than_its_text():
     assert (found.kind, found.code, found.success) == (SAFETY, "speed", False)
     event.outcome_class = 200  # of a later version
     assert outcome_from_event(event).code == "stopped"
-
-
-def test_whatever_stops_a_run_says_whose_it_was():
-    stop = EpisodeStopped("stopped: too fast", "speed", safety=True)
-    assert stop.safety and (stop.outcome.kind, stop.outcome.code) == (SAFETY, "speed")
-    end = EpisodeStopped("aborted: shut down", "shutdown")
-    assert not end.safety and (end.outcome.kind, end.outcome.code) == (INFRASTRUCTURE, "shutdown")

@@ -58,7 +58,18 @@ def test_an_interrupted_episode_is_no_failure(run):
     content = json.loads(path.read_text())
     content["results"][1]["outcome"] = "aborted: shut down"
     path.write_text(json.dumps(content))
-    assert rows(success_table([path]))["bid, N = 16", "static"][0] == "1 of 1"
+    found = rows(success_table([path]))["bid, N = 16", "static"]
+    assert (found[0], found[-1]) == ("1 of 1", "1")
+
+
+def test_a_camera_that_failed_is_no_failure_of_the_decoder_and_a_refused_chunk_is_one(run):
+    path = run("bid", [1, 0, 0])
+    content = json.loads(path.read_text())
+    content["results"][1] |= {"outcome": "stopped: no frame", "outcome_class": "infrastructure"}
+    content["results"][2] |= {"outcome": "stopped: too fast", "outcome_class": "safety"}
+    path.write_text(json.dumps(content))
+    found = rows(success_table([path]))["bid, N = 16", "static"]
+    assert (found[0], found[-1]) == ("1 of 2", "1")
 
 
 def test_open_loop_is_a_row_of_its_own(run):

@@ -4,7 +4,10 @@ import os
 import numpy as np
 import pytest
 
-from bid_ros.episodes.log import EpisodeResult, RunLog, format_summary, percentiles, write_run
+from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, EpisodeOutcome
+from bid_ros.episodes.log import EpisodeResult, RunLog, end_run, format_summary, percentiles, write_run
+from bid_ros.episodes.stops import EpisodeStopped, Stops
+from bid_ros.system.ended import Ended, note_end
 
 RESULTS = (
     EpisodeResult(0, 7, True, "success", 9.12345),
@@ -26,9 +29,15 @@ def summary(**changes):
         "decision_ms": tuple(range(1, 102)),
         "command_age_ms": (90.0, 100.0, 110.0),
         "missed": 2,
-        "safety_stop": "",
     }
     return RunLog(**{**values, **changes})
+
+
+def stopped(*reasons):
+    stops = Stops()
+    for reason in reasons:
+        stops.add(EpisodeStopped(EpisodeOutcome(f"stopped: {reason}", SAFETY, "speed"), "speed"), 0, True)
+    return stops
 
 
 def test_percentiles():
@@ -53,6 +62,8 @@ def test_run_json_says_everything_asked_for(tmp_path):
     assert run["bundle_sha256"] == "ab12"
     assert (run["task"], run["moving"], run["seed"], run["hardware"]) == ("franka_place", 0.03, 7, "twin")
     assert (run["safety_stops"], run["safety_stop"], run["action_horizon"]) == (0, "", 1)
+    assert (run["counted"], run["stops"], run["ended"]) == (3, [], None)
+    assert run["outcomes"] == {"task": {"success": 2, "timeout": 1}, "safety": {}, "infrastructure": {}}
     low, high = run["success_interval_95"]
     assert 0 < low < 2 / 3 < high < 1
     assert run["results"][1] == {
@@ -68,7 +79,7 @@ def test_run_json_says_everything_asked_for(tmp_path):
 
 
 def test_a_run_that_measured_nothing_is_valid_json(tmp_path):
-    empty = summary(results=(), decision_ms=(), command_age_ms=(float("nan"),), safety_stop="workspace: x 0.8 > 0.7")
+    empty = summary(results=(), decision_ms=(), command_age_ms=(float("nan"),), stops=stopped("workspace: x 0.8 > 0.7"))
     write_run(tmp_path / "run.json", empty)
     run = json.loads((tmp_path / "run.json").read_text(), parse_constant=pytest.fail)
     assert run["decision_ms"]["p50"] is None
@@ -103,7 +114,9 @@ def test_the_table_shows_the_result_and_its_interval():
 
 
 def test_the_table_of_an_empty_or_open_loop_run():
-    text = format_summary(summary(results=(), decision_ms=(), missed=0, moving=0.0, action_horizon=15, safety_stop="x"))
+    text = format_summary(
+        summary(results=(), decision_ms=(), missed=0, moving=0.0, action_horizon=15, stops=stopped("x"))
+    )
     assert "0 of 0" in text and "scene static" in text and "15 actions a decision" in text
     assert "not measured" in text and "safety stop  x" in text
 
@@ -122,3 +135,48 @@ def test_episodes_that_nobody_judges_are_no_failures():
     assert max(map(len, text.splitlines())) <= 80
     mixed = format_summary(summary(results=(*ended, EpisodeResult(3, 3, False, "stopped: workspace", 1.0))))
     assert "0 of 4" in mixed and "episode 4: stopped: workspace" in mixed
+
+
+FAILED = (
+    EpisodeResult(3, 10, False, "stopped: too fast", 1.0, "", SAFETY, "speed"),
+    EpisodeResult(4, 11, False, "stopped: no frame", 1.0, "", INFRASTRUCTURE, "camera"),
+    EpisodeResult(5, 12, False, "aborted: shut down", 1.0),
+)
+
+
+def test_what_failed_beside_the_policy_counts_in_no_rate_and_is_told_beside_it():
+    log = summary(results=(*RESULTS, *FAILED), stops=stopped("too fast", "no frame"))
+    run = log.to_dict()
+    assert (run["episodes"], run["counted"], run["successes"]) == (6, 4, 2)
+    assert run["success_interval_95"] == [0.15, 0.85]
+    assert run["outcomes"]["safety"] == {"speed": 1}
+    assert run["outcomes"]["infrastructure"] == {"camera": 1, "aborted": 1}
+    text = format_summary(log)
+    assert "2 of 4 = 50%" in text and "not counted  2 of 6 episodes: aborted 1, camera 1" in text
+    assert "safety stop  2, the last: no frame" in text
+    assert run["safety_stops"] == 2 and [stop["rule"] for stop in run["stops"]] == ["speed", "speed"]
+
+
+def test_a_run_that_ended_early_says_why():
+    ended = EpisodeOutcome("aborted: arm ended first (status 1)", INFRASTRUCTURE, "robot")
+    log = summary(ended=ended)
+    said = {"outcome": ended.text, "outcome_class": "infrastructure", "outcome_code": "robot"}
+    assert log.to_dict()["ended"] == said
+    assert "ended early  aborted: arm ended first (status 1)" in format_summary(log)
+
+
+def test_the_run_of_a_runner_that_was_killed_is_completed_and_no_other_one(tmp_path):
+    path = tmp_path / "run.json"
+    end_run(tmp_path)
+    note_end(tmp_path, Ended("episode", -9))
+    end_run(tmp_path)
+    assert not path.exists(), "there was no run yet"
+    write_run(path, summary())
+    end_run(tmp_path)
+    run = json.loads(path.read_text())
+    assert run["ended"]["outcome"] == "aborted: episode ended first (status -9, killed by SIGKILL)"
+    assert run["ended"]["outcome_code"] == "computer" and run["episodes"] == 3
+    said = EpisodeOutcome("aborted: shut down", INFRASTRUCTURE, "shutdown")
+    write_run(path, summary(ended=said))
+    end_run(tmp_path)
+    assert json.loads(path.read_text())["ended"]["outcome"] == said.text

@@ -296,25 +296,6 @@ def test_an_episode_without_a_verdict_times_out_and_the_next_one_follows(bench, 
     assert ends[0].duration == pytest.approx(3.0, abs=1.0)
 
 
-@pytest.mark.parametrize("by", ["safety", "arm"])
-def test_a_stop_ends_the_run_with_status_3_and_its_reason(bench, root, tmp_path, by):
-    harness = Harness(bench, root, tmp_path, episodes=5)
-    harness.begin()
-    if by == "safety":
-        harness.safety = SafetyState(state=SafetyState.STOPPED, rule="workspace", reason="the tool left the workspace")
-    else:
-        harness.mode, harness.reason = ArmStatus.FAULT, "the tool left the workspace"
-    status, run, output = harness.finish()
-    assert status == 3
-    assert "the tool left the workspace" in output
-    assert (run["episodes"], run["successes"]) == (1, 0)
-    assert bench.until(lambda: harness.kinds()[-1] == EpisodeEvent.END)
-    end, code = harness.events[-1], "workspace" if by == "safety" else "arm"
-    assert end.outcome == "stopped: the tool left the workspace"
-    assert (end.outcome_class, end.outcome_code) == (EpisodeEvent.SAFETY, code)
-    assert (run["results"][0]["outcome_class"], run["results"][0]["outcome_code"]) == ("safety", code)
-
-
 def test_without_an_arm_the_run_is_aborted_with_one_sentence(bench, root, tmp_path):
     harness = Harness(bench, root, tmp_path, ready_timeout_s=1.0)
     harness.mode = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from forked_bid import start_bid
 from qos import STATE
+from real_time import HoldUps
 from ros_bench import Bench
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
@@ -129,6 +131,29 @@ def test_ctrl_c_pressed_three_times_ends_everything_in_order(system):
     assert system.bench.until(lambda: system.front_end.poll() is not None, END_S)
     assert system.front_end.returncode == 130 and not system.pids()
     assert_ended_in_order(system, since)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["arm", "camera", "policy", "safety", "recorder", "twin", "episode"])
+def test_a_killed_node_ends_the_run_soon_and_is_named_with_its_status(system, name, record_property):
+    """On the terminal, and in ``run.json`` beside the episodes so far."""
+    with HoldUps() as held:
+        os.kill(system.pids()[name], signal.SIGKILL)
+        assert system.bench.until(lambda: system.front_end.poll() is not None, END_S)
+        ended_s = held.seconds()
+    record_property("ended_s", ended_s)
+    assert ended_s <= 2.0
+    assert system.front_end.returncode == 1 and not system.pids()
+    said = f"{name} ended first (status -9, killed by SIGKILL)"
+    assert f"error: {said}" in (system.out.parent / "front_end.txt").read_text()
+    run = json.loads((system.out / "run.json").read_text())
+    assert run["ended"] == {
+        "outcome": f"aborted: {said}",
+        "outcome_class": "infrastructure",
+        "outcome_code": "computer",
+    }
+    if name != "episode":
+        assert run["results"][-1]["outcome"] == f"aborted: {said}" and run["counted"] == run["episodes"] - 1
 
 
 @pytest.mark.long

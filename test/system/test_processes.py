@@ -14,6 +14,7 @@ from qos import STATE
 from real_time import OWN_SESSION
 
 from bid_msgs.msg import Heartbeat
+from bid_ros.system.ended import NOTE, Ended, read_end
 
 LIMIT_S = 40.0
 HUNG_S, KILL_S = 2.0, 3.0
@@ -71,6 +72,33 @@ def test_a_run_that_another_process_ended_is_never_a_success(tmp_path, end, stat
     returned, output = supervised({"main": WAITING, "one": until_ready(logs, "main") + end}, logs)
     assert returned == status
     assert "error: one ended first" in output and str(logs / "one.log") in output
+
+
+def test_the_process_that_ended_a_run_is_named_and_noted_before_the_others_are_asked_to_end(tmp_path):
+    logs = tmp_path / "logs"
+    reads = f"trap 'cat {tmp_path / NOTE}; exit 0' TERM; echo ready; while true; do sleep 0.05; done"
+    _, output = supervised({"main": reads, "one": until_ready(logs, "main") + "kill -9 $$"}, logs)
+    assert f"error: one ended first (status -9, killed by SIGKILL); see {logs / 'one.log'}" in output
+    assert read_end(tmp_path) == Ended("one", -9)
+    assert json.dumps({"name": "one", "status": -9}) in (logs / "main.log").read_text()
+
+
+def test_a_foreground_that_is_killed_is_named_too_and_one_that_ends_by_itself_is_not(tmp_path):
+    status, output = supervised({"main": "kill -9 $$"}, tmp_path / "killed" / "logs")
+    assert status == 1 and "error: main ended first (status -9, killed by SIGKILL)" in output
+    assert read_end(tmp_path / "killed") == Ended("main", -9)
+    status, output = supervised({"main": "exit 3"}, tmp_path / "ended" / "logs")
+    assert (status, output, read_end(tmp_path / "ended")) == (3, "", None)
+
+
+@pytest.mark.parametrize(("end", "asked"), [("kill -9 $$", "again"), ("exit 1", "once")])
+def test_who_waits_for_the_last_words_of_a_killed_node_is_told_that_there_are_none(tmp_path, end, asked):
+    """A killed arm node is on the graph for 20 s. One that ends in order leaves it."""
+    logs = tmp_path / "logs"
+    counts = "N=0; trap 'N=$((N+1))' TERM; echo ready; while [ $N -lt 1 ]; do sleep 0.02; done;"
+    counts += " for i in $(seq 50); do sleep 0.02; done; [ $N -gt 1 ] && echo asked again || echo asked once"
+    supervised({"main": WAITING, "twin": counts, "arm": until_ready(logs, "main", "twin") + end}, logs)
+    assert f"asked {asked}" in (logs / "twin.log").read_text()
 
 
 def test_what_a_node_says_about_bad_input_is_shown_once(tmp_path):

@@ -1,0 +1,66 @@
+"""Watches an episode for the record of its run: decisions, the age of commands, and pauses of the arm."""
+
+import time
+from typing import Final
+
+from bid_msgs.msg import ArmStatus, Decision, SafetyState
+from bid_ros.episodes.log import RunLog
+from bid_ros.episodes.pauses import PAUSE_S
+
+ACTIONS: Final = (SafetyState.WARN, SafetyState.SCALE, SafetyState.STOP)
+
+
+class RunWatch:
+    """Fills the log of a run while an episode runs; between two episodes it notes nothing.
+
+    Args:
+        log: of the run.
+        alone: a policy moves the arm, and nobody else. A person may pause without a reason.
+    """
+
+    def __init__(self, log: RunLog, alone: bool) -> None:
+        self._log, self._alone = log, alone
+        self._runs = False
+        self._decided_s = 0.0
+
+    def begin(self, episode: int) -> None:
+        """Begin an episode."""
+        self._log.start_episode()
+        self._decided_s = time.monotonic()
+        if self._alone:
+            self._log.pauses.begin(episode, self._decided_s)
+        self._runs = True
+
+    def end(self) -> None:
+        """End the episode."""
+        self._runs = False
+        self._log.pauses.end(time.monotonic())
+
+    def decided(self, message: Decision) -> None:
+        """Note a decision."""
+        if self._runs:
+            self._decided_s = time.monotonic()
+            self._log.add_decision(message.decision_time * 1e3, message.missed, message.decoder, message.samples)
+
+    def told(self, message: ArmStatus, safety: SafetyState | None) -> None:
+        """Note what the arm does, and say why it has paused; ``safety`` is the newest state of the safety node."""
+        if not self._runs:
+            return
+        tracking = message.mode == ArmStatus.TRACKING
+        if tracking and message.source == "policy":
+            self._log.command_age_ms.append(message.command_age * 1e3)
+        reason = "" if tracking else self._why(message, safety)
+        pause = self._log.pauses.tell(tracking, reason, time.monotonic())
+        if pause is not None:
+            print(f"episode {pause.episode + 1}: the arm pauses: {reason}", flush=True)
+
+    def _why(self, message: ArmStatus, safety: SafetyState | None) -> str:
+        """Return why the arm follows nothing: its own reason, that of the safety node, or that no decision came."""
+        if message.reason:
+            return str(message.reason)
+        if safety is not None and safety.reason and (safety.state != SafetyState.RUNNING or safety.action in ACTIONS):
+            return str(safety.reason)
+        silent_s = time.monotonic() - self._decided_s
+        if silent_s > PAUSE_S:
+            return f"no decision of the policy for {silent_s:.1f} s"
+        return "the policy decides, and no chunk of it covers now"

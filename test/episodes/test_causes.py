@@ -1,0 +1,130 @@
+"""Whose fault each stop is, said of the rules and sentences that safety node and arm node really publish."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY
+from bid_ros.core.task import load_task
+from bid_ros.episodes.causes import (
+    CAMERA,
+    CLOCK,
+    COMPUTER,
+    NETWORK,
+    PARTS,
+    ROBOT,
+    RULES,
+    of_safety,
+    outcome_of_end,
+    outcome_of_safety,
+    rule_of_arm,
+)
+from bid_ros.safety.envelope import Envelope
+from bid_ros.safety.grants import Lapse
+from bid_ros.safety.watchdog import Watchdog
+from bid_ros.system.ended import Ended
+
+SECOND = NANOSECONDS
+LISTED = [
+    ("heartbeat:camera", "heartbeat of camera is 310 ms old; the limit is 300 ms", CAMERA),
+    ("heartbeat:policy", "heartbeat of policy is 310 ms old; the limit is 300 ms", COMPUTER),
+    ("heartbeat:arm", "heartbeat of arm is 310 ms old; the limit is 300 ms", COMPUTER),
+    ("grant", str(Lapse("policy", "episode", 0.5)), COMPUTER),
+    ("waiting", "the safety node is waiting for arm", COMPUTER),
+    ("measurement", "5 chunks in a row were refused, the last because the tool's position is not known", COMPUTER),
+    ("publisher", "2 nodes publish /policy/chunk: /policy and /stranger; valid is one", NETWORK),
+    ("fault", "the robot reports a fault: a reflex stopped the robot", ROBOT),
+    ("fault", "the robot reports a fault: robot at 127.0.0.1 has been silent for 0.20 s", NETWORK),
+    (
+        "fault",
+        "the robot reports a fault: 20 commands were lost: the computer of the client was late, not the policy",
+        COMPUTER,
+    ),
+]
+LIMITS = ("finite", "shape", "frame", "source", "workspace", "speed", "acceleration", "jerk", "rotation", "turn_rate")
+MORE = ("turn_acceleration", "tilt", "gripper", "jump", "joint_position", "joint_speed", "joint_acceleration")
+
+
+@pytest.mark.parametrize(("rule", "reason", "part"), LISTED)
+def test_a_failure_of_no_policy_is_infrastructure_and_names_the_part(rule, reason, part):
+    found = outcome_of_safety(rule, reason)
+    assert (found.kind, found.code, found.text, found.success) == (INFRASTRUCTURE, part, f"stopped: {reason}", False)
+    assert part in PARTS
+
+
+def test_a_twin_that_is_silent_tells_of_the_computer_and_its_reflex_does_not():
+    assert outcome_of_safety("fault", "robot at 127.0.0.1 has been silent for 0.20 s", twin=True).code == COMPUTER
+    assert outcome_of_safety("fault", "a reflex stopped the robot", twin=True).code == ROBOT
+    assert outcome_of_safety("publisher", "2 nodes publish /grant: /a and /b", twin=True).code == NETWORK
+
+
+@pytest.mark.parametrize("rule", [*LIMITS, *MORE, "joint_jump", "a_rule_of_tomorrow"])
+def test_a_limit_that_the_policy_broke_is_safety_and_names_the_rule(rule):
+    found = outcome_of_safety(rule, "too much")
+    assert (found.kind, found.code) == (SAFETY, rule)
+
+
+def test_every_rule_of_the_table_is_a_part():
+    assert set(RULES.values()) == set(PARTS) - {CLOCK}, "of the clock speaks how late, or how early, a chunk is"
+
+
+@pytest.mark.parametrize(
+    ("age_s", "part"), [(0.8, COMPUTER), (3600.0, CLOCK), (-3600.0, CLOCK), (-0.9, CLOCK)], ids=str
+)
+def test_a_chunk_that_is_late_tells_of_the_computer_and_one_from_another_time_of_a_clock(root, age_s, part):
+    task = load_task(root / "config" / "franka_place" / "task.yaml")
+    now = 10_000 * SECOND
+    middle = (np.array(task.limits.workspace_min) + np.array(task.limits.workspace_max)) / 2
+    row = [*middle, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.04]
+    chunk = ActionChunk(
+        now - round(age_s * SECOND), task.dt_ns, np.tile(row, (16, 1)), frame_id=task.base_frame, source="policy"
+    )
+    watchdog = Watchdog({"policy": 1.0}, late_limit=2)
+    watchdog.beat("policy", 0)
+    watchdog.tick(0)
+    for _ in range(2):
+        watchdog.judge(Envelope(task).check(chunk, now, middle), 0)
+    cause = watchdog.cause
+    assert watchdog.stopped and cause.rule == "time"
+    found = outcome_of_safety(cause.rule, cause.reason, cause.measured)
+    assert (found.kind, found.code) == (INFRASTRUCTURE, part)
+
+
+@pytest.mark.parametrize(
+    ("reason", "fault", "rule"),
+    [
+        ("a reflex stopped the robot", True, "fault"),
+        ("no sign of life from 'camera' for 0.30 s", False, "heartbeat:camera"),
+        ("no sign of life from 'policy' for 0.30 s", False, "heartbeat"),
+        (str(Lapse("policy", "episode", 0.5)), False, "grant"),
+        ("2 nodes publish /safety/chunk: /safety and /stranger", False, "publisher"),
+        ("gripper at 10.0.0.2 did not answer", False, "fault"),
+        ("safety stopped: x is 0.9 m", False, "arm"),
+    ],
+)
+def test_what_the_arm_node_says_by_itself_is_the_rule_that_safety_would_name(reason, fault, rule):
+    assert rule_of_arm(reason, fault) == rule
+
+
+def test_only_the_arm_that_heard_of_a_stop_leaves_the_reason_to_the_safety_node():
+    assert of_safety("safety stopped: x is 0.9 m") and not of_safety("nobody renewed the grant of 'policy'")
+    assert outcome_of_safety("arm", "safety stopped: x is 0.9 m").kind == SAFETY
+
+
+@pytest.mark.parametrize(
+    ("ended", "part", "text"),
+    [
+        (Ended("arm", -9), COMPUTER, "aborted: arm ended first (status -9, killed by SIGKILL)"),
+        (Ended("camera", -11), COMPUTER, "aborted: camera ended first (status -11, killed by SIGSEGV)"),
+        (Ended("camera", 1), CAMERA, "aborted: camera ended first (status 1)"),
+        (Ended("arm", 1), ROBOT, "aborted: arm ended first (status 1)"),
+        (Ended("policy", 1), COMPUTER, "aborted: policy ended first (status 1)"),
+        (Ended("twin", None), COMPUTER, "aborted: twin hung"),
+        (None, "shutdown", "aborted: shut down"),
+    ],
+)
+def test_an_episode_in_which_the_run_ended_says_who_ended_it(ended, part, text):
+    found = outcome_of_end(ended)
+    assert (found.kind, found.code, found.text) == (INFRASTRUCTURE, part, text)
