@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from franky_sim import SimulationServer
-
-from bid_ros.core.errors import ArmError
 from bid_ros.robots.franka.model import HOME_Q, build_simulator
+from bid_ros.robots.franka.twin.controller import FrankaController
 from bid_ros.sim.loop import StepLoop
 from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
 
@@ -24,34 +22,28 @@ class FrankaTwin(SceneTwin):
 
     Attributes:
         bodies: names of what the ground truth has the pose of.
+        controller: serves the robot.
     """
 
     _state: SceneState  # there from the start of the twin on
 
     def __init__(self, scene: TwinScene, *hostnames: str, initial_q: Sequence[float] = HOME_Q) -> None:
         super().__init__(scene, StepLoop("the twin", STEP_NS, self._step, CATCH_UP_NS))
-        self._hostnames = hostnames
         self._simulator = build_simulator(scene, initial_q)
-        self._server = SimulationServer(self._simulator, list(hostnames))
+        self.controller = FrankaController(self._simulator, *hostnames)
 
     @property
     def hostname(self) -> str:
         """Address a franky client connects to; empty before :meth:`start`."""
-        return str(self._server.robot_servers[0].hostname) if self._server.robot_servers else ""
+        return self.controller.hostname
 
     def start(self) -> None:
         """Serve the robot and run the physics.
 
         Raises:
-            ArmError: if none of the addresses is free.
+            ArmError: if none of the addresses is free, or one is not of this computer alone.
         """
-        try:
-            self._simulator.init()
-            self._server.init()
-        except OSError as error:
-            raise ArmError(
-                f"the twin cannot serve {', '.join(self._hostnames)}: ports 1337 and 1338 are taken ({error})"
-            ) from error
+        self.controller.start()
         self._world = self._scene.world(self._simulator.model, self._simulator.data)
         self._state = SceneState.of(self._simulator.data)
         self._loop.start()
@@ -59,7 +51,7 @@ class FrankaTwin(SceneTwin):
     def stop(self) -> None:
         """End the physics and close the server; calling it again does nothing."""
         self._loop.stop()
-        self._server.cleanup()
+        self.controller.close()
 
     def scene_state(self) -> SceneState:
         """Return the state after the latest step; raises ArmError if the twin does not run."""
@@ -68,11 +60,6 @@ class FrankaTwin(SceneTwin):
 
     def _step(self) -> None:
         self._world.before_step()
-        # The server's own run_once ends with a sleep(0), which costs the timer's slack of 60 us in every step.
-        for robot in self._server.robot_servers:
-            robot.process_commands()
-        self._simulator.step()
-        for robot in self._server.robot_servers:
-            robot.send_state()
+        self.controller.cycle()
         # A new object every step: whoever holds an older one keeps a consistent picture without a lock.
         self._state = SceneState.of(self._simulator.data)
