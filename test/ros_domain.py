@@ -36,6 +36,6 @@ _CLAIMS: list[socket.socket] = []
 def enter_domain(patch: pytest.MonkeyPatch) -> int:
     """Move this process, and those that it starts, into a domain of its own on this host only; return its number."""
     patch.setenv("ROS_DOMAIN_ID", str(own_domain()))
-    for name, value in middleware_environment(twin=True).items():
+    for name, value in middleware_environment().items():
         patch.setenv(name, value)
     return own_domain()

@@ -17,7 +17,7 @@ from bid_ros.teleop.base import DEVICES
 
 CODEC: Final = "png"
 ARGUMENTS: Final = (
-    *("robot_ip", "device_settings", "image_codec", "bundle", "moving", "episodes", "seed", "timeout"),
+    *("robot_ip", "peers", "device_settings", "image_codec", "bundle", "moving", "episodes", "seed", "timeout"),
     *("rviz", "out", "namespace", "parameters"),
 )
 EPISODES: Final = """\

@@ -12,6 +12,7 @@ from bid_ros.commands.arguments import SYSTEM_HELP, add_run_arguments, run_argum
 from bid_ros.core.errors import BidError
 from bid_ros.system.description import NO_RVIZ, NodeSpec, command_line, describe, environment, rviz_command
 from bid_ros.system.folder import System, find_system
+from bid_ros.system.middleware import ignored_settings
 from bid_ros.system.preparation import prepare
 from bid_ros.system.processes import supervise
 from bid_ros.system.run import RunArguments, argument_fields
@@ -81,6 +82,9 @@ def run_nodes(
         replay: the node that plays a recording, for RViz.
     """
     out = Path(arguments.out)
+    variables = environment(arguments.peers, out)
+    for sentence in ignored_settings():
+        print(f"warning: {sentence}", file=sys.stderr)
     prepare(specs, out)
     commands = {spec.name: command_line(spec, out / "parameters") for spec in specs}
     if arguments.rviz:
@@ -88,4 +92,4 @@ def run_nodes(
             commands["rviz"] = f"exec {shlex.join(rviz)}"
         else:
             print(NO_RVIZ, file=sys.stderr)
-    return supervise(commands, environment(twin=not arguments.robot_ip), out / "logs", last)
+    return supervise(commands, variables, out / "logs", last)

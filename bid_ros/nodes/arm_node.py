@@ -15,15 +15,18 @@ from bid_ros.control.servo_base import ServoMode, ServoOutput
 from bid_ros.core import topics
 from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError
+from bid_ros.core.listening import Listening
 from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.nodes.arm_report import ArmReport
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import arm_of
+from bid_ros.nodes.obeyed_chunk import obeyed_chunk
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_bus import NodeBus
-from bid_ros.nodes.ros_messages import chunk_from_message
+from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.robots.base import ArmState, JointArm
+from bid_ros.robots.connecting import connect_within
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.system.priority import raise_priority
@@ -66,16 +69,18 @@ class ArmNode(BidNode):
         self._arm = build_arm(name, config, bus)
         self._servo = self._build_servo(name)
         self._watched = frozenset(self.value("required"))
+        self._listening = Listening()
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
+        self._sole = SolePublishers(self, (topics.SAFETY_CHUNK, topics.SAFETY_STATE, topics.GRANT))
         self._lock = threading.Lock()
         self._fault = ""
-        self._commanded = False
+        self._commanded = self._due = False
         self._last_gripper: float = float("nan")
-        self._due = False
         # A robot that is driven through ROS publishes its joints itself.
-        own = self.resolve_topic_name(topics.JOINT_STATES)
         self._over_ros = ROBOTS.find(name).over_ros
-        joints = not (self._over_ros and bus.full_name(config.joint_states) == own)
+        joints = not (
+            self._over_ros and bus.full_name(config.joint_states) == self.resolve_topic_name(topics.JOINT_STATES)
+        )
         self._report = ArmReport(self, self._task, self._arm.info, self.value("standard_rate_hz"), joints)
         self._publish_every = int(self.value("publish_every"))
         self._thread: PeriodicThread | None = None
@@ -84,14 +89,14 @@ class ArmNode(BidNode):
     def begin(self) -> None:
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
         self.subscribe(topics.HEARTBEAT, self._on_heartbeat, patient=True)
-        self.create_timer(min(HEED_S, self.value("heartbeat_deadline_s") / 5), lambda: None)
+        self.create_timer(min(HEED_S, self.value("heartbeat_deadline_s") / 5), self._heed)
         self._wait_for_required(time.monotonic() + self.value("required_wait_s"))
         if self.ended:  # nothing is connected for a run that ends
             return
-        self._connect(time.monotonic() + self.value("connect_wait_s"))
+        connect_within(self._arm, self.value("connect_wait_s"), lambda: self.ended)
         self._start()
         self._begin(self._arm.state())
-        self._grants = subscribe_grants(self, lock=self._lock)
+        self._grants = subscribe_grants(self, lock=self._lock, patient=True)
         self.subscribe(topics.SAFETY_CHUNK, self._on_chunk)
         self.subscribe(topics.SAFETY_STATE, self._on_safety)
         self.serve(Trigger, topics.ARM_RESET, self._on_reset)
@@ -99,8 +104,8 @@ class ArmNode(BidNode):
             "servo", round(1e9 / self.value("rate_hz")), self._control, tolerance_ns=20_000_000, on_error=self._fail
         )
         self._thread.start()
-        what = "its twin" if self.value("twin") else "the robot"
-        self.get_logger().info(f"in control: {what} at {self.value('robot_ip')}")
+        what = f"{'its twin' if self.value('twin') else 'the robot'} at {self.value('robot_ip')}"
+        self.get_logger().info(f"in control: {what}")
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Mode, fault and schedule."""
@@ -128,16 +133,6 @@ class ArmNode(BidNode):
                 return
             self.executor.spin_once(timeout_sec=0.1)
 
-    def _connect(self, deadline: float) -> None:
-        while True:
-            try:
-                self._arm.connect()
-                return
-            except ArmError:
-                if time.monotonic() > deadline or self.ended:
-                    raise
-                time.sleep(0.2)
-
     def _build_servo(self, name: str) -> ChunkServo | JointServo:
         lookahead_s, model = self.value("lookahead_s"), arm_of(self, self._task)
         if model is None:
@@ -163,10 +158,11 @@ class ArmNode(BidNode):
 
     def _on_chunk(self, message: ChunkMessage) -> None:
         try:
-            chunk = chunk_from_message(message, self._task)
+            chunk = obeyed_chunk(message, self._task, time.time_ns())
         except ChunkError as error:
             self.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return
+        self._watch_publishers()
         with self._lock:
             now = time.monotonic_ns()
             if not self._grants.live(chunk.source, now) or not self._servo.accept(chunk):
@@ -176,6 +172,12 @@ class ArmNode(BidNode):
                 self._commanded = True
                 # From here on a required node that was never heard is as silent as one that has stopped.
                 self._deadlines.arm(now)
+
+    def _watch_publishers(self) -> None:
+        """Stop when somebody else publishes what the arm obeys."""
+        if stranger := self._sole.trouble():
+            with self._lock:
+                self._servo.latch(stranger)
 
     def _on_safety(self, message: SafetyState) -> None:
         if message.state == SafetyState.STOPPED:
@@ -187,11 +189,18 @@ class ArmNode(BidNode):
             if message.node in self._watched:
                 self._deadlines.beat(message.node, self.arrived_ns())
 
+    def _heed(self) -> None:
+        """Note that heartbeats and grants were taken: patient messages come before this timer. Look who publishes."""
+        with self._lock:
+            self._listening.heard(time.monotonic_ns())
+        self._watch_publishers()
+
     def _on_reset(self, _: Trigger.Request) -> tuple[bool, str]:
         with self._lock:
             expired = self._deadlines.expired(time.monotonic_ns())
-        if expired is not None:
-            return False, f"not reset: no sign of life from '{expired.name}' for {expired.age_s:.2f} s"
+        silent = f"no sign of life from '{expired.name}' for {expired.age_s:.2f} s" if expired else ""
+        if why := silent or self._sole.trouble():
+            return False, f"not reset: {why}"
         if self._fault:
             self._recover()
         with self._lock:
@@ -218,7 +227,7 @@ class ArmNode(BidNode):
     def _control(self, tick: Tick) -> None:
         now = time.time_ns()
         with self._lock:
-            steady = time.monotonic_ns()
+            steady = self._listening.judged_ns(time.monotonic_ns())
             self._watch_grants(steady)
             expired = self._deadlines.expired(steady)
             # Until the first command the arm only holds, and nodes that still start may be silent for a while.

@@ -34,6 +34,7 @@ from bid_ros.system.description import NO_RVIZ, NodeSpec, describe, environment,
 from bid_ros.system.driving import ARGUMENTS, DEFAULTS, KEYBOARD, driven
 from bid_ros.system.ending import END_S
 from bid_ros.system.folder import System, find_system
+from bid_ros.system.middleware import ignored_settings
 from bid_ros.system.preparation import prepare
 from bid_ros.system.replay_nodes import REPLAY, ReplayArguments, describe_replay
 from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
@@ -96,7 +97,7 @@ def _arguments(context: LaunchContext, names: Collection[str] | None, own: Colle
 
 def _start(found: System, arguments: RunArguments) -> list[object]:
     """Return the actions that start the nodes of a system. Raises BidError as :func:`launch_actions`."""
-    return _run(found, describe(found, arguments), arguments, "episode", twin=not arguments.robot_ip)
+    return _run(found, describe(found, arguments), arguments, "episode", arguments.peers)
 
 
 def replay_description() -> LaunchDescription:
@@ -110,7 +111,7 @@ def replay_actions(context: LaunchContext) -> list[object]:
     arguments = parse_arguments(_given(context, {*OF_LAUNCH, "system"}) | text, ReplayArguments)
     system = find_system(LaunchConfiguration("system").perform(context))
     specs = describe_replay(system, arguments)
-    return _run(system, specs, arguments, REPLAY, twin=True, replay=specs[0])
+    return _run(system, specs, arguments, REPLAY, replay=specs[0])
 
 
 def _run(
@@ -118,13 +119,14 @@ def _run(
     specs: Sequence[NodeSpec],
     arguments: RunArguments | ReplayArguments,
     leader: str,
-    twin: bool,
+    peers: Sequence[str] = (),
     replay: NodeSpec | None = None,
 ) -> list[object]:
     """Return the actions that run these nodes until the ``leader`` ends; ``replay`` is a node of a replay."""
+    variables = environment(peers, Path(arguments.out))
     prepare(specs, Path(arguments.out))
-    variables = environment(twin)
-    nodes = _nodes(specs, variables, leader)
+    nodes: list[object] = [LogInfo(msg=sentence) for sentence in ignored_settings()]
+    nodes += _nodes(specs, variables, leader)
     if arguments.rviz:
         command = rviz_command(system, RunArguments(namespace=arguments.namespace), replay)
         rviz = ExecuteProcess(cmd=command, name="rviz", additional_env=variables) if command else LogInfo(msg=NO_RVIZ)

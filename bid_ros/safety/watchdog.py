@@ -41,8 +41,8 @@ class Watchdog:
     Attributes:
         granted: whether anybody was ever in charge of the arm. Before that nothing moves, and silence only means that
             nodes still load: it leads back to WAITING and latches nothing.
-        cause: what stopped it. Its rule is that of a refusal, ``heartbeat:NAME``, ``grant`` or ``fault``; it is
-            ``ACCEPTED``, which has none, unless STOPPED.
+        cause: what stopped it. Its rule is that of a refusal, ``heartbeat:NAME``, ``grant``, ``publisher`` or
+            ``fault``; it is ``ACCEPTED``, which has none, unless STOPPED.
 
     Raises:
         ValueError: an argument is outside its range.
@@ -59,7 +59,7 @@ class Watchdog:
         self._complete_ns: int | None = None
         self.cause = self._newest = ACCEPTED
         self._announced = True
-        self._fault = ""
+        self._fault = self._stranger = ""
         self._late = 0
 
     @property
@@ -93,11 +93,17 @@ class Watchdog:
             return Action.STOP
         return Action.NONE if self._newest.ok else Action.WARN
 
-    def beat(self, name: str, steady_ns: int) -> None:
-        """Note a heartbeat. Names that are not required are ignored."""
+    def beat(self, name: str, steady_ns: int, judged_ns: int | None = None) -> None:
+        """Note a heartbeat. Names that are not required are ignored.
+
+        Args:
+            name: of the node that is alive.
+            steady_ns: when its heartbeat arrived.
+            judged_ns: when silence is judged, at most; earlier where this process was held up. None: it was not.
+        """
         if name in self._limits:
             # Check the silence before the beat that ends it. So a gap between two ticks is noticed too.
-            self._advance(steady_ns)
+            self._advance(steady_ns if judged_ns is None else min(steady_ns, judged_ns))
             self._deadlines.beat(name, steady_ns)
 
     def arm_fault(self, reason: str, steady_ns: int) -> bool:
@@ -109,6 +115,12 @@ class Watchdog:
         """Stop because of a grant that nobody renewed; None changes nothing."""
         if lapse is not None:
             self._latch(refused("grant", str(lapse), measured=lapse.limit_s, limit=lapse.limit_s))
+
+    def stranger(self, reason: str) -> None:
+        """Stop because somebody else publishes what moves the arm; an empty text means that nobody does."""
+        self._stranger = reason
+        if reason:
+            self._latch(refused("publisher", reason))
 
     def judge(self, verdict: Verdict, steady_ns: int) -> bool:
         """Count a verdict and return whether the chunk may be forwarded now."""
@@ -137,6 +149,8 @@ class Watchdog:
         """Leave the stop. Return an empty text, or why the reset is refused: the cause still holds."""
         if self._fault:
             return f"not reset: the robot reports a fault: {self._fault}"
+        if self._stranger:
+            return f"not reset: {self._stranger}"
         expired = self._deadlines.expired(steady_ns) if self._armed else None
         if expired is not None:
             return f"not reset: {expired}"

@@ -291,10 +291,10 @@ def command_line(spec: NodeSpec, parameter_folder: Path) -> str:
     return "exec " + shlex.join([*words, "--params-file", str(file), "--log-level", spec.log_level])
 
 
-def environment(twin: bool) -> dict[str, str]:
-    """Return the environment of the nodes. A twin never sends beyond this host."""
+def environment(peers: Sequence[str] = (), folder: Path = Path()) -> dict[str, str]:
+    """Return the environment of the nodes. Arguments and errors: those of :func:`middleware_environment`."""
     values = {SUPERVISOR: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
     values |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     # Otherwise an import of MuJoCo looks for GLFW, in a process that prints a traceback when a signal comes.
     values |= opengl_variables()
-    return values | middleware_environment(twin)
+    return values | middleware_environment(peers, folder)

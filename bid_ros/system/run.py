@@ -28,6 +28,7 @@ class RunArguments:
     """
 
     robot_ip: str = argument("", "address of the robot; without it the twin is started")
+    peers: tuple[str, ...] = argument((), "other computers on a robot's graph, such as RViz's: names or addresses")
     driver: str | None = argument(None, "policy, or a teleoperation device such as scripted (default: system.yaml's)")
     styles: tuple[str, ...] = argument((), "styles of scripted demonstrations, cycled over the episodes")
     device_settings: str = argument("", "settings of the teleoperation device in YAML, such as 'deadzone: 0.2'")
@@ -56,6 +57,10 @@ class RunArguments:
     def __post_init__(self) -> None:
         check_arguments(self)
         check_namespace(self.namespace)
+        if self.peers and not self.robot_ip:
+            raise BidError(
+                f"peers are {', '.join(self.peers)}; valid with robot_ip: a twin's graph stays on this computer"
+            )
         if self.log_level not in LOG_LEVELS:
             raise BidError(f"log_level is '{self.log_level}'; valid are {', '.join(LOG_LEVELS)}")
 

@@ -198,5 +198,5 @@ def peak_mb(process: int) -> float:
 
 
 if __name__ == "__main__":
-    os.environ |= {"ROS_DOMAIN_ID": os.environ.get("ROS_DOMAIN_ID", "77"), **middleware_environment(twin=True)}
+    os.environ |= {"ROS_DOMAIN_ID": os.environ.get("ROS_DOMAIN_ID", "77"), **middleware_environment()}
     sys.exit(main())

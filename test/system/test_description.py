@@ -83,7 +83,7 @@ def test_without_an_address_the_twin_is_served_on_loopback_only(system, bundle):
     assert specs["arm"].parameters["robot_ip"] == address and specs["arm"].parameters["twin"] is True
     assert specs["episode"].parameters["twin"] is True
     assert specs["camera"].parameters["twin"] is True
-    assert environment(twin=True)["FASTRTPS_DEFAULT_PROFILES_FILE"].endswith("fastdds_twin.xml")
+    assert environment()["FASTRTPS_DEFAULT_PROFILES_FILE"].endswith("fastdds_local.xml")
 
 
 def test_with_an_address_there_is_no_twin_in_any_part(system, bundle):
@@ -92,7 +92,6 @@ def test_with_an_address_there_is_no_twin_in_any_part(system, bundle):
     assert specs["arm"].parameters["robot_ip"] == "172.16.0.2" and specs["arm"].parameters["twin"] is False
     assert specs["episode"].parameters["twin"] is False
     assert specs["camera"].parameters["twin"] is False
-    assert environment(twin=False)["FASTRTPS_DEFAULT_PROFILES_FILE"].endswith("fastdds_robot.xml")
 
 
 @pytest.mark.parametrize(("driver", "acting"), [(None, "policy"), ("scripted", "teleop"), ("exercise", "teleop")])
@@ -428,7 +427,7 @@ def test_the_texts_of_a_launch_file_become_the_arguments_of_a_run():
         ({"rviz": "1"}, "rviz is '1'; valid are true and false"),
         ({"acts": "scripted"}, "argument 'acts' is now 'driver'"),
         ({"person": "true"}, "argument 'person' is now 'human'"),
-        ({"typo": "3"}, "argument 'typo' does not exist; valid are robot_ip, driver"),
+        ({"typo": "3"}, "argument 'typo' does not exist; valid are robot_ip, peers"),
     ],
 )
 def test_texts_that_are_no_value_are_refused(texts, sentence):
@@ -440,11 +439,11 @@ def test_texts_that_are_no_value_are_refused(texts, sentence):
 def test_mujoco_looks_for_no_opengl_of_its_own_and_a_renderer_for_the_one_asked_for(monkeypatch, asked):
     monkeypatch.delenv("BID_OPENGL", raising=False)
     monkeypatch.setenv("MUJOCO_GL", asked)
-    variables = environment(twin=True)
+    variables = environment()
     assert (variables["MUJOCO_GL"], variables["BID_OPENGL"]) == ("disable", asked)
     monkeypatch.setenv("MUJOCO_GL", variables["MUJOCO_GL"])  # of a node that starts others
     monkeypatch.setenv("BID_OPENGL", variables["BID_OPENGL"])
-    assert environment(twin=True)["BID_OPENGL"] == asked
+    assert environment()["BID_OPENGL"] == asked
 
 
 @pytest.fixture

@@ -1,14 +1,18 @@
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from bid_ros.system.middleware import middleware_environment
+from bid_ros.core.errors import BidError
+from bid_ros.system.middleware import PROFILES, ignored_settings, middleware_environment
 
-# Publishes until its input ends, and says which shared memory of the middleware it has mapped.
+# Publishes until its input ends. Says which shared memory of the middleware it has mapped, and the addresses of its UDP
+# sockets, as in /proc/net/udp.
 SPEAKER = """
-import sys, threading
+import os, sys, threading
 import rclpy
 from std_msgs.msg import String
 
@@ -20,6 +24,9 @@ thread = threading.Thread(target=rclpy.spin, args=(node,), daemon=True)
 thread.start()
 sys.stdin.read()
 print("shared" if "/dev/shm/fastrtps" in open("/proc/self/maps").read() else "none", flush=True)
+files = {os.path.realpath(f"/proc/self/fd/{name}").rpartition(":")[2] for name in os.listdir("/proc/self/fd")}
+sockets = [line.split() for line in open("/proc/net/udp")][1:]
+print(*sorted({fields[1][:8] for fields in sockets if f"[{fields[9]}]" in files}), flush=True)
 rclpy.try_shutdown()
 """
 LISTENER = """
@@ -39,7 +46,15 @@ rclpy.try_shutdown()
 """
 
 
+LOOPBACK, EVERY = "0100007F", "00000000"  # 127.0.0.1 and 0.0.0.0
+
+
 def talk(speaker: dict[str, str], listener: dict[str, str]) -> tuple[str, str]:
+    memory, _, heard = sockets_of(speaker, listener)
+    return memory, heard
+
+
+def sockets_of(speaker: dict[str, str], listener: dict[str, str]) -> tuple[str, set[str], str]:
     base = {name: value for name, value in os.environ.items() if name != "ROS_AUTOMATIC_DISCOVERY_RANGE"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     speaking = subprocess.Popen([sys.executable, "-c", SPEAKER], env={**base, **speaker}, **pipes)
@@ -49,13 +64,13 @@ def talk(speaker: dict[str, str], listener: dict[str, str]) -> tuple[str, str]:
         said, _ = speaking.communicate("", timeout=30)
     finally:
         speaking.kill()
-    return said.strip(), heard.stdout.strip()
+    memory, addresses = said.splitlines()
+    return memory, set(addresses.split()), heard.stdout.strip()
 
 
-@pytest.mark.parametrize("twin", [True, False])
 @pytest.mark.usefixtures("ros_domain")
-def test_a_terminal_with_nothing_set_hears_nodes_without_shared_memory(twin):
-    assert talk(middleware_environment(twin, {}), {}) == ("none", "here")
+def test_a_terminal_with_nothing_set_hears_nodes_without_shared_memory():
+    assert talk(middleware_environment((), given={}), {}) == ("none", "here")
 
 
 @pytest.mark.usefixtures("ros_domain")
@@ -63,11 +78,46 @@ def test_the_middleware_itself_would_take_shared_memory():
     assert talk({"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}, {}) == ("shared", "here")
 
 
-def test_a_robots_nodes_are_found_on_the_network():
-    assert "ROS_AUTOMATIC_DISCOVERY_RANGE" not in middleware_environment(False, {})
+@pytest.mark.usefixtures("ros_domain")
+def test_nobody_outside_this_computer_reaches_the_sockets_of_a_system(tmp_path):
+    local = middleware_environment(given={})
+    assert sockets_of(local, local)[1:] == ({LOOPBACK}, "here")
+    plain = tmp_path / "plain.xml"
+    profile = Path(local["FASTRTPS_DEFAULT_PROFILES_FILE"]).read_text()
+    plain.write_text("\n".join(line for line in profile.splitlines() if "interfaceWhiteList" not in line))
+    assert EVERY in sockets_of(local | dict.fromkeys(PROFILES, str(plain)), local)[1], "without the list they are open"
+
+
+def test_peers_and_our_addresses_towards_them_are_added_to_the_profile(tmp_path):
+    variables = middleware_environment(("localhost", "127.0.0.9"), tmp_path, {})
+    profile = Path(variables["FASTRTPS_DEFAULT_PROFILES_FILE"]).read_text()
+    assert Path(variables["FASTRTPS_DEFAULT_PROFILES_FILE"]).parent == tmp_path
+    assert re.findall(r"<udpv4><address>(.*?)<", profile) == ["127.0.0.1", "127.0.0.1", "127.0.0.9"]
+    assert re.findall(r"<interfaceWhiteList>(.*)</interfaceWhiteList>", profile) == ["<address>127.0.0.1</address>"]
+
+
+def test_a_peer_that_has_no_address_is_named(tmp_path):
+    with pytest.raises(BidError, match=r"^peers names 'no\.such\.host\.invalid', which cannot be reached: .*; valid"):
+        middleware_environment(("no.such.host.invalid",), tmp_path, {})
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("own", [{"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"}, {"FASTRTPS_DEFAULT_PROFILES_FILE": "a"}])
 def test_who_chose_a_middleware_or_wrote_profiles_keeps_them(own):
-    assert middleware_environment(True, own) == {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-    assert middleware_environment(False, own) == {}
+    local = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    assert middleware_environment(given=own) == local
+    assert middleware_environment(("a", "b"), given=own) == local | {"ROS_STATIC_PEERS": "a;b"}
+
+
+def test_localhost_only_would_make_ros_ignore_the_range():
+    assert middleware_environment(given={"ROS_LOCALHOST_ONLY": "1"})["ROS_LOCALHOST_ONLY"] == "0"
+    assert "ROS_LOCALHOST_ONLY" not in middleware_environment(given={})
+
+
+def test_variables_of_ros_that_the_nodes_do_not_follow_are_named():
+    assert ignored_settings({}) == []
+    said = ignored_settings({"ROS_LOCALHOST_ONLY": "1", "ROS_STATIC_PEERS": "10.0.0.2"})
+    assert [sentence.split(":")[0] for sentence in said] == [
+        "ROS_LOCALHOST_ONLY=1 is ignored",
+        "ROS_STATIC_PEERS=10.0.0.2 is ignored",
+    ]

@@ -73,7 +73,7 @@ def _measure(system: System, arguments: RunArguments, tree: Path | None) -> dict
     # A path that Python puts first by itself, the present folder, must not win.
     own = {} if tree is None else {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
     with Watch() as watch:
-        status = supervise(commands, environment(twin=True) | own, out / "logs", "episode", started=watch.started)
+        status = supervise(commands, environment() | own, out / "logs", "episode", started=watch.started)
     if status:
         raise BidError(f"a run ended with status {status}, so it says nothing; valid is 0; its logs: {out / 'logs'}")
     return costs(watch.courses, out / "bag")
