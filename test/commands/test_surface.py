@@ -12,7 +12,7 @@ from bid_ros.commands.moved import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_VERBS = 22
-MOST_OPTIONS = 254
+MOST_OPTIONS = 260
 MOVED = json.loads(TABLE.read_text())
 
 
