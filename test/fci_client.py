@@ -32,6 +32,7 @@ class State:
     reflex: tuple[int, ...]
     success: float
     q: tuple[float, ...]
+    wanted: tuple[float, ...]
     dq: tuple[float, ...]
     torque: tuple[float, ...]
 
@@ -42,12 +43,16 @@ class State:
         (success,) = struct.unpack("<f", data[-4:])
         bits = [tuple(i for i, bit in enumerate(data[a:b]) if bit) for a, b in ((-87, -46), (-46, -5))]
         at = 6 * 16 + 1 + 9 + 3 + 1 + 9 + 3 + 4
-        torque, q, dq = floats[at + 7 : at + 14], floats[at + 21 : at + 28], floats[at + 35 : at + 42]
-        return cls(struct.unpack_from("<Q", data)[0], data[-5], bits[0], bits[1], success, q, dq, torque)
+        torque, q, wanted, dq = (floats[at + 7 * part : at + 7 * part + 7] for part in (1, 3, 4, 5))
+        return cls(struct.unpack_from("<Q", data)[0], data[-5], bits[0], bits[1], success, q, wanted, dq, torque)
 
 
 class RawClient:
-    """One client of one service; its socket for datagrams is its own."""
+    """One client of one service; its socket for datagrams is its own.
+
+    Attributes:
+        state: newest of the arm; server: where its datagrams come from.
+    """
 
     def __init__(self, controller: FrankaController, dialect: Dialect = ROBOT) -> None:
         self.controller, self.dialect = controller, dialect
@@ -129,6 +134,16 @@ class RawClient:
             self.controller.cycle()
             self.listen()
         return self.state
+
+    def recover(self, cycles: int = 1500) -> int:
+        """Ask for the error recovery; return its status once it is answered."""
+        number = self.ask(RECOVER)
+        for _ in range(cycles):
+            self.wait()
+            for command, answered, payload in self.answers():
+                if (command, answered) == (RECOVER, number):
+                    return payload[0]
+        raise TimeoutError("no answer to the error recovery")
 
     def move(self, payload: bytes = TORQUE) -> tuple[int, list[tuple[int, int, bytes]]]:
         number = self.ask(MOVE, payload)

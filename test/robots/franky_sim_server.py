@@ -7,7 +7,8 @@ import sys
 from franky_sim.mujoco_simulator import MujocoSimulator
 
 from bid_ros.robots.franka.fast_franky_sim import FastFrankaRobot
-from bid_ros.robots.franka.twin.controller import FrankaController
+from bid_ros.robots.franka.twin.controller import STEP_NS, FrankaController
+from bid_ros.robots.franka.twin.watchdog import SHARED
 from bid_ros.sim.loop import StepLoop
 
 # Not 127.0.0.1, where a twin of somebody's running system may be.
@@ -18,10 +19,10 @@ with contextlib.suppress(PermissionError):
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
 simulator = MujocoSimulator()
 FastFrankaRobot.take_over(simulator.add_robot(initial_hand_width=0.08))
-controller = FrankaController(simulator, *CANDIDATES)
+controller = FrankaController(simulator, *CANDIDATES, patience=SHARED)
 controller.start()
 print(controller.hostname, flush=True)
-loop = StepLoop("the robot", 1_000_000, controller.cycle, 5_000_000)
+loop = StepLoop("the robot", STEP_NS, controller.tick, 5 * STEP_NS)
 loop.start()
 sys.stdin.read()
 loop.stop()

@@ -16,6 +16,7 @@ from franky_sim.franka_robot_protocol import (
 from numpy.typing import NDArray
 
 from bid_ros.robots.franka.fast_franky_sim import FastFrankaRobot
+from bid_ros.robots.franka.twin.reflexes import CommandedPath
 
 Array: TypeAlias = NDArray[np.float64]
 Drive: TypeAlias = Callable[[FastFrankaRobot, UDPCommand, bool], None]
@@ -69,6 +70,7 @@ class Motion:
         controller, generator: modes as the state tells them.
         drive: applies a command.
         command: the newest of the client.
+        path: of the commands, if a motion generator sends them.
     """
 
     number: int
@@ -76,6 +78,7 @@ class Motion:
     generator: StateMotionGeneratorMode
     drive: Drive
     command: UDPCommand
+    path: CommandedPath | None
 
     @classmethod
     def of(
@@ -86,7 +89,7 @@ class Motion:
         Args:
             number: of the Move.
             controller, generator: as in the Move.
-            q: joints, rad; pose: of the tool, 4 x 4 column by column, m.
+            q: joints that are wanted now, rad; pose: of the tool, 4 x 4 column by column, m.
 
         Raises:
             ValueError: if the robot has no such controller or motion generator.
@@ -101,4 +104,5 @@ class Motion:
             mode = _CONTROLLERS.get(controller, StateControllerMode.kOther)
         if not valid:
             raise ValueError(f"controller mode {controller} with motion generator mode {generator}")
-        return cls(number, mode, state, drive, command)
+        torques = state is StateMotionGeneratorMode.kNone
+        return cls(number, mode, state, drive, command, None if torques else CommandedPath(state, command))

@@ -77,7 +77,7 @@ class Dialect:
 
     def connect_answer(self, number: int, status: int) -> bytes:
         """Return the answer to a Connect, which says the version of this service."""
-        payload = struct.pack("<HH4x", status, self.version)
+        payload = self.status.pack(status) + struct.pack("<H", self.version)
         return self.header.pack(CONNECT, number, self.header.size + len(payload)) + payload
 
 

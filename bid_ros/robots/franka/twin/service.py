@@ -102,10 +102,11 @@ class FciService:
 
     def send_state(self) -> None:
         """Send the client the present state. What it does not read in time is lost, as on a network."""
-        if self._datagrams is None:
+        link = self._datagrams
+        if link is None:
             return
         with suppress(OSError):
-            self._datagrams.send(self._dialect.stamp.pack(self._sent) + self.state_bytes())
+            link.send(self._dialect.stamp.pack(self._sent) + self.state_bytes())
         self._sent += 1
 
     def reply(self, command: int, number: int, status: int, payload: bytes = b"") -> None:

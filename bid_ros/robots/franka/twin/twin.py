@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from bid_ros.robots.franka.model import HOME_Q, build_simulator
-from bid_ros.robots.franka.twin.controller import FrankaController
+from bid_ros.robots.franka.twin.controller import STEP_NS, FrankaController
+from bid_ros.robots.franka.twin.watchdog import SHARED
 from bid_ros.sim.loop import StepLoop
 from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
 
-STEP_NS: Final = 1_000_000
 CATCH_UP_NS: Final = 5_000_000  # backlog that is made up for; what is older is left out and counted
 
 
@@ -30,7 +30,7 @@ class FrankaTwin(SceneTwin):
     def __init__(self, scene: TwinScene, *hostnames: str, initial_q: Sequence[float] = HOME_Q) -> None:
         super().__init__(scene, StepLoop("the twin", STEP_NS, self._step, CATCH_UP_NS))
         self._simulator = build_simulator(scene, initial_q)
-        self.controller = FrankaController(self._simulator, *hostnames)
+        self.controller = FrankaController(self._simulator, *hostnames, patience=SHARED)
 
     @property
     def hostname(self) -> str:
@@ -58,8 +58,20 @@ class FrankaTwin(SceneTwin):
         self._loop.check()
         return self._state
 
+    def statistics(self) -> dict[str, float]:
+        """Return how well real time is kept, and how near the client came to a reflex.
+
+        In addition to what the loop says: ``watchdog_ms``, silence of the client that ends a motion, in cycles of 1 ms;
+        ``longest_silence_ms`` until now; and each of :attr:`RobotService.nearest` as ``near_...``, of which 1 is the
+        limit.
+        """
+        robot = self.controller.robot
+        near = {f"near_{name}": value for name, value in tuple(robot.nearest.items())}
+        silence = {"watchdog_ms": SHARED.ended, "longest_silence_ms": robot.watchdog.longest}
+        return super().statistics() | near | silence
+
     def _step(self) -> None:
         self._world.before_step()
-        self.controller.cycle()
+        self.controller.tick()
         # A new object every step: whoever holds an older one keeps a consistent picture without a lock.
         self._state = SceneState.of(self._simulator.data)

@@ -8,7 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fci_client import GET_MODEL, HAND, IDLE, MOVE, MOVING, ROBOT, SET_LOAD, STOP_MOVE, TORQUE, RawClient, lockstep
+from fci_client import (
+    GET_MODEL,
+    HAND,
+    IDLE,
+    MOVE,
+    MOVING,
+    REFLEX,
+    ROBOT,
+    SET_LOAD,
+    STOP_MOVE,
+    TORQUE,
+    RawClient,
+    lockstep,
+)
 
 from bid_ros.core.errors import ArmError
 
@@ -25,6 +38,7 @@ def controller():
 def client(controller):
     made = RawClient(controller)
     made.connect()
+    assert made.recover() == 0
     yield made
     made.close()
     controller.cycle()
@@ -121,6 +135,7 @@ def test_random_bytes_end_nothing_but_their_own_connection(controller, dialect, 
     client = RawClient(controller) if with_client else None
     if client is not None:
         client.connect()
+        client.recover()
         moving(client)
     draw = random.Random(7)
     for _ in range(60):
@@ -176,6 +191,7 @@ def test_who_does_not_keep_to_the_protocol_is_disconnected(client, controller, d
 def test_the_client_is_disconnected_too_and_the_arm_holds_still(controller):
     client = RawClient(controller)
     client.connect()
+    client.recover()
     moving(client)
     client.tcp.sendall(message(SET_LOAD, struct.pack("<13d", float("nan"), *[0.0] * 12)))
     controller.cycle()
@@ -184,6 +200,8 @@ def test_the_client_is_disconnected_too_and_the_arm_holds_still(controller):
     client.close()
     again = RawClient(controller)
     again.connect()
+    assert again.wait().mode == REFLEX
+    assert again.recover() == 0
     before = again.wait(300).q
     assert again.state.mode == IDLE
     np.testing.assert_allclose(again.wait(100).q, before, atol=1e-4)
@@ -238,6 +256,7 @@ def test_a_client_comes_back_at_once(controller):
     for _ in range(5):
         client = RawClient(controller)
         assert client.connect()[0][0] == 0
+        assert client.recover() == 0
         _, answers = client.move()
         assert answers[0][0] == MOVE
         assert client.control(5, torque=(0.3,) * 7).mode == MOVING
