@@ -4,10 +4,12 @@ import contextlib
 import os
 import sys
 
-import franky_sim
 from franky_sim.mujoco_simulator import MujocoSimulator
 
 from bid_ros.robots.franka.fast_franky_sim import FastFrankaRobot
+from bid_ros.robots.franka.twin.controller import STEP_NS, FrankaController
+from bid_ros.robots.franka.twin.watchdog import SHARED
+from bid_ros.sim.loop import StepLoop
 
 # Not 127.0.0.1, where a twin of somebody's running system may be.
 CANDIDATES = [f"127.77.{i}.1" for i in range(1, 250)]
@@ -15,10 +17,13 @@ CANDIDATES = [f"127.77.{i}.1" for i in range(1, 250)]
 # A robot's controller shares its computer with nobody; this one at least goes first.
 with contextlib.suppress(PermissionError):
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
-with MujocoSimulator() as sim:
-    robot = sim.add_robot(initial_hand_width=0.08)
-    FastFrankaRobot.take_over(robot)
-    with franky_sim.SimulationServer(sim, CANDIDATES) as server:
-        print(robot.hostname, flush=True)
-        server.run_async()
-        sys.stdin.read()
+simulator = MujocoSimulator()
+FastFrankaRobot.take_over(simulator.add_robot(initial_hand_width=0.08))
+controller = FrankaController(simulator, *CANDIDATES, patience=SHARED)
+controller.start()
+print(controller.hostname, flush=True)
+loop = StepLoop("the robot", STEP_NS, controller.tick, 5 * STEP_NS)
+loop.start()
+sys.stdin.read()
+loop.stop()
+controller.close()

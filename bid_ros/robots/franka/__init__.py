@@ -12,7 +12,7 @@ ROBOT = RobotDescriptor(
     ports=(1337, 1338),  # robot and gripper, fixed by the libfranka protocol
     template="franka_place",
     twin=TwinMaker(
-        later(f"{__name__}.twin:FrankaTwin"),
+        later(f"{__name__}.twin.twin:FrankaTwin"),
         later(f"{__name__}.model:scene_model"),
         later(f"{__name__}.model:picture_model"),
     ),

@@ -1,5 +1,6 @@
 """franky-sim's robot at a lower cost a step: the same numbers, read and written without a Python loop over joints."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
@@ -17,6 +18,41 @@ _TOOL: Final = ("O_dP_EE_d", "O_dP_EE_c", "O_ddP_EE_c")
 _POSES: Final = ("O_T_EE", "O_T_EE_d", "O_T_EE_c")
 
 
+# The numbers of a state in the order of its packet, and how many of each.
+_PACKED: Final = {
+    **dict.fromkeys(("O_T_EE", "O_T_EE_d", "F_T_EE", "EE_T_K", "F_T_NE", "NE_T_EE"), 16),
+    "m_ee": 0,
+    "I_ee": 9,
+    "F_x_Cee": 3,
+    "m_load": 0,
+    "I_load": 9,
+    "F_x_Cload": 3,
+    "elbow": 2,
+    "elbow_d": 2,
+    **dict.fromkeys(("tau_J", "tau_J_d", "dtau_J", "q", "q_d", "dq", "dq_d", "ddq_d"), 7),
+    "joint_contact": 7,
+    "cartesian_contact": 6,
+    "joint_collision": 7,
+    "cartesian_collision": 6,
+    "tau_ext_hat_filtered": 7,
+    "O_F_ext_hat_K": 6,
+    "K_F_ext_hat_K": 6,
+    "O_dP_EE_d": 6,
+    "O_ddP_O": 3,
+    "elbow_c": 2,
+    "delbow_c": 2,
+    "ddelbow_c": 2,
+    "O_T_EE_c": 16,
+    "O_dP_EE_c": 6,
+    "O_ddP_EE_c": 6,
+    "theta": 7,
+    "dtheta": 7,
+    "accelerometer_top": 18,
+    "accelerometer_bottom": 18,
+}
+_PACKET: Final = struct.Struct(f"<{sum(max(1, count) for count in _PACKED.values())}f2B82BBf")
+
+
 class FastFrankaState(FrankaRobotState):  # type: ignore[misc]  # franky-sim has no types
     """A FrankaRobotState that is made without assigning its 50 fields one by one."""
 
@@ -30,6 +66,18 @@ class FastFrankaState(FrankaRobotState):  # type: ignore[misc]  # franky-sim has
     def replace(self, **values: Any) -> Self:
         """Return a state with other values of some fields."""
         return self.of({**vars(self), **values})
+
+    def pack_state(self) -> bytes:
+        """Return the packet of this state: as the base class, by one format instead of fifty."""
+        values, numbers = vars(self), list[float]()
+        for name, count in _PACKED.items():
+            if count:
+                numbers += values[name][:count]
+            else:
+                numbers.append(values[name])
+        modes = (self.motion_generator_mode, self.controller_mode)
+        flags = (*self.errors, *self.reflex_reason)
+        return _PACKET.pack(*numbers, *modes, *flags, self.robot_mode, self.control_command_success_rate)
 
 
 class FastFrankaRobot(FrankaMujocoRobot):  # type: ignore[misc]  # franky-sim has no types
@@ -77,6 +125,12 @@ class FastFrankaRobot(FrankaMujocoRobot):  # type: ignore[misc]  # franky-sim ha
         joints = {"q": inner.q, "dq": inner.dq, "tau_J": inner.tau_j, "tau_ext_hat_filtered": inner.tau_j}
         elbows = {"elbow": _elbow(inner.q), "elbow_d": _elbow(values["q_d"])}
         return FastFrankaState.of(self._fixed | values | poses | joints | elbows)
+
+    def follow(self, q: NDArray[np.float64], dq: NDArray[np.float64]) -> None:
+        """Drive the joints along a path of their own: joints in rad and their speeds in rad/s for this step."""
+        self._tracked_state_components["q_d"].set(self._BaseRobot__t, q.copy())
+        # The base class damps against rest; ahead by what its damper holds back, it damps against the path's speed.
+        self._joint_position_control(q + self.kv / self.kp * dq)
 
     def set_load(self, *values: Any) -> None:
         """As in the base class."""

@@ -6,7 +6,7 @@ import pytest
 from twin_layout import HOME_TOOL
 
 from bid_ros.core.errors import ArmError, TaskError
-from bid_ros.robots.franka.twin import FrankaTwin
+from bid_ros.robots.franka.twin.twin import FrankaTwin
 from bid_ros.tasks.placing.cup_path import episode_scene
 from bid_ros.tasks.placing.geometry import OBJECT_LENGTH
 from bid_ros.tasks.placing.world import SCENE

@@ -13,7 +13,7 @@ from twin_layout import RELEASE_TOOL_HEIGHT
 
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.franka.model import HOME_Q, scene_model
-from bid_ros.robots.franka.twin import FrankaTwin
+from bid_ros.robots.franka.twin.twin import FrankaTwin
 from bid_ros.tasks.placing.cup_path import episode_scene
 from bid_ros.tasks.placing.geometry import (
     GRASP_BELOW_TOP,

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from franky_sim import SimulationServer
-
-from bid_ros.core.errors import ArmError
 from bid_ros.robots.franka.model import HOME_Q, build_simulator
+from bid_ros.robots.franka.twin.controller import STEP_NS, FrankaController
+from bid_ros.robots.franka.twin.watchdog import SHARED
 from bid_ros.sim.loop import StepLoop
 from bid_ros.sim.twin import SceneState, SceneTwin, TwinScene
 
-STEP_NS: Final = 1_000_000
 CATCH_UP_NS: Final = 5_000_000  # backlog that is made up for; what is older is left out and counted
 
 
@@ -24,34 +22,28 @@ class FrankaTwin(SceneTwin):
 
     Attributes:
         bodies: names of what the ground truth has the pose of.
+        controller: serves the robot.
     """
 
     _state: SceneState  # there from the start of the twin on
 
     def __init__(self, scene: TwinScene, *hostnames: str, initial_q: Sequence[float] = HOME_Q) -> None:
         super().__init__(scene, StepLoop("the twin", STEP_NS, self._step, CATCH_UP_NS))
-        self._hostnames = hostnames
         self._simulator = build_simulator(scene, initial_q)
-        self._server = SimulationServer(self._simulator, list(hostnames))
+        self.controller = FrankaController(self._simulator, *hostnames, patience=SHARED)
 
     @property
     def hostname(self) -> str:
         """Address a franky client connects to; empty before :meth:`start`."""
-        return str(self._server.robot_servers[0].hostname) if self._server.robot_servers else ""
+        return self.controller.hostname
 
     def start(self) -> None:
         """Serve the robot and run the physics.
 
         Raises:
-            ArmError: if none of the addresses is free.
+            ArmError: if none of the addresses is free, or one is not of this computer alone.
         """
-        try:
-            self._simulator.init()
-            self._server.init()
-        except OSError as error:
-            raise ArmError(
-                f"the twin cannot serve {', '.join(self._hostnames)}: ports 1337 and 1338 are taken ({error})"
-            ) from error
+        self.controller.start()
         self._world = self._scene.world(self._simulator.model, self._simulator.data)
         self._state = SceneState.of(self._simulator.data)
         self._loop.start()
@@ -59,20 +51,27 @@ class FrankaTwin(SceneTwin):
     def stop(self) -> None:
         """End the physics and close the server; calling it again does nothing."""
         self._loop.stop()
-        self._server.cleanup()
+        self.controller.close()
 
     def scene_state(self) -> SceneState:
         """Return the state after the latest step; raises ArmError if the twin does not run."""
         self._loop.check()
         return self._state
 
+    def statistics(self) -> dict[str, float]:
+        """Return how well real time is kept, and how near the client came to a reflex.
+
+        In addition to what the loop says: ``watchdog_ms``, silence of the client that ends a motion, in cycles of 1 ms;
+        ``longest_silence_ms`` until now; and each of :attr:`RobotService.nearest` as ``near_...``, of which 1 is the
+        limit.
+        """
+        robot = self.controller.robot
+        near = {f"near_{name}": value for name, value in tuple(robot.nearest.items())}
+        silence = {"watchdog_ms": SHARED.ended, "longest_silence_ms": robot.watchdog.longest}
+        return super().statistics() | near | silence
+
     def _step(self) -> None:
         self._world.before_step()
-        # The server's own run_once ends with a sleep(0), which costs the timer's slack of 60 us in every step.
-        for robot in self._server.robot_servers:
-            robot.process_commands()
-        self._simulator.step()
-        for robot in self._server.robot_servers:
-            robot.send_state()
+        self.controller.tick()
         # A new object every step: whoever holds an older one keeps a consistent picture without a lock.
         self._state = SceneState.of(self._simulator.data)
