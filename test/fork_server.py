@@ -43,6 +43,7 @@ PRELOADED = (
     "bid_ros.cli",
     "bid_ros.policy.diffusion.policy",
     "bid_ros.robots.franka.driver",
+    "bid_ros.robots.franka.process",
     "bid_ros.robots.ur.driver",
     "bid_ros.robots.ur.process",
     "bid_ros.robots.ur.twin.pendant",

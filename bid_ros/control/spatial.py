@@ -5,6 +5,7 @@ than an array. So this module exists beside :mod:`bid_ros.core.rotation`. Quater
 """
 
 import math
+from dataclasses import dataclass
 from typing import TypeAlias
 
 Vector: TypeAlias = tuple[float, float, float]
@@ -63,3 +64,17 @@ def turned(start: Quaternion, turn: Vector) -> Quaternion:
     x, y, z, w = multiply((scale * turn[0], scale * turn[1], scale * turn[2], math.cos(angle / 2)), start)
     length = math.sqrt(x * x + y * y + z * z + w * w)
     return (x / length, y / length, z / length, w / length)
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A tool pose in the base frame: m and a unit quaternion xyzw."""
+
+    position: Vector
+    quaternion: Quaternion
+
+
+def apart(one: Pose, other: Pose) -> tuple[float, float]:
+    """Return the distance of two poses, m and rad; NaN if one has NaN."""
+    way = add(one.position, other.position, -1.0)
+    return norm(way), norm(turn_between(one.quaternion, other.quaternion))

@@ -9,36 +9,36 @@ from real_time import real_time
 
 
 @pytest.fixture(autouse=True, scope="session")
-def forked_processes_of_urs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fork the process that drives a UR, where a test drives one itself: else each connection imports for 0.6 s."""
+def forked_processes_of_arms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fork the process that drives a robot, where a test drives one itself: else each connection imports for 0.6 s."""
     nothing = tmp_path_factory.mktemp("fork_server") / "nothing.py"
     nothing.touch()
     # Now: it has the priority that a process has, and no test with a limit of time waits for its imports.
     fork_server().start(str(nothing), []).wait()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bid_ros.robots.ur.link._spawn", fork_ur_process)
+        patch.setattr("bid_ros.robots.link._spawn", fork_arm_process)
         yield
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _in_real_time(forked_processes_of_urs: None) -> Iterator[None]:
+def _in_real_time(forked_processes_of_arms: None) -> Iterator[None]:
     """A client that is held up for 0.2 s stops its robot, as it should."""
     with real_time(5):
         yield
 
 
-_UR_PROCESSES: list[ForkedProcess] = []
+_ARM_PROCESSES: list[ForkedProcess] = []
 
 
-def fork_ur_process(memory: int, requests: int) -> ForkedProcess:
-    _UR_PROCESSES.append(fork_server().start("bid_ros.robots.ur.process", [memory, requests], (0, 2, 2)))
-    return _UR_PROCESSES[-1]
+def fork_arm_process(module: str, memory: int, requests: int) -> ForkedProcess:
+    _ARM_PROCESSES.append(fork_server().start(module, [memory, requests], (0, 2, 2)))
+    return _ARM_PROCESSES[-1]
 
 
 @pytest.fixture
-def newest_ur_pid() -> Callable[[], int]:
-    """Return the id of the process that drives the UR which was connected last."""
-    return lambda: _UR_PROCESSES[-1].pid
+def newest_arm_pid() -> Callable[[], int]:
+    """Return the id of the process that drives the robot which was connected last."""
+    return lambda: _ARM_PROCESSES[-1].pid
 
 
 class Server:

@@ -42,6 +42,9 @@ def franka(address, **parts):
         rotational_stiffness=120.0,
         friction_coulomb=FRICTION,
         friction_viscous=(0.2,) * 7,
+        state_timeout_s=0.5,
+        silence_timeout_s=0.5,
+        beat_timeout_s=0.5,
         **parts,
     )
     return build_arm("franka", config)

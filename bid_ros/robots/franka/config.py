@@ -58,6 +58,9 @@ class FrankaConfig:
         gripper_thresholds: widths that mean open and closed.
         connect_timeout_s: s to wait for an answer of the robot.
         state_timeout_s: s without a new state after which the arm counts as lost.
+        silence_timeout_s: s without a new set-point after which a moving arm is stopped. An arm at rest may wait.
+        beat_timeout_s: s without a beat of the process that drives the robot after which it is ended. The robot's own
+            watchdog then stops a moving arm.
 
     Raises:
         ArmError: a value is out of its range.
@@ -91,7 +94,9 @@ class FrankaConfig:
     gripper_force: Annotated[float, Field(ge=1, le=70)] = 40.0
     gripper_thresholds: GripperThresholds = GripperThresholds(0.045, 0.06)
     connect_timeout_s: Annotated[float, Field(ge=0.5, le=30)] = 5.0
-    state_timeout_s: Annotated[float, Field(ge=0.05, le=1)] = 0.5
+    state_timeout_s: Annotated[float, Field(ge=0.05, le=1)] = 0.1
+    silence_timeout_s: Annotated[float, Field(ge=0.02, le=0.5)] = 0.1
+    beat_timeout_s: Annotated[float, Field(ge=0.05, le=1)] = 0.1
 
     def __post_init__(self) -> None:
         if not self.address:

@@ -6,6 +6,8 @@ Source: Franka Robotics, "Robot and interface specifications", Denavit-Hartenber
 import math
 from typing import Final
 
+import numpy as np
+
 from bid_ros.control.arm_model import ArmModel, JointLimits
 from bid_ros.control.chain import Chain, modified_chain
 from bid_ros.core.rotation import Array, matrix_from_quaternion
@@ -57,6 +59,10 @@ def _end_effector() -> Chain:
 
 CHAIN: Final = _end_effector()
 """From the base to the nominal end effector, between the tips of the Franka Hand."""
+
+
+FLANGE_CHAIN: Final = modified_chain(TABLE).with_tool((0.0, 0.0, FLANGE), np.eye(3))
+"""From the base to the flange."""
 
 
 def forward(joints: Array) -> tuple[Array, Array]:

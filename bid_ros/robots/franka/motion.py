@@ -10,11 +10,10 @@ from typing import Final, TypeAlias
 import franky
 import numpy as np
 
-from bid_ros.control.setpoint import JointSetpoint, Setpoint
-from bid_ros.robots.base import ArmState, Array
-from bid_ros.robots.driver import check_joint_setpoint
+from bid_ros.robots.base import Array
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.franka.link import FRANKY_ERRORS
+from bid_ros.robots.franka.errors import FRANKY_ERRORS
+from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
 
 # The stop damps each joint, Nm s/rad, after a ramp in s. From 0.4 m/s it takes half as long as franky's default. At
 # 1 rad/s it stays within the torque of the wrist joints.
@@ -24,6 +23,9 @@ STOP_RAMP_S = 0.1
 # 0.386 of each change through. A robot takes 1 Nm a cycle: 2.5 Nm come out as 0.965. With franky's default of 1 Nm a
 # fast motion is past the limit, and the arm swings about its set-points.
 TORQUE_STEP: Final = 2.5
+
+Measured: TypeAlias = Callable[[], tuple[tuple[float, ...], tuple[float, ...]]]
+"""Returns the newest joints and joint speeds, rad and rad/s."""
 
 
 def stop_motion() -> franky.TorqueStopMotion:
@@ -53,7 +55,7 @@ class ToolTracking:
         measured: not needed.
     """
 
-    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], ArmState]) -> None:
+    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Measured) -> None:
         self._tracker = franky.CartesianImpedanceTracker(
             robot,
             translational_stiffness=config.translational_stiffness,
@@ -65,10 +67,11 @@ class ToolTracking:
             max_delta_tau=TORQUE_STEP,
         )
 
-    def send(self, setpoint: Setpoint) -> None:
+    def send(self, setpoint: TimedSetpoint) -> None:
         """Hand a set-point to the control loop. Raises what franky raises."""
-        pose = franky.Affine(setpoint.position, setpoint.quaternion)
-        self._tracker.set_target(pose, franky.Twist(setpoint.linear_velocity, setpoint.angular_velocity))
+        pose = franky.Affine(np.array(setpoint.position), np.array(setpoint.quaternion))
+        twist = franky.Twist(np.array(setpoint.linear_velocity), np.array(setpoint.angular_velocity))
+        self._tracker.set_target(pose, twist)
 
     def stop(self) -> None:
         """Damp the arm to rest and leave control. Raises what franky raises."""
@@ -84,10 +87,10 @@ class JointTracking:
     Args:
         robot: takes control of it.
         config: stiffness, damping, and the torque that a set-point out of reach can cause.
-        measured: returns the newest measured state.
+        measured: returns the newest measured joints.
     """
 
-    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Callable[[], ArmState]) -> None:
+    def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Measured) -> None:
         self._stiffness = np.array(config.joint_stiffness)
         self._damping = 2.0 * np.sqrt(self._stiffness)  # franky's own
         if config.joint_damping is not None:
@@ -101,17 +104,17 @@ class JointTracking:
             max_delta_tau=TORQUE_STEP,
         )
 
-    def send(self, setpoint: JointSetpoint) -> None:
-        """Hand a set-point to the control loop. Raises what franky raises, or ArmError for one that does not fit."""
-        check_joint_setpoint(setpoint, len(self._stiffness))
-        self._tracker.set_target(*self._within_torque(setpoint, self._measured()))
+    def send(self, setpoint: TimedJoints) -> None:
+        """Hand a set-point to the control loop. Raises what franky raises."""
+        self._tracker.set_target(*self._within_torque(setpoint))
 
-    def _within_torque(self, setpoint: JointSetpoint, state: ArmState) -> tuple[Array, Array]:
+    def _within_torque(self, setpoint: TimedJoints) -> tuple[Array, Array]:
         """Return joints and speeds near the set-point's at which spring and damper keep ``max_joint_torque``."""
-        spring = np.clip(self._stiffness * (setpoint.positions - state.joint_positions), -self._most, self._most)
-        damper = self._damping * (setpoint.velocities - state.joint_velocities)
+        joints, speeds = map(np.array, self._measured())
+        spring = np.clip(self._stiffness * (setpoint.positions - joints), -self._most, self._most)
+        damper = self._damping * (setpoint.velocities - speeds)
         damper = np.clip(damper, -self._most - spring, self._most - spring)
-        return state.joint_positions + spring / self._stiffness, state.joint_velocities + damper / self._damping
+        return joints + spring / self._stiffness, speeds + damper / self._damping
 
     def stop(self) -> None:
         """Damp the arm to rest and leave control. Raises what franky raises."""

@@ -6,13 +6,13 @@ neither a jump of the set-point nor a late one is a jump of the robot.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
 from bid_ros.control.follower import FollowerLimits, brake, pursue
 from bid_ros.control.joint_follower import Joints, brake_joints, moved, towards, wanted_speeds
-from bid_ros.control.spatial import ZERO, Quaternion, Vector, add, norm, times, turn_between, turned
+from bid_ros.control.spatial import ZERO, Pose, Vector, add, norm, times, turn_between, turned
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
 
 # s in which a small distance to the target falls to 1/e. It spans several set-points, which filters their jitter.
 TIME_CONSTANT_S: Final = 0.03
@@ -23,25 +23,6 @@ REST_SPEED: Final = 0.001
 REST_TURN_RATE: Final = 0.005
 # A joint slower than this, rad/s, is at rest. It may be the last set-point.
 REST_JOINT_SPEED: Final = 0.002
-
-
-@dataclass(frozen=True)
-class Pose:
-    """A tool pose in the base frame: m and a unit quaternion xyzw."""
-
-    position: Vector
-    quaternion: Quaternion
-
-
-@dataclass(frozen=True)
-class TimedSetpoint:
-    """A set-point and the steady time in ns at which it was given; velocities in m/s and rad/s, base axes."""
-
-    stamp_ns: int
-    position: Vector
-    quaternion: Quaternion
-    linear_velocity: Vector
-    angular_velocity: Vector
 
 
 class Timed(Protocol):
@@ -174,15 +155,6 @@ class UrFollower(Follower[TimedSetpoint, Pose]):
         turn = turn_between(self._place.quaternion, wanted)
         self._velocity = pursue(self._velocity, error, velocity, self._linear, TIME_CONSTANT_S, dt)
         self._turn_rate = pursue(self._turn_rate, turn, turn_rate, self._angular, TIME_CONSTANT_S, dt)
-
-
-@dataclass(frozen=True)
-class TimedJoints:
-    """A set-point of the joints and the steady time in ns at which it was given; rad and rad/s."""
-
-    stamp_ns: int
-    positions: Joints
-    velocities: Joints
 
 
 class UrJointFollower(Follower[TimedJoints, Joints]):

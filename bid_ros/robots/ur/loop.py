@@ -4,17 +4,15 @@ It runs in a process of its own, see :mod:`bid_ros.robots.ur.process`.
 """
 
 import contextlib
-import gc
-import os
 import threading
 import time
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from bid_ros.core.schedule import AbsoluteSchedule
+from bid_ros.robots.loop import DriverLoop
+from bid_ros.robots.protocol import DriverMemory, DriverRequest, DriverState, Mode, MotionOutcome
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.protocol import EXIT_LOST, EXIT_STUCK, Mode, MotionOutcome, UrMemory, UrRequest, UrState
 from bid_ros.robots.ur.robot import LIBRARY_ERRORS, UrRobot
 from bid_ros.robots.ur.status import JointMotion
 from bid_ros.robots.ur.streams import JointStream, Periods, Stream, ToolStream
@@ -24,18 +22,14 @@ from bid_ros.robots.ur.watch import UrWatch
 STILL: Final = 0.01
 SETTLE_S: Final = 0.4
 KEEP_ALIVE_S: Final = 0.02
-# If a call of ur_rtde takes longer than this, the robot is lost. Its watchdog has stopped it by then.
-STUCK_S: Final = 0.5
 # Refusals in a row before they count. One may be due to a change of the robot's state.
 REFUSALS: Final = 5
 LONGEST_TEXT: Final = 80
 LAST_WORD_S: Final = 0.02
-# The owner of this process is gone and the arm does not come to rest: end without it.
-ORPHAN_S: Final = 1.5
 
 
-class UrLoop:
-    """Runs the loop: send a set-point, read the robot, answer requests, publish the state.
+class UrLoop(DriverLoop):
+    """Drives a UR, see :class:`DriverLoop`.
 
     Args:
         config: configuration of the arm.
@@ -44,67 +38,30 @@ class UrLoop:
         requests: requests from the arm. When it closes, this process ends.
     """
 
-    def __init__(self, config: UrConfig, robot: UrRobot, memory: UrMemory, requests: Connection) -> None:
+    def __init__(self, config: UrConfig, robot: UrRobot, memory: DriverMemory, requests: Connection) -> None:
+        super().__init__(config.address, robot.rate_hz, memory, requests)
         self._config = config
         self._robot = robot
-        self._memory = memory
-        self._requests = requests
         self._periods = Periods(robot.rate_hz)
         self._motion: JointMotion | None = None
-        self._mode = Mode.IDLE
-        self._outcome = MotionOutcome.NONE
-        self._fault = ""
-        self._usable = True
-        self._ending = False
         self._refused = 0
-        self._taken = 0
-        self._rest_ns = self._kept_ns = self._ending_ns = 0
-        self._where = f"robot at {config.address}"
-        self._beat_ns = time.monotonic_ns()
+        self._rest_ns = self._kept_ns = 0
         self._watch = UrWatch(config, robot)
         self._streams = ToolStream(config, robot, self._watch), JointStream(config, robot, self._watch)
         self._stream: Stream = self._streams[0]
         self._publish()
 
-    def run(self) -> None:
-        """Run until the arm requests the end or is gone. Then leave the robot at rest, without a program."""
-        gc.freeze()
-        threading.Thread(target=self._guard, name="guard", daemon=True).start()
-        period = round(1e9 / self._robot.rate_hz)
-        schedule = AbsoluteSchedule(period, time.monotonic_ns(), period)
-        while not (self._ending and self._finished()):
-            wait = schedule.due_ns - time.monotonic_ns()
-            if wait > 0:
-                time.sleep(wait / 1e9)
-            now = time.monotonic_ns()
-            tick = schedule.take(now)
-            if tick is not None:
-                self._beat_ns = now
-                self._periods.skipped = schedule.skipped
-                self.tick(now)
-        if self._usable:
-            self._robot.end_program()
-
     def tick(self, now_ns: int) -> None:
-        """Do the work of one period that begins at ``now_ns``, steady nanoseconds. :meth:`run` calls it."""
+        """Do the work of one period, see :class:`DriverLoop`."""
         try:
-            self._work(now_ns)
+            super().tick(now_ns)
         except LIBRARY_ERRORS as error:
             # It is in a state that nobody knows.
             text = " ".join(str(error).split())[:LONGEST_TEXT].rstrip(" .!")
             self._lose(f"{self._where} is lost to ur_rtde ({text}): check the network, look at the pendant, then reset")
 
-    def _work(self, now_ns: int) -> None:
-        if self._usable:
-            self._drive(now_ns)
-        self._look()
-        self._publish()
-        if not self._ending and self._requests.poll():
-            self._serve(now_ns)
-
-    def _finished(self) -> bool:
-        late = self._beat_ns - self._ending_ns > ORPHAN_S * 1e9
-        return self._mode is Mode.IDLE or not self._usable or late
+    def _leave(self) -> None:
+        self._robot.end_program()
 
     def _drive(self, now_ns: int) -> None:
         if self._mode in (Mode.FOLLOWING, Mode.STOPPING):
@@ -116,13 +73,9 @@ class UrLoop:
             self._watch_motion(self._motion, now_ns)
 
     def _follow(self, now_ns: int) -> None:
-        record = self._memory.setpoint.read()
-        if record is not None and record[0] != self._taken:
-            self._taken = record[0]
-            if record[1] is None:
-                self._stop()
-            else:
-                self._stream.accept(record[1])
+        setpoint = self._newest()
+        if setpoint is not None:
+            self._stream.accept(setpoint)
         taken = self._stream.send(now_ns)
         self._periods.sent(time.monotonic_ns())
         self._refused = 0 if taken else self._refused + 1
@@ -157,7 +110,7 @@ class UrLoop:
             if outcome is MotionOutcome.MISSED:
                 self._robot.end_move()  # what holds it may let go, and its states may not be true
 
-    def _look(self) -> None:
+    def _look(self, now_ns: int) -> None:
         finding = self._watch.look()
         if finding is not None and finding.lost:
             if finding.silent and self._usable and self._mode is not Mode.IDLE:
@@ -179,20 +132,11 @@ class UrLoop:
         else:
             self._stop()
 
-    def _disable(self, reason: str) -> None:
-        """Latch a fault of the robot and send nothing more, so that its own watchdog stops it."""
-        self._fault = self._fault or reason
-        self._usable = False
-        self._mode, self._motion = Mode.IDLE, None
+    def _forget(self) -> None:
+        self._motion = None
         self._periods.pause()
         self._watch.end()
         self._robot.forget()
-
-    def _lose(self, reason: str) -> None:
-        """Latch that the robot is lost. End at once, before ur_rtde reconnects by itself."""
-        self._disable(reason)
-        self._publish()
-        os._exit(EXIT_LOST)
 
     def _ask_to_stop(self) -> None:
         """Ask a silent robot to stop, because it may still hear us. Do not wait for an answer."""
@@ -213,41 +157,20 @@ class UrLoop:
             self._motion.stopped = True
             self._robot.end_move()
 
-    def _serve(self, now_ns: int) -> None:
-        try:
-            request, *arguments = self._requests.recv()
-            answer = self._answer(now_ns, request, *arguments)
-            self._publish()
-            self._requests.send(answer)
-        except (EOFError, OSError):
-            self._end(now_ns)
-
-    def _answer(self, now_ns: int, request: UrRequest, *arguments: Any) -> object:
-        if request is UrRequest.STATISTICS:
+    def _answer(self, now_ns: int, request: DriverRequest, *arguments: Any) -> object:
+        if request is DriverRequest.STATISTICS:
             return replace(
                 self._periods.statistics(),
+                skipped=self._skipped,
                 longest_echo_ms=1000.0 * self._robot.echo.longest_s,
                 margins=dict(self._watch.margins),
             )
-        if request is UrRequest.CLEAR:
-            if self._usable and self._mode is Mode.IDLE:
-                self._fault = ""
-            return self._fault
-        if request is UrRequest.CLOSE:
-            self._end(now_ns)
-        elif request is UrRequest.STOP:
-            self._stop()
-        elif self._fault or self._mode is not Mode.IDLE:
-            return self._fault or f"{self._where} is busy; stop it first"
-        elif request is UrRequest.START:
-            return self._begin_servo(now_ns, *arguments)
-        elif request is UrRequest.MOVE:
-            return self._begin_motion(*arguments)
-        return ""
+        return super()._answer(now_ns, request, *arguments)
 
-    def _end(self, now_ns: int) -> None:
-        self._ending, self._ending_ns = True, now_ns
-        self._stop()
+    def _begin(self, now_ns: int, request: DriverRequest, *arguments: Any) -> object:
+        if request is DriverRequest.START:
+            return self._begin_servo(now_ns, *arguments)
+        return self._begin_motion(*arguments)
 
     def _begin_servo(self, now_ns: int, joints: bool = False) -> str:
         self._stream = self._streams[joints]
@@ -256,8 +179,7 @@ class UrLoop:
                 f"{self._where} says that it stands elsewhere than it was sent to: check what holds it or damages its "
                 "data on the network, then reset"
             )
-        record = self._memory.setpoint.read()
-        self._taken = 0 if record is None else record[0]
+        self._skip_old()
         self._stream.begin(self._watch.reading, now_ns)
         self._refused, self._mode = 0, Mode.FOLLOWING
         return ""
@@ -274,24 +196,17 @@ class UrLoop:
         )
         return ""
 
-    def _publish(self) -> None:
+    def _state(self) -> DriverState:
         reading = self._watch.reading
-        self._memory.write_state(
-            UrState(
-                self._watch.stamp_ns,
-                self._watch.steady_ns,
-                self._mode,
-                self._outcome,
-                reading.joints,
-                reading.joint_speeds,
-                reading.pose.position,
-                reading.pose.quaternion,
-                self._fault,
-            )
+        return DriverState(
+            self._watch.stamp_ns,
+            self._watch.steady_ns,
+            self._mode,
+            self._outcome,
+            reading.joints,
+            reading.joint_speeds,
+            reading.pose.position,
+            reading.pose.quaternion,
+            self._fault,
+            self._beat,
         )
-
-    def _guard(self) -> None:
-        """End the process when the loop hangs in the library."""
-        while time.monotonic_ns() - self._beat_ns < STUCK_S * 1e9:
-            time.sleep(0.05)
-        os._exit(EXIT_STUCK)

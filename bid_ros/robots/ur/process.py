@@ -8,12 +8,8 @@ stops only this process, which then ends, and the controller's own watchdog stop
 interpreter with ROS, which keeps its period even.
 """
 
-import contextlib
-import os
 import re
 import resource
-import signal
-import sys
 import time
 from multiprocessing.connection import Connection
 from typing import Final
@@ -23,11 +19,12 @@ from rtde_control import RTDEControlInterface
 from rtde_receive import RTDEReceiveInterface
 
 from bid_ros.core.errors import ArmError
+from bid_ros.robots.process import drive
+from bid_ros.robots.protocol import DriverMemory
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import TOOL_M, TOOL_RAD, tool_error
 from bid_ros.robots.ur.echo import EchoLink, UrEcho
 from bid_ros.robots.ur.loop import UrLoop
-from bid_ros.robots.ur.protocol import UrMemory
 from bid_ros.robots.ur.robot import LIBRARY_ERRORS, VARIABLES, UrRobot
 
 OWN_RATES: Final = {3: 125, 5: 500}  # Hz by major version: CB3 and e-Series
@@ -39,12 +36,7 @@ UNLOCK_S: Final = 8.0  # a controller unlocks a protective stop 5 s after it at 
 DASHBOARD_MS: Final = 1000
 PAUSE_S: Final = 0.1
 LONGEST_TEXT: Final = 120
-# Where the user may have it (`rtprio` in /etc/security/limits.conf, as for a Franka), the loop goes before everything
-# that is not real-time. Round robin, because ur_rtde waits for some answers with a core to itself.
-PRIORITY: Final = 10
 STANDARD_STREAMS: Final = 3
-# While ur_rtde connects, no Python runs here. So the system ends this process if its owner could not.
-SPARE_S: Final = 1.0
 
 
 def open_ur(config: UrConfig, release: bool) -> UrRobot:
@@ -167,31 +159,15 @@ def _set_up(config: UrConfig, robot: UrRobot) -> None:
         raise ArmError(f"robot at {config.address} refused its watchdog: look at the pendant, then reset")
 
 
-def main() -> None:
-    """Open the robot that the first message describes, report the result, and run."""
-    # Both are for the arm's process, which then ends this one in order.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
-    memory, requests = UrMemory(int(sys.argv[1])), Connection(int(sys.argv[2]))
-    config, release = requests.recv()
-    signal.setitimer(signal.ITIMER_REAL, config.connect_timeout_s + SPARE_S)
-    try:
-        robot = open_ur(config, release)
-    except ArmError as error:
-        with contextlib.suppress(OSError):
-            requests.send(str(error))
-        os._exit(0)
-    signal.setitimer(signal.ITIMER_REAL, 0.0)
+def _open_loop(config: UrConfig, release: bool, memory: DriverMemory, requests: Connection) -> UrLoop:
+    robot = open_ur(config, release)
     _forbid_connections()
-    loop = UrLoop(config, robot, memory, requests)
-    # An owner that is gone is found by the loop, which leaves the robot in order.
-    with contextlib.suppress(OSError):
-        requests.send("")
-    loop.run()
-    # Not sys.exit: the destructors of ur_rtde wait for the robot.
-    os._exit(0)
+    return UrLoop(config, robot, memory, requests)
+
+
+def main() -> None:
+    """Drive a UR, see :func:`bid_ros.robots.process.drive`."""
+    drive(_open_loop)
 
 
 def _forbid_connections() -> None:

@@ -7,12 +7,11 @@ from typing import Final
 from bid_ros.control.arm_model import ArmModel, JointLimits
 from bid_ros.control.chain import classic_chain
 from bid_ros.control.joint_follower import moved
-from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import Quaternion, Vector, add, norm, times, turn_between, turned
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion
+from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
 from bid_ros.robots.ur.config import JOINT_NAMES, JOINTS, UrConfig
-from bid_ros.robots.ur.follower import TimedJoints, TimedSetpoint
 from bid_ros.robots.ur.kinematics import MODELS
 
 # The joints are checked over the time of a stop, and over at least this long, s.
@@ -20,39 +19,6 @@ SHORTEST_S: Final = 0.02
 MOST: Final = 1e3
 NO_TURN: Final[Quaternion] = (0.0, 0.0, 0.0, 1.0)
 SHARE: Final = 0.8  # of the stream's limits that chunks may use: with the rest it catches up with its set-points
-
-
-def timed(setpoint: Setpoint, now_ns: int) -> TimedSetpoint:
-    """Return the set-point as given at ``now_ns`` of a steady clock, its quaternion normalised.
-
-    Raises:
-        ArmError: a value is not finite or far too large, or the quaternion is not a rotation.
-    """
-    x, y, z = setpoint.position.tolist()
-    a, b, c, d = setpoint.quaternion.tolist()
-    u, v, w = setpoint.linear_velocity.tolist()
-    p, q, r = setpoint.angular_velocity.tolist()
-    # Not `any(... > MOST)`, which NaN would pass.
-    if not all(abs(value) <= MOST for value in (x, y, z, a, b, c, d, u, v, w, p, q, r)):
-        raise ArmError(f"a set-point has a value that is not finite, or not within +-{MOST:g} m, m/s or rad/s")
-    length = math.sqrt(a * a + b * b + c * c + d * d)
-    if not 0.99 < length < 1.01:
-        raise ArmError(f"a set-point's quaternion has the length {length:.3f}; valid is 1")
-    turn = (a / length, b / length, c / length, d / length)
-    return TimedSetpoint(now_ns, (x, y, z), turn, (u, v, w), (p, q, r))
-
-
-def timed_joints(setpoint: JointSetpoint, now_ns: int) -> TimedJoints:
-    """Return the set-point of the joints as given at ``now_ns`` of a steady clock.
-
-    Raises:
-        ArmError: it has not six finite joints and speeds.
-    """
-    positions, velocities = setpoint.positions.tolist(), setpoint.velocities.tolist()
-    good = len(positions) == len(velocities) == JOINTS
-    if not good or not all(abs(value) <= MOST for value in (*positions, *velocities)):
-        raise ArmError(f"a set-point has the joints {positions}; valid are {JOINTS} finite joints and speeds")
-    return TimedJoints(now_ns, tuple(positions), tuple(velocities))
 
 
 class Reach:

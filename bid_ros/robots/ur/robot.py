@@ -8,10 +8,9 @@ from typing import Final
 from rtde_control import RTDEControlInterface
 from rtde_receive import RTDEReceiveInterface
 
-from bid_ros.control.spatial import Quaternion, turn_between
+from bid_ros.control.spatial import Pose, Quaternion, turn_between
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.echo import UrEcho
-from bid_ros.robots.ur.follower import Pose
 from bid_ros.robots.ur.status import UrReading, pose_from_numbers
 
 # Requested from the robot in every cycle. Fewer fields are less to read and to be damaged.

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bid_ros.control.spatial import add, norm, turn_between, turned
-from bid_ros.robots.ur.follower import Pose
-from bid_ros.robots.ur.protocol import MotionOutcome
+from bid_ros.control.spatial import Pose, apart, turned
+from bid_ros.robots.protocol import MotionOutcome
 
 RUNNING: Final = 7  # of robot_mode
 PLAYING: Final = 2  # of runtime_state
@@ -102,12 +101,6 @@ def possible(reading: UrReading, before: UrReading) -> bool:
         and _within(reading.pose.position, MOST_M)
         and _within(reading.pose.quaternion, 1.001)
     )
-
-
-def apart(one: Pose, other: Pose) -> tuple[float, float]:
-    """Return the distance of two poses, m and rad; NaN if one has NaN."""
-    way = add(one.position, other.position, -1.0)
-    return norm(way), norm(turn_between(one.quaternion, other.quaternion))
 
 
 def near(one: Pose, other: Pose) -> bool:

@@ -6,9 +6,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from bid_ros.control.follower import FollowerLimits
+from bid_ros.robots.protocol import PeriodStatistics, TimedJoints, TimedSetpoint
 from bid_ros.robots.ur.config import JOINTS, UrConfig
-from bid_ros.robots.ur.follower import TimedJoints, TimedSetpoint, UrFollower, UrJointFollower
-from bid_ros.robots.ur.protocol import PeriodStatistics
+from bid_ros.robots.ur.follower import UrFollower, UrJointFollower
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.status import UrReading, near, near_joints
 from bid_ros.robots.ur.watch import UrWatch
@@ -102,7 +102,6 @@ class Periods:
         self._periods_ns = np.zeros(WINDOW_S * rate_hz, dtype=np.int64)
         self._count = 0
         self._last_ns: int | None = None
-        self.skipped = 0
 
     def sent(self, now_ns: int) -> None:
         """Note a set-point sent at ``now_ns`` of a steady clock."""
@@ -121,4 +120,4 @@ class Periods:
         found = (math.nan,) * 3
         if kept_ms.size:
             found = np.percentile(kept_ms, (50, 99, 100), method="inverted_cdf").tolist()
-        return PeriodStatistics(kept_ms.size, self.skipped, self._nominal_ms, *found)
+        return PeriodStatistics(kept_ms.size, 0, self._nominal_ms, *found)

@@ -5,17 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from bid_ros.control.spatial import Pose
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.robots.age import StateAge
+from bid_ros.robots.consistency import MEMORY_S, Margins
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.consistency import MEMORY_S, Consistency, JointCourse, Margins, ToolCourse
-from bid_ros.robots.ur.follower import Pose
+from bid_ros.robots.ur.consistency import Consistency, joint_course, tool_course
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.rtde import PackageError
 from bid_ros.robots.ur.status import PLAYING, UrReading, possible, trouble
 
-# Largest difference in pace of the clocks of robot and computer. If states come later and later by more than this, they
-# are delayed on their way.
-DRIFT: Final = 5e-4
 # A robot whose states were missing for this long within MEMORY_S, s, may follow so late that nothing can be said of it.
 STALLED_S: Final = 0.15
 
@@ -70,15 +69,14 @@ class UrWatch:
         self._clock = clock
         self.reading = self._heard = robot.read()
         self.stamp_ns, self.steady_ns = time.time_ns(), time.monotonic_ns()
-        self.state_ns = self._read_ns = clock()
-        self._shortest_ns = self.state_ns - _robot_ns(self._heard)
+        self.state_ns = clock()
+        self._age = StateAge(_robot_ns(self._heard), self.state_ns)
         self._period_s = 1.0 / robot.rate_hz
-        self._gained_ns = 0
         self._unheard_s = self._stalled_s = 0.0
         self._doubt = ""
         self.margins = Margins()
-        self._consistency = Consistency(config, self._heard, self._read_ns, self._period_s, self.margins)
-        self._course, self._joint_course = ToolCourse(config, self.margins), JointCourse(config, self.margins)
+        self._consistency = Consistency(config, self._heard, self._age.read_ns, self._period_s, self.margins)
+        self._course, self._joint_course = tool_course(config, self.margins), joint_course(config, self.margins)
 
     def begin(self, pose: Pose) -> None:
         """A stream of set-points begins at a pose."""
@@ -135,7 +133,7 @@ class UrWatch:
     def _take(self, reading: UrReading, now_ns: int) -> None:
         """Take the newest state, and keep it if it can be believed."""
         # A state is never older than the one before it, though the quickest of all may come at any time.
-        self.state_ns = max(self.state_ns, now_ns - self._late_ns(reading, now_ns))
+        self.state_ns = max(self.state_ns, now_ns - self._age.late_ns(_robot_ns(reading), now_ns))
         step_s = reading.robot_s - self._heard.robot_s
         self._stalled_s = max(0.0, (1.0 - step_s / MEMORY_S) * self._stalled_s + step_s - self._period_s)
         self._heard = reading
@@ -149,7 +147,7 @@ class UrWatch:
 
     def _doubt_of(self, reading: UrReading, now_ns: int) -> str:
         """Return one sentence on the contradiction in a state; empty without one."""
-        gained_s, most_s = self._gained_ns / NANOSECONDS, self._config.state_timeout_s
+        gained_s, most_s = self._age.gained_ns / NANOSECONDS, self._config.state_timeout_s
         if self.margins.over("clock", gained_s, most_s):
             what = f"its clock gained {gained_s:.2f} s on this computer's; valid is up to {most_s:.2f} s"
         else:
@@ -180,7 +178,7 @@ class UrWatch:
             return self._closed()
         except PackageError as error:
             return self._damaged(f", {error}")
-        age_s, silence_s = (now_ns - self.state_ns) / 1e9, (now_ns - self._read_ns) / 1e9
+        age_s, silence_s = (now_ns - self.state_ns) / 1e9, (now_ns - self._age.read_ns) / 1e9
         late_s = max(age_s, unheard_s)
         if late_s <= self._config.state_timeout_s:
             return None
@@ -192,17 +190,6 @@ class UrWatch:
         else:
             what = f"hears us {late_s:.2f} s late: check what delays its network"
         return Trouble(f"robot at {self._config.address} {what}, then reset", lost=True, silent=True)
-
-    def _late_ns(self, reading: UrReading, now_ns: int) -> int:
-        """Return the age of a state in ns, and note that it was read."""
-        took_ns = now_ns - _robot_ns(reading)
-        drifted_ns = round(DRIFT * (now_ns - self._read_ns))
-        self._read_ns = now_ns
-        shortest_ns = min(took_ns, self._shortest_ns + drifted_ns)
-        # The delay reaches its smallest value once. Only a clock that is too fast makes states come ever sooner.
-        self._gained_ns = max(0, self._gained_ns + self._shortest_ns - shortest_ns - drifted_ns)
-        self._shortest_ns = shortest_ns
-        return took_ns - shortest_ns
 
 
 def _robot_ns(reading: UrReading) -> int:

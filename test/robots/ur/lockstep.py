@@ -20,11 +20,21 @@ from robots import ur_sweep
 from robots.rtde_lies import CLOCK, END, NAMES, Change
 from robots.tcp_proxy import DOWN, UP
 
+from bid_ros.robots import loop as base_loop
+from bid_ros.robots import process_arm
+from bid_ros.robots.protocol import (
+    MEMORY_SIZE,
+    DriverMemory,
+    DriverRequest,
+    DriverState,
+    Mode,
+    PeriodStatistics,
+    shared_memory,
+)
 from bid_ros.robots.ur import driver, loop, process, robot, watch
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.echo import UrEcho
 from bid_ros.robots.ur.loop import UrLoop
-from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, PeriodStatistics, UrMemory, UrRequest, UrState, shared_memory
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.twin.config import ARMS, UrControllerConfig
 from bid_ros.robots.ur.twin.machine import RuntimeState, UrMachine
@@ -316,11 +326,11 @@ class Link:
         echo = UrEcho(lambda: world.state.echo, world.monotonic_ns)
         self._robot = UrRobot(config, machine.config.rate, Receive(world), Control(world), echo)
         process.configure(config, self._robot)
-        self._memory = UrMemory(shared_memory(MEMORY_SIZE))
+        self._memory = DriverMemory(shared_memory(MEMORY_SIZE))
         self._requests, theirs = Pipe()
         world.loop = UrLoop(config, self._robot, self._memory, theirs)
 
-    def state(self) -> UrState:
+    def state(self) -> DriverState:
         found = self._memory.read_state()
         assert found is not None
         return found
@@ -331,20 +341,20 @@ class Link:
     def brake(self) -> None:
         self._memory.setpoint.write(None)
 
-    def trouble(self, state: UrState) -> str:
+    def trouble(self, state: DriverState) -> str:
         return "" if self._world.status is None else self.state().fault
 
-    def ask(self, request: UrRequest, *arguments: object) -> str:
+    def ask(self, request: DriverRequest, *arguments: object, wait_s: float = 1.0) -> str:
         answer = self._ask(request, *arguments)
         return answer if isinstance(answer, str) else ""
 
     def statistics(self) -> PeriodStatistics:
-        answer = self._ask(UrRequest.STATISTICS)
+        answer = self._ask(DriverRequest.STATISTICS)
         assert isinstance(answer, PeriodStatistics)
         return answer
 
     def close(self) -> None:
-        if self._ask(UrRequest.CLOSE) == "":
+        if self._ask(DriverRequest.CLOSE) == "":
             while self.state().mode is not Mode.IDLE and self._world.loop is not None:
                 self._world.sleep(0.01)
             self._robot.end_program()
@@ -353,7 +363,7 @@ class Link:
     def kill(self) -> None:
         self._world.loop = None
 
-    def _ask(self, request: UrRequest, *arguments: object) -> object:
+    def _ask(self, request: DriverRequest, *arguments: object) -> object:
         if self._world.loop is not None:
             self._requests.send((request, *arguments))
         for _ in range(WAITED_CYCLES):
@@ -387,9 +397,9 @@ def lockstep(generation: str, *modules: Any) -> Iterator[World]:
     """A world whose clock is that of the driver, the sweep of the tests and more ``modules``."""
     world = World(generation)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (driver, loop, process, robot, watch, ur_sweep, *modules):
+        for module in (process_arm, base_loop, loop, process, robot, watch, ur_sweep, *modules):
             patch.setattr(module, "time", world)
         patch.setattr(loop, "threading", SimpleNamespace(Thread=lambda target, **_: Hurried(world, target)))
-        patch.setattr(loop, "os", SimpleNamespace(_exit=_end))
+        patch.setattr(base_loop, "os", SimpleNamespace(_exit=_end))
         patch.setattr(driver, "UrLink", lambda config, release: Link(world, config, release))
         yield world

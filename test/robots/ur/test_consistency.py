@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bid_ros.control.spatial import Pose
+from bid_ros.robots.consistency import GAP_S, Margins
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.consistency import FASTEST, GAP_S, TOOL_M, Consistency, Margins, ToolCourse, tool_error
-from bid_ros.robots.ur.follower import Pose
+from bid_ros.robots.ur.consistency import FASTEST, TOOL_M, Consistency, tool_course, tool_error
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
 from bid_ros.robots.ur.status import UrReading, pose_from_numbers
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
@@ -141,7 +142,7 @@ class Followed:
 
     def __init__(self):
         self.margins = Margins()
-        self.course = ToolCourse(CONFIG, self.margins)
+        self.course = tool_course(CONFIG, self.margins)
         self.reading = state(0.0)
 
     def run(self, seconds, where, late_s=0.0, turn=NO_TURN, noise=1e-6):
@@ -196,7 +197,7 @@ def test_a_tool_that_turns_by_itself_is_off_its_course():
 
 
 def test_nothing_is_followed_before_the_beginning_and_after_the_end():
-    course = ToolCourse(CONFIG, Margins())
+    course = tool_course(CONFIG, Margins())
     course.sent(Pose((9.0, 0.0, 0.0), NO_TURN), 0)
     assert course.doubt(state(0.0), 0, 0.0) == ""
     course.begin(Pose((0.0, 0.0, 0.0), NO_TURN), state(0.0).pose, 0)

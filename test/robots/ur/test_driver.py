@@ -19,10 +19,10 @@ from ur_twin import free_address, wait_until
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
+from bid_ros.robots.protocol import DriverRequest
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.robotiq.driver import RobotiqConfig
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.protocol import UrRequest
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
 PERIOD_S = 0.01
@@ -171,8 +171,8 @@ def test_a_robot_that_another_client_drives_is_left_to_it(arm, robot):
     assert arm.state().fault == ""
 
 
-def test_a_program_that_is_left_over_is_ended_by_a_recovery(arm, robot, newest_ur_pid):
-    os.kill(newest_ur_pid(), signal.SIGKILL)
+def test_a_program_that_is_left_over_is_ended_by_a_recovery(arm, robot, newest_arm_pid):
+    os.kill(newest_arm_pid(), signal.SIGKILL)
     wait_until(lambda: arm.state().fault, 1.0, "the fault")
     assert "was ended by signal 9" in arm.state().fault
     arm.recover()
@@ -233,7 +233,7 @@ import sys, time, numpy as np
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.protocol import UrRequest
+from bid_ros.robots.protocol import DriverRequest
 arm = build_arm("ur", UrConfig(sys.argv[1], twin=True, gripper=None, silence_timeout_s=0.2))
 arm.connect()
 arm.start()
@@ -343,8 +343,8 @@ def test_an_owner_that_is_killed_while_it_connects_leaves_no_process():
     ports.close()
 
 
-def test_a_process_that_does_not_answer_is_ended(arm, newest_ur_pid):
-    pid = newest_ur_pid()
+def test_a_process_that_does_not_answer_is_ended(arm, newest_arm_pid):
+    pid = newest_arm_pid()
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(ArmError, match="does not answer; reset to start it again"):
         arm.statistics()
@@ -408,7 +408,7 @@ def test_a_gripper_that_is_lost_during_a_recovery_stays_a_fault_until_the_next_c
     link, hand, ask = arm._link, arm._hand, arm._link.ask
 
     def lost_meanwhile(name, *arguments):
-        if name is UrRequest.CLEAR:
+        if name is DriverRequest.CLEAR:
             hand._report_lost(ArmError("gripper lost"))
         return ask(name, *arguments)
 

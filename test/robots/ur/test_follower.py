@@ -7,12 +7,12 @@ import pytest
 
 from bid_ros.control.follower import FollowerLimits
 from bid_ros.control.servo import ChunkServo
-from bid_ros.control.spatial import ZERO, norm, turn_between
+from bid_ros.control.spatial import ZERO, Pose, norm, turn_between
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import load_task
+from bid_ros.robots.protocol import TimedSetpoint, timed
 from bid_ros.robots.registry import load_arm_config
-from bid_ros.robots.ur.follower import Pose, TimedSetpoint, UrFollower
-from bid_ros.robots.ur.reach import timed
+from bid_ros.robots.ur.follower import UrFollower
 
 MS = 1_000_000
 NO_TURN = (0.0, 0.0, 0.0, 1.0)

@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 
 from bid_ros.control.setpoint import JointSetpoint
+from bid_ros.control.spatial import Pose
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.base import Dynamics
+from bid_ros.robots.consistency import Margins
+from bid_ros.robots.protocol import TimedJoints, timed_joints
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import JOINTS, UrConfig
-from bid_ros.robots.ur.consistency import JointCourse, Margins
-from bid_ros.robots.ur.follower import Pose, TimedJoints, UrJointFollower
-from bid_ros.robots.ur.reach import Reach, timed_joints
+from bid_ros.robots.ur.consistency import joint_course
+from bid_ros.robots.ur.follower import UrJointFollower
+from bid_ros.robots.ur.reach import Reach
 from bid_ros.robots.ur.status import UrReading, near_joints
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 
@@ -73,14 +76,14 @@ def test_the_reach_refuses_what_joints_cannot_do_and_names_them():
 @pytest.mark.parametrize("bad", [np.full(6, np.nan), np.full(6, 1e9), np.zeros(5)])
 def test_a_set_point_that_is_none_is_one_sentence(bad):
     with pytest.raises(ArmError, match="valid are 6 finite joints"):
-        timed_joints(JointSetpoint(bad, np.zeros(6)), 0)
+        timed_joints(JointSetpoint(bad, np.zeros(6)), 6, 0)
 
 
 def test_the_course_notices_joints_that_do_not_follow():
     pose = Pose((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 
     def doubts(shown):
-        course = JointCourse(CONFIG, Margins())
+        course = joint_course(CONFIG, Margins())
         course.begin(STILL, STILL, 0)
         found = []
         for step in range(100):

@@ -9,13 +9,12 @@ from multiprocessing import Pipe
 import numpy as np
 import pytest
 
-from bid_ros.control.spatial import ZERO
+from bid_ros.control.spatial import ZERO, Pose
+from bid_ros.robots.protocol import MEMORY_SIZE, DriverMemory, DriverRequest, Mode, TimedSetpoint, shared_memory
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.echo import UrEcho
-from bid_ros.robots.ur.follower import Pose, TimedSetpoint
 from bid_ros.robots.ur.kinematics import UR5E
 from bid_ros.robots.ur.loop import UrLoop
-from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, UrMemory, UrRequest, shared_memory
 from bid_ros.robots.ur.robot import UrRobot
 from bid_ros.robots.ur.status import UrReading, near, pose_from_numbers
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
@@ -59,9 +58,9 @@ class Robot:
 def looping(robot):
     """A loop that was asked to start its stream; our end of its requests, and its memory."""
     ours, theirs = Pipe()
-    memory = UrMemory(shared_memory(MEMORY_SIZE))
+    memory = DriverMemory(shared_memory(MEMORY_SIZE))
     loop = UrLoop(UrConfig("a", gripper=None), robot, memory, theirs)
-    ours.send((UrRequest.START,))
+    ours.send((DriverRequest.START,))
     return loop, ours, memory
 
 
@@ -158,7 +157,7 @@ def test_a_robot_that_contradicts_itself_is_braked_by_set_points_and_then_sent_n
         "it brakes, and neither jumps nor goes on"
     )
     count = len(robot.sent)
-    for name in (UrRequest.START, UrRequest.CLEAR):
+    for name in (DriverRequest.START, DriverRequest.CLEAR):
         ours.send((name,))
         loop.tick(time.monotonic_ns())
         while ours.poll():

@@ -117,17 +117,17 @@ def test_states_that_go_back_in_time(arm, robot, network):
     check(arm, robot, network, lambda: network.damage(DOWN, OutOfOrder()), ("sent a state that cannot be",))
 
 
-def test_closed_connections(arm, robot, network, newest_ur_pid):
-    limits = Path(f"/proc/{newest_ur_pid()}/limits").read_text()
+def test_closed_connections(arm, robot, network, newest_arm_pid):
+    limits = Path(f"/proc/{newest_arm_pid()}/limits").read_text()
     assert re.search(r"Max open files +3 ", limits), "ur_rtde could connect anew by itself"
     check(arm, robot, network, network.cut, LOST)
 
 
-def test_a_killed_client(arm, robot, network, newest_ur_pid):
-    pid = newest_ur_pid()
+def test_a_killed_client(arm, robot, network, newest_arm_pid):
+    pid = newest_arm_pid()
     check(arm, robot, network, lambda: os.kill(pid, signal.SIGKILL), ("was ended by signal 9",))
 
 
-def test_a_frozen_client(arm, robot, network, newest_ur_pid):
-    pid = newest_ur_pid()
+def test_a_frozen_client(arm, robot, network, newest_arm_pid):
+    pid = newest_arm_pid()
     check(arm, robot, network, lambda: os.kill(pid, signal.SIGSTOP), ("silent",))

@@ -9,10 +9,10 @@ import pytest
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.control.spatial import ZERO
 from bid_ros.core.errors import ArmError
+from bid_ros.robots.protocol import TimedSetpoint, timed
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.follower import TimedSetpoint
 from bid_ros.robots.ur.kinematics import UR5E
-from bid_ros.robots.ur.reach import Reach, timed
+from bid_ros.robots.ur.reach import Reach
 from bid_ros.robots.ur.status import pose_from_numbers
 from bid_ros.robots.ur.twin.pendant import INITIAL_Q
 

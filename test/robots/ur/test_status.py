@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bid_ros.control.spatial import ZERO
-from bid_ros.robots.ur.follower import Pose
+from bid_ros.control.spatial import ZERO, Pose
 from bid_ros.robots.ur.status import UrReading, pose_from_numbers, possible, trouble
 
 NO_TURN = (0.0, 0.0, 0.0, 1.0)

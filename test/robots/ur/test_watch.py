@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from bid_ros.control.spatial import Pose
 from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.ur.follower import Pose
 from bid_ros.robots.ur.rtde import PackageError
 from bid_ros.robots.ur.status import UrReading
 from bid_ros.robots.ur.watch import UrWatch

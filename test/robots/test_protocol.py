@@ -5,8 +5,16 @@ import os
 import threading
 from dataclasses import replace
 
-from bid_ros.robots.ur.follower import TimedSetpoint
-from bid_ros.robots.ur.protocol import MEMORY_SIZE, Mode, MotionOutcome, SharedRecord, UrMemory, UrState, shared_memory
+from bid_ros.robots.protocol import (
+    MEMORY_SIZE,
+    DriverMemory,
+    DriverState,
+    Mode,
+    MotionOutcome,
+    SharedRecord,
+    TimedSetpoint,
+    shared_memory,
+)
 
 NO_TURN = (0.0, 0.0, 0.0, 1.0)
 
@@ -55,7 +63,7 @@ def test_records_are_whole_while_both_sides_are_busy():
 
 def test_set_points_and_states_pass_through_memory_unchanged():
     descriptor = shared_memory(MEMORY_SIZE)
-    ours, theirs = UrMemory(os.dup(descriptor)), UrMemory(descriptor)
+    ours, theirs = DriverMemory(os.dup(descriptor)), DriverMemory(descriptor)
     assert theirs.setpoint.read() is None
     assert ours.read_state() is None
     setpoint = TimedSetpoint(7, (1.0, 2.0, 3.0), (0.0, 0.6, 0.0, 0.8), (4.0, 5.0, 6.0), (7.0, 8.0, 9.0))
@@ -64,7 +72,7 @@ def test_set_points_and_states_pass_through_memory_unchanged():
     ours.setpoint.write(None)
     assert theirs.setpoint.read() == (2, None)
     joints = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-    state = UrState(1, 2, Mode.MOVING, MotionOutcome.MISSED, joints, joints, (1.0, 2.0, 3.0), NO_TURN, "größer")
+    state = DriverState(1, 2, Mode.MOVING, MotionOutcome.MISSED, joints, joints, (1.0, 2.0, 3.0), NO_TURN, "größer")
     theirs.write_state(state)
     assert ours.read_state() == state
     theirs.write_state(replace(state, fault="é" * 1000))

@@ -1,4 +1,4 @@
-"""The messages between the arm and the process that owns the UR's connection.
+"""The messages between the arm and the process that owns the robot's connection.
 
 Set-points and states are records in shared memory: one process writes, the other reads the newest, and neither waits.
 Requests and their answers are Python values over a pipe: ``(request, *arguments)`` is answered by ``""`` or by one
@@ -6,6 +6,7 @@ sentence why not.
 """
 
 import enum
+import math
 import mmap
 import os
 import pickle
@@ -15,13 +16,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from bid_ros.control.joint_follower import Joints
+from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import Quaternion, Vector
+from bid_ros.core.errors import ArmError
 
 # A reader that meets a half-written record tries again. If the writer is held up there, it loses one record.
 TRIES: Final = 8
 HEAD: Final = struct.Struct("<II")  # checksum and size of what follows
 LONGEST_FAULT: Final = 400  # bytes
 MEMORY_SIZE: Final = 4096  # half of it for each record, of which none is longer than 1100 bytes
+
+MOST: Final = 1e3  # of any number in a set-point
 
 EXIT_STUCK: Final = 3
 EXIT_LOST: Final = 4
@@ -65,7 +71,60 @@ def shared_memory(size: int) -> int:
     return descriptor
 
 
-class UrRequest(enum.Enum):
+@dataclass(frozen=True)
+class TimedSetpoint:
+    """A set-point and the steady time in ns at which it was given; velocities in m/s and rad/s, base axes."""
+
+    stamp_ns: int
+    position: Vector
+    quaternion: Quaternion
+    linear_velocity: Vector
+    angular_velocity: Vector
+
+
+@dataclass(frozen=True)
+class TimedJoints:
+    """A set-point of the joints and the steady time in ns at which it was given; rad and rad/s."""
+
+    stamp_ns: int
+    positions: Joints
+    velocities: Joints
+
+
+def timed(setpoint: Setpoint, now_ns: int) -> TimedSetpoint:
+    """Return the set-point as given at ``now_ns`` of a steady clock, its quaternion normalised.
+
+    Raises:
+        ArmError: a value is not finite or far too large, or the quaternion is not a rotation.
+    """
+    x, y, z = setpoint.position.tolist()
+    a, b, c, d = setpoint.quaternion.tolist()
+    u, v, w = setpoint.linear_velocity.tolist()
+    p, q, r = setpoint.angular_velocity.tolist()
+    # Not `any(... > MOST)`, which NaN would pass.
+    if not all(abs(value) <= MOST for value in (x, y, z, a, b, c, d, u, v, w, p, q, r)):
+        raise ArmError(f"a set-point has a value that is not finite, or not within +-{MOST:g} m, m/s or rad/s")
+    length = math.sqrt(a * a + b * b + c * c + d * d)
+    if not 0.99 < length < 1.01:
+        raise ArmError(f"a set-point's quaternion has the length {length:.3f}; valid is 1")
+    turn = (a / length, b / length, c / length, d / length)
+    return TimedSetpoint(now_ns, (x, y, z), turn, (u, v, w), (p, q, r))
+
+
+def timed_joints(setpoint: JointSetpoint, joints: int, now_ns: int) -> TimedJoints:
+    """Return the set-point of so many joints as given at ``now_ns`` of a steady clock.
+
+    Raises:
+        ArmError: it has not so many finite joints and speeds.
+    """
+    positions, velocities = setpoint.positions.tolist(), setpoint.velocities.tolist()
+    good = len(positions) == len(velocities) == joints
+    if not good or not all(abs(value) <= MOST for value in (*positions, *velocities)):
+        raise ArmError(f"a set-point has the joints {positions}; valid are {joints} finite joints and speeds")
+    return TimedJoints(now_ns, tuple(positions), tuple(velocities))
+
+
+class DriverRequest(enum.Enum):
     """What the arm asks of the process. A start says whether set-points of the joints will come."""
 
     START = "start"
@@ -95,15 +154,16 @@ class MotionOutcome(enum.IntEnum):
 
 
 @dataclass(frozen=True)
-class UrState:
+class DriverState:
     """One state of the arm.
 
     Attributes:
         stamp_ns: time at which it was read, nanoseconds since 1970; steady_ns: the same on the steady clock.
         mode: activity of the process; outcome: result of the last joint motion.
-        joints, joint_speeds: ``(6,)`` rad and rad/s.
+        joints, joint_speeds: ``(joints,)`` rad and rad/s.
         position: m, base frame; quaternion: xyzw, tool to base.
         fault: one sentence, empty without one.
+        beat: number of periods of the process so far.
     """
 
     stamp_ns: int
@@ -115,6 +175,7 @@ class UrState:
     position: Vector
     quaternion: Quaternion
     fault: str
+    beat: int = 0
 
 
 @dataclass(frozen=True)
@@ -138,12 +199,11 @@ class PeriodStatistics:
     margins: Mapping[str, float] = field(default_factory=dict)
 
 
-class UrMemory:
+class DriverMemory:
     """The two records in the memory behind a descriptor, of ``MEMORY_SIZE`` bytes.
 
     Attributes:
-        setpoint: the newest :class:`~bid_ros.robots.ur.follower.TimedSetpoint`, or of joints
-            :class:`~bid_ros.robots.ur.follower.TimedJoints`; None in it asks for a stop.
+        setpoint: the newest :class:`TimedSetpoint`, or of joints :class:`TimedJoints`; None in it asks for a stop.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -152,11 +212,11 @@ class UrMemory:
         self.setpoint = SharedRecord(memory, 0)
         self._state = SharedRecord(memory, MEMORY_SIZE // 2)
 
-    def write_state(self, state: UrState) -> None:
+    def write_state(self, state: DriverState) -> None:
         """Replace the state. A fault that is too long is cut."""
         self._state.write(replace(state, fault=state.fault.encode()[:LONGEST_FAULT].decode(errors="ignore")))
 
-    def read_state(self) -> UrState | None:
+    def read_state(self) -> DriverState | None:
         """Return the newest state, None if there was none."""
         record = self._state.read()
         return None if record is None else record[1]

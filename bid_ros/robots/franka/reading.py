@@ -1,0 +1,30 @@
+"""One state of a Franka robot, in plain floats."""
+
+from dataclasses import dataclass
+
+from bid_ros.control.spatial import Pose
+
+
+@dataclass(frozen=True)
+class FrankaReading:
+    """A state of the robot, in the terms of libfranka's ``RobotState``.
+
+    Attributes:
+        stamp_ns, steady_ns: when it was read, nanoseconds since 1970 and of the steady clock.
+        even_ns: the same on a steady clock whose pace no time service changes.
+        robot_ms: the robot's own time, ms.
+        joints, joint_speeds: ``(7,)`` rad and rad/s.
+        pose: of the tool.
+        torques: ``(7,)`` Nm, desired link side torques without gravity (``tau_J_d``).
+        success_rate: share of the last 100 commands that the robot received; 0 if nothing controls it.
+    """
+
+    stamp_ns: int
+    steady_ns: int
+    even_ns: int
+    robot_ms: int
+    joints: tuple[float, ...]
+    joint_speeds: tuple[float, ...]
+    pose: Pose
+    torques: tuple[float, ...]
+    success_rate: float
