@@ -163,7 +163,7 @@ class ArmNode(BidNode):
 
     def _on_chunk(self, message: ChunkMessage) -> None:
         try:
-            chunk = chunk_from_message(message, self._task)
+            chunk = chunk_from_message(message, self._task, slowed=True)
         except ChunkError as error:
             self.get_logger().warning(str(error), throttle_duration_sec=1.0)
             return

@@ -66,12 +66,16 @@ class Envelope:
                 old. Then the chunk is refused, because the distance that the arm would jump is unknown.
             joints: measured joints in rad, for a task that commands joints; None as for the tool.
         """
-        return next(self._refusals(chunk, now_ns, tool_position, joints), ACCEPTED)
+        return next(self.refusals(chunk, now_ns, tool_position, joints), ACCEPTED)
 
-    def _refusals(
-        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, measured: ArrayLike | None
+    def refusals(
+        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, measured: ArrayLike | None = None
     ) -> Iterator[Verdict]:
-        """Yield a refusal for each broken limit. A check may rely on what those before it found in order."""
+        """Yield a refusal for each broken limit; the arguments are those of :meth:`check`.
+
+        A check may rely on what those before it found in order. So only a refusal by a rule of speed, acceleration or
+        jerk, of tool, turning or joints, may be passed over.
+        """
         yield from self._form(chunk)
         yield from self._time(chunk, now_ns)
         at = chunk.position_at(now_ns)
@@ -83,7 +87,7 @@ class Envelope:
         if self._six is not None:
             error = _rotation_error(rows[:, self._six])
             yield from _at_most("rotation", "distance to a rotation", error, ROTATION_TOLERANCE, "")
-            yield from _broken(motion.turning(matrix_from_6d(whole[..., self._six]), dt_s))
+            yield from _broken(motion.turning(matrix_from_6d(whole[..., self._six]), dt_s, first))
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
         if motion.joints is not None:
