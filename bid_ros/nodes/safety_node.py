@@ -30,6 +30,7 @@ PARAMETERS = (
     Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node before the stop latches", 0.1, 2.0),
     Parameter("settle_s", 1.0, "time in s without a gap before the watchdog is armed", 0.0, 60.0),
     Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
+    Parameter("slow", 1.0, "factor of the speed of the policy's chunks, whether they break a limit or not", 0.05, 1.0),
     Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
     ARM_CONFIG,
     TWIN,
@@ -46,7 +47,7 @@ class SafetyNode(BidNode):
         super().__init__("safety", PARAMETERS, work_limit_s=STALLED_S)
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
-        self._gate = Gate(self._task, arm=arm_of(self, self._task))
+        self._gate = Gate(self._task, arm=arm_of(self, self._task), slow=self.value("slow"))
         self._arbiter = Arbiter()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))

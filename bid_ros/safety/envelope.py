@@ -95,6 +95,10 @@ class Envelope:
         if tool[0] is not None:
             yield from self._jump(tool[0][0], at - first, tool_position)
 
+    def malformed(self, chunk: ActionChunk) -> Verdict | None:
+        """Return the refusal of a chunk that is none of this task; None: it is one, at whatever speed."""
+        return next(self._form(chunk), None)
+
     def _form(self, chunk: ActionChunk) -> Iterator[Verdict]:
         """Whether the chunk is one of this task at all."""
         task, (rows, columns) = self._task, chunk.actions.shape
@@ -106,9 +110,10 @@ class Envelope:
         if columns != task.action_dim:
             reason = f"an action has {columns} values; the task says {task.action_dim}"
             yield refused("shape", reason, columns, task.action_dim)
-        if rows > self._max_rows:
-            reason = f"the chunk has {rows} actions; the limit is {self._max_rows}"
-            yield refused("shape", reason, rows, self._max_rows)
+        most = round(self._max_rows / chunk.scale)  # a slower motion takes longer, nothing else does
+        if rows > most:
+            reason = f"the chunk has {rows} actions; the limit is {most}"
+            yield refused("shape", reason, rows, most)
         dt_s, limit_s = chunk.dt_ns / NANOSECONDS, task.dt_ns / NANOSECONDS
         yield from _at_most("shape", "the chunk's dt", dt_s, limit_s, "s")
         if chunk.frame_id != task.base_frame:

@@ -1,15 +1,18 @@
 """The gate: lets a chunk pass, slows it down so that it keeps the limits, or refuses it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Final
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.slowing import Pace
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.task import Task
-from bid_ros.safety.envelope import MAX_HORIZONS, Envelope
+from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.verdict import ACCEPTED, Action, Verdict
 
 ORDERS: Final = {
@@ -23,6 +26,10 @@ ORDERS: Final = {
 }
 """Rules that a slower motion keeps: by which power of the scale their values fall on a smooth path."""
 
+SLOWED_SOURCE: Final = "policy"
+"""The source that goes on from where the arm is. One that follows a clock would only be cut off behind it."""
+TINY: Final = 1e-9  # of a step: rounding
+
 
 @dataclass(frozen=True, eq=False)
 class Admission:
@@ -30,7 +37,7 @@ class Admission:
 
     Attributes:
         verdict: on the chunk as it was asked for.
-        chunk: what to forward if the verdict is ok: the chunk, slowed down where a rule asks for that.
+        chunk: what to forward if the verdict is ok: the chunk, slowed down where a rule or the run asks for that.
         pace: how it was slowed; None: it was not.
     """
 
@@ -50,39 +57,48 @@ class Gate:
     Args:
         task: as for :class:`bid_ros.safety.envelope.Envelope`, whose errors it raises.
         arm: likewise.
+        slow: largest factor of the speed of a policy's chunks, above 0 and up to 1.
     """
 
-    def __init__(self, task: Task, arm: ArmModel | None = None) -> None:
-        self._envelope = Envelope(task, arm)
-        self._task, self._above = task, task.limits.above
-        self._actions = {rule: Action(getattr(self._above, rule)) for rule in ORDERS}
+    def __init__(self, task: Task, arm: ArmModel | None = None, slow: float = 1.0) -> None:
+        self._envelope, self._task, self._slow = Envelope(task, arm), task, slow
+        self._least = task.limits.above.least_scale
+        self._actions = {rule: Action(getattr(task.limits.above, rule)) for rule in ORDERS}
 
     def admit(
         self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None = None
     ) -> Admission:
         """Return what becomes of a chunk. The arguments are those of :meth:`bid_ros.safety.envelope.Envelope.check`."""
-        found = self._judged(chunk, now_ns, tool_position, joints)
-        if found.action is not Action.SCALE:
-            return Admission(found, chunk)
-        row = int(chunk.position_at(now_ns))
+        malformed = self._envelope.malformed(chunk)
+        if malformed is not None:
+            return Admission(malformed, chunk)
+        row, fastest = int(chunk.position_at(now_ns)), self._slow if chunk.source == SLOWED_SOURCE else 1.0
         steps = chunk.horizon - 1 - row
-        most = int(steps / self._above.least_scale + 1e-9)
 
-        def tried(stretched: int) -> ActionChunk | None:
-            slower = self._paced(chunk, Pace(row, steps, stretched))
+        def tried(stretched: int) -> Admission:
+            pace = Pace(row, steps, stretched)
+            slower = self._paced(chunk, pace) if stretched > steps else chunk
             verdict = self._judged(slower, now_ns, tool_position, joints)
-            return slower if verdict.ok and verdict.action is not Action.SCALE else None
+            return Admission(verdict, slower, pace if stretched > steps else None)
 
-        best = tried(most) if most > steps else None
-        if best is None:
-            return Admission(_unsaved(found, self._above.least_scale), chunk)
-        fewest = steps  # steps that are known not to do
+        fewest = ceil(steps / fastest - TINY)
+        first = tried(fewest)
+        if first.verdict.action is not Action.SCALE:
+            return first
+        return self._searched(first, tried, fewest, int(steps / (fastest * self._least) + TINY))
+
+    def _searched(self, first: Admission, tried: Callable[[int], Admission], fewest: int, most: int) -> Admission:
+        """Return the fastest admission of more than ``fewest`` steps, with which ``first`` was tried, up to ``most``."""
+        broken = first.verdict
+        found = tried(most) if most > fewest else first
+        if not _keeps(found):
+            return Admission(_unsaved(broken, self._least), first.chunk)
         while most - fewest > 1:
             middle = (fewest + most) // 2
-            slower = tried(middle)
-            fewest, most, best = (middle, most, best) if slower is None else (fewest, middle, slower)
-        reason = f"{found.reason}; slowed down to {best.scale:.2f} of its speed"
-        return Admission(replace(found, reason=reason), best, Pace(row, steps, most))
+            other = tried(middle)
+            fewest, most, found = (fewest, middle, other) if _keeps(other) else (middle, most, found)
+        reason = f"{broken.reason}; slowed down to {found.chunk.scale:.2f} of its speed"
+        return replace(found, verdict=replace(broken, reason=reason))
 
     def _judged(
         self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None
@@ -98,9 +114,14 @@ class Gate:
         return min(slower or broken, key=_needed, default=ACCEPTED)
 
     def _paced(self, chunk: ActionChunk, pace: Pace) -> ActionChunk:
-        """Return a chunk at a pace. Of a path that would need more rows than a chunk may have, the end is left out."""
-        rows = min(pace.row + pace.stretched + 1, MAX_HORIZONS * self._task.horizon)
-        return replace(chunk, actions=pace.slowed(chunk.actions, self._task, rows), scale=pace.scale)
+        with np.errstate(over="ignore", invalid="ignore"):  # of what is huge; the envelope refuses infinity
+            actions = pace.slowed(chunk.actions, self._task, pace.row + pace.stretched + 1)
+        return replace(chunk, actions=actions, scale=pace.scale)
+
+
+def _keeps(found: Admission) -> bool:
+    """Whether a slowed chunk keeps every limit that does more than warn."""
+    return found.verdict.ok and found.verdict.action is not Action.SCALE
 
 
 def _needed(verdict: Verdict) -> float:

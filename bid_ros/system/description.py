@@ -122,6 +122,8 @@ def decided(system: System, arguments: RunArguments) -> Run:
         )
     if arguments.takeover and driver != POLICY:
         raise BidError(f"takeover is '{arguments.takeover}', but the driver is {driver}; valid with driver: {POLICY}")
+    if arguments.slow != 1.0 and driver != POLICY:
+        raise BidError(f"slow is {arguments.slow:g}, but the driver is {driver}; valid with driver: {POLICY}")
     given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
     given = {name: value for name, value in given.items() if value not in (None, "")}
     bundle = str(system.bundle(arguments.bundle)) if driver == POLICY else ""
@@ -156,7 +158,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
-        NodeSpec("safety", "safety_node", {**task, **joints, "required": ["camera", *run.driving_nodes, "arm"]}),
+        NodeSpec("safety", "safety_node", {**task, **joints, **_safety(run)}),
         NodeSpec("arm", "arm_node", arm),
         *(NodeSpec(name, f"{name}_node", {**task, **joints, **own[name]}) for name in run.driving_nodes),
         *([NodeSpec("recorder", "recorder_node", {**task, **_recorder(run, out)})] if arguments.record else []),
@@ -164,6 +166,11 @@ def _nodes(run: Run) -> list[NodeSpec]:
     ]
     required = [node.name for node in nodes if node.name != "monitor"]  # no run depends on what is shown
     return [*nodes, NodeSpec("episode", "episode_node", {**task, **joints, **_episode(run), "nodes": required})]
+
+
+def _safety(run: Run) -> dict[str, Any]:
+    required = ["camera", *run.driving_nodes, "arm"]
+    return {"required": required, "slow": run.arguments.slow}
 
 
 def _policy(run: Run) -> dict[str, Any]:
@@ -205,7 +212,8 @@ def _episode(run: Run) -> dict[str, Any]:
         "human": arguments.human,
         "takeover": bool(arguments.takeover),
         "record_rest": 0.0 if policy or arguments.human else 1.0,
-        "timeout_s": float(arguments.timeout or run.system.task.episode_timeout),
+        "slow": arguments.slow,
+        "timeout_s": float(arguments.timeout or run.system.task.episode_timeout / arguments.slow),
     }
 
 
