@@ -78,8 +78,8 @@ class Decider:
 
     def heard(self, item: BagMessage) -> None:
         """Take a message: how safety slowed a decision, so that the next one is made as then; any other is ignored."""
-        if item.topic == SAFETY_CHUNK and item.message.source == POLICY and getattr(item.message, "scale", 1.0) != 1.0:
-            message = item.message
+        message = item.message
+        if item.topic == SAFETY_CHUNK and getattr(message, "scale", 1.0) != 1.0 and message.source == POLICY:
             rows = np.asarray(message.actions, dtype=np.float64).reshape(message.steps, message.dims)
             dt_ns, scale = stamp_to_ns(message.dt), float(message.scale)
             self._maker.forwarded(ActionChunk(stamp_ns(message), dt_ns, rows, scale=scale))

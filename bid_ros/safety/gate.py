@@ -88,7 +88,7 @@ class Gate:
         return self._searched(first, tried, fewest, int(steps / (fastest * self._least) + TINY))
 
     def _searched(self, first: Admission, tried: Callable[[int], Admission], fewest: int, most: int) -> Admission:
-        """Return the fastest admission of more than ``fewest`` steps, with which ``first`` was tried, up to ``most``."""
+        """Return the fastest admission of more than ``fewest`` steps, those of ``first``, up to ``most``."""
         broken = first.verdict
         found = tried(most) if most > fewest else first
         if not _keeps(found):
