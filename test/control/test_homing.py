@@ -98,7 +98,8 @@ def test_poses_that_are_not_finite_are_refused(index):
 
 
 @pytest.mark.parametrize("slow", [0.2, 0.5])
-def test_a_slow_homing_is_the_same_motion_in_more_time(task, slow):
+def test_a_slow_homing_is_the_same_motion_in_more_time(root, slow):
+    task = load_task(root / "config" / "franka_place" / "task.yaml")
     start, target = (0.4, -0.2, 0.25), (0.5, 0.1, 0.3)
     usual, slower = (HomingPlan(start, TURNED, target, DOWN, 0.08, NOW, task.limits, by) for by in (1.0, slow))
     assert slower.duration == pytest.approx(usual.duration / slow)
