@@ -7,14 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from bid_ros.control.trajectory import minimum_jerk
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.paths import share
 from bid_ros.core.task import load_task
 from bid_ros.episodes.log import scene_of
+from bid_ros.tasks.base import PENDING
 from bid_ros.tasks.picking.demonstration import ScriptedPicker
-from bid_ros.tasks.picking.lockstep import PickingLockstep
+from bid_ros.tasks.picking.lockstep import CYCLE_S, PickingLockstep
 from bid_ros.tasks.picking.score import PickingScore
 from bid_ros.tasks.picking.string_path import picking_layout
 from bid_ros.tasks.world import TaskTruth
+
+PHASES = ("approach", "descend", "grasp", "lift", "carry", "lower", "release", "retreat", "hold")
 
 
 def tool_start(seed: int) -> np.ndarray:
@@ -50,18 +54,21 @@ def demonstrate(
         knows: where the cup is now, not only where it was at the start; the plan is shifted accordingly.
         lag_s: by which the arm is behind the gripper, as a real servo is.
     """
-    layout, begin_s = scene.layout, scene.now_s
+    layout = scene.layout
     picker.plan(scene.truth.tool_position, layout.cup_start, layout.saucer, 0)
-    carry_s, lower_s = picker.begin_of("carry"), picker.begin_of("lower")
+    times = np.arange(0.0, picker.duration, CYCLE_S)
+    actions = picker.chunk_at(0, len(times), round(CYCLE_S * NANOSECONDS)).actions
+    phases = np.searchsorted([picker.begin_of(phase) for phase in PHASES], times, side="right") - 1
+    lag = round(lag_s / CYCLE_S)
+    left = 1.0 - minimum_jerk(times - lag_s, picker.begin_of("carry"), picker.begin_of("lower"))
     scene.start_path()
     score, samples, shift = PickingScore(), [], np.zeros(3)
-    while (now_s := scene.now_s - begin_s) < picker.duration and score.outcome == "pending":
-        tool, _, _, _ = picker.pose_at(max(now_s - lag_s, 0.0))
-        _, _, width, phase = picker.pose_at(now_s)
+    for cycle, phase in enumerate(phases):
         if knows and not scene.truth.held:
             shift[:2] = scene.truth.bodies["cup"][0][:2] - layout.cup_start
-        left = 1.0 - minimum_jerk(np.array([now_s - lag_s]), carry_s, lower_s)[0]
-        truth = scene.cycle(tool + left * shift, width)
-        samples.append((phase, truth))
-        score.update(truth.stamp_ns, truth.bodies, truth.tool_position, truth.gripper_width)
+        tool = actions[max(cycle - lag, 0), :3]
+        truth = scene.cycle(tool + left[cycle] * shift, actions[cycle, 9])
+        samples.append((PHASES[phase], truth))
+        if score.update(truth.stamp_ns, truth.bodies, truth.tool_position, truth.gripper_width) != PENDING:
+            break
     return Demonstration(score.outcome, tuple(samples))

@@ -20,6 +20,8 @@ from bid_ros.core.topics import GRANT
 from bid_ros.nodes.executor import FastExecutor
 from bid_ros.nodes.ros_messages import duration_message
 
+TURN_S = 0.02  # between two looks at what a test waits for
+
 
 class Bench:
     """A test's own node, spun until conditions hold, beside real node processes."""
@@ -39,14 +41,16 @@ class Bench:
     def until(
         self, condition: Callable[[], Any], timeout_s: float = 15.0, each: Callable[[], None] | None = None
     ) -> bool:
-        """Spin until the condition holds; False when the time is over."""
-        end = time.monotonic() + timeout_s
+        """Spin until the condition holds; False when the time is over. ``each`` is called every ``TURN_S``."""
+        end, again = time.monotonic() + timeout_s, 0.0
         while time.monotonic() < end:
             if condition():
                 return True
-            if each is not None:
+            # Not after each message: the answer to what it sends would make it send again at once.
+            if each is not None and time.monotonic() >= again:
+                again = time.monotonic() + TURN_S
                 each()
-            self._executor.spin_once(timeout_sec=0.02)
+            self._executor.spin_once(timeout_sec=TURN_S)
         return bool(condition())
 
     def grant(self, *sources: str, robot: str = "") -> None:

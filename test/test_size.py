@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,12 +18,22 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@cache
+def definitions() -> list[tuple[str, str, int]]:
+    """File, name and lines of each class (0 lines) and function of the package."""
+    return [
+        (name_of(path), node.name, 0 if isinstance(node, ast.ClassDef) else (node.end_lineno or 0) - node.lineno + 1)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
 def test_no_public_class_name_stands_for_two_things():
     places: dict[str, list[str]] = defaultdict(list)
-    for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(name_of(path))
+    for file, name, lines in definitions():
+        if not lines and not name.startswith("_"):
+            places[name].append(file)
     assert not {name: files for name, files in places.items() if len(files) > 1}
 
 
@@ -36,10 +47,5 @@ def test_modules_are_short():
 
 
 def test_functions_are_short():
-    lengths = {
-        f"{name_of(path)}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
+    lengths = {f"{file}:{name}": lines for file, name, lines in definitions()}
     assert not {name: length for name, length in lengths.items() if length > FUNCTION_LINES}

@@ -72,7 +72,8 @@ def make_tiny_bundle(path: str | Path, task: Task, weak: bool = True, steps: int
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     """Write ``bundle.yaml``."""
-    (folder / "bundle.yaml").write_text(yaml.safe_dump(manifest, sort_keys=False))
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # several times as fast
+    (folder / "bundle.yaml").write_text(yaml.dump(manifest, Dumper=dumper, sort_keys=False))
 
 
 def encoder_model(task: Task) -> onnx.ModelProto:

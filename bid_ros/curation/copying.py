@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import merge as merged
 from pathlib import Path
 from typing import Any, Final, Self
@@ -107,8 +108,12 @@ class RawBag:
 
 def profiles_of(channel: Channel) -> list[dict[str, Any]]:
     """Return the offered quality of service of a channel, one entry for each publisher; empty if it has none."""
+    return _profiles_in(channel.metadata.get(QOS, ""))
+
+
+def _profiles_in(text: str) -> list[dict[str, Any]]:
     try:
-        found = yaml.safe_load(channel.metadata.get(QOS, "") or "[]")
+        found = yaml.safe_load(text or "[]")
     except yaml.YAMLError:
         return []
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
@@ -123,7 +128,13 @@ def latched_depth(schema: Schema | None, channel: Channel) -> int:
         return 0
     if channel.topic == STATIC:
         return STATIC_DEPTH
-    latched = [item for item in profiles_of(channel) if str(item.get("durability")) in ("transient_local", "1")]
+    return _latched_in(channel.metadata.get(QOS, ""))
+
+
+@lru_cache
+def _latched_in(text: str) -> int:
+    """Return the depth that profiles latch. Edits ask it of each message, and to read the text takes milliseconds."""
+    latched = [item for item in _profiles_in(text) if str(item.get("durability")) in ("transient_local", "1")]
     return max((max(1, int(item.get("depth") or 1)) for item in latched), default=0)
 
 

@@ -43,6 +43,7 @@ PARAMETERS = (
     Parameter("setup", "{}", "what the run was started with, in JSON, for the metadata"),
 )
 JITTER_NS = 10_000_000
+CLOCKS_NS, READINGS = 1_000_000, 5  # time between two readings of one instant, and tries to read them so close
 # Messages that may wait while this computer is busy: two seconds of a fast camera, and more of what is small.
 IMAGES_WAIT, OTHERS_WAIT = 60, 500
 NO_TIME = "recording begins with simulated time, but no /clock has arrived"
@@ -163,9 +164,9 @@ class RecorderNode(BidNode):
         return {**about, **({"remapped": json.dumps(remapped)} if remapped else {}), **origin}
 
     def _take(self, name: str, data: bytes) -> None:
-        now = self.now_ns()
+        now, steady = self._clocks()
         # Simulated time has a pace of its own, so nobody knows what it was when the message arrived.
-        age = 0 if self.get_clock().ros_time_is_active else time.monotonic_ns() - self.arrived_ns()
+        age = 0 if self.get_clock().ros_time_is_active else steady - self.arrived_ns()
         if self._failed:
             return
         self._problem = "" if now else NO_TIME
@@ -181,6 +182,18 @@ class RecorderNode(BidNode):
             self._store(name, stamp_ns, data)
         except RecordingError as error:
             self._fail(error)
+
+    def _clocks(self) -> tuple[int, int]:
+        """Return ROS time and steady time of one instant in ns.
+
+        Another thread may hold this one up between the two readings. The message would seem older than it is, and
+        those before it would come after it in the bag.
+        """
+        for _ in range(READINGS):
+            before, now, after = time.monotonic_ns(), self.now_ns(), time.monotonic_ns()
+            if after - before < CLOCKS_NS:
+                break
+        return now, after
 
     def _store(self, name: str, stamp_ns: int, data: bytes) -> None:
         topic = self._names[name]
@@ -207,6 +220,7 @@ class RecorderNode(BidNode):
     def _fail(self, error: RecordingError) -> None:
         """End the node, and with it the run: what moves without being recorded has to be done again."""
         self._problem, self._failed = str(error), True
+        self.outlives = ()  # it records nobody's last words any more
         print(f"error: {error}", flush=True)
         self.end(2)
 

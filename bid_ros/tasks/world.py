@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from bid_ros.core.errors import ArmError
 from bid_ros.sim.mjcf import look, text
 from bid_ros.sim.twin import Array, Pose, World
@@ -103,7 +101,7 @@ def along(hand: Any, distance: float) -> Array:
 
 def xyzw(wxyz: Array) -> Array:
     """Return a quaternion of MuJoCo's as one of ours."""
-    return np.roll(wxyz, -1)
+    return wxyz[[1, 2, 3, 0]]
 
 
 def add_camera(

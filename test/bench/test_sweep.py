@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 from dataclasses import replace
 
 import pytest
@@ -45,18 +46,27 @@ def run_and_write(setup, folder, plan, cells):
     return outcome.summaries
 
 
-def test_workers_and_batches_change_no_number(setup, tmp_path):
-    run(setup, tmp_path / "one", BenchPlan(5, (1, 2), 25, batch=5))
-    run(setup, tmp_path / "two", BenchPlan(5, (1, 2), 25, batch=2), WorkerPool(workers=2))
-    assert len(numbers(tmp_path / "one")) == 40
+def check_progress(log, episodes, elapsed_s):
+    first, *rest = (line.lstrip("\r") for line in log.getvalue().splitlines() if line)
+    assert first == "  0%, 00:00 spent, ? left"
+    assert re.fullmatch(rf"100%, {episodes} episodes done, \d\d:\d\d spent, 00:00 left", rest[-1])
+    assert len(rest) < 4 + elapsed_s / 15, "there is a line each 15 s, not for every step"
+
+
+def test_workers_and_batches_change_no_number_and_progress_says_what_is_left(setup, tmp_path):
+    for name, batch, pool in (("one", 3, None), ("two", 2, WorkerPool(workers=2))):
+        log, begin_s = io.StringIO(), time.monotonic()
+        run_bench(cells_of(setup), BenchPlan(3, (1, 2), 15, batch=batch), setup, tmp_path / name, pool, log)
+        check_progress(log, 24, time.monotonic() - begin_s)
+    assert len(numbers(tmp_path / "one")) == 24
     assert numbers(tmp_path / "one") == numbers(tmp_path / "two")
 
 
 def test_a_stopped_bench_goes_on_and_gives_the_same(setup, tmp_path):
-    whole = run(setup, tmp_path / "whole", BenchPlan(4, (1,), 25))
-    run(setup, tmp_path / "parts", BenchPlan(2, (1,), 25))
+    whole = run(setup, tmp_path / "whole", BenchPlan(4, (1,), 12))
+    run(setup, tmp_path / "parts", BenchPlan(2, (1,), 12))
     first = (tmp_path / "parts" / ROWS).read_bytes()
-    parts = run(setup, tmp_path / "parts", BenchPlan(4, (1,), 25))
+    parts = run(setup, tmp_path / "parts", BenchPlan(4, (1,), 12))
     assert (tmp_path / "parts" / ROWS).read_bytes().startswith(first)
     assert numbers(tmp_path / "whole") == numbers(tmp_path / "parts")
     assert [item.score for item in whole] == [item.score for item in parts]
@@ -64,7 +74,7 @@ def test_a_stopped_bench_goes_on_and_gives_the_same(setup, tmp_path):
 
 def test_the_report_needs_nothing_else(setup, tmp_path):
     cells = cells_of(setup, samples=[4, 8])
-    summaries = run_and_write(setup, tmp_path, BenchPlan(4, (1,), 25), cells)
+    summaries = run_and_write(setup, tmp_path, BenchPlan(2, (1,), 12), cells)
     page = (tmp_path / "report.html").read_text()
     assert not re.search(r"(src|href)=['\"](?!data:)", page)
     # Score bars, trade-off, N curve, noise curve, and a path and a film of an episode that differs.
@@ -75,7 +85,7 @@ def test_the_report_needs_nothing_else(setup, tmp_path):
     assert all(item.latency_ms and item.latency_ms > 0 for item in summaries)
     # What it took is said by the rows, so a call that finds everything done still knows.
     assert content["process_s"] > 0
-    run_and_write(setup, tmp_path, BenchPlan(4, (1,), 25), cells)
+    run_and_write(setup, tmp_path, BenchPlan(2, (1,), 12), cells)
     assert json.loads((tmp_path / "summary.json").read_text())["process_s"] == content["process_s"]
 
 
@@ -136,16 +146,6 @@ def test_ray_gives_the_same_numbers(setup, tmp_path, monkeypatch, root):
             if attempt == 2 or "no Ray cluster answers" not in str(error):
                 raise
     assert numbers(tmp_path / "here") == numbers(tmp_path / "ray")
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_progress_says_what_is_left(setup, tmp_path, workers):
-    log = io.StringIO()
-    run_bench(cells_of(setup), BenchPlan(4, (1,), 25), setup, tmp_path, WorkerPool(workers), log)
-    first, *rest = (line.lstrip("\r") for line in log.getvalue().splitlines() if line)
-    assert first == "  0%, 00:00 spent, ? left"
-    assert re.fullmatch(r"100%, 16 episodes done, 00:\d\d spent, 00:00 left", rest[-1])
-    assert len(rest) < 4, "not every step is worth a line"
 
 
 def test_a_cell_alone_is_no_comparison(setup, tmp_path):

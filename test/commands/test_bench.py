@@ -49,7 +49,7 @@ def test_a_bench_of_a_policy_with_more_history(tmp_path, capsys):
     """The task is the one that the bundle is of. Nothing was published for a policy of another family."""
     pytest.importorskip("gym_pusht")
     bundle = make_tiny_vqbet(tmp_path / "bundle", load_task(share("config", "pusht_history.yaml"))).path
-    arguments = ["bench", "pusht", "--bundle", str(bundle), "--decoder", "vanilla,bid", "--episodes", "2"]
+    arguments = ["bench", "pusht", "--bundle", str(bundle), "--decoder", "vanilla,bid", "--episodes", "1"]
     arguments += ["--horizon", "1,all", "--runtime", "onnx", "--workers", "1", "--seeds", "21"]
     assert main([*arguments, "--steps", "300", "--samples", "16", "--out", str(tmp_path / "out"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

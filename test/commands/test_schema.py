@@ -88,7 +88,10 @@ def read(file, content):
 
 
 def places(node, trail=()):
-    if isinstance(node, dict | list):
+    """Where there is a value; of the numbers in a list, which are all held to the same, the first."""
+    if isinstance(node, list) and all(isinstance(value, int | float) for value in node):
+        yield from ((*trail, key) for key in range(min(len(node), 1)))
+    elif isinstance(node, dict | list):
         for key, value in node.items() if isinstance(node, dict) else enumerate(node):
             yield (*trail, key)
             yield from places(value, (*trail, key))

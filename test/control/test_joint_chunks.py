@@ -33,7 +33,7 @@ def test_the_tool_task_commands_the_pose_in_the_place_of_the_joints(robot):
     assert tool_task(tool) is tool
 
 
-@pytest.mark.parametrize("twist", [0.0, 0.25])
+@pytest.mark.parametrize(("robot", "twist"), [("franka", 0.0), ("franka", 0.25), ("ur", 0.0)], indirect=["robot"])
 def test_homing_becomes_a_motion_of_joints_that_the_safety_node_lets_pass(robot, twist):
     """Also where a redundant arm begins in another posture than its usual one."""
     task = joint_task(robot)

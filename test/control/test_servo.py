@@ -85,7 +85,7 @@ class Replay:
         assert np.all(after.position <= np.array(LIMITS.workspace_max) + 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(6, 12))])
 def test_no_sequence_of_chunks_breaks_a_limit(seed):
     """Jumps, chunks outside the workspace, gaps, reordering, other sources, latches and uneven ticks."""
     random = np.random.default_rng(seed)

@@ -50,6 +50,7 @@ def test_two_processes_find_what_one_does_in_the_order_of_the_data(bundle, five,
         assert first.read_text() == second.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_ray_finds_the_same(bundle, five, tmp_path, monkeypatch, root):
     pytest.importorskip("ray")

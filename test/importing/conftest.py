@@ -75,7 +75,7 @@ CONFIG = {
     "crop_shape": None,
     "down_dims": [16, 32],
     "diffusion_step_embed_dim": 8,
-    "num_inference_steps": 4,
+    "num_inference_steps": 2,
     "noise_scheduler_type": "DDIM",
     "optimizer_lr": 1e-4,
 }

@@ -95,9 +95,8 @@ def test_a_sampler_of_other_noise_is_refused(student, task):
 def test_a_teacher_of_few_steps_has_one_graph_too(dataset, make_config, tmp_path, task):
     diffusion = DiffusionConfig(prediction="epsilon")
     train(make_config(diffusion=diffusion), dataset, tmp_path / "training", task, progress=False)
-    few, many = (
-        export(tmp_path / "training", tmp_path / f"steps{steps}", task, sampling_steps=steps) for steps in (3, 9)
-    )
+    few = export(tmp_path / "training", tmp_path / "few", task, sampling_steps=3)
+    many = export(tmp_path / "training", tmp_path / "many", task, sampling_steps=9, weak=False)
     assert "sampler" in few.strong and "sampler" in few.weak and "sampler" not in many.strong
     assert few.provenance["difference_to_pytorch"]["strong"]["chunk"] < 1e-4
     changed = replace(few, settings=replace(few.settings, sampling_steps=4))
@@ -132,6 +131,13 @@ def test_weights_are_read_back_as_they_were_written(teacher, trained, make_confi
             assert torch.equal(read.state_dict()[name], weight), name
 
 
+@pytest.fixture
+def stepwise(monkeypatch):
+    """Exports no graph of all steps, which takes longest to write."""
+    monkeypatch.setattr("bid_ros.learning.families.MOST_STEPS_OF_ONE_GRAPH", 0)
+
+
+@pytest.mark.usefixtures("stepwise")
 @pytest.mark.parametrize("shared", [True, False])
 def test_one_encoder_serves_both_policies_if_they_share_it(teacher, student, dataset, tmp_path, task, shared):
     assert QUICK.share_encoder
@@ -144,6 +150,7 @@ def test_one_encoder_serves_both_policies_if_they_share_it(teacher, student, dat
     assert (encoded.weak is encoded.strong) == shared
 
 
+@pytest.mark.usefixtures("stepwise")
 def test_a_stopped_distillation_goes_on(teacher, student, dataset, tmp_path, task, monkeypatch):
     monkeypatch.setattr("bid_ros.learning.distillation.CHECKPOINT_EVERY", 2)
     steps, advance = [], Distiller.advance

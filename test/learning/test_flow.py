@@ -12,6 +12,7 @@ from bid_ros.cli import main
 from bid_ros.core.observation import Observation
 from bid_ros.learning import AugmentConfig, export, train
 from bid_ros.learning.batch import TrainingData
+from bid_ros.learning.run_folder import RunFolder
 from bid_ros.learning.trainer import DiffusionTrainer
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.diffusion.sampler import DiffusionConfig, noise_levels
@@ -94,10 +95,9 @@ def test_the_command_line_trains_a_flow(task, task_file, dataset, tmp_path, caps
     arguments = ["train", str(tmp_path / "data.npz"), "--task", str(task_file), "--family", "flow", "--steps", "2"]
     small = ["--set", "network.widths=[16,32]", "network.condition=32", "--out", str(tmp_path / "run")]
     assert main([*arguments, *small]) == 0
-    assert (
-        main(["policy", "export", str(tmp_path / "run"), "--task", str(task_file), "--out", str(tmp_path / "bundle")])
-        == 0
-    )
-    assert load_bundle(tmp_path / "bundle", task).settings == replace(FLOW, sampling_steps=5)
+    assert RunFolder(tmp_path / "run").config().diffusion == replace(FLOW, sampling_steps=5)
+    out = ["--task", str(task_file), "--out", str(tmp_path / "bundle"), "--sampling-steps", "2"]
+    assert main(["policy", "export", str(tmp_path / "run"), *out]) == 0
+    assert load_bundle(tmp_path / "bundle", task).settings == replace(FLOW, sampling_steps=2)
     assert main([*arguments, "--set", "diffusion.prediction=epsilon"]) == 2
     assert "diffusion.prediction is for --family diffusion; a flow learns velocities" in capsys.readouterr().err

@@ -8,61 +8,21 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
+from fork_server import fork_server
+from nodes.slow_node import HUNG_S, LINGER_S
+from qos import STATE
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from real_time import OWN_SESSION
+
+from bid_msgs.msg import ArmStatus
+from bid_ros.system import ending
 
 LIMIT_S = 40.0
-# Says when its constructor, its run and its close begin; words on the command line make one of them misbehave.
-NODE = f"""{OWN_SESSION}
-import gc, os, signal, sys, threading, time
-from bid_ros.nodes.base import BidNode
-from bid_ros.nodes.run import run_node
-
-words = sys.argv[1:]
-
-def say(text):
-    print(text, flush=True)
-
-class Slow(BidNode):
-    def __init__(self):
-        super().__init__("slow", ())
-        self.ticks = []
-        say("made")
-        if "slow-start" in words:
-            time.sleep(600)
-
-    def begin(self):
-        self.create_timer(0.01, self.tick)
-        threading.Thread(target=lambda: subprocess_of_its_own() if "child" in words else None).start()
-
-    def tick(self):
-        say("runs")
-        if "hangs" in words:
-            time.sleep(600)
-        if "ends" in words:
-            self.end(7)
-        if "counts" in words and len(self.ticks) == 20:
-            self.end(7)
-        self.ticks.append("tick")
-        if "logs" in words:
-            begun = time.thread_time()
-            self.get_logger().info("a line")
-            say(f"frozen {{gc.get_freeze_count()}}, first line {{time.thread_time() - begun:.6f}} s")
-
-    def close(self):
-        say("closes")
-        time.sleep(1.0 if "slow-close" in words else 0.0)
-        say("closed")
-
-def subprocess_of_its_own():
-    import subprocess
-    say(subprocess.run(["sleep", "1.5"]).returncode)
-
-run_node(Slow)
-"""
+NODE = Path(__file__).with_name("slow_node.py")
 
 
 def test_a_parameter_that_a_node_does_not_have_is_refused(bench, root):
@@ -73,23 +33,28 @@ def test_a_parameter_that_a_node_does_not_have_is_refused(bench, root):
 
 
 class Process:
-    """A node, whose words are waited for."""
+    """A node, whose words are waited for. It is forked, unless it has to import everything itself."""
 
-    def __init__(self, *words: str, **env: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", NODE, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            env={**os.environ, **env},
-        )
+    def __init__(self, *words: str, fork: bool = True, **env: str) -> None:
+        (output, told), (errors, complained) = os.pipe(), os.pipe()
+        self.stdout, self.stderr = os.fdopen(output), os.fdopen(errors)
+        with pytest.MonkeyPatch.context() as patch, Path(os.devnull).open("rb") as nothing:
+            for name, value in env.items():
+                patch.setenv(name, value)
+            streams = (nothing.fileno(), told, complained)
+            self.process: Any = (
+                fork_server().start(str(NODE), words, streams)
+                if fork
+                else subprocess.Popen([sys.executable, NODE, *words], stdin=nothing, stdout=told, stderr=complained)
+            )
+        os.close(told)
+        os.close(complained)
 
     def until(self, word: str) -> None:
-        for line in self.process.stdout:
+        for line in self.stdout:
             if line.strip() == word:
                 return
-        raise AssertionError(f"it ended before it said '{word}': {self.process.stderr.read()}")
+        raise AssertionError(f"it ended before it said '{word}': {self.stderr.read()}")
 
     def interrupt(self, kind: int = signal.SIGINT) -> None:
         """Send a signal to the whole group, as a terminal does."""
@@ -97,15 +62,15 @@ class Process:
 
     def finish(self) -> tuple[int, str, str]:
         try:
-            output, errors = self.process.communicate(timeout=LIMIT_S)
+            status = self.process.wait(LIMIT_S)
         finally:
             self.process.kill()
-        return self.process.returncode, output, errors
+        return status, self.stdout.read(), self.stderr.read()
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_node_in_order_and_without_a_word(ros_domain, kind):
-    node = Process()
+@pytest.mark.parametrize(("kind", "fork"), [(signal.SIGINT, False), (signal.SIGTERM, True), (signal.SIGHUP, True)])
+def test_a_signal_ends_a_node_in_order_and_without_a_word(ros_domain, kind, fork):
+    node = Process(fork=fork)
     node.until("runs")
     node.interrupt(kind)
     status, output, errors = node.finish()
@@ -147,7 +112,7 @@ def test_a_node_may_end_itself_with_a_status(ros_domain):
 
 
 def test_a_node_at_work_is_interrupted_neither_by_its_first_line_nor_by_its_garbage(ros_domain):
-    node = Process("logs", "ends")
+    node = Process("logs", "ends", fork=False)
     _, output, _ = node.finish()
     frozen, cpu_s = (float(word) for word in re.findall(r"[\d.]+", output.splitlines()[2]))
     assert frozen > 10_000, "objects that a full collection would go through"
@@ -158,8 +123,8 @@ def test_a_node_ends_when_its_supervisor_is_killed_though_nobody_reads_its_words
     supervisor = subprocess.Popen(["sleep", "600"])
     node = Process(BID_SUPERVISOR=str(supervisor.pid))
     node.until("runs")
-    node.process.stdout.close()
-    node.process.stderr.close()
+    node.stdout.close()
+    node.stderr.close()
     supervisor.kill()
     supervisor.wait()
     assert node.process.wait(LIMIT_S) == 1
@@ -169,8 +134,8 @@ def test_a_node_works_on_though_nobody_reads_its_words(ros_domain):
     """For a moment a node whose front end was killed does not know it, and its episode has to be ended."""
     node = Process("counts")
     node.until("runs")
-    node.process.stdout.close()
-    node.process.stderr.close()
+    node.stdout.close()
+    node.stderr.close()
     assert node.process.wait(LIMIT_S) == 7
 
 
@@ -181,7 +146,8 @@ def test_a_node_whose_supervisor_is_gone_does_not_begin(ros_domain):
 
 
 def test_a_node_with_a_hung_executor_ends_too(ros_domain):
-    """Whether it is asked to end or its supervisor is gone; both at once, as they wait long."""
+    """Whether it is asked to end or its supervisor is gone; both at once. They set a smaller ``END_S``."""
+    assert ending.END_S == 15.0
     supervisor = subprocess.Popen(["sleep", "600"])
     asked, left = Process("hangs"), Process("hangs", BID_SUPERVISOR=str(supervisor.pid))
     for node in (asked, left):
@@ -192,9 +158,23 @@ def test_a_node_with_a_hung_executor_ends_too(ros_domain):
     supervisor.wait()
     for node in (asked, left):
         status, _, errors = node.finish()
-        assert status == 1 and 14.0 < time.monotonic() - begun < 20.0
+        assert status == 1 and HUNG_S - 0.1 < time.monotonic() - begun < HUNG_S + 5.0
         # Standard error goes nowhere once the front end, which read it, is gone.
-        assert node is left or ("Timeout (0:00:15)" in errors and "in tick" in errors), errors
+        assert node is left or ("Timeout (0:00:02)" in errors and "in tick" in errors), errors
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_node_waits_for_those_that_it_outlives_but_not_for_ever(bench, live):
+    publisher = bench.node.create_publisher(ArmStatus, "/arm/status", STATE)
+    node = Process("outlives")
+    node.until("runs")
+    if not live:
+        bench.node.destroy_publisher(publisher)
+    begun = time.monotonic()
+    node.interrupt()
+    status, _, errors = node.finish()
+    assert (status, errors) == (0, "")
+    assert not live or LINGER_S < time.monotonic() - begun < LINGER_S + 5.0
 
 
 def test_a_node_that_compares_stamps_with_the_wall_clock_refuses_simulated_time(bench, root):

@@ -223,9 +223,9 @@ def test_a_task_of_an_unknown_kind_is_refused_in_one_sentence(bench, root, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("task", "width", "asked"), [("franka_place", 0.0, "put the object"), ("ur5_pick", 0.085, "put cup and saucer")]
+    ("task", "width", "asked", "success"),
+    [("franka_place", 0.0, "put the object", True), ("ur5_pick", 0.085, "put cup and saucer", False)],
 )
-@pytest.mark.parametrize("success", [True, False])
 def test_a_person_starts_and_judges_an_episode(bench, root, tmp_path, task, width, asked, success):
     harness = Harness(bench, root, tmp_path, task=task, decoder="bid", samples=16, labels=["bid"])
     harness.begin()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import threading
 
 import pytest
+from forked_bid import bid, start_bid
 from qos import STATE
 from sensor_msgs.msg import Image
 
@@ -53,28 +51,18 @@ def test_a_node_is_heard_again_when_it_comes_back_and_images_stay_bytes(bench, l
         bench.node.destroy_publisher(images)
 
 
-def command(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "bid_ros.cli", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ.copy(),
-    )
-
-
-def test_bid_top_says_what_is_there_as_json(bench):
+def test_bid_top_says_what_is_there_as_json(bench, tmp_path):
     safety = bench.node.create_publisher(SafetyState, "/safety/state", STATE)
     decisions = bench.node.create_publisher(Decision, "/policy/decision", STATE)
-    process = command("top", "franka_place", "--json", "--seconds", "4")
+    process = start_bid("top", "franka_place", "--json", "--seconds", "2", output=tmp_path / "top.json")
 
     def speak() -> None:
         safety.publish(SafetyState(state=SafetyState.STOPPED, rule="speed", reason="too fast"))
         decisions.publish(Decision(decoder="bid", samples=1, total=[0.5], selected_index=0, decision_time=0.021))
 
     assert bench.until(lambda: process.poll() is not None, START_S, each=speak)
-    output, errors = process.communicate()
-    assert process.returncode == 0, errors
+    output = (tmp_path / "top.json").read_text()
+    assert process.returncode == 0, output
     found = json.loads(output)
     assert found["safety"]["state"] == "STOPPED" and found["safety"]["reason"] == "too fast"
     assert found["latencies"]["decision_ms"]["p50"] == 21.0
@@ -82,18 +70,17 @@ def test_bid_top_says_what_is_there_as_json(bench):
 
 
 def test_bid_top_of_nothing_ends_with_1(ros_domain):
-    process = command("top", "franka_place", "--seconds", "0.2", "--namespace", "left")
-    output, errors = process.communicate(timeout=START_S)
-    assert process.returncode == 1 and "nothing was heard yet" in output
-    assert errors.strip() == "nothing was heard in namespace /left in 0.2 s"
+    done = bid("top", "franka_place", "--seconds", "0.2", "--namespace", "left", limit_s=START_S)
+    assert done.returncode == 1 and "nothing was heard yet" in done.stdout
+    assert done.stderr.strip() == "nothing was heard in namespace /left in 0.2 s"
 
 
 def test_a_live_view_is_written_until_it_is_interrupted(bench, tmp_path):
     from rerun.chunk import RrdReader
 
     safety = bench.node.create_publisher(SafetyState, "/safety/state", STATE)
-    process = command("view", "franka_place", "--save", str(tmp_path / "live.rrd"))
-    assert process.stderr is not None
+    words = ("view", "franka_place", "--save", str(tmp_path / "live.rrd"))
+    process = start_bid(*words, output=tmp_path / "view.txt")
 
     def speak() -> None:
         safety.publish(SafetyState(state=SafetyState.STOPPED, reason="too fast"))

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
@@ -23,6 +24,7 @@ from bid_ros.cameras.image import decode_image, encode_image
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
 from bid_ros.formats import build_dataset
+from bid_ros.nodes.recorder_node import RecorderNode
 from bid_ros.nodes.ros_messages import time_message
 from bid_ros.recording.reader import BagReader
 
@@ -54,12 +56,11 @@ class Harness:
         if len(self.sent_ns) % 5 == 0:
             self.images.publish(Image(**encode_image(np.full((96, 96, 3), 7, np.uint8))))
 
-    def finish(self, others_end=True):
+    def finish(self):
         """End the recorder as a person does. It waits a while for the last words of an arm and an episode that live."""
-        if others_end:
-            self._timer.cancel()
-            for publisher in (self.statuses, self.events):
-                self.bench.node.destroy_publisher(publisher)
+        self._timer.cancel()
+        for publisher in (self.statuses, self.events):
+            self.bench.node.destroy_publisher(publisher)
         self.bench.processes["recorder"].send_signal(signal.SIGTERM)
         status, output = self.bench.finish("recorder", START_S)
         assert status == 0 and "Traceback" not in output
@@ -73,10 +74,20 @@ class Harness:
             return [item.message for item in reader.messages([topic])]
 
 
-def test_records_every_message_and_closes_its_bag(bench, root, tmp_path):
+def test_records_every_message_and_how_it_was_offered_and_closes_its_bag(bench, root, tmp_path):
     harness = Harness(bench, root, tmp_path / "bag")
     harness.record_for(2.0)
+    publishers = (harness.statuses, harness.images, harness.events)
+    profiles = {publisher.topic_name: publisher.qos_profile for publisher in publishers}
     harness.finish()
+    content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    offered = {
+        item["topic_metadata"]["name"]: item["topic_metadata"]["offered_qos_profiles"][0]
+        for item in content["topics_with_message_count"]
+    }
+    for name, profile in profiles.items():
+        assert offered[name]["depth"] == profile.depth
+        assert offered[name]["durability"].upper() == profile.durability.name
     with BagReader(tmp_path / "bag") as reader:
         assert reader.was_complete
     numbers = [message.sequence for message in harness.recorded("/arm/status")]
@@ -128,23 +139,6 @@ def test_with_simulated_time_messages_get_that_time_and_none_before_it_began(ben
     assert stamps[-1] - stamps[0] < 0.7 * (harness.sent_ns[-1] - harness.sent_ns[-len(stamps)])
 
 
-def test_the_bag_says_how_each_topic_was_offered(bench, root, tmp_path):
-    harness = Harness(bench, root, tmp_path / "bag")
-    publishers = (harness.statuses, harness.images, harness.events)
-    assert bench.until(lambda: all(publisher.get_subscription_count() for publisher in publishers), START_S)
-    harness.finish(others_end=False)
-    content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
-    offered = {
-        item["topic_metadata"]["name"]: item["topic_metadata"]["offered_qos_profiles"][0]
-        for item in content["topics_with_message_count"]
-    }
-    for publisher in publishers:
-        profile = publisher.qos_profile
-        said = offered[publisher.topic_name]
-        assert said["depth"] == profile.depth
-        assert said["durability"].upper() == profile.durability.name
-
-
 def test_a_killed_recorder_loses_at_most_the_last_second(bench, root, tmp_path):
     harness = Harness(bench, root, tmp_path / "bag")
     harness.record_for(3.0)
@@ -160,6 +154,28 @@ def test_a_killed_recorder_loses_at_most_the_last_second(bench, root, tmp_path):
     assert numbers == list(range(numbers[0], numbers[-1] + 1)) and numbers[0] < 10
     assert numbers[-1] >= old - 1
     assert harness.recorded("/episode/event") and harness.recorded("/camera/wrist/image")
+
+
+def test_a_hold_up_between_its_two_clocks_makes_no_message_older(root, tmp_path, ros_domain, monkeypatch):
+    task = root / "config" / "franka_place" / "task.yaml"
+    rclpy.init(args=["--ros-args", "-p", f"task:={task}", "-p", f"bag:={tmp_path / 'bag'}"])
+    node = RecorderNode()
+    held_up_s, now_ns = [0.03], node.now_ns
+
+    def slow() -> int:
+        now = now_ns()
+        time.sleep(held_up_s.pop() if held_up_s else 0.0)
+        return now
+
+    monkeypatch.setattr(node, "now_ns", slow)
+    try:
+        now, steady = node._clocks()
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+    # Largest: this process may be held up between its readings, too.
+    assert not held_up_s
+    assert now - steady == pytest.approx(max(time.time_ns() - time.monotonic_ns() for _ in range(20)), abs=5e6)
 
 
 class Folder(Harness):

@@ -203,15 +203,11 @@ def test_a_network_that_is_cut_stops_the_arm(driven, record_property):
     check(driven, driven.rest_s(event), event, record_property)
 
 
+# Every other answer is an error in the policy node too (test_a_bad_answer_is_one_sentence_and_no_decision).
 @pytest.mark.parametrize(
     "spoil",
-    [
-        lambda chunks: chunks * np.nan,
-        lambda chunks: chunks[:, :5],
-        lambda chunks: 1 / 0,
-        lambda chunks: time.sleep(2 * TIMEOUT_MS / 1000) or chunks,
-    ],
-    ids=["nan", "another shape", "an error there", "always too late"],
+    [lambda chunks: chunks * np.nan, lambda chunks: time.sleep(2 * TIMEOUT_MS / 1000) or chunks],
+    ids=["nan", "always too late"],
 )
 def test_a_server_that_answers_something_else_stops_the_arm(driven, record_property, spoil):
     event = time.time_ns()

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from qos import IMAGE, STATE
 from rclpy.qos import QoSProfile
+from ros_bench import Bench
+from ros_domain import enter_domain
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
 from std_srvs.srv import SetBool, Trigger
@@ -24,6 +26,7 @@ from bid_ros.policy.registry import load_policy
 from bid_ros.recording.reader import BagReader
 from bid_ros.replay.lockstep import Changes, lockstep_decider, replay
 from bid_ros.replay.parity import Parity
+from bid_ros.system.folder import find_system
 
 START_S = 60.0
 SEED = 11
@@ -87,14 +90,19 @@ class Live:
             self.bench.node.destroy_timer(timer)
 
 
-@pytest.fixture
-def recorded(bench, root, tmp_path):
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
     """Return the task's file, the bundle and a bag of a live policy, and the decisions that were heard."""
-    file = root / "config" / "franka_place" / "task.yaml"
-    bundle = make_tiny_bundle(tmp_path / "bundle", load_task(file))
-    live = Live(bench, file, bundle, tmp_path / "bag")
-    live.record(6)
-    return file, bundle, tmp_path / "bag", live.decisions
+    folder = tmp_path_factory.mktemp("recorded")
+    file = find_system("franka_place").file("task.yaml")
+    bundle = make_tiny_bundle(folder / "bundle", load_task(file))
+    with pytest.MonkeyPatch.context() as patch:
+        enter_domain(patch)
+        bench = Bench(folder)
+        live = Live(bench, file, bundle, folder / "bag")
+        live.record(6)
+        bench.close()
+    return file, bundle, folder / "bag", live.decisions
 
 
 def in_lockstep(file, folder, bag, changes=AS_RECORDED):
@@ -106,7 +114,7 @@ def in_lockstep(file, folder, bag, changes=AS_RECORDED):
     return parity, records
 
 
-def test_live_lockstep_and_nodes_make_the_same_observations_and_decisions(bench, recorded, tmp_path):
+def test_live_lockstep_and_nodes_make_the_same_observations_and_decisions(recorded, bench, tmp_path):
     file, bundle, bag, live = recorded
     parity, records = in_lockstep(file, bundle, bag)
     assert parity.exact, parity
@@ -138,7 +146,7 @@ def test_live_lockstep_and_nodes_make_the_same_observations_and_decisions(bench,
     assert not chunks, "nothing is published where a live system listens"
 
 
-def test_a_replay_that_stands_goes_on_step_by_step(bench, recorded, tmp_path):
+def test_a_replay_that_stands_goes_on_step_by_step(recorded, bench, tmp_path):
     file, bundle, bag, live = recorded
     again, clocks = [], []
     deep = QoSProfile(depth=100)

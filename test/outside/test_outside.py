@@ -32,6 +32,16 @@ PAGE = (ROOT / "docs" / "extending.md").read_text()
 BLOCK = re.compile(r'^```(?:[^\n]*title="([^\n"]*)")?[^\n]*\n(.*?)^```$', re.M | re.S)
 BLOCKS = {title or body: body for title, body in BLOCK.findall(PAGE)}
 COMMANDS = [line for block in BLOCKS.values() for line in block.splitlines() if line.startswith("bid ")]
+BUILD = """
+import os, sys
+from setuptools.build_meta import build_wheel
+for source in sys.argv[2:]:
+    if not os.fork():  # setuptools builds one package in a process
+        os.chdir(source)
+        build_wheel(sys.argv[1])
+        os._exit(0)
+    assert os.wait()[1] == 0
+"""
 NAMES = """
 from bid_ros.cameras.registry import CAMERAS
 from bid_ros.decoding.registry import DECODERS_BY_NAME
@@ -50,9 +60,13 @@ def installed(tmp_path_factory) -> Path:
     # A build writes beside its sources.
     for name in PACKAGES:
         shutil.copytree(OUTSIDE / name, folder / "sources" / name)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
-    sources = [str(folder / "sources" / name) for name in PACKAGES]
-    subprocess.run([*command, "--target", str(folder / "site"), *sources], check=True, capture_output=True, text=True)
+    # What pip itself runs for each package, in processes of its own: the hook of its build system (PEP 517).
+    build = [sys.executable, "-c", BUILD, str(folder / "wheels")]
+    subprocess.run([*build, *(folder / "sources" / name for name in PACKAGES)], check=True, capture_output=True)
+    wheels = sorted((folder / "wheels").glob("*.whl"))
+    assert len(wheels) == len(PACKAGES)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile"]
+    subprocess.run([*command, "--target", str(folder / "site"), *wheels], check=True, capture_output=True, text=True)
     return folder / "site"
 
 

@@ -61,7 +61,7 @@ def start_child(bag: Path, file_limit: int = 0) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
 def test_every_acknowledged_message_survives_sigkill(tmp_path, seed):
     bag = tmp_path / "bag"
     child = start_child(bag)

@@ -9,9 +9,12 @@ from real_time import real_time
 
 
 @pytest.fixture(autouse=True, scope="session")
-def forked_processes_of_urs() -> Iterator[None]:
+def forked_processes_of_urs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Fork the process that drives a UR, where a test drives one itself: else each connection imports for 0.6 s."""
-    fork_server()  # now: it has the priority that a process has
+    nothing = tmp_path_factory.mktemp("fork_server") / "nothing.py"
+    nothing.touch()
+    # Now: it has the priority that a process has, and no test with a limit of time waits for its imports.
+    fork_server().start(str(nothing), []).wait()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bid_ros.robots.ur.link._spawn", fork_ur_process)
         yield

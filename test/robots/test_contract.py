@@ -16,6 +16,7 @@ import pytest
 from real_time import HoldUps
 from ros_domain import own_domain
 from ros_robot import POSES, POSITIONS, TRAJECTORIES, forward_arm, mute_ros, pose_arm, ros_arm, transform_arm, twist_arm
+from ur_twin import wait_until
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
@@ -91,15 +92,20 @@ CASES = {
     "ros poses": ros(pose_arm, POSES),
     "ros twists": ros(twist_arm, TRAJECTORIES),
 }
-# What these add to the others is a table or a message: scripts/test_all.sh runs them.
-LONG = ("ur cb3", "ros transforms", "ros poses", "ros twists")
+# What these add to the others is a table or a message, which have tests of their own: scripts/test_all.sh runs them.
+LONG = ("ur cb3", "ros transforms", "ros positions", "ros poses", "ros twists")
 ARMS = [pytest.param(case, id=name, marks=[pytest.mark.long] * (name in LONG)) for name, case in CASES.items()]
 every_arm = pytest.mark.parametrize("case", ARMS)
 
 
+def by_joints(arm):
+    """Whether the arm takes set-points of the joints; a controller may take the tool's pose or twist alone."""
+    return getattr(vars(arm)["_config"], "by_joints", True)
+
+
 def joint_arm(arm):
-    """Return the arm; a test of joints is left out for one whose controller takes the tool's pose or twist alone."""
-    if not getattr(vars(arm)["_config"], "by_joints", True):
+    """Return the arm; a test of joints is left out for one that takes none."""
+    if not by_joints(arm):
         pytest.skip("its controller takes no joints")
     return arm
 
@@ -177,13 +183,6 @@ def connect(arm):
     return arm.connect()
 
 
-def wait_until(condition, limit_s, what):
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
-        time.sleep(0.002)
-
-
 def hold(arm, space):
     """Command what is measured now."""
     state = arm.state()
@@ -257,6 +256,79 @@ def joint_speed(arm):
     return float(np.abs(arm.state().joint_velocities).max())
 
 
+# Each with a robot of its own. They come first, as the robot that the others share runs on until the file ends.
+
+
+@every_arm
+def test_an_arm_that_is_not_connected_says_so(case):
+    arm = case.build("127.77.250.1")
+    arm.stop()
+    arm.close()
+    for call in (arm.state, arm.start, arm.start_joints, lambda: arm.command_gripper(0.05)):
+        with pytest.raises(ArmError, match="connect"):
+            call()
+
+
+@every_arm
+def test_an_address_where_nothing_listens_is_one_sentence(case):
+    with HoldUps() as since:
+        with pytest.raises(ArmError, match=r"127\.77\.250\.1: .* check the address") as caught:
+            case.build("127.77.250.1").connect()
+        assert since.seconds() < 2.0
+    assert "\n" not in str(caught.value)
+
+
+@every_arm
+def test_a_robot_that_accepts_but_never_speaks_times_out(case):
+    with case.mute("127.77.250.2", case.ports):
+        arm = case.build("127.77.250.2", connect_timeout_s=0.5)
+        with HoldUps() as since:
+            with pytest.raises(ArmError, match=r"no answer from the robot at 127\.77\.250\.2 within 0\.5 s: check"):
+                arm.connect()
+            assert since.seconds() < 2.0
+
+
+@every_arm
+def test_a_silent_robot_is_a_fault_until_a_person_recovers(own_servers, case):
+    server = own_servers(*case.server)
+    arm = case.build(server.address, **case.impatient)
+    connect(arm)
+    for space in SPACES[: 1 + by_joints(arm)]:
+        space.start(arm)
+        server.freeze()
+        wait_until(lambda: arm.state().fault, 2.0, "the fault")
+        assert server.address in arm.state().fault
+        assert not arm.state().in_control
+        with HoldUps() as since:
+            with pytest.raises(ArmError, match=server.address):
+                hold(arm, space)
+            with pytest.raises(ArmError, match="recover first"):
+                space.start(arm)
+            arm.state()
+            assert since.seconds() < 0.05, "a lost robot must not block the loop"
+        server.go_on()
+        with pytest.raises(ArmError, match="recover first"):
+            space.start(arm)
+        arm.recover()
+        space.start(arm)
+        place = space.measured(arm.state())
+        stream(arm, lambda t, place=place: place, 0.2, space)
+        assert arm.state().in_control
+        arm.stop()
+    space.start(arm)
+    server.process.kill()
+    wait_until(lambda: arm.state().fault, 2.0, "the fault")
+    with pytest.raises(ArmError, match=server.address):
+        arm.recover()
+    assert server.address in arm.state().fault, "the state stays readable when recovery fails"
+    arm.stop()
+    arm.close()
+    arm.close()
+
+
+# With one robot for all.
+
+
 def test_it_is_an_arm_and_its_state_is_finite(arm):
     assert isinstance(arm, Arm) and isinstance(arm, JointArm)
     state, info = arm.state(), arm.info
@@ -278,13 +350,13 @@ def test_the_state_goes_on_in_and_out_of_control(arm):
 
 
 @every_space
-def test_entering_control_does_not_move_and_holding_keeps_the_pose(arm, space):
+def test_entering_control_does_not_move_and_holding_keeps_the_pose_without_waiting_for_the_robot(arm, space):
     before = arm.state()
     space.start(arm)
     space.start(arm)
     assert arm.state().in_control
     place = space.measured(before)
-    stream(arm, lambda t: place, 1.0, space)
+    assert_prompt(lambda: stream(arm, lambda t: place, 1.0, space)[1], "for a command and a state")
     drift = np.linalg.norm(arm.state().tool_position - before.tool_position)
     assert drift < 0.002, f"drifted {1000 * drift:.2f} mm"
 
@@ -306,13 +378,6 @@ def test_a_streamed_move_is_tracked(arm, space):
         if good == [True] or sum(good) == 2:
             return
     raise AssertionError(f"in {space.unit} and s: {tries}; valid is less than {limits}")
-
-
-@every_space
-def test_calls_return_without_waiting_for_the_robot(arm, space):
-    space.start(arm)
-    place = space.measured(arm.state())
-    assert_prompt(lambda: stream(arm, lambda t: place, 0.8, space)[1], "for a command and a state")
 
 
 def test_who_follows_the_tool_takes_no_joints_and_the_other_way_round(arm):
@@ -453,75 +518,3 @@ def test_a_set_point_of_joints_that_does_not_fit_is_refused(arm, wrong):
         arm.command_joints(JointSetpoint(bad, np.zeros(len(bad))))
     stream(arm, lambda t: place, 0.1, JointSpace)
     assert arm.state().in_control
-
-
-@every_arm
-def test_an_arm_that_is_not_connected_says_so(case):
-    arm = case.build("127.77.250.1")
-    arm.stop()
-    arm.close()
-    for call in (arm.state, arm.start, arm.start_joints, lambda: arm.command_gripper(0.05)):
-        with pytest.raises(ArmError, match="connect"):
-            call()
-
-
-@every_arm
-def test_an_address_where_nothing_listens_is_one_sentence(case):
-    with HoldUps() as since:
-        with pytest.raises(ArmError, match=r"127\.77\.250\.1: .* check the address") as caught:
-            case.build("127.77.250.1").connect()
-        assert since.seconds() < 2.0
-    assert "\n" not in str(caught.value)
-
-
-@every_arm
-def test_a_robot_that_accepts_but_never_speaks_times_out(case):
-    with case.mute("127.77.250.2", case.ports):
-        arm = case.build("127.77.250.2", connect_timeout_s=0.5)
-        with HoldUps() as since:
-            with pytest.raises(ArmError, match=r"no answer from the robot at 127\.77\.250\.2 within 0\.5 s: check"):
-                arm.connect()
-            assert since.seconds() < 2.0
-
-
-def test_a_real_address_demands_a_real_time_kernel(own_servers):
-    if Path("/sys/kernel/realtime").exists():
-        pytest.skip("this machine has a real-time kernel")
-    with pytest.raises(ArmError, match="PREEMPT_RT"):
-        build_arm("franka", FrankaConfig(own_servers("franky_sim_server.py").address)).connect()
-
-
-@every_space
-@every_arm
-def test_a_silent_robot_is_a_fault_until_a_person_recovers(own_servers, case, space):
-    server = own_servers(*case.server)
-    arm = case.build(server.address, **case.impatient)
-    connect(arm)
-    space.start(arm)
-    server.freeze()
-    wait_until(lambda: arm.state().fault, 2.0, "the fault")
-    assert server.address in arm.state().fault
-    assert not arm.state().in_control
-    with HoldUps() as since:
-        with pytest.raises(ArmError, match=server.address):
-            hold(arm, space)
-        with pytest.raises(ArmError, match="recover first"):
-            space.start(arm)
-        arm.state()
-        assert since.seconds() < 0.05, "a lost robot must not block the loop"
-    server.go_on()
-    with pytest.raises(ArmError, match="recover first"):
-        space.start(arm)
-    arm.recover()
-    space.start(arm)
-    place = space.measured(arm.state())
-    stream(arm, lambda t: place, 0.2, space)
-    assert arm.state().in_control
-    server.process.kill()
-    wait_until(lambda: arm.state().fault, 2.0, "the fault")
-    with pytest.raises(ArmError, match=server.address):
-        arm.recover()
-    assert server.address in arm.state().fault, "the state stays readable when recovery fails"
-    arm.stop()
-    arm.close()
-    arm.close()

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,12 @@ def imported(source: str) -> set[str]:
     return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"bid_ros", "__future__"}
 
 
+@cache
+def imports() -> dict[str, set[str]]:
+    """What each file of the package imports; not to be changed."""
+    return {str(path.relative_to(ROOT)): imported(path.read_text()) for path in sources()}
+
+
 def undeclared(names: set[str]) -> set[str]:
     """Return those that neither package.xml nor, for packages of PyPI, setup.py and the inputs of the locks declare."""
     pip, wanted = set(re.findall(r'"([\w-]+)(?:[<>=][^"]*)?"', setup_lists())), inputs("run", "ros")
@@ -111,11 +118,13 @@ def sources() -> list[Path]:
     return [*(ROOT / "bid_ros").rglob("*.py"), *(ROOT / "launch").glob("*.py")]
 
 
+@cache
 def dependencies() -> set[str]:
     manifest = ElementTree.parse(ROOT / "package.xml").getroot()
     return {item.text or "" for item in manifest if item.tag.endswith("depend")}
 
 
+@cache
 def setup_lists() -> str:
     (call,) = (
         node.value
@@ -127,18 +136,19 @@ def setup_lists() -> str:
     ).replace("'", '"')
 
 
+@cache
 def inputs(*purposes: str) -> set[str]:
     text = "\n".join((ROOT / "requirements" / f"{purpose}.in").read_text() for purpose in purposes)
     return {re.split("[<>=]", line)[0] for line in text.splitlines() if line and line[0] not in "#-"}
 
 
 def test_every_import_is_declared():
-    found = {str(path.relative_to(ROOT)): undeclared(imported(path.read_text())) for path in sources()}
+    found = {path: undeclared(names) for path, names in imports().items()}
     assert {path: names for path, names in found.items() if names} == {}
 
 
 def test_everything_declared_is_imported():
-    names = set().union(*(imported(path.read_text()) for path in sources()))
+    names = set().union(*imports().values())
     keys = {PYTHON[name][0] if name in PYTHON else name for name in names}
     assert dependencies() - NOT_IMPORTED <= keys
     assert set(PYTHON) <= names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -57,18 +58,23 @@ def paths(item: Any) -> Iterator[str]:
         yield item
 
 
-def has_field(type_name: str, fields: list[str]) -> bool:
-    text = find_definition(type_name).text
-    own, *others = text.split("=" * 80 + "\n")
+@cache
+def fields_of(type_name: str) -> dict[str, dict[str, Any]]:
+    """Fields by name of a type and of those in it, by type."""
+    own, *others = find_definition(type_name).text.split("=" * 80 + "\n")
     texts = {type_name: own}
     for other in others:
         head, body = other.split("\n", 1)
         package, short = head.removeprefix("MSG: ").split("/")
         texts[f"{package}/msg/{short}"] = body
+    return {kind: dict(get_types_from_msg(text, kind)[kind][1]) for kind, text in texts.items()}
+
+
+def has_field(type_name: str, fields: list[str]) -> bool:
     kind: Any = type_name
     for field in fields:
         array = field.endswith("[:]")
-        known = dict(get_types_from_msg(texts[kind], kind)[kind][1])
+        known = fields_of(type_name)[kind]
         if field.removesuffix("[:]") not in known:
             return False
         node, value = known[field.removesuffix("[:]")]

@@ -37,9 +37,10 @@ class Driven:
         return self.chunk.actions
 
 
-def test_chunks_of_a_wild_person_keep_every_limit_and_end_at_rest():
+@pytest.mark.parametrize("steps", [480, pytest.param(1500, marks=pytest.mark.long)])
+def test_chunks_of_a_wild_person_keep_every_limit_and_end_at_rest(steps):
     random, driven, envelope = np.random.default_rng(0), Driven(), Envelope(TASK)
-    for step in range(1500):
+    for step in range(steps):
         if step % 40 == 0:
             twist = random.uniform(-1.5, 1.5, 6) * (random.random(6) > 0.3)
             locked = () if random.random() < 0.5 else ("roll", "pitch")
@@ -58,7 +59,7 @@ def test_the_fastest_steering_in_every_direction_keeps_the_limits(limits, by):
     drive, envelope, now_ns = Drive(task), Envelope(task), 10**18
     drive.hold(AT, DOWN, 0.04, now_ns)
     steering = Steering(linear_speed=0.5, angular_speed=1.5, locked=())
-    for step in range(400):
+    for step in range(210):  # there and back three times
         sign, now_ns = (-1.0) ** (step // 35), now_ns + STEP_NS
         far = Offset(np.full(3, sign), matrix_from_vector(np.full(3, 0.25 * sign)), 1)
         command = Command(True, np.full(6, sign)) if by == "twist" else Command(True, offset=far)

@@ -65,5 +65,5 @@ class StringPull:
 
     def _hand_at(self, time_s: float) -> Array:
         distance = travelled(self._path.speed, time_s)
-        ahead = self._path.position(distance) + LENGTH * self._path.direction(distance)
-        return np.append(ahead, CUP_STRING_HEIGHT)
+        x, y = self._path.position(distance) + LENGTH * self._path.direction(distance)
+        return np.array([x, y, CUP_STRING_HEIGHT])

@@ -237,7 +237,7 @@ def write(layout, path, image_steps=2, pace=3, action=ACTION, **changes):
         },
         "obs_encoder": encoder_config(**{"transforms": TRANSFORMS, **changes}),
         **layout.UNET,
-        "num_inference_steps": 4,
+        "num_inference_steps": 2,
         "obs_as_global_cond": True,
         "input_pertub": 0.1,
         "train_diffusion_n_samples": 1,

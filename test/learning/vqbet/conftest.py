@@ -21,7 +21,7 @@ from bid_ros.learning.vqbet.network import VqBet
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_vqbet(make_config: Callable[..., TrainConfig]) -> Callable[..., TrainConfig]:
     """Makes the configuration of a short run; fields of ``vqbet`` go into the mapping of that name."""
 

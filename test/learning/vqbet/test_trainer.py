@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -28,6 +29,14 @@ def weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
 
 def rows_of(folder: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def run(make_task, make_dataset, make_vqbet, tmp_path_factory):
+    """The folder of a short run, and its task; not to be changed."""
+    task, folder = make_task(images=False), tmp_path_factory.mktemp("vqbet") / "run"
+    train(make_vqbet(steps=20), make_dataset(task), folder, task, progress=False)
+    return folder, task
 
 
 @pytest.mark.parametrize(
@@ -86,10 +95,8 @@ def test_a_resumed_run_ends_with_the_same_weights(make_task, make_dataset, make_
         assert all(torch.equal(whole[key], cut[key]) for key in whole)
 
 
-def test_the_codes_are_frozen(make_task, make_dataset, make_vqbet, tmp_path):
-    task = make_task(images=False)
-    train(make_vqbet(), make_dataset(task), tmp_path, task, progress=False)
-    weak, strong = (weights(tmp_path, name) for name in ("weak", "strong"))
+def test_the_codes_are_frozen(run):
+    weak, strong = (weights(run[0], name) for name in ("weak", "strong"))
     coder = [name for name in strong if name.startswith("net.coder.")]
     assert len(coder) > 10
     assert all(torch.equal(weak[name], strong[name]) for name in coder)
@@ -108,14 +115,6 @@ def test_chunks_count_from_the_observation_of_their_step(make_task, make_dataset
     first = data.action.rows(2).denormalise(chunks[0, 0])
     first[:, :3] += dataset.observations["tool_position"][2]
     np.testing.assert_allclose(first, dataset.actions[2:6], atol=1e-6)
-
-
-@pytest.fixture
-def run(make_task, make_dataset, make_vqbet, tmp_path):
-    """The folder of a short run, and its task."""
-    task = make_task(images=False)
-    train(make_vqbet(steps=20), make_dataset(task), tmp_path / "run", task, progress=False)
-    return tmp_path / "run", task
 
 
 def test_a_bundle_samples_what_the_network_predicts(run, tmp_path):
@@ -167,7 +166,7 @@ def test_a_bundle_from_elsewhere_gets_another_temperature_too(make_task, tmp_pat
 
 
 def test_a_weight_that_is_changed_after_training_does_not_fit(run, tmp_path):
-    folder, task = run
+    folder, task = copytree(run[0], tmp_path / "run"), run[1]
     state = torch.load(folder / "strong.pt", weights_only=True)
     del state["weights"]["net.gpt.output.weight"]
     torch.save(state, folder / "strong.pt")

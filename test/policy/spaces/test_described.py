@@ -29,7 +29,7 @@ from bid_ros.policy.spaces.config import ObservedFeature, Part, Space
 from bid_ros.policy.spaces.policy import SpacedPolicy
 
 SAME = 5e-6  # m, px or a number of a rotation: the networks compute in float32
-DECISIONS = 5
+DECISIONS = 3
 PUSHT = load_task(ROOT / "config" / "pusht.yaml")
 FORMS: dict[str, Callable[[Rotation], np.ndarray]] = {
     "rotation_6d": six,
@@ -180,10 +180,13 @@ def test_the_placing_policy_is_the_same_in_another_space(shipped, name):
 
 @pytest.mark.parametrize(
     ("decoder", "runtime"),
-    [("bid", "onnx"), ("bid+warmstart", "onnx"), ("warmstart", "onnx"), *(("rtc", name) for name in TORCH)],
+    [("bid+warmstart", "onnx"), *(("rtc", name) for name in TORCH)],
 )
 def test_pusht_is_the_same_in_shares_of_its_table(tmp_path, decoder, runtime):
-    """A real bundle of format 2, also started from and drawn towards a decision: the same graphs in another unit."""
+    """A real bundle of format 2: the same graphs in another unit.
+
+    The first decision is sampled from noise, the next ones start from it or are drawn towards it.
+    """
     bundle = load_bundle(ROOT / "models" / "pusht", PUSHT)
     told = load_bundle(_shares_of_the_table(tmp_path / "told"), PUSHT)
     wanted, found = (
@@ -191,7 +194,7 @@ def test_pusht_is_the_same_in_shares_of_its_table(tmp_path, decoder, runtime):
         for item in (bundle, told)
     )
     chosen = set()
-    for observation in random_observations(bundle, PUSHT, 2 * DECISIONS):
+    for observation in random_observations(bundle, PUSHT, 5):
         one, two = wanted.decide(observation), found.decide(observation)
         np.testing.assert_allclose(two.strong / 512, one.strong / 512, atol=SAME)
         assert two.choice.index == one.choice.index

@@ -5,8 +5,10 @@ import time
 import numpy as np
 import pytest
 from memory_bus import MemoryBus, joint_state, message
+from real_time import HoldUps
 from ros_domain import own_domain
 from ros_robot import POSITIONS, TRAJECTORIES, forward_arm, ros_arm
+from ur_twin import wait_until
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
@@ -35,13 +37,6 @@ def arm(server):
     made.close()
 
 
-def until(condition, seconds=3.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
-
-
 def move(arm, seconds, velocity=SPEED):
     """Stream a motion at constant speed, after a start in which it is reached."""
     begin, state = time.monotonic(), arm.state()
@@ -60,14 +55,33 @@ def back(arm, joints):
     arm.move_to_joints(joints, Dynamics(1.0, 1.0, 1.0))
 
 
+def test_joints_that_do_not_follow_are_a_fault(own_servers):
+    server = own_servers("ros_server.py", str(own_domain()), TRAJECTORIES)
+    arm = ros_arm(server.address, max_lag=0.05)
+    arm.connect()
+    try:
+        assert server.ask("still") == "still"
+        arm.start()
+        with pytest.raises(ArmError, match=r"rad from where it was sent: look whether its controller is active"):
+            move(arm, 3.0)
+        assert not arm.state().in_control
+        assert server.ask("refused") == "0", "every trajectory was valid"
+        arm.recover()
+        with pytest.raises(ArmError, match=r"rad from where it was sent: look whether its controller is active"):
+            arm.move_to_joints(arm.state().joint_positions + 0.5, Dynamics(1.0, 1.0, 1.0))
+    finally:
+        arm.close()
+
+
 def test_a_silence_in_motion_is_a_stop_that_the_robot_makes_by_itself(arm):
     start = arm.state().joint_positions
     arm.start()
     move(arm, 0.4)
     assert speed(arm) > 0.1
-    place, begin = arm.state().tool_position, time.monotonic()
-    until(lambda: speed(arm) < 0.001, 0.5)
-    took, way = time.monotonic() - begin, float(np.linalg.norm(arm.state().tool_position - place))
+    place = arm.state().tool_position
+    with HoldUps() as since:
+        wait_until(lambda: speed(arm) < 0.001)
+        took, way = since.seconds(), float(np.linalg.norm(arm.state().tool_position - place))
     assert took < 0.35 and way < 0.15 * 0.35, f"{took:.3f} s, {1000 * way:.1f} mm"
     assert arm.state().in_control and arm.state().fault == "", "at rest it may wait for set-points"
     back(arm, start)
@@ -91,7 +105,7 @@ def test_a_stop_of_positions_is_streamed(server):
 def test_a_controller_that_is_deactivated_is_a_fault_until_it_is_active_again(server, arm):
     arm.start()
     assert server.ask("switch") == "switched"
-    until(lambda: arm.state().fault)
+    wait_until(lambda: arm.state().fault)
     assert f"controller '{TRAJECTORIES}' is inactive, active are joint_state_broadcaster, gripper" in arm.state().fault
     assert not arm.state().in_control
     assert server.ask(f"switch {TRAJECTORIES}") == "switched"
@@ -119,7 +133,7 @@ def test_a_robot_without_the_topic_is_asked_which_controllers_are_active(server)
     try:
         arm.start()
         assert server.ask("switch") == "switched"
-        until(lambda: arm.state().fault)
+        wait_until(lambda: arm.state().fault)
         assert (
             f"controller '{TRAJECTORIES}' is inactive, active are joint_state_broadcaster, gripper" in arm.state().fault
         )
@@ -268,7 +282,7 @@ def test_the_last_state_stays_while_a_robot_cannot_be_connected_anew(tmp_path):
     del bus.offered["grip_command"]
     bus.there = False
     arm.command_gripper(0.1)
-    until(lambda: arm.state().fault)
+    wait_until(lambda: arm.state().fault)
     with pytest.raises(ArmError, match="nobody publishes /joint_states"):
         arm.recover()
     kept = arm.state()
@@ -285,21 +299,3 @@ def test_the_last_state_stays_while_a_robot_cannot_be_connected_anew(tmp_path):
 def test_a_robot_through_ros_needs_a_bus():
     with pytest.raises(ArmError, match="robot 'ros' is driven through ROS; valid is a run with its nodes: bid up"):
         build_arm("ros", RosConfig("arm", NAMES))
-
-
-def test_joints_that_do_not_follow_are_a_fault(own_servers):
-    server = own_servers("ros_server.py", str(own_domain()), TRAJECTORIES)
-    arm = ros_arm(server.address, max_lag=0.05)
-    arm.connect()
-    try:
-        assert server.ask("still") == "still"
-        arm.start()
-        with pytest.raises(ArmError, match=r"rad from where it was sent: look whether its controller is active"):
-            move(arm, 3.0)
-        assert not arm.state().in_control
-        assert server.ask("refused") == "0", "every trajectory was valid"
-        arm.recover()
-        with pytest.raises(ArmError, match=r"rad from where it was sent: look whether its controller is active"):
-            arm.move_to_joints(arm.state().joint_positions + 0.5, Dynamics(1.0, 1.0, 1.0))
-    finally:
-        arm.close()

@@ -56,7 +56,12 @@ def check(arm, robot, harm, reason):
 
 
 @pytest.mark.parametrize(
-    ("directions", "what"), [((UP,), "hears us"), ((DOWN,), "is heard"), ((UP, DOWN), "(is heard|hears us)")]
+    ("directions", "what"),
+    [
+        ((UP,), "hears us"),
+        ((DOWN,), "is heard"),
+        pytest.param((UP, DOWN), "(is heard|hears us)", marks=pytest.mark.long),
+    ],
 )
 def test_a_delay_that_grows_slowly(arm, robot, directions, what):
     """No gap is ever long; only the times that states carry, and set-points that are reported back, show it."""

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ur_twin import free_address
+from real_time import HoldUps
+from ur_twin import free_address, wait_until
 
 from bid_ros.control.setpoint import Setpoint
 from bid_ros.core.errors import ArmError
@@ -58,21 +59,20 @@ def arm(robot):
     built.close()
 
 
-def wait_until(condition, limit_s, what):
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, f"waited {limit_s} s for {what}"
-        time.sleep(0.002)
+def stream(arm, velocity, seconds, start=None, gaps=None):
+    """Stream a steady motion at ``velocity`` m/s from ``start`` or from where the arm is, ramped up in 0.2 s.
 
-
-def stream(arm, velocity, seconds, start=None):
-    """Stream a steady motion at ``velocity`` m/s from ``start`` or from where the arm is, ramped up in 0.2 s."""
+    ``gaps`` takes the times from one set-point to the next one, s.
+    """
     state = arm.state()
     place = state.tool_position.copy() if start is None else start.copy()
-    begin = due = time.monotonic()
+    begin = due = last = time.monotonic()
     while time.monotonic() < begin + seconds:
         now = np.asarray(velocity) * min((time.monotonic() - begin) / 0.2, 1.0)
         place += now * PERIOD_S
+        if gaps is not None:
+            gaps.append(time.monotonic() - last)
+        last = time.monotonic()
         arm.command(Setpoint(place, state.tool_quaternion, now, ZERO))
         due += PERIOD_S
         time.sleep(max(0.0, due - time.monotonic()))
@@ -82,13 +82,25 @@ def at_rest(arm):
     return np.abs(arm.state().joint_velocities).max() < 0.01
 
 
-@pytest.mark.parametrize("rate", [125, 500])
-def test_set_points_go_out_at_the_robots_rate(robot, rate):
-    with closing(ur(robot.address, rate_hz=rate)) as arm:
+def periods(arm, tries=3):
+    """Connect, stream for 1 s, return the statistics and close. Where the computer held up this thread, do it again."""
+    gaps: list[float] = []
+    with closing(arm):
         arm.connect()
         arm.start()
-        stream(arm, [0.0, 0.05, 0.0], 1.0)
-        statistics = arm.statistics()
+        try:
+            stream(arm, [0.0, 0.05, 0.0], 1.0, gaps=gaps)
+            return arm.statistics()
+        except ArmError:
+            if tries == 1 or max(gaps) < OPTIONS["silence_timeout_s"]:
+                raise
+    return periods(arm, tries - 1)
+
+
+@pytest.mark.parametrize("rate", [125, 500])
+def test_set_points_go_out_at_the_robots_rate(robot, rate):
+    arm = ur(robot.address, rate_hz=rate)
+    statistics = periods(arm)
     assert statistics.nominal_ms == 1000 / rate
     assert statistics.count + statistics.skipped == pytest.approx(rate, rel=0.2)
     assert statistics.p50_ms == pytest.approx(statistics.nominal_ms, abs=0.5)
@@ -294,18 +306,20 @@ class Garbage:
             pass
 
 
-def test_garbage_from_the_robots_port_is_one_sentence_and_no_crash():
-    """Six robots at once, each with garbage of its own, as each connection waits long."""
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 6), marks=pytest.mark.long)])
+def test_garbage_from_the_robots_port_is_one_sentence_and_no_crash(seeds):
+    """Three robots at once, each with garbage of its own, as each connection waits long."""
 
     def said(seed):
-        begin, address = time.monotonic(), free_address()
-        with closing(Garbage(address, seed)), pytest.raises(ArmError, match=f"robot at {address}") as caught:
-            ur(address, connect_timeout_s=2.0).connect()
-        assert time.monotonic() - begin < 4.0
+        address = free_address()
+        with HoldUps() as since, closing(Garbage(address, seed)):
+            with pytest.raises(ArmError, match=f"robot at {address}") as caught:
+                ur(address, connect_timeout_s=2.0).connect()
+            assert since.seconds() < 4.0
         return str(caught.value)
 
-    with ThreadPoolExecutor(6) as threads:
-        assert not [words for words in threads.map(said, range(6)) if "\n" in words]
+    with ThreadPoolExecutor(len(seeds)) as threads:
+        assert not [words for words in threads.map(said, seeds) if "\n" in words]
 
 
 def running(pid):
@@ -356,9 +370,9 @@ def test_closing_ends_a_joint_motion_of_another_thread(robot):
     thread = threading.Thread(target=home)
     thread.start()
     wait_until(lambda: not at_rest(arm), 2.0, "the motion to begin")
-    begin = time.monotonic()
-    arm.close()
-    assert time.monotonic() - begin < 3.0, "the motion itself would take six seconds"
+    with HoldUps() as since:
+        arm.close()
+        assert since.seconds() < 3.0, "the motion itself would take six seconds"
     thread.join(1.0)
     assert "it was stopped" in errors[0]
     with pytest.raises(ArmError, match="not connected"):

@@ -9,7 +9,7 @@ from real_time import HoldUps
 from robots.rtde_lies import END, JOINTS, Lie, add, freeze, texts
 from robots.tcp_proxy import DOWN, UP, Network
 from robots.ur.test_lies import FAST_S, JOINT, QUICK, STEP, STILL, assert_never_near
-from robots.ur_sweep import OPTIONS, Sweep, assert_at_rest_since
+from robots.ur_sweep import OPTIONS, assert_at_rest_since, judge
 from ur_twin import free_address
 
 from bid_ros.robots.registry import build_arm
@@ -56,51 +56,63 @@ def arm(driven, network):
 )
 def test_a_lie_in_motion_stops_the_arm(arm, robot, network, lie, what):
     """If everything is frozen, the robot also says that it has done what it was asked for: a stop gets no answer."""
-    sweep = Sweep(arm)
-    sweep.run(FAST_S)
-    with HoldUps() as hold_ups:
-        event = time.monotonic_ns()
-        network.damage(DOWN, lie)
-        fault = sweep.until_refused(1.0)
-        end = "compare it with what the pendant shows, then reset"
-        assert re.fullmatch(rf"robot at {network.address} contradicts itself, ({what}): {end}", fault), fault
-        assert np.abs(arm.state().joint_positions - INITIAL_Q).max() < 0.9, "no lie is handed on"
-        assert_at_rest_since(robot, event, hold_ups)
+
+    def work(sweep):
+        sweep.run(FAST_S)
+        with HoldUps() as hold_ups:
+            event = time.monotonic_ns()
+            network.damage(DOWN, lie)
+            fault = sweep.until_refused(1.0)
+            end = "compare it with what the pendant shows, then reset"
+            assert re.fullmatch(rf"robot at {network.address} contradicts itself, ({what}): {end}", fault), fault
+            assert np.abs(arm.state().joint_positions - INITIAL_Q).max() < 0.9, "no lie is handed on"
+            assert_at_rest_since(robot, event, hold_ups)
+
+    judge(arm, work, network)
 
 
 def test_text_messages_that_are_empty_stop_the_arm(arm, robot, network):
-    sweep = Sweep(arm)
-    sweep.run(FAST_S)
     said = "sent a state that cannot be, a text message of 0 bytes; valid is 3 or more: check what damages its data"
-    with HoldUps() as hold_ups:
-        event = time.monotonic_ns()
-        network.damage(DOWN, texts(b""))
-        assert said in sweep.until_refused(1.0)
-        assert_at_rest_since(robot, event, hold_ups)
+
+    def work(sweep):
+        sweep.run(FAST_S)
+        with HoldUps() as hold_ups:
+            event = time.monotonic_ns()
+            network.damage(DOWN, texts(b""))
+            assert said in sweep.until_refused(1.0)
+            assert_at_rest_since(robot, event, hold_ups)
+
+    judge(arm, work, network)
 
 
 def test_text_messages_before_each_state_change_nothing(arm, network):
-    sweep = Sweep(arm)
-    sweep.run(FAST_S)
-    network.damage(DOWN, texts(b"\x02hi\x00\x03"))
-    begin = arm.state().stamp_ns
-    sweep.run(1.0)
-    assert arm.state().in_control
-    assert arm.state().stamp_ns - begin > 0.9e9
-    network.damage(DOWN, bytes)
+    def work(sweep):
+        sweep.run(FAST_S)
+        network.damage(DOWN, texts(b"\x02hi\x00\x03"))
+        begin = arm.state().stamp_ns
+        sweep.run(1.0)
+        assert arm.state().in_control
+        assert arm.state().stamp_ns - begin > 0.9e9
+        network.damage(DOWN, bytes)
+
+    judge(arm, work, network)
 
 
-def test_honest_states_that_come_in_bursts_are_believed(arm, network):
+@pytest.mark.parametrize("seconds", [2.0, pytest.param(6.0, marks=pytest.mark.long)])
+def test_honest_states_that_come_in_bursts_are_believed(arm, network, seconds):
     """Every 10 ms another delay of up to 40 ms each way, and what waits behind a late package comes with it."""
     random = np.random.default_rng(4)
-    sweep = Sweep(arm)
-    end = time.monotonic() + 6.0
-    while time.monotonic() < end:
+
+    def work(sweep):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for direction in (UP, DOWN):
+                network.delay(direction, random.uniform(0.0, 0.04))
+            sweep.step()
+        assert arm.state().in_control
+        arm.stop()
+        assert_never_near(arm)
         for direction in (UP, DOWN):
-            network.delay(direction, random.uniform(0.0, 0.04))
-        sweep.step()
-    assert arm.state().in_control
-    arm.stop()
-    assert_never_near(arm)
-    for direction in (UP, DOWN):
-        network.delay(direction, 0.0)
+            network.delay(direction, 0.0)
+
+    judge(arm, work, network)

@@ -25,7 +25,7 @@ from robots.tcp_proxy import (
     repeated,
     swapped,
 )
-from robots.ur_sweep import OPTIONS, Sweep, assert_at_rest_since, assert_recovers
+from robots.ur_sweep import OPTIONS, assert_at_rest_since, assert_recovers, judge
 from ur_twin import free_address
 
 from bid_ros.core.errors import ArmError
@@ -58,7 +58,11 @@ def arm(network):
 
 
 def check(arm, robot, network, harm, reason):
-    sweep = Sweep(arm)
+    judge(arm, lambda sweep: swing(sweep, robot, network, harm, reason), network)
+
+
+def swing(sweep, robot, network, harm, reason):
+    arm = sweep.arm
     sweep.run(0.5)
     opened = network.opened
     with HoldUps() as hold_ups:
@@ -82,21 +86,31 @@ def check(arm, robot, network, harm, reason):
 LOST = (*CONNECTION_LOST, "refuses")
 
 
-@pytest.mark.parametrize("harm", [drop, duplicate, reorder, corrupt])
-@pytest.mark.parametrize("direction", [UP, DOWN])
+# Each kind of damage one way, and the other way with scripts/test_all.sh.
+DAMAGES = [(DOWN, drop), (UP, duplicate), (UP, reorder), (DOWN, corrupt)]
+OTHER_WAY = [(UP, drop), (DOWN, duplicate), (DOWN, reorder), (UP, corrupt)]
+
+
+@pytest.mark.parametrize(
+    ("direction", "harm"), [*DAMAGES, *(pytest.param(*damage, marks=pytest.mark.long) for damage in OTHER_WAY)]
+)
 def test_damaged_bytes(arm, robot, network, direction, harm):
     check(arm, robot, network, lambda: network.damage(direction, harm), LOST)
 
 
-@pytest.mark.parametrize(("direction", "how"), [(UP, repeated), (DOWN, repeated), (UP, swapped)])
+@pytest.mark.parametrize(
+    ("direction", "how"), [pytest.param(UP, repeated, marks=pytest.mark.long), (DOWN, repeated), (UP, swapped)]
+)
 def test_whole_packages_that_come_twice_or_late_change_nothing(arm, network, direction, how):
-    sweep = Sweep(arm)
-    sweep.run(0.3)
-    network.damage(direction, how())
-    sweep.run(0.7)
-    assert arm.state().in_control
-    assert arm.state().fault == ""
-    arm.stop()
+    def work(sweep):
+        sweep.run(0.3)
+        network.damage(direction, how())
+        sweep.run(0.7)
+        assert arm.state().in_control
+        assert arm.state().fault == ""
+        arm.stop()
+
+    judge(arm, work, network)
 
 
 def test_states_that_go_back_in_time(arm, robot, network):

@@ -23,7 +23,11 @@ START = np.array([0.48, -0.05, 0.28])
 CUP = np.array([0.52, -0.15, 0.0])
 SAUCER = np.array([0.48, 0.20, 0.0])
 NOW = 5_000 * NANOSECONDS
-CASES = [("clean", 0), *(("diverse", seed) for seed in range(41))]
+# These seeds have every strategy on both ways, and a start straight above the cup.
+SEEDS = (0, 2, 3, 4, 5, 6, 7, 8, 9)
+FEW = [("clean", 0), *(("diverse", seed) for seed in SEEDS)]
+REST = sorted({*range(41)} - {*SEEDS})
+CASES = [*FEW, *(pytest.param("diverse", seed, marks=pytest.mark.long) for seed in REST)]
 PHASES = ["approach", "descend", "grasp", "lift", "carry", "lower", "release", "retreat", "hold"]
 
 
@@ -123,12 +127,17 @@ def test_the_cup_is_carried_over_the_saucer_s_edge(task, style, seed):
     assert (foot[edge] > twin.SAUCER_HEIGHT + 0.01).all()
 
 
-def test_the_motion_is_smooth(task):
-    for style, seed in CASES[:15]:
-        _, positions, _, _ = sampled(planned(style, seed, *scene(task, seed)))
-        for order, limit in ((1, 0.36), (2, 4.0)):
-            peak = np.linalg.norm(np.diff(positions, order, axis=0), axis=1).max() / 0.01**order
-            assert peak <= limit, f"derivative {order} peaks at {peak:.3f} in {style} {seed}"
+@pytest.mark.parametrize(("style", "seed"), CASES)
+def test_the_motion_is_smooth(task, style, seed):
+    _, positions, _, _ = sampled(planned(style, seed, *scene(task, seed)))
+    for order, limit in ((1, 0.36), (2, 4.0)):
+        peak = np.linalg.norm(np.diff(positions, order, axis=0), axis=1).max() / 0.01**order
+        assert peak <= limit, f"derivative {order} peaks at {peak:.3f}"
+
+
+def test_the_few_seeds_have_every_strategy_on_both_ways():
+    drawn = [draw_manner(*case, CONFIG).strategies for case in FEW[1:]]
+    assert [set(way) for way in zip(*drawn, strict=True)] == [set(STRATEGIES)] * 2
 
 
 def test_clean_demonstrations_do_not_depend_on_the_seed():

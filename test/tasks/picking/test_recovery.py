@@ -19,6 +19,7 @@ CONFIG = PickingConfig()
 CUP, SAUCER = np.array([0.50, -0.10]), np.array([0.49, 0.20])
 SEEDS = range(200)
 HELD, MISSED_LOW, MISSED_HIGH = 3, 2, 4
+LONG = pytest.mark.long
 
 
 def drawn(seed):
@@ -52,7 +53,9 @@ def test_only_recoveries_begin_elsewhere():
         assert [width for _, width in steps] == ([0.085, 0.0] if style == "recover" else []), style
 
 
-@pytest.mark.parametrize("seed", [HELD, MISSED_LOW, MISSED_HIGH, 10, 15])
+@pytest.mark.parametrize(
+    "seed", [HELD, MISSED_LOW, MISSED_HIGH, *(pytest.param(seed, marks=LONG) for seed in (10, 15))]
+)
 def test_a_recovery_ends_with_the_cup_on_the_saucer(seed):
     task = load_task(share("config", "ur5_pick", "task.yaml"))
     layout = picking_layout(seed, 0.0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import rtde_control
 import rtde_receive
+from real_time import HoldUps
 from ur_twin import TwinProcess, wait_until
 
 from bid_ros.robots.ur.kinematics import UR5, UR5E
@@ -21,6 +22,89 @@ UNLOCK_DELAY_S = 1.0  # a robot waits 5 s; shorter than this, and a busy compute
 def receiver(address: str, rate: float = 500.0) -> rtde_receive.RTDEReceiveInterface:
     """A client that asks for what ur_rtde asks for by default."""
     return rtde_receive.RTDEReceiveInterface(address, rate)
+
+
+# --- twins of their own; first, as the bench runs on from its first test until the file ends --------------------------
+
+# The twin runs ur_rtde's control script and no other URScript. What ends it is the same for those of the long lane.
+OWN_PROGRAMS = (
+    "sendCustomScript",
+    "setCustomScriptFile",
+    pytest.param("sendCustomScriptFunction", marks=pytest.mark.long),
+    pytest.param("sendCustomScriptFile", marks=pytest.mark.long),
+)
+
+
+@pytest.mark.parametrize("name", OWN_PROGRAMS)
+def test_a_program_of_the_users_own_fails_at_the_client_at_once(tmp_path, name):
+    script = "def mine():\n  movej([0,0,0,0,0,0])\nend\n"
+    file = tmp_path / "mine.script"
+    file.write_text(script)
+    arguments = {"sendCustomScript": (script,), "sendCustomScriptFunction": ("mine", "movej([0,0,0,0,0,0])")}
+    twin = TwinProcess("--no-physics")
+    try:
+        control = rtde_control.RTDEControlInterface(twin.address)
+        with HoldUps() as since:
+            if name == "setCustomScriptFile":  # answers nothing
+                control.setCustomScriptFile(str(file))
+            else:
+                with pytest.raises(RuntimeError, match="write: "):
+                    getattr(control, name)(*arguments.get(name, (str(file),)))
+            assert since.seconds() < 2.0
+        assert not control.isProgramRunning()
+        wait_until(lambda: "the twin runs ur_rtde's control script only" in twin.log())
+        if name != "setCustomScriptFile":
+            control.disconnect()
+            assert control.reconnect() and control.moveJ(HOME, 3.0, 20.0)
+        control.disconnect()
+    finally:
+        twin.close()
+
+
+def test_a_robot_in_local_control_refuses_the_client():
+    twin = TwinProcess("--no-physics", "--local")
+    try:
+        with pytest.raises(Exception, match="enable remote control"):
+            rtde_control.RTDEControlInterface(twin.address)
+        dashboard = dashboard_client.DashboardClient(twin.address)
+        dashboard.connect()
+        assert not dashboard.isInRemoteControl()
+        with pytest.raises(RuntimeError, match="switch robot to Remote Control mode"):
+            dashboard.stop()
+        assert twin.pendant("remote") == "ok"
+        with pytest.raises(RuntimeError, match="reconnect to port 29999"):
+            dashboard.stop()
+        dashboard.disconnect()
+        dashboard.connect()
+        dashboard.stop()
+    finally:
+        twin.close()
+
+
+def test_cb3_runs_at_125_hz():
+    twin = TwinProcess("--no-physics", "--generation", "cb3")
+    try:
+        receive = receiver(twin.address, 125.0)
+        control = rtde_control.RTDEControlInterface(twin.address)
+        np.testing.assert_allclose(receive.getActualTCPPose(), UR5.forward(HOME), atol=1e-9)
+        stamps = [receive.getTimestamp()]
+        while len(stamps) < 20:
+            if receive.getTimestamp() != stamps[-1]:
+                stamps.append(receive.getTimestamp())
+        assert min(np.diff(stamps)) == pytest.approx(0.008, abs=1e-9)
+        target = [value + 0.05 for value in HOME]
+        for _ in range(20):
+            assert control.servoJ(target, 0.5, 0.5, 0.008, 0.05, 600)
+            time.sleep(0.008)
+        wait_until(lambda: np.allclose(receive.getActualQ(), target, atol=1e-3))
+        assert control.servoStop()
+        control.disconnect()
+        receive.disconnect()
+    finally:
+        twin.close()
+
+
+# --- the bench of the other tests --------------------------------------------------------------------------------
 
 
 class Bench:
@@ -225,8 +309,6 @@ UNSUPPORTED = {
 }
 # ur_rtde answers True to these as soon as they are sent, before a controller could have said anything.
 ANSWERED_UNHEARD = {"forceMode", "servoC", "directTorque", "speedJ", "speedL"}
-# The twin runs ur_rtde's control script and no other URScript.
-OWN_PROGRAMS = ("sendCustomScript", "sendCustomScriptFunction", "sendCustomScriptFile", "setCustomScriptFile")
 
 
 @pytest.mark.parametrize("check", EXERCISED, ids=lambda check: check.__name__)
@@ -256,39 +338,13 @@ def test_unsupported_command_fails_at_the_client_at_once(bench, name):
     def call():
         return getattr(bench.control, name)(*arguments)
 
-    start = time.monotonic()
-    assert call() is True if name in ANSWERED_UNHEARD else fails(call)
-    wait_until(lambda: not bench.control.isProgramRunning(), 1.0)
-    # Without a program the client answers 0 by itself, whatever a controller says.
-    assert call() == 0 if name == "toolContact" else fails(call)
-    assert time.monotonic() - start < 1.0
+    with HoldUps() as since:
+        assert call() is True if name in ANSWERED_UNHEARD else fails(call)
+        wait_until(lambda: not bench.control.isProgramRunning(), 1.0)
+        # Without a program the client answers 0 by itself, whatever a controller says.
+        assert call() == 0 if name == "toolContact" else fails(call)
+        assert since.seconds() < 1.0
     assert bench.twin.log().count("is not simulated by the twin") == before + 1
-
-
-@pytest.mark.parametrize("name", OWN_PROGRAMS)
-def test_a_program_of_the_users_own_fails_at_the_client_at_once(tmp_path, name):
-    script = "def mine():\n  movej([0,0,0,0,0,0])\nend\n"
-    file = tmp_path / "mine.script"
-    file.write_text(script)
-    arguments = {"sendCustomScript": (script,), "sendCustomScriptFunction": ("mine", "movej([0,0,0,0,0,0])")}
-    twin = TwinProcess("--no-physics")
-    try:
-        control = rtde_control.RTDEControlInterface(twin.address)
-        start = time.monotonic()
-        if name == "setCustomScriptFile":  # answers nothing
-            control.setCustomScriptFile(str(file))
-        else:
-            with pytest.raises(RuntimeError, match="write: "):
-                getattr(control, name)(*arguments.get(name, (str(file),)))
-        assert time.monotonic() - start < 2.0
-        assert not control.isProgramRunning()
-        wait_until(lambda: "the twin runs ur_rtde's control script only" in twin.log())
-        if name != "setCustomScriptFile":
-            control.disconnect()
-            assert control.reconnect() and control.moveJ(HOME, 3.0, 20.0)
-        control.disconnect()
-    finally:
-        twin.close()
 
 
 # --- RTDEReceiveInterface ---------------------------------------------------------------------------------------------
@@ -396,46 +452,3 @@ def test_a_new_client_takes_over_where_an_old_one_left_the_script_running(bench)
     assert second.moveJ(HOME, 3.0, 20.0)
     second.disconnect()
     assert bench.control.reconnect()
-
-
-def test_a_robot_in_local_control_refuses_the_client():
-    twin = TwinProcess("--no-physics", "--local")
-    try:
-        with pytest.raises(Exception, match="enable remote control"):
-            rtde_control.RTDEControlInterface(twin.address)
-        dashboard = dashboard_client.DashboardClient(twin.address)
-        dashboard.connect()
-        assert not dashboard.isInRemoteControl()
-        with pytest.raises(RuntimeError, match="switch robot to Remote Control mode"):
-            dashboard.stop()
-        assert twin.pendant("remote") == "ok"
-        with pytest.raises(RuntimeError, match="reconnect to port 29999"):
-            dashboard.stop()
-        dashboard.disconnect()
-        dashboard.connect()
-        dashboard.stop()
-    finally:
-        twin.close()
-
-
-def test_cb3_runs_at_125_hz():
-    twin = TwinProcess("--no-physics", "--generation", "cb3")
-    try:
-        receive = receiver(twin.address, 125.0)
-        control = rtde_control.RTDEControlInterface(twin.address)
-        np.testing.assert_allclose(receive.getActualTCPPose(), UR5.forward(HOME), atol=1e-9)
-        stamps = [receive.getTimestamp()]
-        while len(stamps) < 20:
-            if receive.getTimestamp() != stamps[-1]:
-                stamps.append(receive.getTimestamp())
-        assert min(np.diff(stamps)) == pytest.approx(0.008, abs=1e-9)
-        target = [value + 0.05 for value in HOME]
-        for _ in range(20):
-            assert control.servoJ(target, 0.5, 0.5, 0.008, 0.05, 600)
-            time.sleep(0.008)
-        wait_until(lambda: np.allclose(receive.getActualQ(), target, atol=1e-3))
-        assert control.servoStop()
-        control.disconnect()
-        receive.disconnect()
-    finally:
-        twin.close()

@@ -187,7 +187,7 @@ def random_motion(rng: np.random.Generator, q: np.ndarray) -> RunningMotion:
     return StopL(rng.uniform(0.5, 100), TOOL) if kind == 4 else Hold()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 12))])
 @pytest.mark.parametrize("dt", [0.002, 0.008])
 def test_any_sequence_of_motions_keeps_speed_continuous_and_position_its_integral(seed: int, dt: float) -> None:
     rng = np.random.default_rng(seed)

@@ -1,0 +1,187 @@
+"""Plays policy and safety node for an arm node as a real process, on a twin that is a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from qos import COMMAND, STATE
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from ur_twin import free_address
+
+from bid_msgs.msg import ActionChunk as ChunkMessage
+from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
+from bid_ros.control.joint_chunks import TaskChunks
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
+from bid_ros.core.stamps import stamp_ns
+from bid_ros.core.task import load_task
+from bid_ros.core.topics import STATE_QOS
+from bid_ros.nodes.ros_messages import chunk_to_message, pose_arrays
+from bid_ros.nodes.topics import profile
+from bid_ros.system.folder import find_system
+
+START_S = 60.0  # twin and arm node start beside whatever else this computer does
+STATE_PERIOD_S = 0.02
+# How late a state can be told: one period of the status, and one of a computer that runs other tests.
+MARGIN_S = 0.1
+SPEED = 0.03  # m/s of the chunks that are streamed
+LENGTH = 0.2  # m, after which they rest: the arm reaches no further
+
+
+def arm_parameters(address: str, name: str = "franka_place", **changes):
+    system = find_system(name)
+    return {
+        "task": str(system.file("task.yaml")),
+        "arm": system.task.robot,
+        "arm_config": str(system.file("robot.yaml")),
+        "robot_ip": address,
+        "twin": True,
+        "connect_wait_s": START_S,
+        **changes,
+    }
+
+
+class Harness:
+    """Plays policy and safety: heartbeats, chunks, and what the arm node says to them."""
+
+    def __init__(self, bench, name: str = "franka_place", **changes):
+        self.bench = bench
+        system = find_system(name)
+        task = str(system.file("task.yaml"))
+        self.task = load_task(task)
+        self.of_task = TaskChunks(self.task, system.arm())  # chunks below are of the tool
+        self.alive = {"policy", "safety"}
+        self.foreign: set[str] = set()
+        self.statuses: list[ArmStatus] = []
+        self.tool = None
+        self.joints: list[JointState] = []
+        self.start = None
+        self.started_ns = 0
+        self.first_x, self.direction = 0.0, 1.0
+        self.sent: list[ActionChunk] = []
+        self.streaming = False
+        self.steps = 5
+        node = bench.node
+        self._chunks = node.create_publisher(ChunkMessage, "/safety/chunk", COMMAND)
+        self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
+        self.states = node.create_publisher(SafetyState, "/safety/state", STATE)
+        node.create_subscription(ArmStatus, "/arm/status", self.statuses.append, profile(STATE_QOS, 1000))
+        node.create_subscription(PoseStamped, "/arm/tool_pose", self._on_pose, STATE)
+        node.create_timer(0.05, self._beat)
+        node.create_timer(0.1, self._stream)
+        self._reset = node.create_client(Trigger, "/arm/reset")
+        bench.grant("policy")
+        self.address = free_address()
+        bench.start("twin", {"task": task, "address": self.address})
+        bench.start("arm", arm_parameters(self.address, name, **changes))
+
+    def _on_pose(self, message):
+        self.tool = pose_arrays(message.pose)
+
+    def _beat(self):
+        for name in self.alive:
+            self._beats.publish(Heartbeat(node=name, robot="other" if name in self.foreign else ""))
+
+    def _stream(self):
+        if self.streaming:
+            self.send()
+
+    def send(self, steps: int | None = None):
+        """Send the next chunk of a straight line in x that began at the first one, and keeps within reach."""
+        now = time.time_ns()
+        if self.start is None:
+            self.start, self.started_ns = self.tool, now
+            x = float(self.tool[0][0])
+            self.first_x = self.first_x or x
+            self.direction = 1.0 if x < self.first_x + 0.02 else -1.0
+            self.of_task.begin(self.statuses[-1].joint_positions, now)
+        position, quaternion = self.start
+        steps = steps or self.steps
+        times = now + self.task.dt_ns * np.arange(steps)
+        rows = np.tile([*position, *matrix_to_6d(matrix_from_quaternion(quaternion)), 0.08], (steps, 1))
+        rows[:, 0] += self.direction * np.minimum(SPEED * (times - self.started_ns) / NANOSECONDS, LENGTH)
+        chunk = ActionChunk(now, self.task.dt_ns, rows, source="policy", sequence=len(self.sent))
+        self.sent.append(chunk)
+        made = self.of_task.of(chunk)
+        self._chunks.publish(chunk_to_message(made, self.task, "other" if "chunks" in self.foreign else ""))
+
+    def mode(self) -> int:
+        return self.statuses[-1].mode if self.statuses else -1
+
+    def until_mode(self, *modes: int, timeout_s: float = 20.0) -> bool:
+        return self.bench.until(lambda: self.mode() in modes, timeout_s)
+
+    def track(self, steps: int = 5):
+        """Stream until the arm moves."""
+        self.steps, self.streaming = steps, True
+        assert self.bench.until(self._moving, 20.0), f"the arm does not follow: {self.statuses[-1]}"
+
+    def _moving(self) -> bool:
+        return self.mode() == ArmStatus.TRACKING and self.direction * self.statuses[-1].reference_twist[0] > 0.8 * SPEED
+
+    def moved(self) -> float:
+        """Return how far the tool went from where its line began, in m."""
+        return self.direction * float(self.tool[0][0] - self.start[0][0])
+
+    def first(self, since_ns: int, condition):
+        """First status after an instant that meets a condition."""
+        return next(s for s in self.statuses if stamp_ns(s) > since_ns and condition(s))
+
+    def hand_over_to_safety(self) -> subprocess.Popen[str]:
+        """Start a real safety node in place of this one, and wait until the arm has heard it.
+
+        Another listener may hear it earlier, so only the arm can say: from its first chunk on it refuses a reset
+        while safety is silent.
+        """
+        self.alive.remove("safety")
+        assert self.bench.until(lambda: not self.reset().success, START_S, each=self.send)
+        self.start = None
+        task = str(find_system("franka_place").file("task.yaml"))
+        process = self.bench.start("safety", {"task": task, "required": ["policy"]})
+        assert self.bench.until(lambda: self.reset().success, START_S)
+        return process
+
+    def rest(self) -> None:
+        """Be as at the beginning: nodes alive, granted, no chunks, the arm free and at rest."""
+        self.alive, self.foreign, self.streaming, self.start = {"policy", "safety"}, set(), False, None
+        self.bench.grant("policy")
+        if "safety" in self.bench.processes:
+            self.bench.processes["safety"].terminate()
+            self.bench.finish("safety")
+        latched = (ArmStatus.STOPPED, ArmStatus.FAULT)
+        free = lambda: self.mode() == ArmStatus.HOLDING or (self.mode() in latched and not self.reset().success)  # noqa: E731
+        assert self.bench.until(free, START_S), self.statuses[-1]
+        self.statuses.clear()
+        self.sent.clear()
+        assert self.until_mode(ArmStatus.HOLDING)
+
+    def reset(self) -> Trigger.Response:
+        future = self.ask_reset()
+        assert self.bench.until(future.done, 20.0)
+        return future.result()
+
+    def ask_reset(self) -> Future:
+        return self._reset.call_async(Trigger.Request())
+
+
+def up(bench, name: str, **changes) -> Harness:
+    harness = Harness(bench, name, **changes)
+    assert bench.until(lambda: harness.statuses and harness.tool is not None, START_S), "the arm node did not come up"
+    return harness
+
+
+def speed(status: ArmStatus) -> float:
+    return float(np.linalg.norm(status.reference_twist[:3]))
+
+
+def stopping(status: ArmStatus) -> bool:
+    return status.mode != ArmStatus.TRACKING
+
+
+def age_s(status: ArmStatus, since_ns: int) -> float:
+    return (stamp_ns(status) - since_ns) / NANOSECONDS
