@@ -15,6 +15,7 @@ from bid_ros.control.servo_base import ServoMode, ServoOutput
 from bid_ros.core import topics
 from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError
+from bid_ros.core.listening import Listening
 from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.nodes.arm_report import ArmReport
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
@@ -66,6 +67,7 @@ class ArmNode(BidNode):
         self._arm = build_arm(name, config, bus)
         self._servo = self._build_servo(name)
         self._watched = frozenset(self.value("required"))
+        self._listening = Listening()
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
         self._lock = threading.Lock()
         self._fault = ""
@@ -84,14 +86,14 @@ class ArmNode(BidNode):
     def begin(self) -> None:
         """Connect to the robot, take control at its present pose, and stream set-points from then on."""
         self.subscribe(topics.HEARTBEAT, self._on_heartbeat, patient=True)
-        self.create_timer(min(HEED_S, self.value("heartbeat_deadline_s") / 5), lambda: None)
+        self.create_timer(min(HEED_S, self.value("heartbeat_deadline_s") / 5), self._heed)
         self._wait_for_required(time.monotonic() + self.value("required_wait_s"))
         if self.ended:  # nothing is connected for a run that ends
             return
         self._connect(time.monotonic() + self.value("connect_wait_s"))
         self._start()
         self._begin(self._arm.state())
-        self._grants = subscribe_grants(self, lock=self._lock)
+        self._grants = subscribe_grants(self, lock=self._lock, patient=True)
         self.subscribe(topics.SAFETY_CHUNK, self._on_chunk)
         self.subscribe(topics.SAFETY_STATE, self._on_safety)
         self.serve(Trigger, topics.ARM_RESET, self._on_reset)
@@ -187,6 +189,11 @@ class ArmNode(BidNode):
             if message.node in self._watched:
                 self._deadlines.beat(message.node, self.arrived_ns())
 
+    def _heed(self) -> None:
+        """Note that heartbeats and grants were taken: patient messages come before this timer."""
+        with self._lock:
+            self._listening.heard(time.monotonic_ns())
+
     def _on_reset(self, _: Trigger.Request) -> tuple[bool, str]:
         with self._lock:
             expired = self._deadlines.expired(time.monotonic_ns())
@@ -218,7 +225,7 @@ class ArmNode(BidNode):
     def _control(self, tick: Tick) -> None:
         now = time.time_ns()
         with self._lock:
-            steady = time.monotonic_ns()
+            steady = self._listening.judged_ns(time.monotonic_ns())
             self._watch_grants(steady)
             expired = self._deadlines.expired(steady)
             # Until the first command the arm only holds, and nodes that still start may be silent for a while.

@@ -1,6 +1,5 @@
 """Receives grants of motion from their topic. Every node that starts motion publishes there."""
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
@@ -16,6 +15,7 @@ def subscribe_grants(
     node: BidNode,
     changed: Callable[[], None] = lambda: None,
     lock: AbstractContextManager[object] | None = None,
+    patient: bool = False,
 ) -> Grants:
     """Return the grants of motion, which are kept up to date. One that is not valid is refused with a warning.
 
@@ -23,17 +23,19 @@ def subscribe_grants(
         node: the subscriber.
         changed: called after each grant, with the lock held.
         lock: lock of the grants. None: only the executor's thread uses it.
+        patient: grants wait for a timer of the node, and are taken before it: so those that arrived while the node was
+            held up count before their end does.
     """
     grants = Grants()
 
     def take(message: Grant) -> None:
         with lock or nullcontext():
             try:
-                grants.renew(message.granter, message.sources, stamp_to_ns(message.duration), time.monotonic_ns())
+                grants.renew(message.granter, message.sources, stamp_to_ns(message.duration), node.arrived_ns())
             except BidError as error:
                 node.get_logger().warning(f"refused a grant: {error}", throttle_duration_sec=1.0)
                 return
             changed()
 
-    node.subscribe(GRANT, take)
+    node.subscribe(GRANT, take, patient=patient)
     return grants

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -52,7 +52,7 @@ NO_TIME = "recording begins with simulated time, but no /clock has arrived"
 class RecorderNode(BidNode):
     """Subscribes to serialised messages, so recording needs no decoding. It also records the end of episode and arm."""
 
-    outlives = (EPISODE_EVENT, ARM_STATUS)
+    outlives: Sequence[str] = (EPISODE_EVENT, ARM_STATUS)
     heartbeat_s = RARE_S
 
     def __init__(self) -> None:

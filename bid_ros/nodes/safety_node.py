@@ -11,6 +11,7 @@ from std_srvs.srv import Trigger
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.core.errors import ChunkError
+from bid_ros.core.listening import Listening
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
@@ -48,7 +49,7 @@ class SafetyNode(BidNode):
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
         self._gate = Gate(self._task, arm=arm_of(self, self._task), slow=self.value("slow"))
-        self._arbiter = Arbiter()
+        self._arbiter, self._listening = Arbiter(), Listening()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))
         self._watchdog.granted = False
@@ -59,7 +60,7 @@ class SafetyNode(BidNode):
         self._states = self.advertise(SAFETY_STATE)
         for source in PRIORITY:
             self.subscribe(chunk_topic(source), partial(self._on_chunk, source))
-        self._grants = subscribe_grants(self, self._on_grant)
+        self._grants = subscribe_grants(self, self._on_grant, patient=True)
         self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
         self.serve(Trigger, SAFETY_RESET, self._on_reset)
@@ -74,7 +75,7 @@ class SafetyNode(BidNode):
         return not stopped, summary, counts
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
-        self._watchdog.beat(message.node, self.arrived_ns())
+        self._watchdog.beat(message.node, self.arrived_ns(), self._judged_ns())
 
     def _on_grant(self) -> None:
         now = time.monotonic_ns()
@@ -88,18 +89,18 @@ class SafetyNode(BidNode):
             self._measured_ns = stamp_ns(message)
             self._measured = (self.arrived_ns(), pose_arrays(message.tool)[0], np.array(message.joint_positions))
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
-        self._act(self._watchdog.arm_fault(fault, time.monotonic_ns()))
+        self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
 
     def _on_chunk(self, source: str, message: ChunkMessage) -> None:
         steady, now = time.monotonic_ns(), self.now_ns()
         try:
             chunk = chunk_from_message(message, self._task)
         except ChunkError as error:
-            self._judge(source, refused("shape", str(error)), steady)
+            self._judge(source, refused("shape", str(error)))
             return
         if chunk.source != source:
             reason = f"a chunk on /{source}/chunk claims the source '{chunk.source}'; valid is '{source}'"
-            self._judge(source, refused("source", reason), steady)
+            self._judge(source, refused("source", reason))
             return
         if not self._grants.live(source, steady):
             self.get_logger().info(f"ignored a chunk of '{source}': nobody grants it", throttle_duration_sec=2.0)
@@ -107,7 +108,7 @@ class SafetyNode(BidNode):
         if not self._arbiter.admits(source, now):
             return
         found = self._gate.admit(chunk, now, *self._newest(steady))
-        if self._judge(source, found.verdict, steady):
+        if self._judge(source, found.verdict):
             self._arbiter.accepted(found.chunk, now)
             self._grants.use(source)
             slowed = found.pace is not None
@@ -119,8 +120,8 @@ class SafetyNode(BidNode):
             why = self._watchdog.reason
             self.get_logger().info(f"held back a chunk of '{source}': {why}", throttle_duration_sec=2.0)
 
-    def _judge(self, source: str, verdict: Verdict, steady: int) -> bool:
-        allowed = self._watchdog.judge(verdict, steady)
+    def _judge(self, source: str, verdict: Verdict) -> bool:
+        allowed = self._watchdog.judge(verdict, self._judged_ns())
         if not verdict.ok:
             self._refused += 1
             judged = f"rule {verdict.rule}, action {self._watchdog.action.value}"
@@ -139,9 +140,14 @@ class SafetyNode(BidNode):
             return None, None
         return self._measured[1:]
 
+    def _judged_ns(self) -> int:
+        """Return the steady time at which the silence of others is judged now."""
+        return self._listening.judged_ns(time.monotonic_ns())
+
     def _tick(self) -> None:
         self.worked()
-        now = time.monotonic_ns()
+        self._listening.heard(time.monotonic_ns())  # patient messages were taken before this timer was called
+        now = self._judged_ns()
         self._watchdog.lapse(self._grants.lapsed(now))
         self._act(self._watchdog.tick(now))
 

@@ -93,11 +93,17 @@ class Watchdog:
             return Action.STOP
         return self._newest.action if self._newest.ok else Action.WARN
 
-    def beat(self, name: str, steady_ns: int) -> None:
-        """Note a heartbeat. Names that are not required are ignored."""
+    def beat(self, name: str, steady_ns: int, judged_ns: int | None = None) -> None:
+        """Note a heartbeat. Names that are not required are ignored.
+
+        Args:
+            name: of the node that is alive.
+            steady_ns: when its heartbeat arrived.
+            judged_ns: when silence is judged, at most; earlier where this process was held up. None: it was not.
+        """
         if name in self._limits:
             # Check the silence before the beat that ends it. So a gap between two ticks is noticed too.
-            self._advance(steady_ns)
+            self._advance(steady_ns if judged_ns is None else min(steady_ns, judged_ns))
             self._deadlines.beat(name, steady_ns)
 
     def arm_fault(self, reason: str, steady_ns: int) -> bool:

@@ -153,12 +153,16 @@ class Harness:
         if "safety" in self.bench.processes:
             self.bench.processes["safety"].terminate()
             self.bench.finish("safety")
-        latched = (ArmStatus.STOPPED, ArmStatus.FAULT)
-        free = lambda: self.mode() == ArmStatus.HOLDING or (self.mode() in latched and not self.reset().success)  # noqa: E731
-        assert self.bench.until(free, START_S), self.statuses[-1]
+        assert self.bench.until(self._free, START_S), self.statuses[-1]
         self.statuses.clear()
         self.sent.clear()
         assert self.until_mode(ArmStatus.HOLDING)
+
+    def _free(self) -> bool:
+        """Whether the arm holds; ask for a reset while it does not."""
+        if self.mode() in (ArmStatus.STOPPED, ArmStatus.FAULT):
+            self.reset()
+        return self.mode() == ArmStatus.HOLDING
 
     def reset(self) -> Trigger.Response:
         future = self.ask_reset()

@@ -189,3 +189,21 @@ def test_joint_states_never_have_a_value_that_is_no_number():
     (message,) = joint_messages(info, state, "base")
     assert list(message.name) == list(info.joint_names) and list(message.position) == [0.0] * 7
     assert not message.velocity
+
+
+def test_an_arm_node_that_was_held_up_blames_nobody_else(bench):
+    """What the others sent meanwhile still waits for it when it goes on."""
+    harness = up(bench, "ur5_pick")
+    harness.track()
+    harness.streaming = False
+    assert harness.until_mode(ArmStatus.HOLDING)
+    process = bench.processes["arm"]
+    for _ in range(3):
+        process.send_signal(signal.SIGSTOP)
+        bench.until(lambda: False, 0.7)  # longer than grants and heartbeats are valid
+        process.send_signal(signal.SIGCONT)
+        since = time.time_ns()
+        assert bench.until(lambda: stamp_ns(harness.statuses[-1]) > since + 300_000_000)  # noqa: B023
+        assert harness.mode() == ArmStatus.HOLDING, harness.statuses[-1].reason
+    bench.stop_granting()
+    assert harness.until_mode(ArmStatus.STOPPED), "nobody grants: that is no hold-up"

@@ -282,7 +282,7 @@ def test_a_whole_run_in_the_twin(root, tmp_path, ros_domain, patient):
     run = json.loads((out / "run.json").read_text())
     assert json.loads(done.stdout) == run
     assert set(run) >= {"episodes", "successes", "decisions", "missed", "decision_ms", "command_age_ms", "decoder"}
-    assert run["episodes"] == 1 and (run["decoder"], run["samples"]) == ("bid", 4)
+    assert run["episodes"] == 1 and (run["decoder"], run["samples"]) == ("bid", 4), done.stderr
     assert len(run["bundle_sha256"]) == 64
     assert run["decisions"] > 0, "the run ended before the policy had acted"
     assert {"p50", "p99", "max"} <= set(run["decision_ms"]) and {"p50", "p99"} <= set(run["command_age_ms"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from array import array
 
@@ -309,3 +310,19 @@ def test_a_bad_task_file_ends_the_node_with_one_sentence(bench, tmp_path):
     status, output = bench.finish("safety")
     assert status == 2
     assert "error: task file" in output and "Traceback" not in output
+
+
+def test_a_safety_node_that_was_held_up_blames_nobody_else(bench, root):
+    harness = Harness(bench, root, heartbeat_deadline_s=0.6)
+    assert bench.until(harness.running)
+    assert harness.send_until(lambda: harness.forwarded)
+    process = bench.processes["safety"]
+    for _ in range(3):
+        process.send_signal(signal.SIGSTOP)
+        bench.until(lambda: False, 0.7)  # longer than grants and heartbeats are valid
+        process.send_signal(signal.SIGCONT)
+        harness.states.clear()
+        assert bench.until(lambda: len(harness.states) > 3)
+        assert harness.running(), harness.states[-1].reason
+    bench.stop_granting()
+    assert bench.until(harness.stopped), "nobody grants: that is no hold-up"
