@@ -28,8 +28,8 @@ from bid_ros.core.task import Task
 from bid_ros.decoding import StartMode
 from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import DIFFUSION
-from bid_ros.policy.decide import Draft
 from bid_ros.policy.diffusion.sampler import Denoise, Sampler, Samples
+from bid_ros.policy.draft import Draft
 from bid_ros.policy.registry import load_policy
 from bid_ros.policy.runtimes.base import Graph
 from bid_ros.policy.runtimes.registry import build_runtime

@@ -14,7 +14,8 @@ from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.observation import ObservationBuffer
 from bid_ros.decoding import build_decoder
 from bid_ros.policy.base import Policy
-from bid_ros.policy.decide import DecisionMaker, Draft
+from bid_ros.policy.decide import DecisionMaker
+from bid_ros.policy.draft import Draft
 
 Array = NDArray[np.float64]
 _KEPT = 0.9  # share of the last decision's noise in the next one's

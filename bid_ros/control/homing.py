@@ -29,6 +29,7 @@ class HomingPlan(ChunkSource):
         now_ns: ROS time at which the motion begins.
         limits: of the task, to which the motion slows down so that the safety node lets it pass. None: it may go at
             :data:`LINEAR` and :data:`ANGULAR`.
+        slow: factor of its speed, above 0 and up to 1.
 
     Attributes:
         duration: of the motion in s.
@@ -46,6 +47,7 @@ class HomingPlan(ChunkSource):
         gripper_width: float,
         now_ns: int,
         limits: Limits | None = None,
+        slow: float = 1.0,
     ) -> None:
         start, end = np.asarray(position, dtype=np.float64), np.asarray(target, dtype=np.float64)
         turned, wanted = np.asarray(rotation_6d, dtype=np.float64), np.asarray(target_rotation_6d, dtype=np.float64)
@@ -54,6 +56,8 @@ class HomingPlan(ChunkSource):
         sideways = float(np.linalg.norm((end - start)[:2])) > SIDEWAYS
         above_start, above_end = (_raised(point) if sideways else point for point in (start, end))
         linear, angular = (LINEAR, ANGULAR) if limits is None else _slowed(limits)
+        if slow < 1.0:
+            linear, angular = linear.at(slow), angular.at(slow)
         up = Move([start, above_start], linear)
         across = Move([above_start, above_end], linear, up.end_s)
         turns = turn_to(turned, wanted, angular, up.end_s)

@@ -45,6 +45,10 @@ class MotionLimits:
             math.cbrt(jerk / self.jerk),
         )
 
+    def at(self, scale: float) -> "MotionLimits":
+        """Return the peaks of the same motion in slower time; ``scale`` is the factor of its speed."""
+        return MotionLimits(self.speed * scale, self.acceleration * scale**2, self.jerk * scale**3)
+
     def duration(self, length: float) -> float:
         """Shortest time in s of a minimum-jerk move over ``length``."""
         return self.stretch(PEAK_SPEED * length, PEAK_ACCELERATION * length, PEAK_JERK * length)

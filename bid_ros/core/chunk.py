@@ -23,6 +23,7 @@ class ActionChunk:
         frame_id: frame in which positions and rotations are given.
         source: sender of the chunk (``policy``, ``teleop``, ``episode``).
         sequence: number of the chunk, counted by its source.
+        scale: factor by which safety slowed the motion, above 0 and up to 1; 1: as asked.
 
     Raises:
         ChunkError: ``actions`` is not a non-empty matrix of numbers, or ``dt_ns`` is not positive. Limits are not
@@ -35,6 +36,7 @@ class ActionChunk:
     frame_id: str = "base"
     source: str = "policy"
     sequence: int = 0
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         try:

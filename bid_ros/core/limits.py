@@ -1,6 +1,6 @@
 """The limits of a task."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -8,6 +8,29 @@ from bid_ros.core.errors import TaskError
 from bid_ros.core.settings import Positive, Vector3, settings
 
 Opening = Annotated[float, Field(ge=0, le=0.2)]
+Response = Literal["warn", "scale", "stop"]
+
+
+@settings(error=TaskError)
+class AboveLimits:
+    """What safety does with a chunk above a limit of motion: ``warn`` and forward it, ``scale``: slow it, or ``stop``.
+
+    Every other limit stops. The servo keeps speeds and accelerations of the tool and of joints in any case.
+
+    Attributes:
+        speed, acceleration, jerk, turn_rate, turn_acceleration: of the tool.
+        joint_speed, joint_acceleration: where a task commands joints.
+        least_scale: least factor of the speed to which a chunk is slowed. One that needs a smaller one stops the arm.
+    """
+
+    speed: Response = "scale"
+    acceleration: Response = "scale"
+    jerk: Response = "scale"
+    turn_rate: Response = "scale"
+    turn_acceleration: Response = "scale"
+    joint_speed: Response = "scale"
+    joint_acceleration: Response = "scale"
+    least_scale: Annotated[float, Field(ge=0.25, lt=1)] = 0.3
 
 
 @settings(error=TaskError)
@@ -29,6 +52,7 @@ class Limits:
         max_jump: largest distance between the measured tool and the action for now, m.
         max_chunk_age: s by which a chunk's stamp may lie in the past when it arrives.
         max_chunk_lead: s by which a chunk's stamp may lie in the future when it arrives.
+        above: what safety does with a chunk above a limit of motion.
     """
 
     workspace_min: Vector3
@@ -47,6 +71,7 @@ class Limits:
     max_jump: Positive = 0.15
     max_chunk_age: Positive = 0.5
     max_chunk_lead: Positive = 0.2
+    above: AboveLimits = AboveLimits()
 
     def __post_init__(self) -> None:
         for low, high, axis in zip(self.workspace_min, self.workspace_max, "xyz", strict=True):

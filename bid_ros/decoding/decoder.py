@@ -12,6 +12,7 @@ tick::
         choice = decoder.choose(request, strong, weak)
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -22,6 +23,8 @@ from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.bid import Selection
 
 StartMode = Literal["noise", "clean", "renoise"]
+Change = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""Returns what is executed, ``(H, D)``, of what was decided, ``(H, D)``."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,12 @@ class Decoder(Protocol):
 
     def reset(self) -> None:
         """Forget everything, as at the start of an episode."""
+
+    def executed(self, stamp_ns: int, changed: Change) -> None:
+        """Remember that another motion is executed of the decision of ``stamp_ns``: safety slowed it.
+
+        Nothing changes unless it is the last one.
+        """
 
     def propose(self, request: DecodeRequest) -> Proposal:
         """Return what to sample for a decision. Changes nothing. Raises DecodingError if the request is not valid."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.errors import DecodingError
-from bid_ros.decoding.decoder import Choice, DecodeRequest
+from bid_ros.decoding.decoder import Change, Choice, DecodeRequest
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import DecisionMemory
 from bid_ros.decoding.receding import Array, Builder, RecedingDecoder
@@ -48,6 +48,11 @@ class LeadDecoder(RecedingDecoder):
         super().reset()
         self._means.reset()
         self._velocity = None
+
+    def executed(self, stamp_ns: int, changed: Change) -> None:
+        """Remember what is executed of a decision, and of the mean of its samples, as :meth:`Decoder.executed`."""
+        super().executed(stamp_ns, changed)
+        self._means.change(stamp_ns, changed)
 
     def choose(self, request: DecodeRequest, strong: NDArray[np.floating], weak: NDArray[np.floating] | None) -> Choice:
         """Decide, estimate the motion, and shift. Raises DecodingError as :meth:`Decoder.choose`."""

@@ -1,5 +1,6 @@
 """The last decision, aligned by time with the next one."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -54,6 +55,16 @@ class DecisionMemory:
             raise DecodingError(f"a decision has dt {dt_ns} ns; valid is a positive time")
         values.setflags(write=False)
         self._last = stamp_ns, dt_ns, values
+
+    def change(self, stamp_ns: int, changed: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        """Change the remembered decision if it is the one of ``stamp_ns``, because another motion is executed.
+
+        Args:
+            stamp_ns: time of its newest observation, ns.
+            changed: returns the actions ``(H, D)`` that are executed, for those that were decided.
+        """
+        if self._last is not None and self._last[0] == stamp_ns:
+            self.remember(stamp_ns, self._last[1], changed(self._last[2]))
 
     def previous_for(self, stamp_ns: int) -> Overlap | None:
         """Return the rest of the last decision at ``stamp_ns``, shifted to the nearest grid step.

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bid_ros.core.errors import DecodingError
 from bid_ros.decoding.bid import Selection, select
-from bid_ros.decoding.decoder import Choice, Decoder, DecodeRequest, Needs, Proposal, StartMode
+from bid_ros.decoding.decoder import Change, Choice, Decoder, DecodeRequest, Needs, Proposal, StartMode
 from bid_ros.decoding.decoder_config import DecoderConfig
 from bid_ros.decoding.memory import DecisionMemory, Overlap
 
@@ -58,6 +58,10 @@ class RecedingDecoder:
     def reset(self) -> None:
         """Forget the previous decision."""
         self._memory.reset()
+
+    def executed(self, stamp_ns: int, changed: Change) -> None:
+        """Remember what is executed of the decision of ``stamp_ns``, as :meth:`Decoder.executed`."""
+        self._memory.change(stamp_ns, changed)
 
     def propose(self, request: DecodeRequest) -> Proposal:
         """Return what to sample: nothing until ``action_horizon`` steps of the last decision have passed.

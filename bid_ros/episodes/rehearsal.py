@@ -19,7 +19,7 @@ from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 from bid_ros.episodes.log import EpisodeResult, scene_of
 from bid_ros.policy.decide import DecisionMaker
-from bid_ros.safety.envelope import Envelope
+from bid_ros.safety.gate import Gate
 from bid_ros.tasks.base import STEP_NS, Stage
 
 BEGIN_NS: Final = NANOSECONDS
@@ -171,7 +171,7 @@ class Rehearsal:
         self._config = config or RehearsalConfig()
         self._arm, self._observed = arm, policy_task or task
         self._chunks = chunks or TaskChunks(task, None)
-        self._envelope = Envelope(task, arm=arm)
+        self._gate = Gate(task, arm=arm)
 
     def run(self, episode: int, seed: int, speed: float, label: str = "") -> EpisodeResult:
         """Rehearse the episode of a seed, with the same start and path of what moves as in the twin.
@@ -215,6 +215,7 @@ class Rehearsal:
             chunk = self._chunks.of(record.chunk)
         except ArmError as error:
             return str(error)
-        verdict = self._envelope.check(chunk, trial.now_ns, self._stage.measured[0], trial.joints)
-        trial.send(chunk)
-        return "" if verdict.ok else verdict.reason
+        found = self._gate.admit(chunk, trial.now_ns, self._stage.measured[0], trial.joints)
+        self._maker.forwarded(found.chunk)
+        trial.send(found.chunk)
+        return "" if found.verdict.ok else found.verdict.reason

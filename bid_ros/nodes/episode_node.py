@@ -43,6 +43,7 @@ class EpisodeNode(SequenceNode):
 
     def __init__(self) -> None:
         super().__init__("episode", PARAMETERS)
+        self.slow = self.value("slow")
         self._running = False  # an episode, after its preparation
         self._log = RunLog(
             task=self.task.name,

@@ -25,7 +25,7 @@ def obeyed_chunk(message: ChunkMessage, task: Task, now_ns: int) -> ActionChunk:
     Raises:
         ChunkError: it is no chunk of this task, is too old, or begins too far in the future.
     """
-    chunk = chunk_from_message(message, task)
+    chunk = chunk_from_message(message, task, slowed=True)
     for refusal in out_of_time(chunk, now_ns, task.limits, HOP_S):
         raise ChunkError(f"a chunk from '{chunk.source}' at the arm node: {refusal.reason}")
     return chunk

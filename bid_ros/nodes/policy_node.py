@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.core.errors import BidError, ObservationError, RemoteError
+from bid_ros.core.errors import BidError, ChunkError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
 from bid_ros.core.task import load_task
-from bid_ros.core.topics import ARM_STATUS, Qos
+from bid_ros.core.topics import ARM_STATUS, SAFETY_CHUNK, Qos
 from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
@@ -21,6 +21,7 @@ from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
 from bid_ros.nodes.policy_report import PolicyReport
+from bid_ros.nodes.ros_messages import chunk_from_message
 from bid_ros.policy.budget import DelayMeter, SampleBudget, fitted_budget
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
@@ -77,6 +78,7 @@ class PolicyNode(BidNode):
         subscribe_features(self, self._task, self._observe, self.lossless)
         if self.value("bundle_task"):
             self.subscribe(ARM_STATUS, self._on_status, newest=True)
+        self.subscribe(SAFETY_CHUNK, self._on_forwarded)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
         self._thread = self._decision_thread()
 
@@ -190,6 +192,14 @@ class PolicyNode(BidNode):
 
     def _on_status(self, message: Any) -> None:
         self._status = message
+
+    def _on_forwarded(self, message: Any) -> None:
+        """Hear how safety slowed a decision: the next one coheres with what is executed."""
+        if message.source == SOURCE and message.scale != 1.0:
+            try:
+                self._maker.forwarded(chunk_from_message(message, self._commanded, slowed=True))
+            except ChunkError as error:
+                self.get_logger().warning(str(error), throttle_duration_sec=1.0)
 
     def _on_grant(self) -> None:
         """Reset when a grant begins: the previous decision belongs to another episode."""

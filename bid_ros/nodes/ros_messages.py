@@ -61,15 +61,21 @@ def chunk_to_message(chunk: ActionChunk, task: Task, robot: str, frame_prefix: s
         features=[feature.name for feature in task.action],
         steps=chunk.actions.shape[0],
         dims=chunk.actions.shape[1],
+        scale=chunk.scale,
         actions=float64_array(chunk.actions),
     )
 
 
-def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
+def chunk_from_message(message: ChunkMessage, task: Task, slowed: bool = False) -> ActionChunk:
     """Return the chunk of a message.
 
+    Args:
+        message: the message.
+        task: layout of the actions.
+        slowed: it comes from safety, which alone may have slowed the motion.
+
     Raises:
-        ChunkError: the sizes do not fit the data, or the features are not those of the task.
+        ChunkError: the sizes do not fit the data, the features are not those of the task, or the scale is not valid.
     """
     expected = [feature.name for feature in task.action]
     if list(message.features) != expected:
@@ -79,8 +85,9 @@ def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
             f"a chunk from '{message.source}' says {message.steps} x {message.dims} "
             f"but holds {len(message.actions)} values"
         )
-    if message.scale != 1.0:
-        raise ChunkError(f"a chunk from '{message.source}' has scale {message.scale:g}; valid is 1")
+    if not (0.0 < message.scale <= 1.0 if slowed else message.scale == 1.0):
+        valid = "above 0, up to 1" if slowed else "1: only safety slows a chunk"
+        raise ChunkError(f"a chunk from '{message.source}' has scale {message.scale:g}; valid is {valid}")
     actions = np.array(message.actions, dtype=np.float64).reshape(message.steps, message.dims)
     return ActionChunk(
         stamp_ns=stamp_to_ns(message.header.stamp),
@@ -89,6 +96,7 @@ def chunk_from_message(message: ChunkMessage, task: Task) -> ActionChunk:
         frame_id=message.header.frame_id,
         source=message.source,
         sequence=message.sequence,
+        scale=message.scale,
     )
 
 

@@ -18,11 +18,11 @@ from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.nodes.ros_messages import chunk_from_message, header, pose_arrays
+from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message, header, pose_arrays
 from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
-from bid_ros.safety.envelope import Envelope
-from bid_ros.safety.verdict import Verdict, refused
+from bid_ros.safety.gate import Gate
+from bid_ros.safety.verdict import Action, Verdict, refused
 from bid_ros.safety.watchdog import Watchdog
 from bid_ros.system.priority import raise_priority
 
@@ -32,6 +32,7 @@ PARAMETERS = (
     Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node before the stop latches", 0.1, 2.0),
     Parameter("settle_s", 1.0, "time in s without a gap before the watchdog is armed", 0.0, 60.0),
     Parameter("late_limit", 5, "consecutive late chunks before the stop latches", 1, 100),
+    Parameter("slow", 1.0, "factor of the speed of the policy's chunks, whether they break a limit or not", 0.05, 1.0),
     Parameter("max_pose_age_s", 0.2, "a measured tool pose older than this is not used to judge jumps", 0.01, 2.0),
     ARM_CONFIG,
     TWIN,
@@ -42,19 +43,19 @@ STALLED_S = 0.1  # s without a check of all deadlines, after which the safety no
 
 
 class SafetyNode(BidNode):
-    """Forwards whole chunks that keep every limit. Refuses the others, latches a stop, and publishes why."""
+    """Forwards whole chunks that keep every limit, slows those that can be, refuses the others, and publishes why."""
 
     def __init__(self) -> None:
         super().__init__("safety", PARAMETERS, work_limit_s=STALLED_S)
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
-        self._envelope = Envelope(self._task, arm=arm_of(self, self._task))
+        self._gate = Gate(self._task, arm=arm_of(self, self._task), slow=self.value("slow"))
         self._arbiter, self._listening = Arbiter(), Listening()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))
         self._watchdog.granted = False
         self._measured: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # when; tool, joints
-        self._forwarded = self._refused = self._measured_ns = 0
+        self._forwarded = self._slowed = self._refused = self._measured_ns = 0
         self._last_source = ""
         watched = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE)
         self._sole = SolePublishers(self, watched)
@@ -73,7 +74,8 @@ class SafetyNode(BidNode):
         """Return the state of the latch, and counts."""
         stopped = self._watchdog.stopped
         summary = self._watchdog.reason or "running"
-        return not stopped, summary, {"forwarded": self._forwarded, "refused": self._refused}
+        counts = {"forwarded": self._forwarded, "slowed": self._slowed, "refused": self._refused}
+        return not stopped, summary, counts
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
         self._watchdog.beat(message.node, self.arrived_ns(), self._judged_ns())
@@ -108,14 +110,16 @@ class SafetyNode(BidNode):
             return
         if not self._arbiter.admits(source, now):
             return
-        verdict = self._envelope.check(chunk, now, *self._newest(steady))
-        if self._judge(source, verdict):
-            self._arbiter.accepted(chunk, now)
+        found = self._gate.admit(chunk, now, *self._newest(steady))
+        if self._judge(source, found.verdict):
+            self._arbiter.accepted(found.chunk, now)
             self._grants.use(source)
-            self._forward.publish(message)
+            slowed = found.pace is not None
+            self._forward.publish(chunk_to_message(found.chunk, self._task, self.robot) if slowed else message)
             self._forwarded += 1
+            self._slowed += slowed
             self._last_source = source
-        elif verdict.ok:
+        elif found.verdict.ok:
             why = self._watchdog.reason
             self.get_logger().info(f"held back a chunk of '{source}': {why}", throttle_duration_sec=2.0)
 
@@ -126,6 +130,10 @@ class SafetyNode(BidNode):
             judged = f"rule {verdict.rule}, action {self._watchdog.action.value}"
             problem = f"refused a chunk of '{source}' ({judged}): {verdict.reason}"
             self.get_logger().warning(problem, throttle_duration_sec=0.5)
+            self._publish_state()
+        elif allowed and verdict.action is not Action.NONE:
+            said = f"chunk of '{source}' (rule {verdict.rule}, action {verdict.action.value}): {verdict.reason}"
+            self.get_logger().warning(said, throttle_duration_sec=0.5)
             self._publish_state()
         return allowed
 

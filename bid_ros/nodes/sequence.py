@@ -38,6 +38,7 @@ class SequenceNode(BidNode):
         safety, status: newest state of the safety node and of the arm. None before the first.
         tool: newest position (3,) in m and quaternion (4,) xyzw of the tool, base frame. None before the first.
         closing: set it, and every wait of the sequence ends with EpisodeStopped.
+        slow: factor of the speed of :meth:`move_to`, above 0 and up to 1.
 
     Args:
         name, parameters: as :class:`BidNode`; ``task``, ``arm_config`` and ``twin`` are among the parameters.
@@ -53,6 +54,7 @@ class SequenceNode(BidNode):
         self.tool: Any = None
         self._arrived = threading.Condition()
         self.closing = threading.Event()
+        self.slow = 1.0
         self._chunks = self.advertise(EPISODE_CHUNK)
         self._grants = self.advertise(GRANT)
         self._granted: tuple[str, ...] = ()
@@ -134,7 +136,7 @@ class SequenceNode(BidNode):
         """Move the tool to a pose through the safety node, and hold it for ``settle_s``. Blocks."""
         tool, quaternion = self.tool
         start = matrix_to_6d(matrix_from_quaternion(quaternion))
-        plan = HomingPlan(tool, start, position, rotation_6d, gripper, self.now_ns(), self.task.limits)
+        plan = HomingPlan(tool, start, position, rotation_6d, gripper, self.now_ns(), self.task.limits, self.slow)
         self._follow(plan, plan.duration + settle_s)
 
     def hold(

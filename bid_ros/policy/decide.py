@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bid_ros.control.slowing import Pace
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import DecodingError
 from bid_ros.core.observation import History, Observation
@@ -18,14 +19,13 @@ from bid_ros.decoding import (
     Decoder,
     DecoderConfig,
     DecodeRequest,
-    Guidance,
     LeadConfig,
-    StartMode,
     build_decoder,
     feature_weights,
 )
 from bid_ros.decoding.lead import LeadDecoder
 from bid_ros.policy.base import Bundle, Policy, policy_history
+from bid_ros.policy.draft import Draft
 from bid_ros.policy.publishable import publishable
 from bid_ros.policy.registry import FAMILIES
 
@@ -56,46 +56,6 @@ class DecisionRecord:
     sample_ns: int
     choose_ns: int
     screened: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Draft:
-    """The first half of a decision: what to sample. Its fields are the arguments of :meth:`Policy.sample`.
-
-    Attributes:
-        request: request to the decoder.
-        encoded: encoded observation.
-        strong, weak: numbers of samples.
-        rng: source of the noise.
-        start, start_mode: start of the sampling.
-        guidance: what the strong samples are drawn towards, None for nothing.
-        encode_ns: time spent on encoding.
-    """
-
-    request: DecodeRequest
-    encoded: Any
-    strong: int
-    weak: int
-    rng: np.random.Generator
-    start: Array | None = None
-    start_mode: StartMode = "noise"
-    guidance: Guidance | None = None
-    encode_ns: int = 0
-
-    def sample(self, policy: Policy) -> tuple[Array, Array | None]:
-        """Let a policy draw the samples.
-
-        Raises:
-            DecodingError: as :meth:`Policy.sample`, or the policy cannot be guided, or cannot start from a chunk.
-        """
-        given: dict[str, Any] = {}
-        if self.start_mode != "noise" and not policy.capabilities.starts:
-            raise DecodingError(f"start mode is '{self.start_mode}'; valid for this policy is noise")
-        if self.guidance is not None:
-            if not policy.capabilities.gradients:
-                raise DecodingError(f"guided samples need gradients, which runtime '{policy.runtime}' has not")
-            given["guidance"] = self.guidance
-        return policy.sample(self.encoded, self.strong, self.weak, self.rng, self.start, self.start_mode, **given)
 
 
 class DecisionMaker:
@@ -135,6 +95,8 @@ class DecisionMaker:
         self._policy, self._decoder, self._task, self._clock = policy, decoder, task, clock
         self._weak, self._screen = weak and policy.has_weak, screen
         self._sequence = 0
+        self._last_ns = 0
+        self._paces: dict[int, Pace] = {}
         self.limit: int | None = None
         self.delay: int | None = None
         self._seed, self.stream = _numbers(seed), 0
@@ -152,6 +114,16 @@ class DecisionMaker:
         self._seed = self._seed if seed is None else _numbers(seed)
         self._rng = np.random.default_rng((*self._seed, self.stream))
         self._decoder.reset()
+
+    def forwarded(self, chunk: ActionChunk) -> None:
+        """Take what safety forwards of a decision. The next decision coheres with it where it was slowed down.
+
+        Any thread may call it. It counts if it comes before the next decision begins.
+        """
+        task = self._task
+        pace = Pace.between(task.horizon - task.observation_steps + 1, chunk.horizon, chunk.scale)
+        if pace is not None:
+            self._paces[chunk.stamp_ns] = pace
 
     def use(self, decoder: Decoder) -> None:
         """Decide with another decoder from now on. The sequence numbers of the chunks continue.
@@ -184,6 +156,7 @@ class DecisionMaker:
     def begin(self, observation: Observation) -> Draft | None:
         """Encode ``observation`` and return what to sample: the first half of :meth:`decide`. Raises as it does."""
         task = self._task
+        self._heed(observation.stamp_ns)
         layout = task.dt_ns, task.observation_steps, task.horizon, task.action_dim
         most = task.horizon - task.observation_steps  # a longer delay leaves nothing to decide
         delay = None if self.delay is None else min(self.delay, most)
@@ -200,6 +173,15 @@ class DecisionMaker:
         how = proposal.start, proposal.start_mode, proposal.guidance
         return Draft(request, encoded, strong, weak, self._rng, *how, encode_ns=took_ns)
 
+    def _heed(self, now_ns: int) -> None:
+        """Remember the last decision as it is executed."""
+        pace, task = self._paces.pop(self._last_ns, None), self._task
+        for stamp_ns in [stamp_ns for stamp_ns in list(self._paces) if stamp_ns < now_ns]:
+            del self._paces[stamp_ns]
+        if pace is not None:
+            whole = pace.after(task.observation_steps - 1)
+            self._decoder.executed(self._last_ns, lambda rows: whole.slowed(rows, task, len(rows)))
+
     def finish(self, draft: Draft, strong: Array, weak: Array | None, sample_ns: int = 0) -> DecisionRecord:
         """Choose among the samples of a draft: the second half of :meth:`decide`. Raises as it does.
 
@@ -215,7 +197,7 @@ class DecisionMaker:
             weak = None if weak is None else weak[: len(strong)]  # as many as decoders expect
         choice = self._decoder.choose(draft.request, strong, weak)
         choose_ns = self._clock() - begin
-        stamp_ns = draft.request.stamp_ns
+        stamp_ns = self._last_ns = draft.request.stamp_ns
         chunk = publishable(choice.actions, stamp_ns, self._task, self._sequence)
         self._sequence += 1
         times = draft.encode_ns, sample_ns, choose_ns

@@ -5,11 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from bid_ros.control.joint_chunks import TaskChunks
+from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.errors import ArmError, RecordingError
 from bid_ros.core.observation import History, Observation
+from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.task import Task
-from bid_ros.core.topics import ARM_STATUS
+from bid_ros.core.topics import ARM_STATUS, SAFETY_CHUNK
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.decide import DecisionMaker, DecisionRecord, Screening, bundle_decoder
 from bid_ros.recording.reader import BagMessage, BagReader
@@ -17,6 +21,7 @@ from bid_ros.replay.cue import Cue, DecisionTimes, Setting, find_decision_times
 from bid_ros.replay.parity import WENT_ON, Parity
 from bid_ros.safety.screen import Screen
 
+POLICY: Final = "policy"  # source of the chunks of decisions
 CHANGEABLE: Final = ("decoder", "samples", "action_horizon", "seed")
 
 
@@ -70,6 +75,14 @@ class Decider:
     def history(self) -> History:
         """The observed steps that the policy wants."""
         return self._maker.history
+
+    def heard(self, item: BagMessage) -> None:
+        """Take a message: how safety slowed a decision, so that the next one is made as then; any other is ignored."""
+        message = item.message
+        if item.topic == SAFETY_CHUNK and getattr(message, "scale", 1.0) != 1.0 and message.source == POLICY:
+            rows = np.asarray(message.actions, dtype=np.float64).reshape(message.steps, message.dims)
+            dt_ns, scale = stamp_to_ns(message.dt), float(message.scale)
+            self._maker.forwarded(ActionChunk(stamp_ns(message), dt_ns, rows, scale=scale))
 
     def decide(self, cue: Cue, observation: Observation) -> DecisionRecord | None:
         """Decide on an observation as the recorded system did. None: the decoder goes on with its last decision.
@@ -191,7 +204,7 @@ def replay(
         DecodingError: as :meth:`Decider.decide`.
     """
     times, found = find_decision_times(reader, task, decider.history), False
-    for cue in _cues(reader, times, progress, joints):
+    for cue in _cues(reader, times, progress, decider, joints):
         found = True
         yield cue, _decided(cue, decider, parity, joints)
     if not found:
@@ -201,11 +214,16 @@ def replay(
 
 
 def _cues(
-    reader: BagReader, times: DecisionTimes, progress: Callable[[int], None], joints: Joints | None
+    reader: BagReader,
+    times: DecisionTimes,
+    progress: Callable[[int], None],
+    decider: Decider,
+    joints: Joints | None,
 ) -> Iterator[Cue]:
-    topics = times.topics if joints is None else tuple(dict.fromkeys((*times.topics, *joints.topics)))
+    topics = tuple(dict.fromkeys((*times.topics, SAFETY_CHUNK, *(joints.topics if joints is not None else ()))))
     for item in reader.messages(topics):
         progress(item.stamp_ns)
+        decider.heard(item)
         if joints is not None:
             joints.take(item)
         if item.topic in times.topics:

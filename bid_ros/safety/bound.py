@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.rotation import Array
-from bid_ros.safety.verdict import Verdict, refused
+from bid_ros.safety.verdict import NO_ROW, Verdict, refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,16 +23,25 @@ class Bound:
     refusal: Callable[[int], Verdict]
 
 
-def at_most(rule: str, what: str, measured: Array, limit: float, unit: str) -> Bound:
-    """Return the bound of the largest value ``(N,)`` of each motion. The arguments are those of :func:`over`."""
-    return Bound(measured <= limit, lambda number: over(rule, what, float(measured[number]), limit, unit))
+def at_most(rule: str, what: str, measured: Array, limit: float, unit: str, first: int) -> Bound:
+    """Return the bound of values ``(N, n)`` of each motion, whose rows begin with row ``first`` of a chunk.
+
+    The other arguments are those of :func:`over`. A motion of no value keeps the bound.
+    """
+    most = measured.max(axis=1, initial=0.0)
+
+    def refusal(number: int) -> Verdict:
+        return over(rule, what, float(most[number]), limit, unit, first + int(measured[number].argmax()))
+
+    return Bound(most <= limit, refusal)
 
 
-def over(rule: str, what: str, measured: float, limit: float, unit: str) -> Verdict:
-    """Return the refusal of a value above its limit, which says ``what`` was measured, in ``unit``."""
+def over(rule: str, what: str, measured: float, limit: float, unit: str, row: int = NO_ROW) -> Verdict:
+    """Return the refusal of a value above its limit, which says ``what`` was measured, in ``unit``, from which row."""
     suffix = f" {unit}" if unit else ""
-    reason = f"{what} is {measured:.3f}{suffix}; the limit is {limit:.3f}{suffix}"
-    return refused(rule, reason, measured, limit)
+    where = "" if row == NO_ROW else f" from action {row} on"
+    reason = f"{what} is {measured:.3f}{suffix}{where}; the limit is {limit:.3f}{suffix}"
+    return refused(rule, reason, measured, limit, row)
 
 
 def all_kept(count: int, bounds: Iterable[Bound]) -> NDArray[np.bool_]:

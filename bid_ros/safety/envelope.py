@@ -67,12 +67,16 @@ class Envelope:
                 old. Then the chunk is refused, because the distance that the arm would jump is unknown.
             joints: measured joints in rad, for a task that commands joints; None as for the tool.
         """
-        return next(self._refusals(chunk, now_ns, tool_position, joints), ACCEPTED)
+        return next(self.refusals(chunk, now_ns, tool_position, joints), ACCEPTED)
 
-    def _refusals(
-        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, measured: ArrayLike | None
+    def refusals(
+        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, measured: ArrayLike | None = None
     ) -> Iterator[Verdict]:
-        """Yield a refusal for each broken limit. A check may rely on what those before it found in order."""
+        """Yield a refusal for each broken limit; the arguments are those of :meth:`check`.
+
+        A check may rely on what those before it found in order. So only a refusal by a rule of speed, acceleration or
+        jerk, of tool, turning or joints, may be passed over.
+        """
         yield from self._form(chunk)
         yield from self._time(chunk, now_ns)
         at = chunk.position_at(now_ns)
@@ -84,13 +88,17 @@ class Envelope:
         if self._six is not None:
             error = _rotation_error(rows[:, self._six])
             yield from _at_most("rotation", "distance to a rotation", error, ROTATION_TOLERANCE, "")
-            yield from _broken(motion.turning(matrix_from_6d(whole[..., self._six]), dt_s))
+            yield from _broken(motion.turning(matrix_from_6d(whole[..., self._six]), dt_s, first))
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
         if motion.joints is not None:
             yield from motion.joints.jump(_between(rows[:, motion.joint_columns], at - first), measured)
         if tool[0] is not None:
             yield from self._jump(tool[0][0], at - first, tool_position)
+
+    def malformed(self, chunk: ActionChunk) -> Verdict | None:
+        """Return the refusal of a chunk that is none of this task; None: it is one, at whatever speed."""
+        return next(self._form(chunk), None)
 
     def _form(self, chunk: ActionChunk) -> Iterator[Verdict]:
         """Whether the chunk is one of this task at all."""
@@ -103,9 +111,10 @@ class Envelope:
         if columns != task.action_dim:
             reason = f"an action has {columns} values; the task says {task.action_dim}"
             yield refused("shape", reason, columns, task.action_dim)
-        if rows > self._max_rows:
-            reason = f"the chunk has {rows} actions; the limit is {self._max_rows}"
-            yield refused("shape", reason, rows, self._max_rows)
+        most = round(self._max_rows / chunk.scale)  # a slower motion takes longer, nothing else does
+        if rows > most:
+            reason = f"the chunk has {rows} actions; the limit is {most}"
+            yield refused("shape", reason, rows, most)
         dt_s, limit_s = chunk.dt_ns / NANOSECONDS, task.dt_ns / NANOSECONDS
         yield from _at_most("shape", "the chunk's dt", dt_s, limit_s, "s")
         if chunk.frame_id != task.base_frame:

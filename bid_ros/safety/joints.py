@@ -77,7 +77,7 @@ class JointEnvelope:
         value, low, high = float(joints[row, joint]), self._low[joint], self._high[joint]
         what = f"{self._name(int(joint))} is {value:.3f} rad in action {first + row}"
         reason = f"{what}; the limits are {low:.3f} to {high:.3f} rad"
-        return refused("joint_position", reason, value, low if value < low else high)
+        return refused("joint_position", reason, value, low if value < low else high, first + int(row))
 
     def _at_most(self, rule: str, verb: str, rates: Array, most: Array, unit: str, first: int) -> Bound:
         """Return the bound of rates ``(N, n, joints)``."""
@@ -87,7 +87,7 @@ class JointEnvelope:
             row, joint = np.unravel_index(int(shares[number].argmax()), shares.shape[1:])
             value, limit = float(abs(rates[number, row, joint])), float(most[joint])
             what = f"{self._name(int(joint))} {verb} {value:.3f} {unit} from action {first + row} on"
-            return refused(rule, f"{what}; the limit is {limit:.3f} {unit}", value, limit)
+            return refused(rule, f"{what}; the limit is {limit:.3f} {unit}", value, limit, first + int(row))
 
         return Bound(np.asarray((shares <= 1).all(axis=(1, 2))), refusal)
 

@@ -61,17 +61,18 @@ class MotionEnvelope:
         if self.joints is not None:
             yield from self.joints.bounds(rows[..., self.joint_columns], dt_s, first)
         if position is not None:
-            yield from self._moving(position, dt_s)
+            yield from self._moving(position, dt_s, first)
         if matrices is not None:
-            yield from self.turning(matrices, dt_s)
+            yield from self.turning(matrices, dt_s, first)
 
     def keeps(self, rows: Array, dt_s: float) -> NDArray[np.bool_]:
         """Return which of the motions ``(N, n, D)`` keep every bound, ``(N,)``."""
         return all_kept(len(rows), self.bounds(rows, self.tool(rows), dt_s))
 
-    def _moving(self, position: Array, dt_s: float) -> Iterator[Bound]:
+    def _moving(self, position: Array, dt_s: float, first: int) -> Iterator[Bound]:
         outside = np.maximum(self._low - position, position - self._high)
-        yield Bound((outside <= 0).all(axis=(1, 2)), lambda number: self._outside(position[number], outside[number]))
+        inside = (outside <= 0).all(axis=(1, 2))
+        yield Bound(inside, lambda number: self._outside(position[number], outside[number], first))
         difference, limits = position, self._limits
         for rule, limit, unit in (
             ("speed", limits.max_speed, "m/s"),
@@ -79,26 +80,30 @@ class MotionEnvelope:
             ("jerk", limits.max_jerk, "m/s^3"),
         ):
             difference = (difference[:, 1:] - difference[:, :-1]) / dt_s
-            yield at_most(rule, rule, _largest(difference), limit, unit)
+            yield at_most(rule, rule, _lengths(difference), limit, unit, first)
 
-    def turning(self, matrices: Array, dt_s: float) -> Iterator[Bound]:
-        """Yield the bounds of rotations ``(N, n, 3, 3)``, tool to base, ``dt_s`` s apart: turn rate to tilt."""
+    def turning(self, matrices: Array, dt_s: float, first: int = 0) -> Iterator[Bound]:
+        """Yield the bounds of rotations ``(N, n, 3, 3)``, tool to base, ``dt_s`` s apart: turn rate to tilt.
+
+        ``first`` is as in :meth:`bounds`.
+        """
         limits = self._limits
         rates = vector_from_matrix(matrices[:, 1:] @ np.swapaxes(matrices[:, :-1], -1, -2)) / dt_s
-        yield at_most("turn_rate", "turn rate", _largest(rates), limits.max_turn_rate, "rad/s")
-        change, most = _largest((rates[:, 1:] - rates[:, :-1]) / dt_s), limits.max_turn_acceleration
-        yield at_most("turn_acceleration", "turn acceleration", change, most, "rad/s^2")
-        tilt = np.arccos(np.clip(-matrices[..., 2, 2].max(axis=1), -1.0, 1.0))
-        yield at_most("tilt", "tilt from straight down", tilt, limits.max_tilt, "rad")
+        yield at_most("turn_rate", "turn rate", _lengths(rates), limits.max_turn_rate, "rad/s", first)
+        change, most = _lengths((rates[:, 1:] - rates[:, :-1]) / dt_s), limits.max_turn_acceleration
+        yield at_most("turn_acceleration", "turn acceleration", change, most, "rad/s^2", first)
+        tilt = np.arccos(np.clip(-matrices[..., 2, 2], -1.0, 1.0))
+        yield at_most("tilt", "tilt from straight down", tilt, limits.max_tilt, "rad", first)
 
-    def _outside(self, position: Array, outside: Array) -> Verdict:
+    def _outside(self, position: Array, outside: Array, first: int) -> Verdict:
         """Return the refusal of positions ``(n, 3)``, by how far each is outside the workspace."""
         row, axis = divmod(int(outside.argmax()), 3)
         value, low, high = float(position[row, axis]), self._low[axis], self._high[axis]
-        reason = f"{'xyz'[axis]} is {value:.3f} m; the workspace is {low:.3f} to {high:.3f} m"
-        return refused("workspace", reason, value, low if value < low else high)
+        what = f"{'xyz'[axis]} is {value:.3f} m in action {first + row}"
+        reason = f"{what}; the workspace is {low:.3f} to {high:.3f} m"
+        return refused("workspace", reason, value, low if value < low else high, first + row)
 
 
-def _largest(vectors: Array) -> Array:
-    """Largest length ``(N,)`` of vectors (N, n, 3); 0 if there are none, NaN if one is NaN."""
-    return np.asarray(np.sqrt(np.einsum("nij,nij->ni", vectors, vectors).max(axis=1, initial=0.0)))
+def _lengths(vectors: Array) -> Array:
+    """Lengths ``(N, n)`` of vectors (N, n, 3)."""
+    return np.asarray(np.sqrt(np.einsum("nij,nij->ni", vectors, vectors)))

@@ -91,7 +91,7 @@ class Watchdog:
         """What :attr:`verdict` does."""
         if self.stopped:
             return Action.STOP
-        return Action.NONE if self._newest.ok else Action.WARN
+        return self._newest.action if self._newest.ok else Action.WARN
 
     def beat(self, name: str, steady_ns: int, judged_ns: int | None = None) -> None:
         """Note a heartbeat. Names that are not required are ignored.
@@ -135,7 +135,7 @@ class Watchdog:
             self._late += 1
             if self._late >= self._late_limit:
                 reason = f"{self._late} chunks in a row were refused, the last because {verdict.reason}"
-                self._latch(refused(verdict.rule, reason, verdict.measured, verdict.limit))
+                self._latch(refused(verdict.rule, reason, verdict.measured, verdict.limit, verdict.row))
         return False
 
     def tick(self, steady_ns: int) -> bool:

@@ -21,7 +21,7 @@ from bid_ros.sim import opengl_variables
 from bid_ros.system.ending import SUPERVISOR
 from bid_ros.system.folder import POLICY, PolicySettings, System
 from bid_ros.system.middleware import middleware_environment
-from bid_ros.system.parameters import load_parameters
+from bid_ros.system.parameters import given_parameters
 from bid_ros.system.run import RunArguments
 from bid_ros.teleop.base import DEVICES
 
@@ -88,7 +88,7 @@ def describe(system: System, arguments: RunArguments) -> list[NodeSpec]:
     run = decided(system, arguments)
     system.check(run.twin)
     specs = _nodes(run)
-    given = _given_parameters(arguments, specs)
+    given = given_parameters(arguments, {spec.name: spec.parameters for spec in specs})
     return [
         replace(
             spec,
@@ -122,6 +122,8 @@ def decided(system: System, arguments: RunArguments) -> Run:
         )
     if arguments.takeover and driver != POLICY:
         raise BidError(f"takeover is '{arguments.takeover}', but the driver is {driver}; valid with driver: {POLICY}")
+    if arguments.slow != 1.0 and driver != POLICY:
+        raise BidError(f"slow is {arguments.slow:g}, but the driver is {driver}; valid with driver: {POLICY}")
     given = {name: getattr(arguments, name) for name in ("decoder", "samples", "action_horizon")}
     given = {name: value for name, value in given.items() if value not in (None, "")}
     bundle = str(system.bundle(arguments.bundle)) if driver == POLICY else ""
@@ -153,10 +155,11 @@ def _nodes(run: Run) -> list[NodeSpec]:
     device = {"device": arguments.takeover or run.driver, "device_settings": arguments.device_settings}
     policy = {**_policy(run), **(system.bundle_parameters() if run.driver == POLICY else {}), "seed": arguments.seed}
     own = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
+    safety = {"required": ["camera", *run.driving_nodes, "arm"], "slow": arguments.slow}
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
-        NodeSpec("safety", "safety_node", {**task, **joints, "required": ["camera", *run.driving_nodes, "arm"]}),
+        NodeSpec("safety", "safety_node", {**task, **joints, **safety}),
         NodeSpec("arm", "arm_node", arm),
         *(NodeSpec(name, f"{name}_node", {**task, **joints, **own[name]}) for name in run.driving_nodes),
         *([NodeSpec("recorder", "recorder_node", {**task, **_recorder(run, out)})] if arguments.record else []),
@@ -205,7 +208,8 @@ def _episode(run: Run) -> dict[str, Any]:
         "human": arguments.human,
         "takeover": bool(arguments.takeover),
         "record_rest": 0.0 if policy or arguments.human else 1.0,
-        "timeout_s": float(arguments.timeout or run.system.task.episode_timeout),
+        "slow": arguments.slow,
+        "timeout_s": float(arguments.timeout or run.system.task.episode_timeout / arguments.slow),
     }
 
 
@@ -232,25 +236,6 @@ def twin_address(namespace: str, ports: Sequence[int]) -> str:
                 f"({error.strerror}): end the system that runs there, or choose another namespace or ROS_DOMAIN_ID"
             ) from error
     return address
-
-
-def _given_parameters(arguments: RunArguments, specs: Sequence[NodeSpec]) -> dict[str, Mapping[str, Any]]:
-    """Return the parameters in the file of the arguments, by node.
-
-    Raises:
-        BidError: the file is not a parameter file, names an unknown node, or sets what the arguments set.
-    """
-    if not arguments.parameters:
-        return {}
-    file, set_already = arguments.parameters, {spec.name: spec.parameters for spec in specs}
-    everything = load_parameters(file, f"{check_namespace(arguments.namespace)}/")
-    found = {node: parameters for node, parameters in everything.items() if parameters}
-    for node, parameters in found.items():
-        if node not in set_already:
-            raise BidError(f"parameter file {file} names the node '{node}'; valid are {', '.join(set_already)}")
-        if both := set_already[node].keys() & parameters:
-            raise BidError(f"parameter file {file} sets '{min(both)}' of {node}; valid is to set it by the arguments")
-    return found
 
 
 def rviz_arguments(system: System, arguments: RunArguments, replay: NodeSpec | None = None) -> list[str]:

@@ -16,6 +16,8 @@ from bid_ros.core.checks import check_range
 from bid_ros.core.errors import BidError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import parse_settings, read_yaml, settings
+from bid_ros.core.topics import check_namespace
+from bid_ros.system.run import RunArguments
 
 COMMON: Final[Mapping[str, Mapping[str, Any]]] = {
     "robot": {"type": "string", "description": "whose system this is; default: the namespace without its slash"},
@@ -160,3 +162,28 @@ def _declared() -> dict[str, dict[str, Any]]:
     schema = json.loads(share("config", "schemas", "nodes.json").read_text())
     sections = {node: section["properties"]["ros__parameters"] for node, section in schema["properties"].items()}
     return {node: section["properties"] for node, section in sections.items()}
+
+
+def given_parameters(
+    arguments: RunArguments, set_already: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the parameters in the file of a run's arguments, by node.
+
+    Args:
+        arguments: of the run.
+        set_already: parameters of each node of the run, which the arguments set.
+
+    Raises:
+        BidError: the file is not a parameter file, names an unknown node, or sets what the arguments set.
+    """
+    if not arguments.parameters:
+        return {}
+    file = arguments.parameters
+    everything = load_parameters(file, f"{check_namespace(arguments.namespace)}/")
+    found = {node: parameters for node, parameters in everything.items() if parameters}
+    for node, parameters in found.items():
+        if node not in set_already:
+            raise BidError(f"parameter file {file} names the node '{node}'; valid are {', '.join(set_already)}")
+        if both := set_already[node].keys() & parameters:
+            raise BidError(f"parameter file {file} sets '{min(both)}' of {node}; valid is to set it by the arguments")
+    return found

@@ -44,6 +44,7 @@ class RunArguments:
     moving: float | None = argument(
         None, "target speed in the twin, m/s; 0 = static (default: system.yaml's)", 0.0, 0.1
     )
+    slow: float = argument(1.0, "factor of the speed of the policy's motion and of homing, for first tries", 0.05, 1.0)
     episodes: int = argument(3, "how many episodes", 1, 100_000)
     seed: int = argument(0, "seed of the first episode", 0, 2**31 - 1)
     timeout: float | None = argument(None, "s after which an episode ends (default: the task's)", 1.0, 86_400.0)

@@ -9,9 +9,10 @@ import numpy as np
 from pydantic import Field
 
 from bid_ros.control.homing import HomingPlan
+from bid_ros.control.slowing import rows_between
 from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import BidError
-from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
+from bid_ros.core.rotation import Array
 from bid_ros.core.settings import settings
 from bid_ros.core.task import Task
 from bid_ros.teleop.base import DeviceDescriptor, EpisodeStart, TeleopDevice
@@ -106,13 +107,9 @@ class RetraceDevice(TeleopDevice):
         risen = np.minimum(t, RAMP_S) ** 2 / (2 * RAMP_S) + np.maximum(t - RAMP_S, 0.0)
         fallen = np.maximum(t - (end - RAMP_S), 0.0) ** 2 / (2 * RAMP_S)
         at = np.clip((risen - fallen) * self._speed, 0.0, self._times[-1])
-        rows = np.stack([np.interp(at, self._times, column) for column in self._rows.T], axis=-1)
-        columns = self._columns
-        rows[:, columns["rotation_6d"]] = matrix_to_6d(matrix_from_6d(rows[:, columns["rotation_6d"]]))
-        # A width between two requests was never commanded.
-        latest = np.maximum(np.searchsorted(self._times, at, side="right") - 1, 0)
-        rows[:, columns["gripper"]] = self._rows[latest][:, columns["gripper"]]
-        return rows
+        before = np.searchsorted(self._times, at, side="right") - 1
+        lasts = np.append(np.diff(self._times), 1.0)[before]  # s from each row to the one after it
+        return rows_between(self._rows, self._task, before, (at - self._times[before]) / lasts)
 
 
 def read_motion(path: Path, task: Task) -> tuple[Array, Array]:

@@ -24,7 +24,8 @@ from bid_ros.core.observation import Observation
 from bid_ros.episodes.rehearsal import Rehearsal
 from bid_ros.policy.base import Bundle, Policy
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import DecisionMaker, Draft, bundle_decoder
+from bid_ros.policy.decide import DecisionMaker, bundle_decoder
+from bid_ros.policy.draft import Draft
 from bid_ros.policy.registry import load_policy
 from bid_ros.system.folder import System, find_system
 

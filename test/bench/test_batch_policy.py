@@ -15,7 +15,7 @@ from bid_ros.bench.batch_policy import BatchPolicy
 from bid_ros.core.observation import Observation
 from bid_ros.decoding import DecodeRequest, Guidance
 from bid_ros.policy.bundle import load_bundle
-from bid_ros.policy.decide import Draft
+from bid_ros.policy.draft import Draft
 
 REQUEST = DecodeRequest(0, 100_000_000, 2, 16, 3)
 

@@ -95,3 +95,15 @@ def test_poses_that_are_not_finite_are_refused(index):
     poses[index][1] = np.nan
     with pytest.raises(BidError, match="finite"):
         HomingPlan(*poses, 0.08, NOW)
+
+
+@pytest.mark.parametrize("slow", [0.2, 0.5])
+def test_a_slow_homing_is_the_same_motion_in_more_time(root, slow):
+    task = load_task(root / "config" / "franka_place" / "task.yaml")
+    start, target = (0.4, -0.2, 0.25), (0.5, 0.1, 0.3)
+    usual, slower = (HomingPlan(start, TURNED, target, DOWN, 0.08, NOW, task.limits, by) for by in (1.0, slow))
+    assert slower.duration == pytest.approx(usual.duration / slow)
+    times = np.linspace(0, usual.duration, 50)
+    np.testing.assert_allclose(
+        slower.trajectory.actions_at(times / slow), usual.trajectory.actions_at(times), atol=1e-9
+    )

@@ -80,3 +80,13 @@ def test_what_is_remembered_cannot_be_changed_from_outside():
 def test_impossible_decisions_are_refused(dt_ns, shape, message):
     with pytest.raises(DecodingError, match=message):
         DecisionMemory().remember(START, dt_ns, np.zeros(shape))
+
+
+def test_what_is_executed_replaces_the_decision_of_its_stamp_alone(memory):
+    memory.change(START + 1, lambda rows: rows + 99.0)
+    np.testing.assert_array_equal(memory.previous_for(START + DT).previous, ACTIONS[1:])
+    memory.change(START, lambda rows: rows * 0.5)
+    np.testing.assert_array_equal(memory.previous_for(START + DT).previous, ACTIONS[1:] * 0.5)
+    memory.reset()
+    memory.change(START, lambda rows: rows * 0.5)
+    assert memory.previous_for(START + DT) is None

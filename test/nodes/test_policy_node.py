@@ -25,11 +25,18 @@ from tiny_bundle import SPREADS, make_tiny_bundle
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Decision
 from bid_ros.cameras.image import encode_image
+from bid_ros.control.slowing import Pace
 from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.task import Feature, load_task
 from bid_ros.nodes.base import DECISION_PRIORITY
 from bid_ros.nodes.policy_node import PolicyNode
-from bid_ros.nodes.ros_messages import header, pose_message, time_message
+from bid_ros.nodes.ros_messages import (
+    chunk_from_message,
+    chunk_to_message,
+    header,
+    pose_message,
+    time_message,
+)
 from bid_ros.policy.budget import SampleBudget
 
 START_S = 60.0
@@ -211,6 +218,35 @@ def test_a_chunk_carries_the_stamp_of_the_newest_image_and_what_was_selected(ben
     np.testing.assert_allclose(rows[:, :3], whole[task.observation_steps - 1 :, :3], atol=1e-6)
     # The tiny policy holds the tool where it is: a chunk in another frame or unit would be far away.
     np.testing.assert_allclose(rows[:, :3], np.tile(TOOL, (chunk.steps, 1)), atol=0.1)
+
+
+def test_the_next_decision_coheres_with_what_safety_made_of_the_last_one(bench, root, tmp_path, task):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    publisher = bench.node.create_publisher(ChunkMessage, "/safety/chunk", COMMAND)
+    made: dict[int, np.ndarray] = {}
+
+    def slow(message):
+        chunk = chunk_from_message(message, task)
+        pace = Pace(0, chunk.horizon - 1, 2 * chunk.horizon)
+        rows = pace.slowed(chunk.actions, task, 2 * chunk.horizon + 1)
+        made[chunk.stamp_ns] = rows
+        publisher.publish(chunk_to_message(dataclasses.replace(chunk, actions=rows, scale=pace.scale), task, ""))
+
+    bench.node.create_subscription(ChunkMessage, "/policy/chunk", slow, COMMAND)
+    assert harness.ready() and bench.until(lambda: publisher.get_subscription_count() > 0)
+    bench.grant("policy")
+
+    def cohering():
+        """Decisions one step after one that was slowed, and whether they compare with that."""
+        found = []
+        for before, after in pairwise(harness.decisions):
+            rows, steps = made.get(stamp_ns(before)), round((stamp_ns(after) - stamp_ns(before)) / 1e8)
+            if rows is not None and steps == 1 and after.previous_steps:
+                previous = np.reshape(after.previous, (after.previous_steps, -1))
+                found.append(np.abs(previous[:, :3] - rows[: len(previous), :3]).max() < 1e-5)
+        return found
+
+    assert bench.until(lambda: sum(cohering()) >= 3, START_S), cohering()
 
 
 @pytest.mark.parametrize("ended", ["released", "handed over", "not renewed"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from array import array
 
 import numpy as np
 import pytest
@@ -130,6 +131,27 @@ def test_a_bad_chunk_is_refused_and_latches_with_its_reason(harness, change, rul
     assert not harness.forwarded, "a good chunk passed a latched stop"
     assert harness.reset().success
     assert harness.send_until(lambda: harness.forwarded)
+
+
+def fast(message):
+    rows = np.reshape(message.actions, (15, 10))[:5].copy()
+    rows[:, 1] += 0.06 * np.arange(5)  # 0.6 m/s
+    message.steps, message.actions = 5, array("d", rows.ravel())
+
+
+def test_a_chunk_that_is_too_fast_is_slowed_forwarded_and_told(harness):
+    slowed = lambda: any(state.action == SafetyState.SCALE for state in harness.states)  # noqa: E731
+    assert harness.send_until(lambda: harness.forwarded and slowed(), fast)
+    message, limit = harness.forwarded[0], harness.task.limits.max_speed
+    rows = np.reshape(message.actions, (message.steps, message.dims))
+    assert 0.6 < message.scale < limit / 0.6 and message.steps > 5
+    assert np.diff(rows[:, 1]).max() == pytest.approx(0.06 * message.scale) and rows[-1, 1] == pytest.approx(0.24)
+    state = next(state for state in harness.states if state.action == SafetyState.SCALE)
+    assert (state.state, state.rule, state.limit) == (SafetyState.RUNNING, "speed", limit)
+    assert state.measured == pytest.approx(0.6) and "; slowed down to 0." in state.reason
+    harness.states.clear()
+    assert harness.send_until(lambda: harness.states and harness.states[-1].action == SafetyState.NONE)
+    assert harness.running() and harness.states[-1].refused == 0
 
 
 @pytest.mark.parametrize("offset_s", [-30.0, 30.0])

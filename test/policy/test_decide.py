@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from installed import TORCH
 
+from bid_ros.control.slowing import Pace
 from bid_ros.core.errors import DecodingError, ObservationError
 from bid_ros.core.observation import Observation
 from bid_ros.core.rotation import matrix_from_6d
@@ -210,3 +211,52 @@ def test_a_lead_stays_clear_of_the_edge_of_the_workspace(tiny, task):
 def test_a_bundle_s_decoder_that_cannot_be_is_refused(tiny, task):
     with pytest.raises(DecodingError, match="decoder 'best' does not exist"):
         bundle_decoder("best", load_bundle(tiny, task), task, 8, 1)
+
+
+def slowed(record, task, row=1, longer=6):
+    """Return the chunk that safety forwards of a decision, slowed from one of its rows on."""
+    rows = record.chunk.actions
+    pace = Pace(row, len(rows) - 1 - row, len(rows) - 1 - row + longer)
+    return replace(record.chunk, actions=pace.slowed(rows, task, len(rows) + longer), scale=pace.scale), pace
+
+
+@pytest.mark.parametrize("name", ["vanilla", "ema", "bid", "bid+lead", "bid+delay", "warmstart"])
+def test_the_next_decision_coheres_with_what_is_executed_of_a_slowed_one(name, policy, task, observe):
+    maker, other = build(policy, task, name), build(policy, task, name)
+    record, same = maker.decide(observe(START)), other.decide(observe(START))
+    chunk, pace = slowed(record, task)
+    maker.forwarded(chunk)
+    following, unslowed = (each.decide(observe(START + STEP)) for each in (maker, other))
+    before = following.choice.previous
+    # Row 0 of a prediction is the row before the current one, and one step has passed.
+    np.testing.assert_array_equal(before[:2], unslowed.choice.previous[:2])
+    remembered = np.concatenate([same.choice.actions[:1], unslowed.choice.previous])
+    np.testing.assert_allclose(before, pace.after(1).slowed(remembered, task, 16)[1:], atol=1e-12)
+    np.testing.assert_allclose(before[:, :3], chunk.actions[:15, :3], atol=1e-9)
+    assert np.abs(before - unslowed.choice.previous).max() > 1e-6
+
+
+def test_only_the_last_decision_can_be_slowed_and_only_before_the_next_one(policy, task, observe):
+    maker, other = build(policy, task, "bid"), build(policy, task, "bid")
+    first, _ = maker.decide(observe(START)), other.decide(observe(START))
+    chunk, _ = slowed(first, task)
+    maker.forwarded(replace(chunk, stamp_ns=START - STEP))
+    maker.forwarded(first.chunk)  # not slowed
+    maker.forwarded(replace(chunk, scale=0.123))  # of another chunk
+    second, same = (each.decide(observe(START + STEP)) for each in (maker, other))
+    np.testing.assert_array_equal(second.choice.previous, same.choice.previous)
+    maker.forwarded(chunk)  # too late
+    third, same = (each.decide(observe(START + 2 * STEP)) for each in (maker, other))
+    np.testing.assert_array_equal(third.choice.previous, same.choice.previous)
+    assert not maker._paces
+
+
+def test_what_is_forwarded_may_be_known_before_the_decision_is_made_as_in_a_replay(policy, task, observe):
+    maker, live = build(policy, task, "bid"), build(policy, task, "bid")
+    chunk, _ = slowed(live.decide(observe(START)), task)
+    live.forwarded(chunk)
+    maker.forwarded(chunk)
+    maker.decide(observe(START))
+    replayed, decided = (each.decide(observe(START + STEP)) for each in (maker, live))
+    np.testing.assert_array_equal(replayed.choice.previous, decided.choice.previous)
+    np.testing.assert_array_equal(replayed.choice.actions, decided.choice.actions)

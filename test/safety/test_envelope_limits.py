@@ -67,28 +67,32 @@ REASONS = [
         None,
         "the chunk is over: its age is 0.400 s; the limit is 0.320 s",
     ),
-    ({"dt_ns": 20 * MS}, column(0, ramp(0.6, 0.02)), "speed is 0.600 m/s; the limit is 0.500 m/s"),
+    ({"dt_ns": 20 * MS}, column(0, ramp(0.6, 0.02)), "speed is 0.600 m/s from action {row} on; the limit is 0.500 m/s"),
     (
         {"dt_ns": 10 * MS},
         column(0, 0.5 + 3 * (0.01 * TIMES) ** 2),
-        "acceleration is 6.000 m/s^2; the limit is 5.000 m/s^2",
+        "acceleration is 6.000 m/s^2 from action {row} on; the limit is 5.000 m/s^2",
     ),
     (
         {"dt_ns": 2 * MS},
         column(0, 0.5 + 40 * (0.002 * TIMES) ** 3),
-        "jerk is 240.000 m/s^3; the limit is 200.000 m/s^3",
+        "jerk is 240.000 m/s^3 from action {row} on; the limit is 200.000 m/s^3",
     ),
     ({}, column(3, 1.25), "distance to a rotation is 0.250; the limit is 0.200"),
-    ({"dt_ns": 20 * MS}, yawed(0.04 * TIMES), "turn rate is 2.000 rad/s; the limit is 1.500 rad/s"),
+    (
+        {"dt_ns": 20 * MS},
+        yawed(0.04 * TIMES),
+        "turn rate is 2.000 rad/s from action {row} on; the limit is 1.500 rad/s",
+    ),
     (
         {"dt_ns": 10 * MS},
         yawed(6 * (0.01 * TIMES) ** 2),
-        "turn acceleration is 12.000 rad/s^2; the limit is 10.000 rad/s^2",
+        "turn acceleration is 12.000 rad/s^2 from action {row} on; the limit is 10.000 rad/s^2",
     ),
     (
         {},
         rotations([matrix_from_vector([0.7, 0, 0]) @ DOWN] * ROWS),
-        "tilt from straight down is 0.700 rad; the limit is 0.600 rad",
+        "tilt from straight down is 0.700 rad from action {row} on; the limit is 0.600 rad",
     ),
     ({}, column(9, 0.1), "gripper width is 0.1000 m; the range is 0.0 to 0.08 m"),
     ({}, column(2, 0.5), "distance from the tool to the action is 0.200 m; the limit is 0.150 m"),
@@ -98,7 +102,8 @@ REASONS = [
 @pytest.mark.parametrize(("fields", "change", "reason"), REASONS)
 def test_a_refusal_is_one_sentence_with_what_is_wrong_the_value_and_the_limit(envelope, chunk, fields, change, reason):
     verdict = envelope.check(chunk(change, **fields), NOW, TOOL)
-    assert verdict.reason == reason
+    assert verdict.reason == reason.format(row=verdict.row)
+    assert ("{row}" in reason) == (verdict.row >= 0)
     # The numbers that a listener plots are those of the sentence.
     assert f"{verdict.measured:.3f}".rstrip("0").rstrip(".") in reason
     assert f"{verdict.limit:.3f}".rstrip("0").rstrip(".") in reason

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -312,3 +313,18 @@ def test_impossible_configurations_are_refused(fields, message):
     with pytest.raises(ValueError) as error:
         made(**fields)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("action", [Action.SCALE, Action.WARN])
+def test_a_chunk_that_was_slowed_or_warned_of_is_forwarded_and_told_until_the_next_one(running, action):
+    told = replace(refused("speed", "too fast", 0.6, 0.5, 3), ok=True, action=action)
+    assert running.judge(told, MS)
+    assert running.action is action and running.verdict is told and running.state is State.RUNNING
+    assert running.judge(ACCEPTED, 2 * MS) and running.action is Action.NONE
+
+
+def test_a_slowed_chunk_leaves_no_stop_behind_it(running):
+    told = replace(refused("speed", "too fast", 0.6, 0.5), ok=True, action=Action.SCALE)
+    running.judge(refused("workspace", "outside"), MS)
+    assert not running.judge(told, 2 * MS)
+    assert running.action is Action.STOP and running.verdict.rule == "workspace"

@@ -103,6 +103,17 @@ def test_heartbeats_of_everything_in_the_loop_are_required(system, bundle, drive
     assert {"policy", "teleop"} & set(specs) == {acting}
 
 
+def test_a_slow_run_slows_the_policy_and_homing_and_gives_them_time(system, bundle):
+    usual, slow = system(bundle=bundle), system(bundle=bundle, slow=0.2)
+    assert usual["safety"].parameters["slow"] == usual["episode"].parameters["slow"] == 1.0
+    assert slow["safety"].parameters["slow"] == slow["episode"].parameters["slow"] == 0.2
+    assert slow["episode"].parameters["timeout_s"] == 5 * usual["episode"].parameters["timeout_s"]
+    with pytest.raises(BidError, match=r"slow is 0\.2, but the driver is scripted; valid with driver: policy"):
+        system(driver="scripted", slow=0.2)
+    with pytest.raises(BidError, match=r"slow is 0\.01; valid is 0\.05 to 1"):
+        RunArguments(slow=0.01)
+
+
 def test_record_and_rviz_decide_which_nodes_there_are(system, bundle):
     assert "recorder" in system(bundle=bundle) and "monitor" not in system(bundle=bundle)
     specs = system(bundle=bundle, record=False, rviz=True)

@@ -1,0 +1,136 @@
+"""The gate: lets a chunk pass, slows it down so that it keeps the limits, or refuses it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bid_ros.control.arm_model import ArmModel
+from bid_ros.control.slowing import Pace
+from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.task import Task
+from bid_ros.safety.envelope import Envelope
+from bid_ros.safety.verdict import ACCEPTED, Action, Verdict
+
+ORDERS: Final = {
+    "speed": 1,
+    "acceleration": 2,
+    "jerk": 3,
+    "turn_rate": 1,
+    "turn_acceleration": 2,
+    "joint_speed": 1,
+    "joint_acceleration": 2,
+}
+"""Rules that a slower motion keeps: by which power of the scale their values fall on a smooth path."""
+
+SLOWED_SOURCE: Final = "policy"
+"""The source that goes on from where the arm is. One that follows a clock would only be cut off behind it."""
+TINY: Final = 1e-9  # of a step: rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Admission:
+    """What becomes of a chunk.
+
+    Attributes:
+        verdict: on the chunk as it was asked for.
+        chunk: what to forward if the verdict is ok: the chunk, slowed down where a rule or the run asks for that.
+        pace: how it was slowed; None: it was not.
+    """
+
+    verdict: Verdict
+    chunk: ActionChunk
+    pace: Pace | None = None
+
+
+class Gate:
+    """Judges chunks by the envelope, and does what the task says of a broken limit: warn, slow the chunk, or stop.
+
+    The most restrictive rule wins. A chunk is slowed in time from the row that holds *now*, so what is executed does
+    not jump. Its path is kept, and its ``dt`` too: the slower motion is laid onto the same grid, and judged anew by the
+    whole envelope. What is forwarded keeps every limit, apart from those that only warn. The scale is the largest
+    that a search finds. A chunk that even the least scale does not save is refused.
+
+    Args:
+        task: as for :class:`bid_ros.safety.envelope.Envelope`, whose errors it raises.
+        arm: likewise.
+        slow: largest factor of the speed of a policy's chunks, above 0 and up to 1.
+    """
+
+    def __init__(self, task: Task, arm: ArmModel | None = None, slow: float = 1.0) -> None:
+        self._envelope, self._task, self._slow = Envelope(task, arm), task, slow
+        self._least = task.limits.above.least_scale
+        self._actions = {rule: Action(getattr(task.limits.above, rule)) for rule in ORDERS}
+
+    def admit(
+        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None = None
+    ) -> Admission:
+        """Return what becomes of a chunk. The arguments are those of :meth:`bid_ros.safety.envelope.Envelope.check`."""
+        malformed = self._envelope.malformed(chunk)
+        if malformed is not None:
+            return Admission(malformed, chunk)
+        row, fastest = int(chunk.position_at(now_ns)), self._slow if chunk.source == SLOWED_SOURCE else 1.0
+        steps = chunk.horizon - 1 - row
+
+        def tried(stretched: int) -> Admission:
+            pace = Pace(row, steps, stretched)
+            slower = self._paced(chunk, pace) if stretched > steps else chunk
+            verdict = self._judged(slower, now_ns, tool_position, joints)
+            return Admission(verdict, slower, pace if stretched > steps else None)
+
+        fewest = ceil(steps / fastest - TINY)
+        first = tried(fewest)
+        if first.verdict.action is not Action.SCALE:
+            return first
+        return self._searched(first, tried, fewest, int(steps / (fastest * self._least) + TINY))
+
+    def _searched(self, first: Admission, tried: Callable[[int], Admission], fewest: int, most: int) -> Admission:
+        """Return the fastest admission of more than ``fewest`` steps, those of ``first``, up to ``most``."""
+        broken = first.verdict
+        found = tried(most) if most > fewest else first
+        if not _keeps(found):
+            return Admission(_unsaved(broken, self._least), first.chunk)
+        while most - fewest > 1:
+            middle = (fewest + most) // 2
+            other = tried(middle)
+            fewest, most, found = (fewest, middle, other) if _keeps(other) else (middle, most, found)
+        reason = f"{broken.reason}; slowed down to {found.chunk.scale:.2f} of its speed"
+        return replace(found, verdict=replace(broken, reason=reason))
+
+    def _judged(
+        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None
+    ) -> Verdict:
+        """Return the verdict of the most restrictive rule. One to slow the chunk, or to warn, is ok."""
+        broken = []
+        for verdict in self._envelope.refusals(chunk, now_ns, tool_position, joints):
+            action = self._actions.get(verdict.rule, Action.STOP)
+            if action is Action.STOP:
+                return verdict
+            broken.append(replace(verdict, ok=True, action=action))
+        slower = [verdict for verdict in broken if verdict.action is Action.SCALE]
+        return min(slower or broken, key=_needed, default=ACCEPTED)
+
+    def _paced(self, chunk: ActionChunk, pace: Pace) -> ActionChunk:
+        with np.errstate(over="ignore", invalid="ignore"):  # of what is huge; the envelope refuses infinity
+            actions = pace.slowed(chunk.actions, self._task, pace.row + pace.stretched + 1)
+        return replace(chunk, actions=actions, scale=pace.scale)
+
+
+def _keeps(found: Admission) -> bool:
+    """Whether a slowed chunk keeps every limit that does more than warn."""
+    return found.verdict.ok and found.verdict.action is not Action.SCALE
+
+
+def _needed(verdict: Verdict) -> float:
+    """Return the scale that the rule of a verdict asks for on a smooth path."""
+    share: float = (verdict.limit / verdict.measured) ** (1.0 / ORDERS[verdict.rule])
+    return share
+
+
+def _unsaved(verdict: Verdict, least: float) -> Verdict:
+    """Return the refusal of a chunk that no slowing saves."""
+    reason = f"{verdict.reason}, which {least:g} of the speed does not keep either"
+    return replace(verdict, ok=False, action=Action.STOP, reason=reason)
