@@ -280,9 +280,8 @@ class EpisodeNode(SequenceNode):
         )
 
     def _progress_of_person(self, episode: int, elapsed_s: float, extra: str) -> None:
-        phase = "" if self._takeover is None else f"{self._takeover.phase.value}  "
-        count = f"episode {episode + 1}/{self.value('episodes')}"
-        self._say(f"{count}  {elapsed_s:4.1f} s  {extra}  {phase}{self._recorder}")
+        told = self._recorder if self._takeover is None else f"{self._takeover.phase.value}  {self._recorder}"
+        self._say(f"episode {episode + 1}/{self.value('episodes')}  {elapsed_s:4.1f} s  {extra}  {told}")
 
     def _publish(self, event: EpisodeEvent, kind: int) -> None:
         event.kind, event.header = kind, header(self.now_ns())

@@ -123,9 +123,7 @@ class ProcessArm(ArmDriver):
             ArmError: not in control, a fault is pending, a value is not finite, or the arm cannot follow it.
         """
         link, state = self._following(joints=False)
-        given = timed(setpoint, time.monotonic_ns())
-        self._demand_reach(link, self._refusal(given, state))
-        link.send(given)
+        self._pass(timed(setpoint, time.monotonic_ns()), link, state)
 
     def command_joints(self, setpoint: JointSetpoint) -> None:
         """Pass the newest set-point of the joints to the process. Returns at once.
@@ -137,9 +135,7 @@ class ProcessArm(ArmDriver):
                 cannot follow it.
         """
         link, state = self._following(joints=True)
-        given = timed_joints(setpoint, self._joints, time.monotonic_ns())
-        self._demand_reach(link, self._refusal(given, state))
-        link.send(given)
+        self._pass(timed_joints(setpoint, self._joints, time.monotonic_ns()), link, state)
 
     def stop(self) -> None:
         """Brake to rest and leave control, or end a joint motion early. Never raises; may be called twice."""
@@ -224,12 +220,13 @@ class ProcessArm(ArmDriver):
             raise self._not_in_control(joints, self._fault)
         return link, state
 
-    def _demand_reach(self, link: DriverLink, refusal: str) -> None:
-        """Stop the arm if it cannot follow a set-point."""
-        if refusal:
+    def _pass(self, given: TimedSetpoint | TimedJoints, link: DriverLink, state: DriverState) -> None:
+        """Send a set-point. Stop the arm instead if it cannot follow it."""
+        if refusal := self._refusal(given, state):
             self._fail(refusal)
             link.brake()
             raise ArmError(refusal)
+        link.send(given)
 
     def _cleared(self) -> bool:
         """Let the process clear its fault; return whether it did, and the gripper has none."""
@@ -268,8 +265,7 @@ class ProcessArm(ArmDriver):
         with self._latch:
             if self._link is not None:
                 self._last = state = self._link.state()
-                reason = state.fault or self._link.trouble(state)
-                if reason:
+                if reason := state.fault or self._link.trouble(state):
                     self._fail(reason)
             return self._last
 
