@@ -5,20 +5,12 @@ A wrong state may lie within every valid range. It shows when two values that de
 
 from typing import Final
 
+from bid_ros.core.margins import Margins
+
 # Errors add up over about this long, s; older ones are forgotten.
 MEMORY_S: Final = 0.5
 # Where states are further apart than this, s, nobody knows the speed between.
 GAP_S: Final = 0.0205
-
-
-class Margins(dict[str, float]):
-    """Largest share of each limit that was used so far, by the limit's name; above 1 is over it."""
-
-    def over(self, name: str, value: float, limit: float) -> bool:
-        """Note that ``value`` was compared with ``limit``; return whether it is over it, as NaN is."""
-        share = value / limit
-        self[name] = max(self.get(name, 0.0), share)
-        return not share <= 1.0
 
 
 class JointTravel:

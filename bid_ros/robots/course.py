@@ -11,7 +11,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from bid_ros.control.spatial import Pose, apart
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.robots.consistency import Margins
+from bid_ros.core.margins import Margins
 
 # Time between two set-points that are kept.
 SPACING_NS: Final = 8_000_000

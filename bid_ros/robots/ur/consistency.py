@@ -8,7 +8,8 @@ set-points. How near honest states come to the limits is in ``docs/explanation/s
 from typing import Final
 
 from bid_ros.control.spatial import apart
-from bid_ros.robots.consistency import JointTravel, Margins
+from bid_ros.core.margins import Margins
+from bid_ros.robots.consistency import JointTravel
 from bid_ros.robots.course import JointCourse, ToolCourse
 from bid_ros.robots.ur.config import JOINTS, UrConfig
 from bid_ros.robots.ur.kinematics import MODELS

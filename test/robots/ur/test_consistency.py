@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bid_ros.control.spatial import Pose
-from bid_ros.robots.consistency import GAP_S, Margins
+from bid_ros.core.margins import Margins
+from bid_ros.robots.consistency import GAP_S
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import FASTEST, TOOL_M, Consistency, tool_course, tool_error
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
