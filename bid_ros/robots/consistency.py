@@ -21,6 +21,7 @@ class JointTravel:
         fastest: rad/s that no joint exceeds.
         most: how far a joint may be from where its speed leads: rad, and s, times its speed.
         margins: where to note how near to the limits it comes.
+        most_speed: largest speed that a state may say, rad/s; None: ``fastest``.
     """
 
     def __init__(
@@ -30,7 +31,9 @@ class JointTravel:
         fastest: float,
         most: tuple[float, float],
         margins: Margins,
+        most_speed: float | None = None,
     ) -> None:
+        self._most_speed = most_speed or fastest
         self._joints, self._speeds = joints, speeds
         self._fastest, self._most, self._margins = fastest, most, margins
         self._off = [0.0] * len(joints)
@@ -49,8 +52,8 @@ class JointTravel:
         states = zip(self._joints, joints, self._speeds, speeds, strict=True)
         self._joints, self._speeds = joints, speeds
         fastest = max(map(abs, speeds))
-        if self._margins.over("speed", fastest, self._fastest):
-            return f"a joint turns at {fastest:.2f} rad/s; valid is up to {self._fastest:.2f}"
+        if self._margins.over("speed", fastest, self._most_speed):
+            return f"a joint turns at {fastest:.2f} rad/s; valid is up to {self._most_speed:.2f}"
         (low_s, high_s), (most_rad, most_s) = moving_s, self._most
         kept = max(0.0, 1.0 - step_s / MEMORY_S)
         worst = (0.0, 1, 0.0, 1.0)
