@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 from bid_ros.core.errors import ArmError, BidError
 from bid_ros.core.lock import check_unlocked, lock_folder
 from bid_ros.core.task import load_task
+from bid_ros.recording.events import FILE as EVENTS
 from bid_ros.robots.registry import load_arm_config
+from bid_ros.system.begin_events import begin_events
 from bid_ros.system.description import NodeSpec
 from bid_ros.system.folder import POLICY
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from bid_ros.policy.base import Bundle
 
 # What a run leaves in its folder, at the latest when its first node has started.
-WRITTEN: Final = ("logs", "parameters", "bag", "episodes", "run.json")
+WRITTEN: Final = ("logs", "parameters", "bag", "episodes", "run.json", EVENTS)
 ARM: Final = "arm"
 _locks: dict[Path, int] = {}  # by folder; held until this process ends, or runs there again
 
@@ -26,8 +28,9 @@ def prepare(specs: Sequence[NodeSpec], out: Path) -> None:
     """Check a system before any of its processes starts, and move an earlier run out of its folder.
 
     Raises:
-        BidError: what the policy node would refuse; one of its subclasses says which part. The task commands a gripper
-            that the robot has not. Or another run writes there.
+        BidError: what the policy node would refuse; one of its subclasses says
+            which part. The task commands a gripper that the robot has not. Another run writes there, or nothing can be
+            written there.
     """
     check_policy(specs)
     check_gripper(specs)
@@ -37,6 +40,7 @@ def prepare(specs: Sequence[NodeSpec], out: Path) -> None:
     check_unlocked(out)
     _set_aside(out)
     _locks[place] = lock_folder(out)
+    begin_events(specs, out)
 
 
 def check_policy(specs: Iterable[NodeSpec]) -> None:
