@@ -52,6 +52,7 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.policy.decide import bundle_decoder
     from bid_ros.policy.runtimes.registry import missing
+    from bid_ros.policy.signature import check_signature
     from bid_ros.policy.spaces.policy import check_space
 
     for spec in specs:
@@ -59,6 +60,8 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
             wanted = spec.parameters
             task = load_task(wanted.get("bundle_task") or wanted["task"])
             bundle = load_bundle(Path(wanted["bundle"]), task)
+            if wanted.get("signed_by"):
+                check_signature(bundle, wanted["signed_by"])
             decoder = bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
             runtime = wanted.get("runtime", "auto")
             if decoder.needs.gradients:
