@@ -23,6 +23,7 @@ from bid_ros.system.folder import BESIDE_BUNDLE, POLICY, PolicySettings, System
 from bid_ros.system.middleware import middleware_environment
 from bid_ros.system.parameters import given_parameters
 from bid_ros.system.run import RunArguments
+from bid_ros.system.security import enclave_arguments
 from bid_ros.teleop.base import DEVICES
 
 REQUIRED_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
@@ -278,6 +279,7 @@ def command_line(spec: NodeSpec, parameter_folder: Path) -> str:
     file.write_text(yaml.safe_dump({full_name: {"ros__parameters": dict(spec.parameters)}}))
     words = [sys.executable, "-m", "bid_ros.nodes", spec.executable, "--ros-args", "-r", f"__node:={spec.name}"]
     words += ["-r", f"__ns:={spec.namespace}"] if spec.namespace else []
+    words += enclave_arguments(spec.name, spec.namespace)
     words += [word for name, other in spec.remapped.items() for word in ("-r", f"{name}:={other}")]
     return "exec " + shlex.join([*words, "--params-file", str(file), "--log-level", spec.log_level])
 

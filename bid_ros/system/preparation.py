@@ -14,6 +14,7 @@ from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.begin_events import begin_events
 from bid_ros.system.description import NodeSpec
 from bid_ros.system.folder import POLICY
+from bid_ros.system.security import check_security, enclave_of
 
 if TYPE_CHECKING:
     from bid_ros.policy.base import Bundle
@@ -28,10 +29,11 @@ def prepare(specs: Sequence[NodeSpec], out: Path) -> None:
     """Check a system before any of its processes starts, and move an earlier run out of its folder.
 
     Raises:
-        BidError: what the policy node would refuse; one of its subclasses says
+        BidError: keys are asked for that do not protect. What the policy node would refuse; one of its subclasses says
             which part. The task commands a gripper that the robot has not. Another run writes there, or nothing can be
             written there.
     """
+    check_security([enclave_of(spec.name, spec.namespace) for spec in specs])
     check_policy(specs)
     check_gripper(specs)
     place = out.resolve()
