@@ -11,7 +11,6 @@ from bid_ros.core.lock import check_unlocked, lock_folder
 from bid_ros.core.task import load_task
 from bid_ros.recording.events import FILE as EVENTS
 from bid_ros.robots.registry import load_arm_config
-from bid_ros.system.begin_events import begin_events
 from bid_ros.system.description import NodeSpec
 from bid_ros.system.folder import POLICY
 from bid_ros.system.security import check_security, enclave_of
@@ -33,6 +32,8 @@ def prepare(specs: Sequence[NodeSpec], out: Path) -> None:
             which part. The task commands a gripper that the robot has not. Another run writes there, or nothing can be
             written there.
     """
+    from bid_ros.system.begin_events import begin_events  # with bundles, which take a while to import
+
     check_security([enclave_of(spec.name, spec.namespace) for spec in specs])
     check_policy(specs)
     check_gripper(specs)
