@@ -71,7 +71,8 @@ def _verified(text: bytes, signature: Path, signers: str) -> bool:
     with tempfile.NamedTemporaryFile("w", suffix=".signers") as allowed:
         allowed.write(signers)
         allowed.flush()
-        command = ["ssh-keygen", "-Y", "verify", "-f", allowed.name, "-I", SIGNER, "-n", NAMESPACE, "-s", str(signature)]
+        command = ["ssh-keygen", "-Y", "verify", "-f", allowed.name, "-I", SIGNER]
+        command += ["-n", NAMESPACE, "-s", str(signature)]
         try:
             done = subprocess.run(command, input=text, capture_output=True, timeout=VERIFY_S, check=False)
         except FileNotFoundError as error:
