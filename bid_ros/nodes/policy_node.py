@@ -29,6 +29,7 @@ from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
 from bid_ros.policy.registry import start_policy
 from bid_ros.policy.runtimes.registry import is_compiled
+from bid_ros.policy.signature import check_signature
 from bid_ros.safety.screen import policy_chunks
 from bid_ros.system.priority import raise_priority
 
@@ -50,6 +51,8 @@ class PolicyNode(BidNode):
         self._task = load_task(own_task).with_frame_prefix(self.frame_prefix)
         self.heartbeat.limit_s = max(STALLED_S, STALLED_PERIODS * self._task.dt_ns / NANOSECONDS)
         self._bundle = load_bundle(Path(self.value("bundle")), load_task(own_task))
+        if self.value("signed_by"):
+            check_signature(self._bundle, self.value("signed_by"))
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
         self._policy = start_policy(

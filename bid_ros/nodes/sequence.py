@@ -61,7 +61,7 @@ class SequenceNode(BidNode):
         self._granted_at = 0.0
         self._grants_sent = 0
         self.subscribe(ARM_STATUS, self.on_status, newest=True)
-        self.subscribe(SAFETY_STATE, self._on_safety, patient=True)
+        self.subscribe(SAFETY_STATE, self.on_safety, patient=True)
 
     def wait(
         self, condition: Callable[[], bool], timeout_s: float, what: str, missing: Callable[[], str] | None = None
@@ -175,7 +175,8 @@ class SequenceNode(BidNode):
                 self._told, self._told_at = told, time.monotonic()
             self._arrived.notify_all()
 
-    def _on_safety(self, message: SafetyState) -> None:
+    def on_safety(self, message: SafetyState) -> None:
+        """Take one state of the safety node. A subclass may do more with it."""
         with self._arrived:
             self.safety = message
             self._arrived.notify_all()
