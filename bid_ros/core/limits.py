@@ -9,6 +9,7 @@ from bid_ros.core.settings import Positive, Vector3, settings
 
 Opening = Annotated[float, Field(ge=0, le=0.2)]
 Response = Literal["warn", "scale", "stop"]
+Unslowed = Literal["warn", "stop"]
 
 
 @settings(error=TaskError)
@@ -20,6 +21,7 @@ class AboveLimits:
     Attributes:
         speed, acceleration, jerk, turn_rate, turn_acceleration: of the tool.
         joint_speed, joint_acceleration: where a task commands joints.
+        gripper_rate: of the gripper, ``warn`` or ``stop``. A slower motion keeps the steps of its width.
         least_scale: least factor of the speed to which a chunk is slowed. One that needs a smaller one stops the arm.
     """
 
@@ -30,6 +32,7 @@ class AboveLimits:
     turn_acceleration: Response = "scale"
     joint_speed: Response = "scale"
     joint_acceleration: Response = "scale"
+    gripper_rate: Unslowed = "stop"
     least_scale: Annotated[float, Field(ge=0.25, lt=1)] = 0.3
 
 
@@ -49,7 +52,13 @@ class Limits:
         max_joint_acceleration: largest acceleration of a joint, rad/s^2, likewise.
         max_joint_jump: largest distance between a measured joint and the action for now, rad, likewise.
         gripper_min, gripper_max: smallest and largest opening of the gripper, m.
+        max_gripper_rate: largest speed of the commanded opening, m/s, over 0.1 s: a gripper that is commanded in steps
+            follows them at its own speed.
         max_jump: largest distance between the measured tool and the action for now, m.
+        max_turn_jump: largest angle between the measured tool and the action for now, rad.
+        max_chunk_step: largest distance between what a chunk and the one before from the same source command for now,
+            m. The one before counts as it was forwarded, slowed down or not.
+        max_chunk_turn: largest angle between them, rad.
         max_chunk_age: s by which a chunk's stamp may lie in the past when it arrives.
         max_chunk_lead: s by which a chunk's stamp may lie in the future when it arrives.
         above: what safety does with a chunk above a limit of motion.
@@ -68,7 +77,11 @@ class Limits:
     max_joint_jump: Positive = 0.3
     gripper_min: Opening = 0.0
     gripper_max: Opening = 0.08
+    max_gripper_rate: Positive = 1.0
     max_jump: Positive = 0.15
+    max_turn_jump: Positive = 0.5
+    max_chunk_step: Positive = 0.15
+    max_chunk_turn: Positive = 0.5
     max_chunk_age: Positive = 0.5
     max_chunk_lead: Positive = 0.2
     above: AboveLimits = AboveLimits()

@@ -12,6 +12,7 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.listening import Listening
+from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS, GRANT, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
@@ -39,6 +40,7 @@ PARAMETERS = (
 )
 
 
+Placed = NDArray[np.float64]
 STALLED_S = 0.1  # s without a check of all deadlines, after which the safety node gives no heartbeat
 
 
@@ -54,7 +56,7 @@ class SafetyNode(BidNode):
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))
         self._watchdog.granted = False
-        self._measured: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # when; tool, joints
+        self._measured: tuple[int, Placed, Placed, Placed] | None = None  # when; tool's position, joints, its rotation
         self._forwarded = self._slowed = self._refused = self._measured_ns = 0
         self._last_source = ""
         watched = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE)
@@ -86,11 +88,14 @@ class SafetyNode(BidNode):
         for source in PRIORITY:
             if not self._grants.live(source, now):
                 self._arbiter.release(source)
+                self._gate.forget(source)
 
     def _on_status(self, message: ArmStatus) -> None:
         if stamp_ns(message) != self._measured_ns:  # the status of a silent robot repeats what was measured last
             self._measured_ns = stamp_ns(message)
-            self._measured = (self.arrived_ns(), pose_arrays(message.tool)[0], np.array(message.joint_positions))
+            position, turn = pose_arrays(message.tool)
+            joints = np.array(message.joint_positions)
+            self._measured = (self.arrived_ns(), position, joints, matrix_from_quaternion(turn))
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
         self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
 
@@ -113,6 +118,7 @@ class SafetyNode(BidNode):
         found = self._gate.admit(chunk, now, *self._newest(steady))
         if self._judge(source, found.verdict):
             self._arbiter.accepted(found.chunk, now)
+            self._gate.passed(found.chunk)
             self._grants.use(source)
             slowed = found.pace is not None
             self._forward.publish(chunk_to_message(found.chunk, self._task, self.robot) if slowed else message)
@@ -137,10 +143,10 @@ class SafetyNode(BidNode):
             self._publish_state()
         return allowed
 
-    def _newest(self, steady: int) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Return the tool's position and the joints, as measured last; None if that is too long ago."""
+    def _newest(self, steady: int) -> tuple[Placed | None, Placed | None, Placed | None]:
+        """Return the tool's position, the joints and its rotation, as measured last; None if that is too long ago."""
         if self._measured is None or steady - self._measured[0] > self.value("max_pose_age_s") * 1e9:
-            return None, None
+            return None, None, None
         return self._measured[1:]
 
     def _judged_ns(self) -> int:
@@ -162,6 +168,7 @@ class SafetyNode(BidNode):
 
     def _on_reset(self, _: Trigger.Request) -> tuple[bool, str]:
         refusal = self._watchdog.reset(time.monotonic_ns())
+        self._gate.forget()
         self.get_logger().info(f"reset: {refusal or 'running'}")
         self._publish_state()
         return not refusal, refusal or "running"
