@@ -20,7 +20,7 @@ class AboveLimits:
 
     Attributes:
         speed, acceleration, jerk, turn_rate, turn_acceleration: of the tool.
-        joint_speed, joint_acceleration: where a task commands joints.
+        joint_speed, joint_acceleration: of the joints, commanded or predicted from poses.
         gripper_rate: of the gripper, ``warn`` or ``stop``. A slower motion keeps the steps of its width.
         least_scale: least factor of the speed to which a chunk is slowed. One that needs a smaller one stops the arm.
     """
@@ -50,6 +50,8 @@ class Limits:
         max_tilt: largest angle between the tool's approach axis and straight down, rad.
         max_joint_speed: largest speed of a joint, rad/s, where a task commands joints. The robot's own limits hold too.
         max_joint_acceleration: largest acceleration of a joint, rad/s^2, likewise.
+        min_singular_value: least smallest singular value of the Jacobian, m and rad alike, where a task commands poses
+            and the robot's joints are known: at 0 the arm cannot move its tool some way.
         max_joint_jump: largest distance between a measured joint and the action for now, rad, likewise.
         gripper_min, gripper_max: smallest and largest opening of the gripper, m.
         max_gripper_rate: largest speed of the commanded opening, m/s, over 0.1 s: a gripper that is commanded in steps
@@ -75,6 +77,7 @@ class Limits:
     max_joint_speed: Positive = 1.5
     max_joint_acceleration: Positive = 8.0
     max_joint_jump: Positive = 0.3
+    min_singular_value: Annotated[float, Field(ge=0, le=0.5)] = 0.03
     gripper_min: Opening = 0.0
     gripper_max: Opening = 0.08
     max_gripper_rate: Positive = 1.0

@@ -17,7 +17,7 @@ from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import arm_of
+from bid_ros.nodes.joints import arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
 from bid_ros.nodes.policy_report import PolicyReport
@@ -60,9 +60,12 @@ class PolicyNode(BidNode):
             self.value("fallback_runtime"),
             self.get_logger().warning,
         )
-        self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm_of(self, self._commanded))
+        arm, posed = arm_of(self, self._commanded), posed_arm_of(self, self._commanded)
+        self._task_chunks, self._screen = policy_chunks(self._commanded, self._task, arm, posed)
         self._status: Any = None
-        self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
+        self._maker = DecisionMaker(
+            self._policy, self._decoder, self._task, seed=self.value("seed"), screen=self._screen.passes
+        )
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
         self._buffer = ObservationBuffer(self._task, history=self._maker.history)
@@ -76,7 +79,7 @@ class PolicyNode(BidNode):
         self._delays = DelayMeter(self._task.dt_ns)
         self._report = PolicyReport(self, self._task, self._commanded, self._task_chunks.of)
         subscribe_features(self, self._task, self._observe, self.lossless)
-        if self.value("bundle_task"):
+        if self.value("bundle_task") or posed is not None:
             self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self.subscribe(SAFETY_CHUNK, self._on_forwarded)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
@@ -247,6 +250,8 @@ class PolicyNode(BidNode):
             self._decided_episode = episode
             if self._status is not None:
                 self._task_chunks.begin(self._status.joint_positions, observation.stamp_ns)
+        if self._status is not None:
+            self._screen.measured = self._status.joint_positions
         delay = self._maker.delay
         record = self._maker.decide(observation)
         self._lost = "" if record is not None else self._lost

@@ -17,7 +17,7 @@ from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS, GRANT, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message, header, pose_arrays
 from bid_ros.nodes.sole_publishers import SolePublishers
@@ -51,7 +51,8 @@ class SafetyNode(BidNode):
         super().__init__("safety", PARAMETERS, work_limit_s=STALLED_S)
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
-        self._gate = Gate(self._task, arm=arm_of(self, self._task), slow=self.value("slow"))
+        arm = arm_of(self, self._task) or posed_arm_of(self, self._task)
+        self._gate = Gate(self._task, arm=arm, slow=self.value("slow"))
         self._arbiter, self._listening = Arbiter(), Listening()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))

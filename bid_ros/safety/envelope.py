@@ -15,6 +15,7 @@ from bid_ros.core.task import Task
 from bid_ros.safety.beginning import Beginning, ToolMotion, between
 from bid_ros.safety.bound import Bound, limited, over
 from bid_ros.safety.motion import MotionEnvelope
+from bid_ros.safety.posture import PostureEnvelope
 from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
 
 JUDGED: Final = ("position", "rotation_6d", "gripper")
@@ -40,10 +41,15 @@ class Envelope:
     Of a task that commands joints, joint_position, joint_speed and joint_acceleration come before workspace, and
     joint_jump comes before jump. All limits of the tool hold too, where forward kinematics put it.
 
+    Of a task that commands poses of an arm that is known, the joints are predicted from the measured ones. Then reach,
+    singularity, joint_position, joint_speed and joint_acceleration come before jump. Such a chunk is refused while the
+    joints are not known, as while the tool's place is not.
+
     Args:
         task: action features and limits. Its rotation is that of a tool whose z axis is the approach axis, in a frame
             whose z axis points up.
-        arm: kinematics and limits of the joints. Only a task that commands joints needs it.
+        arm: kinematics and limits of the joints. A task that commands joints needs it. Of one that commands poses None
+            means that nothing is known of the joints, and they are not judged.
 
     Raises:
         TaskError: the task commands a kind that has no limits, the same kind twice, or no position and no joints; or
@@ -54,7 +60,7 @@ class Envelope:
         check_judged(task)
         self._six, self._width = task.columns("rotation_6d"), task.columns("gripper")
         self._motion = MotionEnvelope(task, None if task.columns("joints") is None else known_arm(task, arm))
-        self._beginning = Beginning(task.limits)
+        self._beginning, self._posture = Beginning(task.limits), PostureEnvelope.known(task, arm)
         self._task, self._limits, self._max_rows = task, task.limits, MAX_HORIZONS * task.horizon
 
     def check(
@@ -73,7 +79,7 @@ class Envelope:
             now_ns: ROS time now.
             tool_position: measured position (3,) of the tool in m, in the task's base frame. None: it is unknown or too
                 old. Then the chunk is refused, because the distance that the arm would jump is unknown.
-            joints: measured joints in rad, for a task that commands joints; None as for the tool.
+            joints: measured joints in rad, of an arm that is known; None as for the tool.
             tool_rotation: measured rotation (3, 3) of the tool, tool to base. None: nobody knows it, and ``turn_jump``
                 is not judged. The safety node knows it whenever it knows the position.
             before: the chunk of the same source that was forwarded last, as it was forwarded. None: there is none.
@@ -109,6 +115,9 @@ class Envelope:
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
             yield from _broken(motion.gripping(whole, dt_s, first))
+        if self._posture is not None:
+            yield from self._posture.unknown(measured)
+            yield from _broken(self._posture.bounds(whole, measured, dt_s, first))
         if motion.joints is not None:
             yield from motion.joints.jump(between(rows[:, motion.joint_columns], at - first), measured)
         yield from self._begins(chunk, now_ns, tool_position, tool_rotation, before)
