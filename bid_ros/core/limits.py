@@ -6,6 +6,7 @@ from pydantic import Field
 
 from bid_ros.core.errors import TaskError
 from bid_ros.core.settings import Positive, Vector3, settings
+from bid_ros.core.shapes import KeepOut, check_names
 
 Opening = Annotated[float, Field(ge=0, le=0.2)]
 Response = Literal["warn", "scale", "stop"]
@@ -63,6 +64,8 @@ class Limits:
         max_chunk_turn: largest angle between them, rad.
         max_chunk_age: s by which a chunk's stamp may lie in the past when it arrives.
         max_chunk_lead: s by which a chunk's stamp may lie in the future when it arrives.
+        keep_out: places where nothing of the tool may be: the table, boxes. The task's ``tool_shape`` says what moves
+            with the tool.
         above: what safety does with a chunk above a limit of motion.
     """
 
@@ -87,6 +90,7 @@ class Limits:
     max_chunk_turn: Positive = 0.5
     max_chunk_age: Positive = 0.5
     max_chunk_lead: Positive = 0.2
+    keep_out: tuple[KeepOut, ...] = ()
     above: AboveLimits = AboveLimits()
 
     def __post_init__(self) -> None:
@@ -95,3 +99,4 @@ class Limits:
                 raise TaskError(f"limits: workspace {axis} runs from {low} to {high}; valid is min < max")
         if not self.gripper_min < self.gripper_max:
             raise TaskError(f"limits: gripper {self.gripper_min} to {self.gripper_max} m; valid is min < max")
+        check_names("limits: keep_out", [place.name for place in self.keep_out])

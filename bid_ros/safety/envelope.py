@@ -31,9 +31,10 @@ class Envelope:
     """Checks chunks against the limits of a task. It keeps no state between two chunks.
 
     The checks run in this order: finite, shape, frame, time, workspace, speed, acceleration, jerk, rotation, turn_rate,
-    turn_acceleration, tilt, gripper, gripper_rate, measurement, jump, turn_jump, chunk_step, chunk_turn. The first
-    broken limit is reported with its worst value. A row has passed when the time of the next row has come. A passed row
-    is not executed any more and only has to be finite. The row before *now* still shapes the motion, so it is checked.
+    turn_acceleration, tilt, keep_out, gripper, gripper_rate, measurement, jump, turn_jump, chunk_step, chunk_turn. The
+    first broken limit is reported with its worst value. A row has passed when the time of the next row has come. A
+    passed row is not executed any more and only has to be finite. The row before *now* still shapes the motion, so it
+    is checked.
 
     Derivatives are finite differences at the chunk's own ``dt``. It must not exceed the task's, so a coarse grid cannot
     hide a fast motion. A chunk of one row has no derivatives. The arm keeps its limits across chunks itself.
@@ -107,11 +108,15 @@ class Envelope:
         rows = chunk.actions[first:]  # that can still be executed
         motion, whole = self._motion, rows[None]
         tool = motion.tool(whole)
+        position, matrices = tool
         yield from _broken(motion.bounds(whole, tool, dt_s, first))
         if self._six is not None:
             error = _rotation_error(rows[:, self._six])
             yield from limited("rotation", "distance to a rotation", error, ROTATION_TOLERANCE, "")
-            yield from _broken(motion.turning(matrix_from_6d(whole[..., self._six]), dt_s, first))
+            matrices = matrix_from_6d(whole[..., self._six])
+            yield from _broken(motion.turning(matrices, dt_s, first))
+        if position is not None:
+            yield from _broken(motion.geometry.bounds(position, matrices, first))
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
             yield from _broken(motion.gripping(whole, dt_s, first))

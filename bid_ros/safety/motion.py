@@ -10,6 +10,7 @@ from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.rotation import Array, matrix_from_6d, vector_from_matrix
 from bid_ros.core.task import Task
 from bid_ros.safety.bound import Bound, all_kept, at_most
+from bid_ros.safety.geometry import GeometryEnvelope
 from bid_ros.safety.joints import JointEnvelope
 from bid_ros.safety.verdict import Verdict, refused
 
@@ -30,6 +31,7 @@ class MotionEnvelope:
     Attributes:
         joint_columns: of an action; None: the task commands none.
         joints: their envelope; None: nothing is known of them.
+        geometry: keeps the tool's parts out of places.
     """
 
     def __init__(self, task: Task, arm: ArmModel | None = None) -> None:
@@ -37,6 +39,7 @@ class MotionEnvelope:
         self._low, self._high = np.array(limits.workspace_min), np.array(limits.workspace_max)
         self._position, self.joint_columns = task.columns("position"), task.columns("joints")
         self._six, self._width = task.columns("rotation_6d"), task.columns("gripper")
+        self.geometry = GeometryEnvelope(task)
         self._arm = None if self.joint_columns is None else arm
         self.joints = None if self._arm is None else JointEnvelope(self._arm.limits, limits)
 
@@ -74,9 +77,13 @@ class MotionEnvelope:
 
         Commanded rotations count as they are published: orthonormal, whatever was sampled.
         """
-        kept = all_kept(len(rows), self.bounds(rows, self.tool(rows), dt_s))
+        position, matrices = tool = self.tool(rows)
+        kept = all_kept(len(rows), self.bounds(rows, tool, dt_s))
         if self._six is not None:
-            kept &= all_kept(len(rows), self.turning(matrix_from_6d(rows[..., self._six]), dt_s))
+            matrices = matrix_from_6d(rows[..., self._six])
+            kept &= all_kept(len(rows), self.turning(matrices, dt_s))
+        if position is not None:
+            kept &= all_kept(len(rows), self.geometry.bounds(position, matrices))
         return kept & all_kept(len(rows), self.gripping(rows, dt_s))
 
     def gripping(self, rows: Array, dt_s: float, first: int = 0) -> Iterator[Bound]:
