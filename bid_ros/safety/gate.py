@@ -68,16 +68,19 @@ class Gate:
         self._envelope, self._task, self._slow = Envelope(task, arm), task, slow
         self._least = task.limits.above.least_scale
         self._actions = {rule: Action(getattr(task.limits.above, rule)) for rule in (*ORDERS, *UNSLOWED)}
-        self._before: dict[str, ActionChunk] = {}
+        self._before: ActionChunk | None = None
 
     def passed(self, chunk: ActionChunk) -> None:
-        """Remember what was forwarded: the next chunk of the same source must not jump away from it."""
-        self._before[chunk.source] = chunk
+        """Remember what was forwarded: the next chunk must not jump away from it, if it is of the same source.
+
+        After another source has moved the arm, a source begins anew.
+        """
+        self._before = chunk
 
     def forget(self, source: str = "") -> None:
         """Forget what was forwarded of a source, or of all: what it commands next begins anew."""
-        for name in [source] if source else list(self._before):
-            self._before.pop(name, None)
+        if self._before is not None and source in ("", self._before.source):
+            self._before = None
 
     def admit(
         self,
@@ -122,7 +125,9 @@ class Gate:
 
     def _judged(self, chunk: ActionChunk, now_ns: int, measured: Measured) -> Verdict:
         """Return the verdict of the most restrictive rule. One to slow the chunk, or to warn, is ok."""
-        broken, before = [], self._before.get(chunk.source)
+        broken, before = [], self._before
+        if before is not None and before.source != chunk.source:
+            before = None
         for verdict in self._envelope.refusals(chunk, now_ns, *measured, before):
             action = self._actions.get(verdict.rule, Action.STOP)
             if action is Action.STOP:

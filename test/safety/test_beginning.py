@@ -108,6 +108,9 @@ def test_the_gate_compares_with_what_was_forwarded_of_the_same_source(task, chun
     gate.passed(resting)
     gate.forget()
     assert gate.admit(far, NOW, at).verdict.ok
+    gate.passed(resting)
+    gate.passed(replace(far, source="teleop"))  # a person has moved the arm since
+    assert gate.admit(far, NOW, at).verdict.ok
 
 
 def test_a_slowed_chunk_counts_as_it_was_forwarded(task, chunk):
