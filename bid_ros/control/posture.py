@@ -186,9 +186,9 @@ def _near(error: Array, turned: Array, turn: Array) -> NDArray[np.bool_]:
 
 def _factor(jacobian: Array) -> Array:
     """Return the Cholesky factors ``(6, 6, M)``, lower, of the damped squares of Jacobians ``(joints, 6, M)``."""
-    square = np.einsum("jam,jbm->abm", jacobian, jacobian)
+    square: Array = np.einsum("jam,jbm->abm", jacobian, jacobian)
     square[range(6), range(6)] += DAMPING**2
-    factor = np.zeros_like(square)
+    factor: Array = np.zeros_like(square)
     for column in range(6):
         done = factor[:, :column]
         rest = square[column:, column] - (done[column:] * done[column]).sum(axis=1)

@@ -122,7 +122,8 @@ class Envelope:
             yield from _broken(motion.gripping(whole, dt_s, first))
         if self._posture is not None:
             yield from self._posture.unknown(measured)
-            yield from _broken(self._posture.bounds(whole, measured, dt_s, first))
+            if measured is not None:
+                yield from _broken(self._posture.bounds(whole, measured, dt_s, first))
         if motion.joints is not None:
             yield from motion.joints.jump(between(rows[:, motion.joint_columns], at - first), measured)
         yield from self._begins(chunk, now_ns, tool_position, tool_rotation, before)

@@ -56,7 +56,7 @@ class PostureEnvelope:
         found = self._prediction.of(position, rotation, measured, dt_s, self._least)
         yield Bound(found.reached.all(axis=1), lambda number: _out_of_reach(position[number], found, number, first))
         singular = found.singular.min(axis=1)
-        yield Bound(singular >= self._least, lambda number: self._singular(found, number, first))
+        yield Bound(np.asarray(singular >= self._least), lambda number: self._singular(found, number, first))
         yield from self._limits.bounds(found.joints, dt_s, first)
 
     def _singular(self, found: PredictedJoints, number: int, first: int) -> Verdict:

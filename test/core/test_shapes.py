@@ -78,6 +78,11 @@ def test_a_part_needs_a_radius():
         ToolPart("x", (0.0, 0.0, 0.0), 0.0)
 
 
+def test_a_part_is_near_the_tool():
+    with pytest.raises(TaskError, match=r"tool_shape 'x' has an end at \[0\.0, .*0\.0\]; valid is up to 2 m away"):
+        ToolPart("x", (0.0, 0.0, 0.0), 0.01, (0.0, 0.0, 1e9))
+
+
 def test_contradictions_are_found_when_the_task_loads(task):
     with pytest.raises(TaskError, match="keep_out names post, post; valid are different names"):
         replace(task.limits, keep_out=(BOX, BOX))
