@@ -17,6 +17,7 @@ from bid_ros.system.check.finding import CheckFinding, tried
 from bid_ros.system.description import NodeSpec, describe
 from bid_ros.system.folder import System, find_system
 from bid_ros.system.run import RunArguments
+from bid_ros.system.security import check_security
 
 # Arguments of a run that change what there is to check.
 CHECKED = ("robot_ip", "driver", "decoder", "bundle", "out", "namespace", "parameters")
@@ -77,6 +78,10 @@ def _ros() -> CheckFinding:
         from bid_ros.nodes.camera_probe import middleware
     except ImportError as error:
         return CheckFinding("ROS", "fail", str(error), "install ROS 2 Jazzy and bid_msgs, and source the workspace")
+    try:
+        check_security()
+    except BidError as error:
+        return CheckFinding("ROS", "fail", str(error), "bid secure says how keys are made")
     where = f"ROS_DOMAIN_ID {os.environ.get('ROS_DOMAIN_ID', '0')}"
     return CheckFinding("ROS", "ok", f"{os.environ.get('ROS_DISTRO', 'no ROS_DISTRO')}, {middleware()}, {where}")
 

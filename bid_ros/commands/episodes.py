@@ -49,11 +49,12 @@ def add_parser(verbs: Any) -> None:
     add_remap(show)
 
     validate = add_verb(
-        inner, "validate", "find gaps, drops, wrong clocks, stale frames and broken limits", run_validate
+        inner, "validate", "find gaps, drops, wrong clocks, stale frames, broken limits, changed events", run_validate
     )
     validate.description = (
-        "Check episodes. An error is what a data set must not hold, a warning is what a person should look at. Exit "
-        "status 1 if there is an error. Without a task, what needs one is not checked: needed topics and limits."
+        "Check episodes, and the chain of a run's events.jsonl. An error is what a data set must not hold, a warning "
+        "is what a person should look at. Exit status 1 if there is an error. Without a task, what needs one is not "
+        "checked: needed topics and limits."
     )
     validate.add_argument("paths", nargs="+", help=f"{PATHS_HELP}; or BAG:N")
     validate.add_argument("--strict", action="store_true", help="exit status 1 for warnings too")
@@ -138,13 +139,15 @@ def run_show(options: argparse.Namespace) -> int:
 def run_validate(options: argparse.Namespace) -> int:
     """Check bags."""
     from bid_ros.curation.catalog import find_bags, split_name
-    from bid_ros.curation.validate import Validation, validate_bag
+    from bid_ros.curation.validate import runs_of, validate_bag, validate_events
     from bid_ros.recording.bag_topics import read_remapped
 
     named = [split_name(path) for path in options.paths]
-    pairs = [(bag, number) for path, number in named for bag in find_bags([path])]
+    paths = [path for path, _ in named]
+    # A run may have been started without a recorder.
+    pairs = [(bag, number) for path, number in named for bag in find_bags([path], bool(runs_of(path)))]
     tasks, remapped = Tasks(options.task), read_remapped(options.remap)
-    found: list[Validation] = []
+    found = list(validate_events(paths))
     unknown = 0
     with progress("bags", len(pairs)) as step:
         for bag, number in pairs:

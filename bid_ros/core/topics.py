@@ -105,6 +105,8 @@ GRANT: Final = _recorded("grant", "bid_msgs/msg/Grant", GRANT_QOS)
 HEARTBEAT: Final = _recorded("heartbeat", "bid_msgs/msg/Heartbeat", HEARTBEAT_QOS)
 ROSOUT: Final = _recorded("/rosout", "rcl_interfaces/msg/Log", ROSOUT_QOS)
 DIAGNOSTICS: Final = _recorded("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")
+PARAMETER_EVENTS: Final = "/parameter_events"
+"""Changes of parameters, which every node of ROS publishes."""
 TF: Final = _recorded("/tf", "tf2_msgs/msg/TFMessage", TF_QOS)
 TF_STATIC: Final = _recorded("/tf_static", "tf2_msgs/msg/TFMessage", TF_STATIC_QOS)
 

@@ -61,10 +61,14 @@ class BagEpisode:
         return "" if self.episode is None else self.episode.label
 
 
-def find_bags(paths: Iterable[str | Path]) -> list[Path]:
+def find_bags(paths: Iterable[str | Path], or_none: bool = False) -> list[Path]:
     """Return the bags that ``paths`` name: bags, runs that hold one, and folders of these, each bag once.
 
     Hidden folders, such as the trash, are left out.
+
+    Args:
+        paths: see above.
+        or_none: a folder may hold no bag.
 
     Raises:
         RecordingError: a path does not exist, or there is no bag in it.
@@ -72,7 +76,7 @@ def find_bags(paths: Iterable[str | Path]) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in map(Path, paths):
         inside = [path] if path.is_file() else list(_bags_below(path))
-        if not inside:
+        if not inside and not (or_none and path.is_dir()):
             bag_files(path)  # says what is wrong with it, if it is missing
             raise RecordingError(f"there is no bag in {path}; valid is {KINDS}, or a folder that holds some")
         for bag in inside:

@@ -1,6 +1,6 @@
 """Validates bags: every check on every episode. What cannot be read is a fault too."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -28,6 +28,7 @@ from bid_ros.curation.check_motion import (
 )
 from bid_ros.curation.commanded import check_commanded, check_measured
 from bid_ros.curation.track import EpisodeTrack, Fault, error, read_track, warning
+from bid_ros.recording.events import FILE, check_events
 from bid_ros.recording.files import invented_fields, sentence
 from bid_ros.recording.reader import BagReader
 
@@ -96,6 +97,19 @@ def validate_bag(
                     yield Validation(bag, recorded, check_track(track, recorded_task))
     except BidError as problem:
         yield Validation(bag, None, (error("readable", str(problem)),))
+
+
+def runs_of(path: Path) -> list[Path]:
+    """Return the folders of runs with events that a path names: itself, that of its bag, or those below it."""
+    near = [folder for folder in (path, path.parent) if (folder / FILE).exists()]
+    return near[:1] or sorted(file.parent for file in path.rglob(FILE))
+
+
+def validate_events(paths: Iterable[Path]) -> Iterator[Validation]:
+    """Yield what is wrong with the events of the runs that paths name: the first broken line of each."""
+    for run in dict.fromkeys(run for path in paths for run in runs_of(path)):
+        problem = check_events(run)
+        yield Validation(run, None, (error("events", problem),) if problem else ())
 
 
 def check_track(track: EpisodeTrack, task: Task | None) -> tuple[Fault, ...]:

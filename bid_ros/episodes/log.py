@@ -17,6 +17,7 @@ from bid_ros.episodes.causes import outcome_of_end
 from bid_ros.episodes.comparison import wilson_interval
 from bid_ros.episodes.pauses import Pauses
 from bid_ros.episodes.stops import Stops
+from bid_ros.recording.events import FILE, append_event, told_head
 from bid_ros.system.ended import read_end
 from bid_ros.tasks.base import NOT_JUDGED
 
@@ -105,6 +106,7 @@ class RunLog:
         ended: why the run ended before it was complete; None if it was complete, or still goes on.
         action_horizon: actions executed per decision; 1 = closed loop.
         system: folder of the system; empty for a rehearsal.
+        events: number of lines of ``events.jsonl``, and the hash of the last one; None without that file.
         drawn: number of decisions with each N. It may shrink when a decision would take too long.
         deciding: decoder of the episode, once it has decided; not in ``run.json``.
     """
@@ -125,6 +127,7 @@ class RunLog:
     ended: EpisodeOutcome | None = None
     action_horizon: int = 1
     system: str = ""
+    events: tuple[int, str] | None = None
     drawn: dict[int, int] = field(default_factory=dict)
     deciding: str = ""
     _missed_before: int | None = None
@@ -189,6 +192,7 @@ class RunLog:
             "stops": self.stops.to_list(),
             "pauses": self.pauses.to_list(),
             "ended": _named(self.ended),
+            "events": told_head(self.events) if self.events else None,
             "results": [{**asdict(item), "duration_s": round(item.duration_s, _DIGITS)} for item in self.results],
         }
 
@@ -203,9 +207,9 @@ def write_run(path: str | Path, log: RunLog) -> None:
 
 
 def end_run(out: Path) -> None:
-    """Complete the ``run.json`` of a run whose episode runner did not live to say who ended it.
+    """Complete ``run.json`` and the events of a run whose episode runner did not live to say who ended it.
 
-    Nothing is changed if nobody ended the run, or if its ``run.json`` says it already or cannot be read.
+    Nothing is changed if nobody ended the run, or if its ``run.json`` says it already. One that cannot be read stays.
     """
     ended, path = read_end(out), out / "run.json"
     if ended is None:
@@ -213,9 +217,20 @@ def end_run(out: Path) -> None:
     try:
         run = json.loads(path.read_text())
     except (OSError, ValueError):
-        return
-    if run.get("ended") is None:
-        replace_text(path, json.dumps({**run, "ended": _named(outcome_of_end(ended))}, indent=2) + "\n")
+        run = None
+    if run is None or run.get("ended") is None:
+        named = _named(outcome_of_end(ended)) or {}
+        told = _end_events(out, named)
+        if run is not None:
+            replace_text(path, json.dumps({**run, "ended": named, **told}, indent=2) + "\n")
+
+
+def _end_events(out: Path, named: Mapping[str, str]) -> dict[str, Any]:
+    """Append the end of a run to its events; return what ``run.json`` says of them anew."""
+    try:
+        return {"events": told_head(append_event(out, "end", **named))} if (out / FILE).exists() else {}
+    except OSError:  # a full disk loses the line and nothing else
+        return {}
 
 
 def _named(outcome: EpisodeOutcome | None) -> dict[str, str] | None:
@@ -243,10 +258,8 @@ def format_summary(log: RunLog) -> str:
         ("command age", _format_times(run["command_age_ms"])),
         ("safety stop", _stopped(run)),
     ]
-    if log.pauses.found:
-        rows.append(("pauses", str(log.pauses)))
-    if log.ended is not None:
-        rows.append(("ended early", log.ended.text))
+    rows += [("pauses", str(log.pauses))] if log.pauses.found else []
+    rows += [("ended early", log.ended.text)] if log.ended is not None else []
     return "\n".join(f"{name:<12} {value}" for name, value in rows)
 
 

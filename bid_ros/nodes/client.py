@@ -23,6 +23,7 @@ from bid_ros.core.topics import (
     TOPICS,
 )
 from bid_ros.nodes.topics import publisher
+from bid_ros.system.security import check_security, enclave_arguments, enclave_of
 
 WAIT_S = 5.0
 READY = "scene set up as the run asks? [enter] starts, u takes the last episode back, t TEXT leaves a note, q ends: "
@@ -33,8 +34,9 @@ ANSWER_S = 30.0  # a robot may take 20 s to recover
 
 @contextmanager
 def visiting(name: str, namespace: str) -> Iterator[Node]:
-    """Give a node of this process in a namespace, until the end of the block."""
-    rclpy.init()
+    """Give a node of this process in a namespace, until the end of the block. Raises BidError as check_security."""
+    check_security([enclave_of(name, namespace)])
+    rclpy.init(args=["--ros-args", *words] if (words := enclave_arguments(name, namespace)) else None)
     node = rclpy.create_node(name, namespace=namespace)
     try:
         yield node

@@ -17,7 +17,7 @@ from bid_msgs.msg import ArmStatus, EpisodeEvent, Heartbeat, SafetyState
 from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
 from bid_ros.episodes.causes import outcome_of_end
-from bid_ros.episodes.log import EpisodeResult, RunLog, format_summary, scene_of, write_run
+from bid_ros.episodes.log import EpisodeResult, format_summary, scene_of, write_run
 from bid_ros.episodes.stops import EpisodeStopped
 from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.episode_parameters import PARAMETERS
@@ -25,7 +25,8 @@ from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
 from bid_ros.nodes.recovery import RunRecovery
 from bid_ros.nodes.ros_messages import fill_outcome, header
-from bid_ros.nodes.run_watch import RunWatch
+from bid_ros.nodes.run_events import RunEvents
+from bid_ros.nodes.run_watch import RunWatch, run_log
 from bid_ros.nodes.sequence import SequenceNode
 from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.recording.episodes import DISCARDED, UNDO, UNDONE
@@ -44,22 +45,17 @@ class EpisodeNode(SequenceNode):
     def __init__(self) -> None:
         super().__init__("episode", PARAMETERS)
         self.slow = self.value("slow")
-        self._running = False  # an episode, after its preparation
-        self._log = RunLog(
-            task=self.task.name,
-            hardware="twin" if self.value("twin") else "robot",
-            system=str(Path(self.value("task")).absolute().parent),
-            **{name: self.value(name) for name in ("decoder", "samples", "action_horizon", "moving", "seed")},
-        )
+        self._running = self._begun = False  # an episode, after its preparation; begun: also after its end
+        self._log = run_log(self, self.task)
         alone = self.value("acting") == "policy" and not (self.value("human") or self.value("takeover"))
         self._watch = RunWatch(self._log, alone)
+        self._record = RunEvents(self, self.value("out"))
         self._events = self.advertise(EPISODE_EVENT)
         self._missing = {name for name in self.value("nodes") if name}
         self._heartbeats = self.subscribe(HEARTBEAT, self._on_heartbeat, patient=True)
         self.subscribe(DECISION, self._watch.decided, patient=True)
         self._person, self._ended, self._recorder = self.value("human"), threading.RLock(), ""
         self._last: EpisodeEvent | None = None
-        self._begun = False  # the present episode, after its preparation
         self._judged = self._person or not self.value("twin")  # by a person, not by physics
         correct = self._correct if self._judged else None
         if self.value("twin"):
@@ -70,7 +66,7 @@ class EpisodeNode(SequenceNode):
             self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
         if self._person:
             self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
-        self._recovery = RunRecovery(self, self._log.stops, self.value("twin"))
+        self._recovery = RunRecovery(self, self._log.stops, self.value("twin"), self._record.calls)
         self._takeover = Takeover(self.value("return_s")) if self.value("takeover") else None
         if self._takeover is not None:
             self.subscribe(TELEOP_SWITCH, self._on_switch)
@@ -78,6 +74,7 @@ class EpisodeNode(SequenceNode):
 
     def begin(self) -> None:
         """Run the episodes."""
+        self._record.open()
         self._thread.start()
 
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
@@ -93,9 +90,15 @@ class EpisodeNode(SequenceNode):
         """Note what the arm does."""
         super().on_status(message)
         self._watch.told(message, self.safety)
+        self._record.told(message)
         twist = np.linalg.norm(np.reshape(message.reference_twist, (2, 3)), axis=1)
         if self._takeover is not None:
             self._takeover.stated(not (twist <= STILL).all(), time.monotonic_ns())
+
+    def on_safety(self, message: SafetyState) -> None:
+        """Note what safety says."""
+        super().on_safety(message)
+        self._record.judged(message)
 
     def check(self) -> None:
         """Renew the grant. Where a person may take over, it goes to whom the arm belongs now."""
@@ -140,6 +143,7 @@ class EpisodeNode(SequenceNode):
             print(f"{stop}", file=sys.stderr, flush=True)
         finally:
             try:
+                self._record.end(status, self._log.ended)
                 self._save()
                 print(format_summary(self._log), flush=True)
             except BaseException:
@@ -218,7 +222,7 @@ class EpisodeNode(SequenceNode):
         except EpisodeStopped as stop:
             self._end(event, stop.outcome, time.monotonic() - started)
             raise
-        self._end(event, outcome_from_text(outcome), time.monotonic() - started)
+        self._end(event, self._watch.judged(outcome), time.monotonic() - started)
 
     def _end(self, event: EpisodeEvent, outcome: EpisodeOutcome, duration_s: float) -> None:
         self._running = False
@@ -271,13 +275,7 @@ class EpisodeNode(SequenceNode):
         return True, f"episode {last.episode} is taken back"
 
     def _progress(self, episode: int, elapsed_s: float, extra: str) -> None:
-        log = self._log
-        self._say(
-            f"episode {episode + 1}/{self.value('episodes')}  {elapsed_s:4.1f} s  {extra}  "
-            f"decisions {len(log.decision_ms)}  missed {log.missed}  "
-            f"decision p50 {log.recent_ms(50):.0f} p99 {log.recent_ms(99):.0f} ms  "
-            f"successes {log.successes}/{log.counted}"
-        )
+        self._say(f"episode {episode + 1}/{self.value('episodes')}  {self._watch.line(elapsed_s, extra)}")
 
     def _progress_of_person(self, episode: int, elapsed_s: float, extra: str) -> None:
         told = self._recorder if self._takeover is None else f"{self._takeover.phase.value}  {self._recorder}"
@@ -285,6 +283,7 @@ class EpisodeNode(SequenceNode):
 
     def _publish(self, event: EpisodeEvent, kind: int) -> None:
         event.kind, event.header = kind, header(self.now_ns())
+        self._record.episode(event, kind)
         self._events.publish(event)
 
     def _say(self, text: str) -> None:
@@ -294,6 +293,7 @@ class EpisodeNode(SequenceNode):
         """Write the run so far: whoever kills this node loses none of it."""
         if out := self.value("out"):
             with self._ended:
+                self._log.events = self._record.head
                 write_run(Path(out) / "run.json", self._log)
 
 

@@ -40,6 +40,7 @@ from bid_ros.system.middleware import ignored_settings
 from bid_ros.system.preparation import prepare
 from bid_ros.system.replay_nodes import REPLAY, ReplayArguments, describe_replay
 from bid_ros.system.run import RunArguments, argument_fields, parse_arguments
+from bid_ros.system.security import enclave_arguments
 from launch import LaunchContext, LaunchDescription
 
 OF_LAUNCH = frozenset({"emulate_tty", "sigterm_timeout", "sigkill_timeout"})
@@ -172,7 +173,7 @@ def _nodes(specs: Sequence[NodeSpec], variables: Mapping[str, str], shown: str) 
             executable=spec.executable,
             name=spec.name,
             namespace=spec.namespace,
-            ros_arguments=["--log-level", spec.log_level],
+            ros_arguments=["--log-level", spec.log_level, *enclave_arguments(spec.name, spec.namespace)],
             # Ctrl-C in a terminal reaches the nodes too; until a node can take it, it waits.
             prefix="env --default-signal=INT --block-signal=INT",
             exec_name=spec.name,

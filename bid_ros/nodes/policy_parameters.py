@@ -6,6 +6,7 @@ from bid_ros.nodes.parameters import Parameter
 PARAMETERS = (
     Parameter("task", "", "path of the task file"),
     Parameter("bundle", "", "folder of the policy bundle"),
+    Parameter("signed_by", "", "path of the public key that must have signed the bundle; empty: none"),
     Parameter("bundle_task", "", "path of the task file of a bundle that predicts poses where joints are commanded"),
     Parameter("decoder", "bid", "the decoder, as in bid or bid:variant=paper; names: docs/reference/decoders.md"),
     Parameter("samples", 16, "N, strong samples a decision; as many weak ones if the bundle has a weak policy", 1, 256),

@@ -32,13 +32,14 @@ class RunRecovery:
         node: whose sequence a stop held up.
         stops: of its run.
         twin: the system runs in its twin, which this resets. A robot is reset by a person who has looked at it.
+        calls: told the service of each reset that this calls.
 
     Attributes:
         started: every node was ready once; before that the safety node may still wait for some of them.
     """
 
-    def __init__(self, node: SequenceNode, stops: Stops, twin: bool) -> None:
-        self._node, self._stops, self._twin = node, stops, twin
+    def __init__(self, node: SequenceNode, stops: Stops, twin: bool, calls: Callable[[str], None]) -> None:
+        self._node, self._stops, self._twin, self._calls = node, stops, twin, calls
         self.started = False
         self._clients = {name: node.create_client(Trigger, name) for name in RESETS} if twin else {}
 
@@ -99,6 +100,7 @@ class RunRecovery:
         client, done = self._clients[name], threading.Event()
         if not self._until(client.service_is_ready, REST_S):
             return f"no node offers {name}"
+        self._calls(name)
         future = client.call_async(Trigger.Request())
         future.add_done_callback(lambda _: done.set())
         if not self._until(done.is_set, ANSWER_S):

@@ -17,6 +17,7 @@ from bid_ros.nodes.heartbeat import HeartbeatThread
 from bid_ros.system.ending import Ending
 from bid_ros.system.output import keep_printing
 from bid_ros.system.priority import raise_priority
+from bid_ros.system.security import check_security
 
 LINGER_S = 6.0  # for which a node that is asked to end waits for those that it outlives
 
@@ -70,6 +71,7 @@ def run_node(factory: Callable[..., Runnable]) -> NoReturn:
 
 def _run(factory: Callable[..., Runnable], ending: Ending) -> int:
     raise_priority(0)
+    check_security()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = FastExecutor()
     node = factory()

@@ -11,7 +11,7 @@ import scipy.interpolate  # noqa: F401  # a third of a second, in which the firs
 from bid_msgs.msg import ArmStatus, Grant, SafetyState
 from bid_ros.control.homing import HomingPlan
 from bid_ros.control.joint_chunks import TaskChunks
-from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
 from bid_ros.core.errors import ArmError
 from bid_ros.core.outcome import EpisodeOutcome
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
@@ -61,7 +61,7 @@ class SequenceNode(BidNode):
         self._granted_at = 0.0
         self._grants_sent = 0
         self.subscribe(ARM_STATUS, self.on_status, newest=True)
-        self.subscribe(SAFETY_STATE, self._on_safety, patient=True)
+        self.subscribe(SAFETY_STATE, self.on_safety, patient=True)
 
     def wait(
         self, condition: Callable[[], bool], timeout_s: float, what: str, missing: Callable[[], str] | None = None
@@ -149,11 +149,13 @@ class SequenceNode(BidNode):
             raise aborted(f"{what} did not happen within {timeout_s:g} s", "preparation")
 
     def _follow(self, plan: HomingPlan, duration_s: float, until: Callable[[], bool] | None = None) -> None:
-        end = time.monotonic() + duration_s
+        begun = time.monotonic()
         self._task_chunks.begin(self.status.joint_positions, plan.start_ns)
-        while time.monotonic() < end and not (until is not None and until()):
+        while time.monotonic() < begun + duration_s and not (until is not None and until()):
             self.check()
-            chunk = self._of_task(plan.chunk_at(self.now_ns(), CHUNK_STEPS, CHUNK_DT_NS))
+            # By a steady clock: if somebody sets the other one, the plan must not jump to its end.
+            now_ns = plan.start_ns + round((time.monotonic() - begun) * NANOSECONDS)
+            chunk = self._of_task(plan.chunk_at(now_ns, CHUNK_STEPS, CHUNK_DT_NS))
             self._chunks.publish(chunk_to_message(chunk, self.task, self.robot, self.frame_prefix))
             self.closing.wait(0.05)
 
@@ -173,7 +175,8 @@ class SequenceNode(BidNode):
                 self._told, self._told_at = told, time.monotonic()
             self._arrived.notify_all()
 
-    def _on_safety(self, message: SafetyState) -> None:
+    def on_safety(self, message: SafetyState) -> None:
+        """Take one state of the safety node. A subclass may do more with it."""
         with self._arrived:
             self.safety = message
             self._arrived.notify_all()

@@ -17,6 +17,7 @@ from bid_ros.policy.base import Bundle
 from bid_ros.policy.bundle import DIFFUSION, FAMILY, FORMAT, FORMAT_WITH_SPACE, MANIFEST, load_bundle, told_task
 from bid_ros.policy.normalise import LinearNormaliser
 from bid_ros.policy.runtimes.engines import sha256_of
+from bid_ros.policy.signature import SIGNATURE
 from bid_ros.policy.spaces.config import Space
 
 MAX_FILE_BYTES: Final = 10_000_000
@@ -63,8 +64,7 @@ def write_bundle_manifest(
     Raises:
         BundleError: files are too large, or the bundle is not valid. No ``bundle.yaml`` is left then.
     """
-    manifest = Path(folder) / MANIFEST
-    manifest.unlink(missing_ok=True)
+    manifest = _cleared(Path(folder))
     described = _described(space, action_weights)
     content = {
         "format": FORMAT_WITH_SPACE if described else FORMAT,
@@ -85,6 +85,13 @@ def write_bundle_manifest(
     }
     manifest.write_text(yaml.safe_dump(content, sort_keys=False))
     return _loaded(manifest, task)
+
+
+def _cleared(folder: Path) -> Path:
+    """Return the path of a manifest to write. An earlier one is removed, and its signature with it."""
+    for name in (MANIFEST, SIGNATURE):
+        (folder / name).unlink(missing_ok=True)
+    return folder / MANIFEST
 
 
 def _loaded(manifest: Path, task: Task) -> Bundle:

@@ -27,7 +27,7 @@ def provenance(task_file: str | Path, setup: Mapping[str, Any]) -> dict[str, str
     """
     files = sorted(Path(task_file).absolute().parent.glob("*.yaml"))
     texts = {file.name: file.read_text(errors="replace") for file in files if file.is_file()}
-    return {**texts, SOFTWARE: json.dumps(_software()), HARDWARE: json.dumps({**_hardware(), **setup})}
+    return {**texts, SOFTWARE: json.dumps(software()), HARDWARE: json.dumps({**_hardware(), **setup})}
 
 
 def in_twin(custom: Mapping[str, str]) -> bool:
@@ -39,7 +39,7 @@ def in_twin(custom: Mapping[str, str]) -> bool:
     return not isinstance(setup, dict) or bool(setup.get("twin", True))
 
 
-def _software() -> dict[str, str]:
+def software() -> dict[str, str]:
     """Return versions by name; what is not installed is left out."""
     found = {"bid_ros": installed_version("bid_ros") or "not installed", "commit": _commit()}
     ros = {"ros": os.environ.get("ROS_DISTRO", ""), "rmw": os.environ.get("RMW_IMPLEMENTATION", "")}

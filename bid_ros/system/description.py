@@ -19,10 +19,11 @@ from bid_ros.core.topics import check_namespace
 from bid_ros.robots.registry import ROBOTS, twin_maker
 from bid_ros.sim import opengl_variables
 from bid_ros.system.ending import SUPERVISOR
-from bid_ros.system.folder import POLICY, PolicySettings, System
+from bid_ros.system.folder import BESIDE_BUNDLE, POLICY, PolicySettings, System
 from bid_ros.system.middleware import middleware_environment
 from bid_ros.system.parameters import given_parameters
 from bid_ros.system.run import RunArguments
+from bid_ros.system.security import enclave_arguments
 from bid_ros.teleop.base import DEVICES
 
 REQUIRED_S: Final = 20.0  # for which the arm leaves its robot alone while the nodes that command it load
@@ -153,8 +154,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "required_wait_s": REQUIRED_S,
     }
     device = {"device": arguments.takeover or run.driver, "device_settings": arguments.device_settings}
-    made_for = system.bundle_parameters() if run.driver == POLICY else {}
-    policy = {**judged, **_policy(run), **made_for, "seed": arguments.seed}
+    policy = {**judged, **_policy(run), **_of_bundle(run), "seed": arguments.seed}
     own = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
     safety = {"required": ["camera", *run.driving_nodes, "arm"], "slow": arguments.slow}
     nodes = [
@@ -171,8 +171,14 @@ def _nodes(run: Run) -> list[NodeSpec]:
 
 
 def _policy(run: Run) -> dict[str, Any]:
-    """Return the settings of the policy, without the task that its bundle was made for."""
-    return {name: value for name, value in vars(run.policy).items() if name != "bundle_task"}
+    """Return the settings of the policy, without the files beside its bundle: its task and the signer's key."""
+    return {name: value for name, value in vars(run.policy).items() if name not in BESIDE_BUNDLE}
+
+
+def _of_bundle(run: Run) -> dict[str, Any]:
+    """Return the parameters of the policy node that name files beside the bundle."""
+    system = run.system
+    return {**system.bundle_parameters(), **system.signer_parameters()} if run.driver == POLICY else {}
 
 
 def _recorder(run: Run, out: Path) -> dict[str, Any]:
@@ -273,6 +279,7 @@ def command_line(spec: NodeSpec, parameter_folder: Path) -> str:
     file.write_text(yaml.safe_dump({full_name: {"ros__parameters": dict(spec.parameters)}}))
     words = [sys.executable, "-m", "bid_ros.nodes", spec.executable, "--ros-args", "-r", f"__node:={spec.name}"]
     words += ["-r", f"__ns:={spec.namespace}"] if spec.namespace else []
+    words += enclave_arguments(spec.name, spec.namespace)
     words += [word for name, other in spec.remapped.items() for word in ("-r", f"{name}:={other}")]
     return "exec " + shlex.join([*words, "--params-file", str(file), "--log-level", spec.log_level])
 

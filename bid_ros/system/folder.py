@@ -23,6 +23,7 @@ from bid_ros.tasks.topics import system_topics
 FILE: Final = "system.yaml"
 POLICY: Final = "policy"
 ANY_ADDRESS: Final = "127.0.0.1"
+BESIDE_BUNDLE: Final = ("bundle_task", "signed_by")  # settings of the policy that name further files
 
 
 @settings
@@ -36,6 +37,8 @@ class PolicySettings:
         decoder: name of the decoder, which chooses among the samples; its settings may follow: ``bid:variant=paper``.
         samples: N, strong samples a decision.
         action_horizon: actions executed a decision; 1 is closed loop.
+        signed_by: file, relative to the system's folder, of the OpenSSH public key that must have signed the bundle;
+            without it the system does not start. Empty: no signature is needed.
     """
 
     bundle: str = ""
@@ -43,6 +46,7 @@ class PolicySettings:
     decoder: str = "bid"
     samples: Annotated[int, Field(ge=1, le=256)] = 16
     action_horizon: Annotated[int, Field(ge=1, le=64)] = 1
+    signed_by: str = ""
 
 
 @settings
@@ -154,6 +158,11 @@ class System:
             return {}
         _ = self.policy_task  # so that a mistake is found before anything is started
         return {"bundle_task": str(self.file(named).resolve())}
+
+    def signer_parameters(self) -> dict[str, Any]:
+        """Return the parameter with the key that must have signed the bundle; none if none must. Raises BidError."""
+        named = self.settings.policy.signed_by
+        return {"signed_by": str(self.file(named).resolve())} if named else {}
 
     def joint_parameters(self, twin: bool) -> dict[str, Any]:
         """Return the parameters of nodes that make joints; none for a task that does not command them."""

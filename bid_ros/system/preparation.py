@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Final
 from bid_ros.core.errors import ArmError, BidError
 from bid_ros.core.lock import check_unlocked, lock_folder
 from bid_ros.core.task import load_task
+from bid_ros.recording.events import FILE as EVENTS
 from bid_ros.robots.registry import load_arm_config
 from bid_ros.system.description import NodeSpec
 from bid_ros.system.folder import POLICY
+from bid_ros.system.security import check_security, enclave_of
 
 if TYPE_CHECKING:
     from bid_ros.policy.base import Bundle
 
 # What a run leaves in its folder, at the latest when its first node has started.
-WRITTEN: Final = ("logs", "parameters", "bag", "episodes", "run.json")
+WRITTEN: Final = ("logs", "parameters", "bag", "episodes", "run.json", EVENTS)
 ARM: Final = "arm"
 _locks: dict[Path, int] = {}  # by folder; held until this process ends, or runs there again
 
@@ -26,9 +28,13 @@ def prepare(specs: Sequence[NodeSpec], out: Path) -> None:
     """Check a system before any of its processes starts, and move an earlier run out of its folder.
 
     Raises:
-        BidError: what the policy node would refuse; one of its subclasses says which part. The task commands a gripper
-            that the robot has not. Or another run writes there.
+        BidError: keys are asked for that do not protect. What the policy node would refuse; one of its subclasses says
+            which part. The task commands a gripper that the robot has not. Another run writes there, or nothing can be
+            written there.
     """
+    from bid_ros.system.begin_events import begin_events  # with bundles, which take a while to import
+
+    check_security([enclave_of(spec.name, spec.namespace) for spec in specs])
     check_policy(specs)
     check_gripper(specs)
     place = out.resolve()
@@ -37,6 +43,7 @@ def prepare(specs: Sequence[NodeSpec], out: Path) -> None:
     check_unlocked(out)
     _set_aside(out)
     _locks[place] = lock_folder(out)
+    begin_events(specs, out)
 
 
 def check_policy(specs: Iterable[NodeSpec]) -> None:
@@ -48,6 +55,7 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
     from bid_ros.policy.bundle import load_bundle
     from bid_ros.policy.decide import bundle_decoder
     from bid_ros.policy.runtimes.registry import missing
+    from bid_ros.policy.signature import check_signature
     from bid_ros.policy.spaces.policy import check_space
 
     for spec in specs:
@@ -55,6 +63,8 @@ def check_policy(specs: Iterable[NodeSpec]) -> None:
             wanted = spec.parameters
             task = load_task(wanted.get("bundle_task") or wanted["task"])
             bundle = load_bundle(Path(wanted["bundle"]), task)
+            if wanted.get("signed_by"):
+                check_signature(bundle, wanted["signed_by"])
             decoder = bundle_decoder(wanted["decoder"], bundle, task, wanted["samples"], wanted["action_horizon"])
             runtime = wanted.get("runtime", "auto")
             if decoder.needs.gradients:

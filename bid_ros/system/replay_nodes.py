@@ -7,7 +7,7 @@ from typing import Any, Final
 from bid_ros.core.errors import BidError
 from bid_ros.core.topics import CLOCK, TF, TF_STATIC, check_namespace
 from bid_ros.system.description import NodeSpec
-from bid_ros.system.folder import POLICY, PolicySettings, System
+from bid_ros.system.folder import BESIDE_BUNDLE, POLICY, PolicySettings, System
 from bid_ros.system.run import LOG_LEVELS, argument, check_arguments
 
 REPLAY: Final = "replay"
@@ -107,7 +107,7 @@ def _node_parameters(system: System, node: str) -> dict[str, Any]:
 def _policy_parameters(system: System, arguments: ReplayArguments, twin: bool) -> dict[str, Any]:
     given = {name: getattr(arguments, name) for name in OVERRIDES if getattr(arguments, name) is not None}
     settings: PolicySettings = system.settings.policy
-    kept = {name: value for name, value in vars(settings).items() if name != "bundle_task"}
+    kept = {name: value for name, value in vars(settings).items() if name not in BESIDE_BUNDLE}
     return {
         **kept,
         **system.bundle_parameters(),

@@ -11,7 +11,8 @@ from sensor_msgs.msg import Image
 
 from bid_msgs.msg import ArmStatus
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
-from bid_ros.curation.validate import validate_bag
+from bid_ros.curation.validate import validate_bag, validate_events
+from bid_ros.recording.events import FILE, EventLog
 from bid_ros.recording.writer import BagWriter
 
 S, MS = 1_000_000_000, 1_000_000
@@ -181,3 +182,17 @@ def test_images_are_not_decoded_and_not_kept(make_run, task, tmp_path, kit):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 15_000_000
+
+
+def test_the_events_of_a_run_are_checked_wherever_the_path_points_in_it(tmp_path):
+    (tmp_path / "run" / "bag").mkdir(parents=True)
+    log = EventLog(tmp_path / "run")
+    for rule in ("speed", "workspace"):
+        log.write("stop", rule=rule)
+    log.close()
+    for path in (tmp_path, tmp_path / "run", tmp_path / "run" / "bag"):
+        assert [(item.bag, item.faults) for item in validate_events([path])] == [(tmp_path / "run", ())]
+    file = tmp_path / "run" / FILE
+    file.write_text(file.read_text().replace("speed", "grant"))
+    (found,) = validate_events([tmp_path])
+    assert found.errors == 1 and found.faults[0].text.startswith("events.jsonl line 2 does not follow from line 1")

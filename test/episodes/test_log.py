@@ -7,6 +7,7 @@ import pytest
 from bid_ros.core.outcome import INFRASTRUCTURE, SAFETY, EpisodeOutcome
 from bid_ros.episodes.log import EpisodeResult, RunLog, end_run, format_summary, percentiles, write_run
 from bid_ros.episodes.stops import EpisodeStopped, Stops
+from bid_ros.recording.events import FILE, append_event, check_events
 from bid_ros.system.ended import Ended, note_end
 
 RESULTS = (
@@ -176,6 +177,13 @@ def test_the_run_of_a_runner_that_was_killed_is_completed_and_no_other_one(tmp_p
     run = json.loads(path.read_text())
     assert run["ended"]["outcome"] == "aborted: episode ended first (status -9, killed by SIGKILL)"
     assert run["ended"]["outcome_code"] == "computer" and run["episodes"] == 3
+    assert run["events"] is None and not (tmp_path / FILE).exists()
+    write_run(path, summary(events=append_event(tmp_path, "start")))
+    end_run(tmp_path)
+    end_run(tmp_path)
+    ends = [json.loads(line) for line in (tmp_path / FILE).read_text().splitlines()]
+    assert [line["kind"] for line in ends] == ["start", "end"] and ends[1]["outcome"] == run["ended"]["outcome"]
+    assert json.loads(path.read_text())["events"]["lines"] == 2 and check_events(tmp_path) == ""
     said = EpisodeOutcome("aborted: shut down", INFRASTRUCTURE, "shutdown")
     write_run(path, summary(ended=said))
     end_run(tmp_path)

@@ -7,9 +7,11 @@ import signal
 
 import pytest
 from nodes.test_episode_node import START_S, Harness, Scene, picking
+from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
+from bid_ros.recording.events import FILE, check_events
 from bid_ros.system.ended import Ended, note_end
 
 RESETS = ["/arm/reset", "/safety/reset", "/arm/reset"]
@@ -59,6 +61,13 @@ def solve(harness: Harness, scene: Scene) -> None:
     scene.cup = [0.50, -0.10, 0.0]
 
 
+def noted(harness: Harness, *kinds: str) -> list[dict[str, object]]:
+    """Lines of the run's events of these kinds; the chain must be whole."""
+    assert check_events(harness.out) == ""
+    lines = [json.loads(line) for line in (harness.out / FILE).read_text().splitlines()]
+    return [line for line in lines if line["kind"] in kinds]
+
+
 def ends(harness: Harness) -> list[tuple[int, int, str]]:
     found = [event for event in harness.events if event.kind == EpisodeEvent.END]
     return [(event.episode, event.outcome_class, event.outcome_code) for event in found]
@@ -86,6 +95,15 @@ def test_in_a_twin_a_stopped_episode_has_failed_and_the_next_one_begins(bench, r
     assert (first["rule"], first["reset_by"], first["phase"]) == ("workspace", "run", "episode")
     assert 0 < first["reset_s"] < START_S and last["rule"] == "heartbeat:camera"
     assert "1 of 2 = 50%" in output and "not counted  1 of 3 episodes: camera 1" in output
+    happened = [(line["kind"], line.get("by"), line["rule"]) for line in noted(harness, "stop", "reset")]
+    for rule in ("workspace", "heartbeat:camera"):
+        assert ("stop", "safety", rule) in happened
+    resets = [(by, rule) for kind, by, rule in happened if kind == "reset"]
+    assert {by for by, _ in resets} == {"run"} and ("run", "workspace") in resets
+    phases = [(line["episode"], line["phase"]) for line in noted(harness, "episode")]
+    assert phases == [(number, phase) for number in range(3) for phase in ("prepare", "start", "end")]
+    last = noted(harness, "end")[-1]
+    assert last["status"] == 0 and run["events"]["lines"] == last["line"]
 
 
 def test_the_arm_that_hears_first_leaves_the_reason_to_the_safety_node(bench, root, tmp_path):
@@ -162,6 +180,11 @@ def test_at_a_robot_the_run_waits_for_the_reset_of_a_person_and_goes_on(bench, r
     bench.until(lambda: False, 1.0)
     assert harness.kinds().count(EpisodeEvent.PREPARE) == 1 and not stops.called, "the run resets no robot"
     assert not any(grant.sources for _, grant in harness.grants[count:])
+    service = f"/{by}/reset"
+    bench.node.create_client(Trigger, service)
+    bench.node.declare_parameter("speed", 1.0)
+    bench.node.set_parameters([Parameter("speed", value=0.5)])
+    bench.until(lambda: False, 0.3)
     harness.safety = SafetyState(state=SafetyState.RUNNING)
     harness.mode, harness.reason = ArmStatus.HOLDING, ""
     harness.begin(1)
@@ -170,6 +193,9 @@ def test_at_a_robot_the_run_waits_for_the_reset_of_a_person_and_goes_on(bench, r
     assert (status, run["episodes"], run["successes"]) == (0, 2, 1)
     assert run["stops"][0]["reset_by"] == "person"
     assert "the run waits: look at the robot, then: bid reset" in output
+    me = bench.node.get_fully_qualified_name()
+    assert [line["by"] for line in noted(harness, "reset") if line["of"] == by] == [me]
+    assert [line["changed"] for line in noted(harness, "parameters") if line["node"] == me] == [{"speed": 0.5}]
 
 
 def test_the_run_so_far_is_written_after_every_episode_and_the_end_says_which_node_ended_it(bench, root, tmp_path):
@@ -186,3 +212,4 @@ def test_the_run_so_far_is_written_after_every_episode_and_the_end_says_which_no
     assert [item["outcome"] for item in run["results"]] == ["success", sentence]
     assert (run["ended"]["outcome"], run["counted"]) == (sentence, 1)
     assert sentence in output
+    assert noted(harness, "end")[-1]["outcome"] == sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ from tiny_bundle import make_tiny_bundle, write_manifest
 
 from bid_ros.core.errors import BidError
 from bid_ros.core.task import load_task
+from bid_ros.policy.bundle import bundle_sha256
 from bid_ros.policy.ranges import task_ranges
 from bid_ros.policy.remote.config import RemoteConfig
 from bid_ros.policy.remote.pointing import write_remote_bundle
@@ -45,13 +47,13 @@ def test_a_run_starts_again_after_a_start_that_was_aborted(specs, tmp_path):
         assert (tmp_path / f"out.{earlier}" / "bag" / "bag_0.mcap").read_bytes() == written
 
 
-@pytest.mark.parametrize("left", ["logs", "parameters", "run.json"])
+@pytest.mark.parametrize("left", ["logs", "parameters", "run.json", "events.jsonl"])
 def test_nothing_that_an_earlier_run_left_is_written_over(specs, tmp_path, left):
     out = tmp_path / "out"
     (out / left).mkdir(parents=True)
     (out / left / "kept").write_text("")
     prepare(specs(), out)
-    assert not (out / left).exists() and (tmp_path / "out.1" / left / "kept").exists()
+    assert not (out / left / "kept").exists() and (tmp_path / "out.1" / left / "kept").exists()
 
 
 def test_a_folder_that_another_run_writes_to_stays_where_it_is(specs, root, tmp_path):
@@ -169,3 +171,18 @@ def test_rtc_of_a_policy_elsewhere_needs_a_server_that_derives_its_network(root,
     with pytest.raises(BidError, match=r"which the server at ws://gpu:8000 did not have; valid is one of bid"):
         run("rtc")
     run("bid")
+
+
+def test_the_first_line_of_the_events_says_what_is_started_and_with_which_limits(specs, tmp_path):
+    out = tmp_path / "out"
+    prepare(specs(out=str(out), seed=7), out)
+    (line,) = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
+    assert (line["kind"], line["task"], line["robot"], line["seed"]) == ("start", "franka_place", "franka", 7)
+    assert line["twin"] and line["address"].startswith("127.")
+    assert line["limits"]["max_speed"] == specs_task().limits.max_speed and line["limits"]["above"]["speed"] == "scale"
+    assert line["bundle_sha256"] == bundle_sha256(tmp_path / "bundle")
+    assert len(line["files_sha256"]["robot.yaml"]) == 64 and "bid_ros" in line["software"]
+
+
+def specs_task():
+    return load_task(find_system("franka_place").file("task.yaml"))
