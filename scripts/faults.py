@@ -56,6 +56,8 @@ def campaign(options: argparse.Namespace, wanted: list[Fault]) -> int:
     from fault_campaign.trial import run_trial
 
     os.environ.update(middleware_environment())
+    # Each trial starts ten processes, which must not compile the same sources again and again.
+    os.environ.update(PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(options.out.resolve() / "compiled"))
     options.out.mkdir(parents=True, exist_ok=True)
     results = options.out / "results.jsonl"
     rows = read(results)

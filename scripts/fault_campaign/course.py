@@ -17,6 +17,7 @@ REST_S: Final = 0.3  # for which it must stay below
 HOLD_S: Final = 3.0  # for which it must stay at rest after that
 MOVES_SPEED: Final = 0.01  # m/s; above it an arm that was at rest moves again
 SPAN_S: Final = 0.02  # simulated time over which a speed is measured
+ENDED_S: Final = 0.3  # between two rows: the twin has ended meanwhile
 BEFORE_S: Final = 0.5  # before a fault, for the speed before
 
 
@@ -85,7 +86,7 @@ def course(trace: Trace, since: float, until: float, low: Array, high: Array) ->
     before = float(speeds[earlier].max(initial=0.0))
     if not inside.size:
         return Course(None, None, before, 0.0, 0.0, 0.0)
-    rest = _rest(times, speeds, inside)
+    rest = _rest(times, speeds, inside, times[inside[-1]] < until - ENDED_S)
     end = inside[-1] if rest is None else rest
     way = slice(inside[0], end + 1)
     outside = np.maximum(low - trace.tool[way], trace.tool[way] - high).max()
@@ -99,8 +100,8 @@ def course(trace: Trace, since: float, until: float, low: Array, high: Array) ->
     )
 
 
-def _rest(times: Array, speeds: Array, inside: NDArray[np.intp]) -> int | None:
-    """Return the first row from which the tool rests for long enough, or to the end of the trace."""
+def _rest(times: Array, speeds: Array, inside: NDArray[np.intp], ended: bool) -> int | None:
+    """Return the first row from which the tool rests for long enough, or until the twin has ended."""
     fast = inside[speeds[inside] >= REST_SPEED]
     begins = [int(inside[0]), *(int(row) + 1 for row in fast)]
     for row in begins:
@@ -108,7 +109,7 @@ def _rest(times: Array, speeds: Array, inside: NDArray[np.intp]) -> int | None:
             return None
         later = fast[fast >= row]
         ends = times[later[0]] if later.size else times[inside[-1]]
-        if ends - times[row] >= REST_S:
+        if ends - times[row] >= REST_S or (ended and not later.size):
             return row
     return None
 

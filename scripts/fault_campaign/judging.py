@@ -64,10 +64,19 @@ def reasons_after(said: list[Said], begun: float) -> list[Reason]:
     ]
 
 
-def told_by_run(out: Path, wall: float) -> list[Reason]:
-    """Return the reasons in a run's ``run.json``; ``wall`` is the wall time of the fault in s.
+def told_before(out: Path) -> int:
+    """Return the number of stops that a run has noted so far."""
+    try:
+        return len(json.loads((out / "run.json").read_text())["stops"])
+    except (OSError, ValueError):
+        return 0
 
-    When each was written is not in the file, so all count as late as its last change.
+
+def told_by_run(out: Path, wall: float, before: int = 0) -> list[Reason]:
+    """Return the reasons in a run's ``run.json``, but for the first stops, which were ``before`` the fault.
+
+    ``wall`` is the wall time of the fault in s. When each was written is not in the file, so all count as late as its
+    last change.
     """
     path = out / "run.json"
     try:
@@ -76,7 +85,7 @@ def told_by_run(out: Path, wall: float) -> list[Reason]:
         return []
     after = round(path.stat().st_mtime - wall, 3)
     found = [run["ended"]] if run["ended"] else []
-    stops = [stop["outcome"] for stop in run["stops"]] + [ended["outcome"] for ended in found]
+    stops = [stop["outcome"] for stop in run["stops"][before:]] + [ended["outcome"] for ended in found]
     return [Reason("run.json", after, text, True) for text in stops if after >= 0 and text != "aborted: shut down"]
 
 

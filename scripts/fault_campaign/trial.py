@@ -13,7 +13,7 @@ import numpy as np
 from bid_msgs.msg import EpisodeEvent
 from fault_campaign.course import HOLD_S, REST_S, WIDTH, course, read_trace
 from fault_campaign.fault import Fault, Robot, Scene
-from fault_campaign.judging import Outcome, judge, lost, reasons_after, told_by_run
+from fault_campaign.judging import Outcome, judge, lost, reasons_after, told_before, told_by_run
 from fault_campaign.system import SUPERVISOR, Plan, RunningSystem
 from fault_campaign.witness import Witness
 
@@ -81,6 +81,7 @@ def newest_speed(trace: Path, robot: Robot) -> float:
 def _measure(fault: Fault, robot: Robot, scene: Scene) -> Row:
     """Inject the fault, watch, end the system, and return what was measured."""
     system, witness = scene.system, scene.witness
+    before = told_before(system.out)
     begun, wall = time.monotonic(), time.time()
     since = fault.inject(scene) or begun
     time.sleep(WATCH_S)
@@ -91,7 +92,7 @@ def _measure(fault: Fault, robot: Robot, scene: Scene) -> Row:
     limits = robot.task.limits
     corners = np.asarray(limits.workspace_min), np.asarray(limits.workspace_max)
     found = course(read_trace(Path(system.plan.trace), robot.tool), since, watched, *corners)
-    reasons = reasons_after(witness.said, begun) + told_by_run(system.out, wall)
+    reasons = reasons_after(witness.said, begun) + told_by_run(system.out, wall, before)
     resets = [at - since for at, kind in witness.events if at > begun and kind == EpisodeEvent.PREPARE]
     outcome = Outcome(reasons, lost(system.out), left, round(end_s, 2), system.front.returncode)
     return judge(fault, robot, found, outcome, resets)

@@ -41,7 +41,7 @@ def test_time_to_rest_peak_and_way_of_an_arm_that_brakes():
     found = judged(moved(braking))
     assert found.rest_s == pytest.approx(0.35, abs=0.025)
     assert found.again_s is None
-    assert found.before == found.peak == pytest.approx(0.2, abs=1e-6)
+    assert (found.before, found.peak) == pytest.approx((0.2, 0.2), abs=1e-6)
     assert found.far == pytest.approx(0.2 * 0.25 + 0.01, abs=2e-3)
     assert found.outside == 0.0
 
@@ -104,7 +104,7 @@ def test_a_trial_inside_every_bar_has_nothing_wrong():
 
 def test_each_bar_that_is_missed_is_said():
     late = judged(moved(lambda second: braking(second - 0.8)))
-    assert judge_of(late) == ["at rest 0.90 s after the deadline"] or "0.8" in judge_of(late)[0]
+    assert judge_of(late) == ["at rest 0.91 s after the deadline"]
     assert judge_of(judged(moved(lambda _: 0.1))) == ["not at rest"]
     assert "the limit is 0.5" in judge_of(judged(moved(lambda second: 4 * braking(second))))[0]
     found = judged(moved(braking))
@@ -116,7 +116,7 @@ def test_each_bar_that_is_missed_is_said():
 
 def test_a_motion_after_the_run_has_reset_the_stop_is_no_motion_again():
     again = judged(moved(lambda second: 0.1 if second < 1.2 or 3.0 < second < 3.2 else 0.0))
-    assert judge_of(again) == ["moved again after 2.00 s"] or judge_of(again)[0].startswith("moved again")
+    assert judge_of(again)[0].startswith("moved again after 2.0")
     assert judge_of(again, resets=[1.5]) == []
 
 
@@ -142,5 +142,11 @@ def test_the_table_says_what_was_tried_how_often_and_what_was_not():
     missed = {**row, "wrong": ["not at rest"], "rest_s": None}
     lines = table([POLICY], ["franka_place", "ur5_pick"], [row, row, missed]).splitlines()
     assert lines[2].startswith("| policy killed | franka_place | 0 |") and NOT_TRIED in lines[2]
-    assert lines[3].startswith("| policy killed | ur5_pick | 3 | 0.10, 0.10 s | 0.20 m/s |")
+    assert lines[3].startswith("| policy killed | ur5_pick | 3 | 0.11, 0.11 s | 0.20 m/s |")
     assert "1 of 3: not at rest" in lines[3] and "no sign of life from 'policy'" in lines[3]
+
+
+def test_an_arm_that_stood_when_its_twin_ended_with_the_run_is_at_rest():
+    short = moved(braking, simulated=np.arange(0.0, 1.45, STEP_S))
+    assert judged(short).rest_s == pytest.approx(0.35, abs=0.025)
+    assert judged(moved(braking, simulated=np.arange(0.0, 1.3, STEP_S))).rest_s is None
