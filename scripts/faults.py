@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -55,6 +56,7 @@ def campaign(options: argparse.Namespace, wanted: list[Fault]) -> int:
     """Run the trials that are missing; return 0 if all of them met the bars."""
     from fault_campaign.trial import run_trial
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the system of the trial is ended, too
     os.environ.update(middleware_environment())
     # Each trial starts ten processes, which must not compile the same sources again and again.
     os.environ.update(PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(options.out.resolve() / "compiled"))

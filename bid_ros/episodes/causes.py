@@ -42,6 +42,8 @@ _ARM_RULES: Final[Mapping[str, str]] = {
     "nobody renewed the grant": "grant",
 }
 _PUBLISHERS: Final = "nodes publish"
+ARM_ENDS: Final = "the arm node ends"
+"""What the arm node says last. It stops nothing by itself: whoever ends the run says why."""
 
 
 def outcome_of_safety(rule: str, reason: str, measured: float = float("nan"), twin: bool = False) -> EpisodeOutcome:

@@ -17,6 +17,7 @@ from bid_ros.core.deadline import Deadlines
 from bid_ros.core.errors import ArmError, ChunkError
 from bid_ros.core.listening import Listening
 from bid_ros.core.schedule import PeriodicThread, Tick
+from bid_ros.episodes.causes import ARM_ENDS
 from bid_ros.nodes.arm_report import ArmReport
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
@@ -118,7 +119,7 @@ class ArmNode(BidNode):
         """Bring the arm to rest inside its limits, then leave control."""
         if self._thread is not None:
             with self._lock:
-                self._servo.latch("the arm node ends")
+                self._servo.latch(ARM_ENDS)
                 self._at_rest.clear()
             self._at_rest.wait(REST_S)
             self._thread.stop()

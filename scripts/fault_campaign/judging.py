@@ -16,6 +16,7 @@ from fault_campaign.witness import Said
 REST_LIMIT_S: Final = 0.5  # after the deadline
 REASON_LIMIT_S: Final = 1.0  # after the fault, or after its deadline where that is later
 SLACK: Final = 1.02  # of the limit of speed: the physics of a twin is no exact follower
+PAUSES_S: Final = 2.0  # after the fault; an arm that rests later may have reached what it moved to
 LEAST: Final = 0.05  # m/s, below which no speed is too fast
 EDGE: Final = 0.01  # m outside the workspace; the tool lies that far beside its set-point
 Row = dict[str, Any]
@@ -86,7 +87,9 @@ def told_by_run(out: Path, wall: float, before: int = 0) -> list[Reason]:
     after = round(path.stat().st_mtime - wall, 3)
     found = [run["ended"]] if run["ended"] else []
     stops = [stop["outcome"] for stop in run["stops"][before:]] + [ended["outcome"] for ended in found]
-    return [Reason("run.json", after, text, True) for text in stops if after >= 0 and text != "aborted: shut down"]
+    told = [Reason("run.json", after, text, True) for text in stops if text != "aborted: shut down"]
+    told += [Reason("run.json", after, pause["reason"], False) for pause in run.get("pauses", [])]
+    return told if after >= 0 else []
 
 
 def lost(out: Path) -> list[str]:
@@ -125,6 +128,9 @@ def judge(fault: Fault, robot: Robot, found: Course, outcome: Outcome, resets: l
         wrong.append("no reason" if first is None else f"a reason after {first.after_s:.2f} s only")
     if deadline is None and not fault.may_stop and first is not None:
         wrong.append(f"stopped: {first.text}")
+    rests = found.rest_s is not None and found.rest_s < PAUSES_S and again is None
+    if deadline is None and fault.may_stop and rests and not outcome.reasons:
+        wrong.append("at rest without a reason")
     if found.peak > SLACK * limit:
         wrong.append(f"{found.peak:.2f} m/s; the limit is {limit:g}")
     if fault.faster and found.peak > max(fault.faster * found.before, LEAST):

@@ -41,10 +41,11 @@ def run_trial(fault: Fault, robot: Robot, folder: Path, repeat: int, seed: int) 
     row["date"] = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         if problem := await_motion(system, witness, trace, robot):
-            system.end()
             return {**row, "problem": problem}
         row |= _measure(fault, robot, scene)
     finally:
+        system.look()
+        system.end()
         witness.close()
         fault.clean(folder)
     return row
