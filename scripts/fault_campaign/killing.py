@@ -72,9 +72,11 @@ def pairs(number: int, seed: int) -> Iterator[Fault]:
     """Yield pairs at random; neither is the twin, without which there is no arm to look at."""
     chance = random.Random(seed)
     parts = [part for part in PARTS if part != TWIN]
+    known = ((("safety", FROZEN), (SUPERVISOR, KILLED)), ((DRIVER, FROZEN), ("arm", KILLED)))
     for index in range(number):
         first, second = chance.sample(parts, 2)
         harms = tuple((part, chance.choice((KILLED, FROZEN))) for part in (first, second))
+        harms = known[index] if index < len(known) else harms  # nobody was left to wake these
         words = " and ".join(f"{part} {how}" for part, how in harms)
 
         def inject(scene: Scene, harms: tuple[tuple[str, str], ...] = harms) -> None:
