@@ -10,6 +10,7 @@ from typing import Any
 import lanes
 import pytest
 import yaml
+from real_time import take_back_priority
 from ros_bench import Bench
 from ros_domain import enter_domain
 from skips import fail_if_forbidden
@@ -35,7 +36,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     """Let a worker's tests that go by the clock go before those that compute."""
     if IN_WORKER:
         lanes.share(lanes.kind_of(item.nodeid))
-    return (yield)
+    try:
+        return (yield)
+    finally:
+        take_back_priority()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,15 +18,35 @@ raise_priority(0)
 """First lines of a script that leads a session of its own."""
 
 
+_OTHER = (os.SCHED_OTHER, 0)
+_given = [_OTHER]  # policy and priority that the main thread should have; the last one holds
+
+
 @contextlib.contextmanager
 def real_time(priority: int) -> Iterator[None]:
-    """Give the calling thread, and those that it starts meanwhile, a real-time priority (1 is the lowest)."""
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(priority))
+    """Give the calling thread a real-time priority (1 is the lowest), where the user may.
+
+    Threads that it starts have none: those of a middleware wait for a lock in a loop, and would so keep a core from
+    who holds it, for ever.
+    """
+    _given.append((os.SCHED_RR | os.SCHED_RESET_ON_FORK, priority))
+    _schedule(*_given[-1])
     try:
         yield
     finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        _given.pop()
+        _schedule(*_given[-1])
+
+
+def take_back_priority() -> None:
+    """Take a real-time priority from the calling thread that a library gave it, as libfranka does where it controls."""
+    if os.sched_getscheduler(0) == os.SCHED_FIFO:
+        _schedule(*_given[-1])
+
+
+def _schedule(policy: int, priority: int) -> None:
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
 
 
 def _waits_ns() -> dict[int, int]:

@@ -23,7 +23,7 @@ from bid_ros.episodes.takeover import Takeover
 from bid_ros.nodes.episode_parameters import PARAMETERS
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.operator import Operator, RobotOperator, TwinOperator
-from bid_ros.nodes.recovery import Recovery
+from bid_ros.nodes.recovery import RunRecovery
 from bid_ros.nodes.ros_messages import fill_outcome, header
 from bid_ros.nodes.run_watch import RunWatch
 from bid_ros.nodes.sequence import SequenceNode
@@ -70,7 +70,7 @@ class EpisodeNode(SequenceNode):
             self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
         if self._person:
             self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
-        self._recovery = Recovery(self, self._log.stops, self.value("twin"))
+        self._recovery = RunRecovery(self, self._log.stops, self.value("twin"))
         self._takeover = Takeover(self.value("return_s")) if self.value("takeover") else None
         if self._takeover is not None:
             self.subscribe(TELEOP_SWITCH, self._on_switch)

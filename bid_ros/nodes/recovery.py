@@ -25,7 +25,7 @@ AGAIN_S: Final = 0.2  # s between two tries
 TELL_S: Final = 30.0  # s between two lines that ask the person
 
 
-class Recovery:
+class RunRecovery:
     """Waits until nothing is latched any more, in the thread of the sequence.
 
     Args:

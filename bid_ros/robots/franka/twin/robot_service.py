@@ -25,7 +25,7 @@ from bid_ros.robots.franka.twin.messages import ROBOT
 from bid_ros.robots.franka.twin.reflexes import FLAGS, SLACK, Reflex, Shares, moving_shares, torque_share
 from bid_ros.robots.franka.twin.service import FciService
 from bid_ros.robots.franka.twin.settings import set_property
-from bid_ros.robots.franka.twin.watchdog import PUBLISHED, Patience, Watchdog
+from bid_ros.robots.franka.twin.watchdog import PUBLISHED, CommandWatchdog, Patience
 
 GRAVITY: Final = (0.0, 0.0, -9.81)  # m/s^2, as a robot's state says it; libfranka's model of the arm asks for it
 DONE: Final = 0
@@ -62,7 +62,7 @@ class RobotService(FciService):
         self._told: list[Sequence[float]] = [(0.0,) * 7] * TOLD  # torques that the newest states told, by number
         self._recovering = self._recovery_left = 0  # number of the recovery that is not yet answered, cycles until then
         self.recovery_fails = False
-        self.watchdog = Watchdog(patience)
+        self.watchdog = CommandWatchdog(patience)
         self.reflex: Reflex | None = None
         self.nearest: dict[str, float] = {}
 

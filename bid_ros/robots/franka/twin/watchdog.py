@@ -30,7 +30,7 @@ PUBLISHED: Final = Patience()
 SHARED: Final = Patience(ended=200, gaps=True)
 
 
-class Watchdog:
+class CommandWatchdog:
     """Counts the cycles of a motion in which no command came.
 
     Args:

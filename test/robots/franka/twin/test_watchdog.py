@@ -1,4 +1,4 @@
-from bid_ros.robots.franka.twin.watchdog import PUBLISHED, SHARED, Patience, Watchdog
+from bid_ros.robots.franka.twin.watchdog import PUBLISHED, SHARED, CommandWatchdog, Patience
 
 
 def cycles_until_trip(watchdog, came=False, counted=True, most=10_000):
@@ -7,11 +7,11 @@ def cycles_until_trip(watchdog, came=False, counted=True, most=10_000):
 
 def test_twenty_lost_in_a_row_as_published():
     assert Patience(lost=20, ended=20, gaps=False) == PUBLISHED
-    assert cycles_until_trip(Watchdog(PUBLISHED)) == 20
+    assert cycles_until_trip(CommandWatchdog(PUBLISHED)) == 20
 
 
 def test_one_command_begins_the_count_anew():
-    watchdog = Watchdog(PUBLISHED)
+    watchdog = CommandWatchdog(PUBLISHED)
     for _ in range(50):
         assert not any(watchdog.trips(False, True) for _ in range(19))
         assert not watchdog.trips(True, True)
@@ -19,7 +19,7 @@ def test_one_command_begins_the_count_anew():
 
 
 def test_a_patient_one_brakes_as_early_and_ends_the_motion_later():
-    watchdog = Watchdog(SHARED)
+    watchdog = CommandWatchdog(SHARED)
     assert not any(watchdog.trips(False, True) or watchdog.brakes for _ in range(19))
     assert not watchdog.trips(False, True)
     assert watchdog.brakes
@@ -29,14 +29,14 @@ def test_a_patient_one_brakes_as_early_and_ends_the_motion_later():
 
 
 def test_cycles_without_time_to_answer_do_not_count():
-    watchdog = Watchdog(PUBLISHED)
+    watchdog = CommandWatchdog(PUBLISHED)
     assert cycles_until_trip(watchdog, counted=False, most=1000) is None
     assert watchdog.success_rate == 1.0
     assert cycles_until_trip(watchdog) == 20
 
 
 def test_the_success_rate_is_that_of_the_last_hundred():
-    watchdog = Watchdog(PUBLISHED)
+    watchdog = CommandWatchdog(PUBLISHED)
     assert watchdog.success_rate == 1.0
     for number in range(400):
         watchdog.trips(number % 4 != 0, True)
@@ -46,7 +46,7 @@ def test_the_success_rate_is_that_of_the_last_hundred():
 
 
 def test_a_new_motion_begins_the_count_anew():
-    watchdog = Watchdog(PUBLISHED)
+    watchdog = CommandWatchdog(PUBLISHED)
     assert not any(watchdog.trips(False, True) for _ in range(19))
     watchdog.begin()
     assert cycles_until_trip(watchdog) == 20
