@@ -54,6 +54,8 @@ class Course:
         peak: largest speed of the tool until it was at rest, m/s.
         far: m that the tool went until it was at rest.
         outside: m that the tool was outside the workspace at most.
+        real_time: simulated time by this computer's, until rest, half a second at least. Below 1 the twin was
+            slow: its arm brakes late, and hurries after set-points that come at this computer's pace.
     """
 
     rest_s: float | None
@@ -62,6 +64,7 @@ class Course:
     peak: float
     far: float
     outside: float
+    real_time: float = 1.0
 
 
 def read_trace(path: Path, tool: Callable[[Array], Array]) -> Trace:
@@ -85,10 +88,12 @@ def course(trace: Trace, since: float, until: float, low: Array, high: Array) ->
     inside = np.flatnonzero((times >= since) & (times <= until))
     before = float(speeds[earlier].max(initial=0.0))
     if not inside.size:
-        return Course(None, None, before, 0.0, 0.0, 0.0)
+        return Course(None, None, before, 0.0, 0.0, 0.0, 0.0)
     rest = _rest(times, speeds, inside, times[inside[-1]] < until - ENDED_S)
     end = inside[-1] if rest is None else rest
     way = slice(inside[0], end + 1)
+    seen = min(int(np.searchsorted(times, max(times[end], since + BEFORE_S))), int(inside[-1]))
+    passed = times[seen] - times[inside[0]]
     outside = np.maximum(low - trace.tool[way], trace.tool[way] - high).max()
     return Course(
         None if rest is None else max(0.0, float(times[rest] - since)),
@@ -97,6 +102,7 @@ def course(trace: Trace, since: float, until: float, low: Array, high: Array) ->
         float(speeds[way].max()),
         float(np.linalg.norm(np.diff(trace.tool[way], axis=0), axis=1).sum()),
         max(0.0, float(outside)),
+        float((trace.simulated[seen] - trace.simulated[inside[0]]) / max(passed, SPAN_S)),
     )
 
 

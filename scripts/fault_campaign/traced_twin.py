@@ -1,4 +1,4 @@
-"""The twin node, with a trace of the true joints 200 times a second, and buttons that a robot's pendant has.
+"""The twin node, with a trace of the true joints 100 times a second, and buttons that a robot's pendant has.
 
 It is a program that takes the arguments of the node. ``FAULT_TRACE`` names the file of the trace: rows of float64 with
 the steady time in s, the simulated time in s, and seven joints in rad (of a robot with six, the seventh means nothing).
@@ -17,7 +17,7 @@ import numpy as np
 from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.nodes.twin_node import TwinNode
 
-PERIOD_NS: Final = 5_000_000
+PERIOD_NS: Final = 10_000_000
 JOINTS: Final = 7
 
 

@@ -80,6 +80,12 @@ def test_a_busy_computer_that_holds_the_twin_up_makes_no_speed():
     assert found.rest_s == pytest.approx(0.37, abs=0.03)
 
 
+def test_a_twin_that_is_slower_than_this_computer_is_known_by_its_time():
+    simulated = np.arange(0.0, END_S, STEP_S)
+    assert judged(moved(braking, 2.0 * simulated, simulated)).real_time == pytest.approx(0.5, abs=0.01)
+    assert judged(moved(braking)).real_time == pytest.approx(1.0, abs=0.01)
+
+
 def test_a_tool_that_leaves_the_workspace_is_outside_by_that_much():
     trace = moved(braking)
     edge = np.array([trace.tool[-1, 0] - 0.02, 9.0, 9.0])
@@ -142,7 +148,11 @@ def test_the_table_says_what_was_tried_how_often_and_what_was_not():
     missed = {**row, "wrong": ["not at rest"], "rest_s": None}
     lines = table([POLICY], ["franka_place", "ur5_pick"], [row, row, missed]).splitlines()
     assert lines[2].startswith("| policy killed | franka_place | 0 |") and NOT_TRIED in lines[2]
-    assert lines[3].startswith("| policy killed | ur5_pick | 3 | 0.11, 0.11 s | 0.20 m/s |")
+    assert lines[3].startswith("| policy killed | ur5_pick | 3 (0) | 0.11, 0.11 s | 0.20 m/s |")
+    slow = {**missed, "real_time": 0.5}
+    assert "| 3 (1) |" in table([POLICY], ["ur5_pick"], [row, row, slow]) and "not at rest" not in table(
+        [POLICY], ["ur5_pick"], [row, row, slow]
+    )
     assert "1 of 3: not at rest" in lines[3] and "no sign of life from 'policy'" in lines[3]
 
 
