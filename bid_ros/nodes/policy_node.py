@@ -34,7 +34,7 @@ from bid_ros.safety.screen import policy_chunks
 from bid_ros.system.priority import raise_priority
 
 SOURCE = "policy"
-STARTED = ("samples", "runtime", "threads", "engines", "fallback_runtime")
+STARTED = {name: name for name in ("samples", "runtime", "threads", "engines")} | {"fallback": "fallback_runtime"}
 CHOICE, FIXED = ("decoder", "samples"), ("seed", "action_horizon")
 STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then there is no heartbeat
 
@@ -56,8 +56,8 @@ class PolicyNode(BidNode):
             check_signature(self._bundle, self.value("signed_by"))
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
-        how = [self.value(name) for name in STARTED]
-        self._policy = start_policy(self._bundle, self._task, *how, self.get_logger().warning)
+        how = {argument: self.value(name) for argument, name in STARTED.items()}
+        self._policy = start_policy(self._bundle, self._task, **how, say=self.get_logger().warning)
         arms = arm_of(self, self._commanded), posed_arm_of(self, self._commanded)
         self._task_chunks, self._screen = policy_chunks(self._commanded, self._task, *arms)
         self._status: Any = None
