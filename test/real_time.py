@@ -24,12 +24,8 @@ _given = [_OTHER]  # policy and priority that the main thread should have; the l
 
 @contextlib.contextmanager
 def real_time(priority: int) -> Iterator[None]:
-    """Give the calling thread a real-time priority (1 is the lowest), where the user may.
-
-    Threads that it starts have none: those of a middleware wait for a lock in a loop, and would so keep a core from
-    who holds it, for ever.
-    """
-    _given.append((os.SCHED_RR | os.SCHED_RESET_ON_FORK, priority))
+    """Give the calling thread, and those that it starts meanwhile, a real-time priority (1 is the lowest)."""
+    _given.append((os.SCHED_RR, priority))
     _schedule(*_given[-1])
     try:
         yield
@@ -39,7 +35,11 @@ def real_time(priority: int) -> Iterator[None]:
 
 
 def take_back_priority() -> None:
-    """Take a real-time priority from the calling thread that a library gave it, as libfranka does where it controls."""
+    """Take from the calling thread the priority that a library gave it, as libfranka does where it controls.
+
+    The threads that the next test starts would have it, too. Those of Fast DDS wait for a lock in a loop: above all
+    others they kept both cores from who held the lock, and the tests stood still for 20 minutes.
+    """
     if os.sched_getscheduler(0) == os.SCHED_FIFO:
         _schedule(*_given[-1])
 

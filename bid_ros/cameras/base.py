@@ -51,7 +51,10 @@ class CameraDescriptor:
         name: what a camera file calls it as ``source``.
         build: from a camera's address, and the folder that relative paths in it count from, to the device, not open.
             Raises CameraError for an address that cannot be one.
+        is_sensor: whether a camera of this address has a sensor, whose noise makes any two images differ. Where it has
+            one, equal images in a row are frozen.
     """
 
     name: str
     build: Callable[[str, Path], Camera]
+    is_sensor: Callable[[str], bool] = lambda _: False

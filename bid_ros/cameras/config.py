@@ -87,6 +87,11 @@ def _camera(where: str, name: str, content: Any, twin: bool) -> CameraConfig:
     return parse_with_twin(CameraConfig, content, where, twin, name=name)
 
 
+def has_sensor(config: CameraConfig) -> bool:
+    """Whether the images of a camera surely come from a sensor. Those of a topic may be rendered."""
+    return config.source not in BY_NODE and CAMERAS.find(config.source).is_sensor(config.address)
+
+
 def open_camera(config: CameraConfig, folder: Path) -> Camera:
     """Return the device of a camera, not yet open; ``folder`` is that of the camera file.
 

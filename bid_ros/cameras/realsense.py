@@ -82,4 +82,4 @@ class RealSenseCamera:
         return self._clock()
 
 
-CAMERA = CameraDescriptor("realsense", lambda serial, folder: RealSenseCamera(serial))
+CAMERA = CameraDescriptor("realsense", lambda serial, folder: RealSenseCamera(serial), lambda _: True)

@@ -32,7 +32,7 @@ class UvcCamera:
     def __init__(self, address: str, clock: Callable[[], int] = time.time_ns) -> None:
         self._address = address
         self._clock = clock
-        self._is_file = not address.isdigit() and not address.startswith("/dev/")
+        self._is_file = not is_device(address)
         self._capture: Any = None
         self._closed = threading.Event()
         self._period_ns = 0
@@ -113,4 +113,9 @@ def _build(address: str, folder: Path) -> UvcCamera:
     return UvcCamera(address if device else str(folder / address))
 
 
-CAMERA = CameraDescriptor("uvc", _build)
+def is_device(address: str) -> bool:
+    """Whether an address is that of a device. Otherwise it is a video file."""
+    return address.isdigit() or address.startswith("/dev/")
+
+
+CAMERA = CameraDescriptor("uvc", _build, is_device)

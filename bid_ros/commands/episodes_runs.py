@@ -39,9 +39,9 @@ def add_runs(inner: Any) -> None:
         "motion",
         help="hold the motion that a run commanded against the limits, at changes of chunk and elsewhere",
         description="Speed and acceleration of the recorded set-points beside the task's limits. The arm node records "
-        "one set-point in two, so an acceleration is the mean over two steps of the servo. The last line says by how "
-        "much the tool came after its set-points, and how far off it was besides. Exit status 1 if one is above a "
-        "limit.",
+        "one set-point in two, so an acceleration is the mean over two steps of the servo. A line says by how much the "
+        "tool came after its set-points, and how far off it was besides. The last table says how near the checks of "
+        "robot, link and computer came to their limits. Exit status 1 if a motion is above a limit.",
     )
     motion.add_argument("bag")
     motion.add_argument(
@@ -96,14 +96,16 @@ def run_table(options: argparse.Namespace) -> int:
 def run_motion(options: argparse.Namespace) -> int:
     """Compare the commanded motion of a run with the limits, and the tool's motion with the commanded one."""
     from bid_ros.curation.commanded import commanded_report, commanded_table, draw_commanded, read_commanded
+    from bid_ros.curation.shares import margins_report, margins_table, read_margins
     from bid_ros.views.lag import followed_line, followed_report, read_followed
 
     limits = load_task(task_file_of_bags(options.task, [Path(options.bag)])).limits
     motion = read_commanded(Path(options.bag))
     report = commanded_report(motion, limits)
     tool = followed_report(read_followed(Path(options.bag)))
-    text = f"{commanded_table(report)}\n{followed_line(tool)}"
-    print(json.dumps({**report, "tool": tool}) if options.json else text)
+    checks = read_margins(Path(options.bag))
+    text = f"{commanded_table(report)}\n{followed_line(tool)}\n{margins_table(checks)}".rstrip()
+    print(json.dumps({**report, "tool": tool, "margins": margins_report(checks)}) if options.json else text)
     if options.plot:
         draw_commanded(motion, limits, Path(options.plot))
     return 1 if any(row["above"] for row in report["quantities"].values()) else 0

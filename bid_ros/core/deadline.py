@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bid_ros.core.checks import check_positive
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.margins import Margins
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ class Deadlines:
         """Return the silence in s of each sender that was heard or armed. It is never negative."""
         starts = {name: self._last.get(name, self._armed_ns) for name in self._limits}
         return {name: max(0, steady_ns - start) / NANOSECONDS for name, start in starts.items() if start is not None}
+
+    def note(self, margins: Margins, steady_ns: int) -> None:
+        """Note in ``margins`` how near the silence of each sender is to its limit at ``steady_ns``."""
+        for name, age_s in self.ages(steady_ns).items():
+            margins.over(f"heartbeat of {name}", age_s, self._limits[name])
 
     def expired(self, steady_ns: int) -> Expired | None:
         """Return the sender that is furthest over its limit at ``steady_ns``, None if none is over."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.clocks import SET_BACK_NS
 from bid_ros.core.errors import ObservationError
 from bid_ros.core.task import Feature, Task
 
@@ -90,6 +91,8 @@ class ObservationBuffer:
     def add(self, name: str, stamp_ns: int, value: NDArray[Any]) -> None:
         """Append a sample. A sample that is not newer than the last one of its feature is ignored.
 
+        One that is more than a second older means that its clock was set back: those before it are forgotten.
+
         Raises:
             ObservationError: the name is unknown, or shape or values differ from the task.
         """
@@ -100,6 +103,8 @@ class ObservationBuffer:
             )
         array = _checked(feature, value)
         samples = self._samples[name]
+        if samples and stamp_ns < samples[-1][0] - SET_BACK_NS:
+            samples.clear()
         if not samples or stamp_ns > samples[-1][0]:
             samples.append((stamp_ns, array))
 

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bid_ros.core.clocks import read_clocks
+
 
 @dataclass(frozen=True)
 class Tick:
@@ -104,7 +106,7 @@ class PeriodicThread:
         tolerance_ns: int | None = None,
         on_error: Callable[[BaseException], None] | None = None,
     ) -> None:
-        start = phase_aligned_start(period_ns, phase_ns, time.time_ns(), time.monotonic_ns())
+        start = phase_aligned_start(period_ns, phase_ns, *read_clocks())
         self.schedule = AbsoluteSchedule(period_ns, start, period_ns if tolerance_ns is None else tolerance_ns)
         self._callback = callback
         self._on_error = on_error

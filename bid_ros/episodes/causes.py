@@ -42,6 +42,18 @@ _ARM_RULES: Final[Mapping[str, str]] = {
     "nobody renewed the grant": "grant",
 }
 _PUBLISHERS: Final = "nodes publish"
+# Words in the reasons of pauses. The first that is found counts: a clock that was set makes images look old, too.
+_WORDS: Final[Mapping[str, str]] = {
+    "clock": CLOCK,
+    "images of": CAMERA,
+    "camera": CAMERA,
+    "grants": COMPUTER,
+    "no sign of life": COMPUTER,
+    "samples of": ROBOT,
+    "robot at": ROBOT,
+}
+ARM_ENDS: Final = "the arm node ends"
+"""What the arm node says last. It stops nothing by itself: whoever ends the run says why."""
 
 
 def outcome_of_safety(rule: str, reason: str, measured: float = float("nan"), twin: bool = False) -> EpisodeOutcome:
@@ -78,6 +90,11 @@ def rule_of_arm(reason: str, fault: bool) -> str:
         return "publisher"
     found = (rule for beginning, rule in _ARM_RULES.items() if reason.startswith(beginning))
     return next(found, "fault")  # by itself it stops for a gripper that fails, and for no more
+
+
+def part_of_pause(reason: str) -> str:
+    """Return the failed part that the reason of a pause names; empty if it names none, as for a slow policy."""
+    return next((part for word, part in _WORDS.items() if word in reason), "")
 
 
 def of_safety(reason: str) -> bool:

@@ -16,12 +16,15 @@ class Pause:
         at_s: s from the start of the episode to its begin.
         duration_s: s.
         reason: one sentence, as known when the pause became long.
+        part: what failed that is no part of the policy, as :mod:`bid_ros.episodes.causes` names it; empty if nothing
+            says that anything did.
     """
 
     episode: int
     at_s: float
     duration_s: float
     reason: str
+    part: str = ""
 
 
 class Pauses:
@@ -44,13 +47,14 @@ class Pauses:
             self._episode, self._pause = episode, None
             self._begun_s = self._still_s = now_s
 
-    def tell(self, moves: bool, reason: str, now_s: float) -> Pause | None:
+    def tell(self, moves: bool, reason: str, now_s: float, part: str = "") -> Pause | None:
         """Take what the arm does; return a pause that has become long just now.
 
         Args:
             moves: it follows a chunk.
             reason: why it may not.
             now_s: steady time, s.
+            part: what failed, as :class:`Pause`.
         """
         with self._lock:
             if self._episode is None:
@@ -60,10 +64,25 @@ class Pauses:
                 self._close(now_s)
                 self._still_s = now_s
             elif self._pause is None and duration_s > PAUSE_S:
-                self._pause = Pause(self._episode, self._still_s - self._begun_s, duration_s, reason)
+                self._pause = Pause(self._episode, self._still_s - self._begun_s, duration_s, reason, part)
                 self.found.append(self._pause)
                 return self._pause
+            elif self._pause is not None and part and not self._pause.part:
+                self._pause.reason, self._pause.part = reason, part  # who knows more may take a moment to say it
             return None
+
+    def blamed(self, now_s: float) -> tuple[float, float, Pause | None]:
+        """Return the present episode's s in pauses for which a part is to blame, all its s, and the longest of these.
+
+        Args:
+            now_s: steady time, s.
+        """
+        with self._lock:
+            if self._pause is not None:
+                self._pause.duration_s = now_s - self._still_s
+            found = [pause for pause in self.found if pause.part and pause.episode == self._episode]
+            longest = max(found, key=lambda pause: pause.duration_s, default=None)
+            return sum(pause.duration_s for pause in found), now_s - self._begun_s, longest
 
     def end(self, now_s: float) -> None:
         """End the episode."""

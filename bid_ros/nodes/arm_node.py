@@ -13,39 +13,27 @@ from bid_ros.control.joint_servo import JointServo
 from bid_ros.control.servo import ChunkServo
 from bid_ros.control.servo_base import ServoMode, ServoOutput
 from bid_ros.core import topics
+from bid_ros.core.clocks import read_clocks
 from bid_ros.core.deadline import Deadlines
-from bid_ros.core.errors import ArmError, ChunkError
+from bid_ros.core.errors import ArmError
 from bid_ros.core.listening import Listening
+from bid_ros.core.margins import SAID, Margins
 from bid_ros.core.schedule import PeriodicThread, Tick
+from bid_ros.episodes.causes import ARM_ENDS
+from bid_ros.nodes.arm_parameters import PARAMETERS
 from bid_ros.nodes.arm_report import ArmReport
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
 from bid_ros.nodes.joints import arm_of
-from bid_ros.nodes.obeyed_chunk import obeyed_chunk
-from bid_ros.nodes.parameters import Parameter
+from bid_ros.nodes.obeyed_chunk import ObeyedChunks
 from bid_ros.nodes.ros_bus import NodeBus
 from bid_ros.nodes.sole_publishers import SolePublishers
-from bid_ros.robots.base import ArmState, JointArm
+from bid_ros.robots.base import ArmState, CheckedArm, JointArm
 from bid_ros.robots.connecting import connect_within
 from bid_ros.robots.registry import ROBOTS, build_arm, load_arm_config
 from bid_ros.robots.ros.config import RosConfig
 from bid_ros.system.priority import raise_priority
 
-PARAMETERS = (
-    Parameter("task", "", "path of the task file, whose limits hold"),
-    Parameter("arm", "franka", "arm driver"),
-    Parameter("arm_config", "", "path of the arm's configuration file"),
-    Parameter("robot_ip", "", "address of the robot (or of its twin); required"),
-    Parameter("twin", False, "the address is a twin: no real-time kernel needed, twin dynamics"),
-    Parameter("connect_wait_s", 0.0, "time in s to go on trying; a twin needs some to start", 0.0, 120.0),
-    Parameter("required_wait_s", 0.0, "time in s to wait for the required nodes before connecting", 0.0, 120.0),
-    Parameter("rate_hz", 100, "set-points streamed a second", 100, 1000),
-    Parameter("lookahead_s", 0.0, "chunks are sampled this long ahead of now, for the lag of the arm", 0.0, 0.3),
-    Parameter("publish_every", 2, "publish the state every n-th set-point", 1, 100),
-    Parameter("standard_rate_hz", 10, "joint states, tool poses and transforms a second, at most", 1, 1000),
-    Parameter("required", ["policy", "safety"], "nodes whose heartbeat the arm waits for and watches"),
-    Parameter("heartbeat_deadline_s", 0.3, "longest silence of a required node; then a latched stop", 0.1, 2.0),
-)
 STALLED_S = 0.1  # s without a set-point, after which the arm node gives no heartbeat
 HEED_S = 0.04  # s between two looks at the heartbeats that have come, at most; ages count from their arrival
 REST_S = 1.0  # s in which the servo brakes to rest from any speed that a task allows
@@ -72,6 +60,7 @@ class ArmNode(BidNode):
         self._listening = Listening()
         self._deadlines = Deadlines({name: self.value("heartbeat_deadline_s") for name in self._watched})
         self._sole = SolePublishers(self, (topics.SAFETY_CHUNK, topics.SAFETY_STATE, topics.GRANT))
+        self._obeyed = ObeyedChunks(self._task, read_clocks())
         self._lock = threading.Lock()
         self._fault = ""
         self._commanded = self._due = False
@@ -112,13 +101,14 @@ class ArmNode(BidNode):
         healthy = not self._fault and not self._servo.latched
         summary = self._fault or self._servo.latched or "in control"
         skipped = 0 if self._thread is None else self._thread.schedule.skipped
-        return healthy, summary, {"skipped_set_points": skipped}
+        margins = Margins() if not isinstance(self._arm, CheckedArm) else self._arm.margins()
+        return healthy, summary, {"skipped_set_points": skipped, SAID: margins.joined(self._obeyed.margins).text()}
 
     def close(self) -> None:
         """Bring the arm to rest inside its limits, then leave control."""
         if self._thread is not None:
             with self._lock:
-                self._servo.latch("the arm node ends")
+                self._servo.latch(ARM_ENDS)
                 self._at_rest.clear()
             self._at_rest.wait(REST_S)
             self._thread.stop()
@@ -157,15 +147,18 @@ class ArmNode(BidNode):
             self._servo.start(state.tool_position, state.tool_quaternion, time.time_ns())
 
     def _on_chunk(self, message: ChunkMessage) -> None:
-        try:
-            chunk = obeyed_chunk(message, self._task, time.time_ns())
-        except ChunkError as error:
-            self.get_logger().warning(str(error), throttle_duration_sec=1.0)
+        instant = read_clocks()
+        chunk = self._obeyed.read(message, instant)
+        if chunk is None:
+            self.get_logger().warning(self._obeyed.refusal(instant.steady_ns), throttle_duration_sec=1.0)
             return
         self._watch_publishers()
         with self._lock:
             now = time.monotonic_ns()
-            if not self._grants.live(chunk.source, now) or not self._servo.accept(chunk):
+            if not self._grants.live(chunk.source, now):
+                self._obeyed.refuse(f"nobody grants '{chunk.source}' the arm, though it sends chunks", now)
+                return
+            if not self._servo.accept(chunk):
                 return
             self._grants.use(chunk.source)
             if not self._commanded:
@@ -225,14 +218,16 @@ class ArmNode(BidNode):
             self._fault = str(error)
 
     def _control(self, tick: Tick) -> None:
-        now = time.time_ns()
+        instant = read_clocks()
+        now = instant.wall_ns
         with self._lock:
-            steady = self._listening.judged_ns(time.monotonic_ns())
+            if self._obeyed.clock_was_set(instant):
+                self._servo.release()
+            steady = self._listening.judged_ns(instant.steady_ns)
             self._watch_grants(steady)
-            expired = self._deadlines.expired(steady)
             # Until the first command the arm only holds, and nodes that still start may be silent for a while.
-            if expired is not None and self._commanded:
-                self._servo.latch(f"no sign of life from '{expired.name}' for {expired.limit_s:.2f} s")
+            if self._commanded:
+                self._watch_silence(steady)
             output = self._servo.step(now)
         if not self._fault:
             self._stream(output)
@@ -243,8 +238,15 @@ class ArmNode(BidNode):
             if output.mode is ServoMode.STOPPED and not self._due:
                 self._at_rest.set()
 
+    def _watch_silence(self, steady_ns: int) -> None:
+        """Stop when a required node is silent."""
+        self._deadlines.note(self._obeyed.margins, steady_ns)
+        if expired := self._deadlines.expired(steady_ns):
+            self._servo.latch(f"no sign of life from '{expired.name}' for {expired.limit_s:.2f} s")
+
     def _watch_grants(self, steady_ns: int) -> None:
         """Stop when nobody grants the motion any more, whatever the safety node lets pass."""
+        self._grants.note(self._obeyed.margins, steady_ns)
         lapse = self._grants.lapsed(steady_ns)
         if lapse is not None:
             self._servo.latch(str(lapse))
@@ -282,8 +284,9 @@ class ArmNode(BidNode):
         if state.fault and not self._fault:
             self._fault = state.fault
             self.get_logger().error(self._fault)
-        said = self._fault, self._servo.latched, self._last_gripper
-        return self._report.publish(output, state, now_ns, *said)
+        idle = output.mode in (ServoMode.HOLDING, ServoMode.STOPPING)
+        why = self._servo.latched or (self._obeyed.refusal(time.monotonic_ns()) if idle else "")
+        return self._report.publish(output, state, now_ns, self._fault, why, self._last_gripper)
 
     def _fail(self, error: BaseException) -> None:
         """The control thread ended: stop the robot, log why, then end the node."""

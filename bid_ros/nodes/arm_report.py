@@ -11,6 +11,7 @@ from bid_msgs.msg import ArmStatus
 from bid_ros.control.servo_base import ServoOutput
 from bid_ros.core import topics
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.clocks import newer
 from bid_ros.core.task import Task
 from bid_ros.nodes import ros_messages
 from bid_ros.nodes.base import BidNode
@@ -59,17 +60,17 @@ class ArmReport:
             state: of the robot.
             now_ns: ROS time of ``output``.
             fault: of the robot, empty without one.
-            latched: why the servo is latched, empty if it is not.
+            latched: why the servo is latched, or why it follows nothing; empty if it follows, or nobody knows.
             gripper: newest commanded opening, m.
         """
         self._fill(output, state, now_ns, fault, latched, gripper)
         told, told_ns = (self._status.mode, self._status.reason), state.stamp_ns
-        new, changed = told_ns > self._told_ns, told != self._told
+        new, changed = newer(told_ns, self._told_ns), told != self._told
         self._told, self._told_ns = told, told_ns
         if new or changed or fault:  # a robot that is silent is told of too
             self._statuses.publish(self._status)
             self._publish_joints(output, now_ns)
-        if new and told_ns - self._standard_ns > self._pause_ns:
+        if new and not 0 <= told_ns - self._standard_ns <= self._pause_ns:
             self._standard_ns = told_ns
             self._publish_standard(state)
         return new or changed or bool(fault)

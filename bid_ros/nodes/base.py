@@ -274,14 +274,19 @@ class BidNode(Node):
             return SetParametersResult(successful=False, reason=f"{type(error).__name__}: {error}")
         return SetParametersResult(successful=True)
 
-    def _publish_diagnostics(self) -> None:
+    def tell(self) -> None:
+        """Publish the diagnostics at once, as something has gone wrong, or right again. Any thread may call it."""
+        self._publish_diagnostics(counted=False)
+
+    def _publish_diagnostics(self, counted: bool = True) -> None:
         healthy, summary, values = self.diagnose()
+        values = {**values, **(self._counted() if counted else {})}
         status = DiagnosticStatus(
             level=DiagnosticStatus.OK if healthy else DiagnosticStatus.ERROR,
             name=f"bid_ros: {self.get_fully_qualified_name()[1:]}",
             message=summary,
             hardware_id=self.hardware_id,
-            values=[KeyValue(key=key, value=str(value)) for key, value in {**values, **self._counted()}.items()],
+            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )
         self._diagnostics_publisher.publish(DiagnosticArray(header=header(self.now_ns()), status=[status]))
 

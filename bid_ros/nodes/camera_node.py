@@ -15,7 +15,8 @@ from sensor_msgs.msg import Image
 from tf2_msgs.msg import TFMessage
 
 from bid_msgs.msg import TwinScene
-from bid_ros.cameras.config import CameraConfig, load_cameras, open_camera
+from bid_ros.cameras.config import CameraConfig, has_sensor, load_cameras, open_camera
+from bid_ros.cameras.content import FrameWatch
 from bid_ros.cameras.image import ImageFitter, decode_image, encode_image
 from bid_ros.cameras.pairing import FramePairing, PairWatch
 from bid_ros.core import topics
@@ -52,6 +53,10 @@ class CameraNode(BidNode):
         self._fitters = {
             name: ImageFitter(name, camera.crop, self._features[name].shape) for name, camera in self._cameras.items()
         }
+        self._watches = {
+            name: FrameWatch(name, has_sensor(camera), self._features[name].rate_hz)
+            for name, camera in self._cameras.items()
+        }
         rate = min(feature.rate_hz for feature in self._task.cameras)
         self.heartbeat.limit_s = STALLED_PERIODS / rate
         self._pairing = FramePairing(names, rate, self.value("tolerance_s"))
@@ -73,7 +78,8 @@ class CameraNode(BidNode):
         """Return pairs, drops and skew."""
         values: dict[str, object] = {"pairs": self._pairs, "scenes_dropped": self._scenes_dropped}
         values.update(self._pairing.statistics())
-        return not self._problem, self._problem or "delivering", values
+        problem = self._problem or self._slow()
+        return not problem, problem or "delivering", values
 
     def close(self) -> None:
         """End the device threads."""
@@ -168,8 +174,12 @@ class CameraNode(BidNode):
             device.close()
 
     def _deliver(self, camera: CameraConfig, stamp_ns: int, image: NDArray[np.uint8]) -> None:
-        self._arrivals.heard(camera.name, time.monotonic_ns())
+        now_ns = time.monotonic_ns()
+        self._arrivals.heard(camera.name, now_ns)
         fitted = self._fitters[camera.name].fit(image)
+        if problem := self._watches[camera.name].look(image, now_ns):  # no policy decides on such an image
+            self._report(problem)
+            return
         with self._lock:
             pairs = self._pairing.add(camera.name, stamp_ns, fitted)
         for pair in pairs:
@@ -186,13 +196,21 @@ class CameraNode(BidNode):
             self._infos[name].publish(calibration)
         self._pairs += 1
         self._arrivals.paired(time.monotonic_ns())
-        self._problem = ""
+        before, self._problem = self._problem, ""
         self.worked()
+        if before and not before.startswith(WAITING):
+            self.tell()
 
     def _watch(self) -> None:
         problem, silent = self._arrivals.problem(time.monotonic_ns())
         if problem and (silent or not self._problem or self._problem.startswith(WAITING)):
             self._report(f"{problem}; {self._advice()}")
+        elif slow := self._slow():
+            self.get_logger().warning(slow, throttle_duration_sec=5.0)
+
+    def _slow(self) -> str:
+        """Return which camera delivers too few images; empty if none does."""
+        return next(filter(None, (watch.rate_problem() for watch in self._watches.values())), "")
 
     def _advice(self) -> str:
         if all(camera.source == "twin" for camera in self._cameras.values()):
@@ -202,8 +220,11 @@ class CameraNode(BidNode):
     def _report(self, problem: str) -> None:
         if self._stop.is_set():
             return
+        news = not self._problem or self._problem.startswith(WAITING)
         self._problem = problem
         self.get_logger().error(problem, throttle_duration_sec=2.0)
+        if news:  # before the heartbeat is missed, so that the stop can say why
+            self.tell()
 
 
 main = CameraNode.main

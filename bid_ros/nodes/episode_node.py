@@ -222,7 +222,7 @@ class EpisodeNode(SequenceNode):
         except EpisodeStopped as stop:
             self._end(event, stop.outcome, time.monotonic() - started)
             raise
-        self._end(event, outcome_from_text(outcome), time.monotonic() - started)
+        self._end(event, self._watch.judged(outcome), time.monotonic() - started)
 
     def _end(self, event: EpisodeEvent, outcome: EpisodeOutcome, duration_s: float) -> None:
         self._running = False

@@ -11,6 +11,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.clocks import read_clocks
 
 EVERYTHING_S: Final = 1.0  # s between two looks at what is rare, such as a publisher whose quality of service differs
 KINDS: Final = ("subscription", "timer", "service", "client")
@@ -102,7 +103,10 @@ class FastExecutor(SingleThreadedExecutor):
         that nothing was left of theirs. It gives them in the order in which they were sent. One that was lost and sent
         again arrived later than those behind it, which had to wait for it: so all of them have arrived when it did.
         """
-        steady_from_wall_ns = time.monotonic_ns() - time.time_ns()
+        if not self._patient:
+            return
+        wall_ns, steady_ns = read_clocks()
+        steady_from_wall_ns = steady_ns - wall_ns
         emptied_ns: dict[int, int] = {}
         for subscription in self._patient:
             before_ns = self._emptied_ns.get(id(subscription), 0)

@@ -14,15 +14,18 @@ from bid_ros.observing.features import extract
 
 
 def subscribe_features(
-    node: BidNode, task: Task, observe: Callable[[str, int, Any], None], lossless: Qos | None = None
+    node: BidNode,
+    task: Task,
+    observe: Callable[[str, int, Any], None],
+    refuse: Callable[[str, str], None],
+    lossless: Qos | None = None,
 ) -> None:
     """Subscribe to the topic of each observed feature and pass on (name, stamp_ns, value).
-
-    A message that does not fit the task is refused with a warning.
 
     Args:
         node, task: who observes, and what.
         observe: takes each sample.
+        refuse: takes the feature's name and why a message does not fit the task.
         lossless: of publishers that lose nothing, as in a replay; None: as the topics of a live system.
     """
     topics = recorded_topics(task)
@@ -31,15 +34,21 @@ def subscribe_features(
         features.setdefault(feature_topic(feature), []).append(feature)
     for name, carried in features.items():
         topic = topics[name] if lossless is None else replace(topics[name], qos=lossless)
-        node.subscribe(name, partial(_take, node, carried, observe), topic)
+        node.subscribe(name, partial(_take, node, carried, observe, refuse), topic)
 
 
-def _take(node: BidNode, features: list[Feature], observe: Callable[[str, int, Any], None], message: Any) -> None:
+def _take(
+    node: BidNode,
+    features: list[Feature],
+    observe: Callable[[str, int, Any], None],
+    refuse: Callable[[str, str], None],
+    message: Any,
+) -> None:
     stamp_ns = sample_ns(message, node.now_ns())
     for feature in features:
         try:
             value = extract(feature, message)
         except BidError as error:
-            node.get_logger().warning(str(error), throttle_duration_sec=1.0)
+            refuse(feature.name, str(error))
         else:
             observe(feature.name, stamp_ns, value)

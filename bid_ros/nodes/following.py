@@ -1,7 +1,6 @@
 """Listens to a running system from a terminal. Nothing of the system waits for whoever listens."""
 
 import os
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Any
 
 from rclpy.executors import ExternalShutdownException
 
+from bid_ros.core.clocks import read_clocks
 from bid_ros.core.topics import IMAGE_TYPE, Topic
 from bid_ros.nodes.base import PATIENT_DEPTH
 from bid_ros.nodes.client import visiting
@@ -42,7 +42,8 @@ def follow(
         executor = FastExecutor()
 
         def take(name: str, message: Any) -> None:
-            add(name, time.time_ns() - (time.monotonic_ns() - executor.arrived_ns), message)
+            now = read_clocks()
+            add(name, now.wall_ns - (now.steady_ns - executor.arrived_ns), message)
 
         for name, topic in topics.items():
             raw = topic.type_name == IMAGE_TYPE and not images

@@ -3,29 +3,68 @@
 from typing import Final
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
-from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.chunk import NANOSECONDS, ActionChunk
+from bid_ros.core.clocks import ClockWatch, Instant, foreign_stamp, jump_text
 from bid_ros.core.errors import ChunkError
+from bid_ros.core.margins import Margins
 from bid_ros.core.task import Task
 from bid_ros.nodes.ros_messages import chunk_from_message
 from bid_ros.safety.envelope import out_of_time
 
 HOP_S: Final = 0.2  # s that a chunk may take from the safety node, where it was in time, on a busy computer
+TOLD_NS: Final = 2 * NANOSECONDS  # for so long a refusal is the reason why nothing is followed
 
 
-def obeyed_chunk(message: ChunkMessage, task: Task, now_ns: int) -> ActionChunk:
-    """Return the chunk of a message.
-
-    A chunk from the future would make the servo ignore every chunk before it.
+class ObeyedChunks:
+    """Reads the chunks of the safety node, and keeps the reason why the last one is not followed.
 
     Args:
-        message: from the safety node.
         task: its action features and limits of age and lead.
-        now_ns: ROS time now.
+        now: both clocks.
 
-    Raises:
-        ChunkError: it is no chunk of this task, is too old, or begins too far in the future.
+    Attributes:
+        margins: how near the age of a chunk came to its limit.
     """
-    chunk = chunk_from_message(message, task, slowed=True)
-    for refusal in out_of_time(chunk, now_ns, task.limits, HOP_S):
-        raise ChunkError(f"a chunk from '{chunk.source}' at the arm node: {refusal.reason}")
-    return chunk
+
+    def __init__(self, task: Task, now: Instant) -> None:
+        self._task, self._clock = task, ClockWatch(now)
+        self._refusal, self._refused_ns = "", 0
+        self.margins = Margins()
+
+    def read(self, message: ChunkMessage, now: Instant) -> ActionChunk | None:
+        """Return the chunk of a message; None if it is no chunk of this task, or not in time.
+
+        A chunk from the future would make the servo ignore every chunk before it.
+        """
+        limits = self._task.limits
+        try:
+            chunk = chunk_from_message(message, self._task, slowed=True)
+            who = f"chunks of '{chunk.source}' at the arm node"
+            if foreign := foreign_stamp(who, chunk.stamp_ns, now.wall_ns):
+                raise ChunkError(foreign)
+            age_s = (now.wall_ns - chunk.stamp_ns) / NANOSECONDS
+            self.margins.over("age of a chunk", age_s, limits.max_chunk_age + HOP_S)
+            for refusal in out_of_time(chunk, now.wall_ns, limits, HOP_S):
+                raise ChunkError(f"a chunk of '{chunk.source}' at the arm node: {refusal.reason}")
+        except ChunkError as error:
+            self.refuse(str(error), now.steady_ns)
+            return None
+        self._refusal = ""
+        return chunk
+
+    def refuse(self, reason: str, steady_ns: int) -> str:
+        """Note why a chunk is not followed, and return it."""
+        self._refusal, self._refused_ns = reason, steady_ns
+        return reason
+
+    def refusal(self, steady_ns: int) -> str:
+        """Return why the last chunk is not followed; empty if it is, or that was long ago."""
+        return self._refusal if steady_ns - self._refused_ns <= TOLD_NS else ""
+
+    def clock_was_set(self, now: Instant) -> str:
+        """Return one sentence if the clock of this computer was set since the last look: every chunk is then of no use.
+
+        One from before would be over, or would hide all that come after it.
+        """
+        jump_ns = self._clock.jumped_ns(now)
+        return self.refuse(f"{jump_text(jump_ns)}; older chunks are forgotten", now.steady_ns) if jump_ns else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.clocks import newer
 from bid_ros.core.errors import BidError, ChunkError, ObservationError, RemoteError
 from bid_ros.core.observation import Observation, ObservationBuffer
 from bid_ros.core.schedule import PeriodicThread, Tick, is_fresh
@@ -17,11 +18,12 @@ from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import arm_of
+from bid_ros.nodes.joints import arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
 from bid_ros.nodes.policy_report import PolicyReport
 from bid_ros.nodes.ros_messages import chunk_from_message
+from bid_ros.observing.intake import Intake
 from bid_ros.policy.budget import DelayMeter, SampleBudget, fitted_budget
 from bid_ros.policy.bundle import load_bundle
 from bid_ros.policy.decide import DecisionMaker, bundle_decoder, check_decoder
@@ -32,6 +34,7 @@ from bid_ros.safety.screen import policy_chunks
 from bid_ros.system.priority import raise_priority
 
 SOURCE = "policy"
+STARTED = ("samples", "runtime", "threads", "engines", "fallback_runtime")
 CHOICE, FIXED = ("decoder", "samples"), ("seed", "action_horizon")
 STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then there is no heartbeat
 
@@ -53,22 +56,17 @@ class PolicyNode(BidNode):
             check_signature(self._bundle, self.value("signed_by"))
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
-        self._policy = start_policy(
-            self._bundle,
-            self._task,
-            self.value("samples"),
-            self.value("runtime"),
-            self.value("threads"),
-            self.value("engines"),
-            self.value("fallback_runtime"),
-            self.get_logger().warning,
-        )
-        self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm_of(self, self._commanded))
+        how = [self.value(name) for name in STARTED]
+        self._policy = start_policy(self._bundle, self._task, *how, self.get_logger().warning)
+        arms = arm_of(self, self._commanded), posed_arm_of(self, self._commanded)
+        self._task_chunks, self._screen = policy_chunks(self._commanded, self._task, *arms)
         self._status: Any = None
+        screen = self._screen.passes
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
         self._buffer = ObservationBuffer(self._task, history=self._maker.history)
+        self._intake = Intake(self._task, self._buffer, live=not sim_time)
         self._lock = threading.Condition()
         self._complete_ns: dict[int, int] = {}
         self._granted = False
@@ -78,8 +76,8 @@ class PolicyNode(BidNode):
         self._waiting = self._lost = ""
         self._delays = DelayMeter(self._task.dt_ns)
         self._report = PolicyReport(self, self._task, self._commanded, self._task_chunks.of)
-        subscribe_features(self, self._task, self._observe, self.lossless)
-        if self.value("bundle_task"):
+        subscribe_features(self, self._task, self._observe, self._refuse, self.lossless)
+        if any(arm is not None for arm in arms):
             self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self.subscribe(SAFETY_CHUNK, self._on_forwarded)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
@@ -181,12 +179,15 @@ class PolicyNode(BidNode):
             self._next_decoder = None if self._next_decoder is found else self._next_decoder
         self.get_logger().info(f"decides from now on: {self._decoder.name}, N = {samples}")
 
+    def _refuse(self, name: str, reason: str) -> None:
+        with self._lock:
+            reason = self._intake.refuse(name, reason)
+        self.get_logger().warning(reason, throttle_duration_sec=1.0)
+
     def _observe(self, name: str, stamp_ns: int, value: Any) -> None:
         with self._lock:
-            try:
-                self._buffer.add(name, stamp_ns, value)
-            except ObservationError as error:
-                self.get_logger().warning(str(error), throttle_duration_sec=1.0)
+            if reason := self._intake.take(name, stamp_ns, value, time.time_ns()):
+                self.get_logger().warning(reason, throttle_duration_sec=1.0)
                 return
             stamp = self._buffer.stamp_ns()
             if stamp is not None and stamp not in self._complete_ns:
@@ -194,7 +195,7 @@ class PolicyNode(BidNode):
                 self._lock.notify_all()
 
     def _on_status(self, message: Any) -> None:
-        self._status = message
+        self._status, self._screen.measured = message, message.joint_positions
 
     def _on_forwarded(self, message: Any) -> None:
         """Hear how safety slowed a decision: the next one coheres with what is executed."""
@@ -226,9 +227,11 @@ class PolicyNode(BidNode):
                 self._lost = ""
                 self._take_next_decoder()
         except RemoteError as error:
-            self._lost = str(error)
+            news, self._lost = not self._lost, str(error)
             self._report.missed += 1
             self.heartbeat.failed()
+            if news:
+                self.tell()
             self.get_logger().error(f"no decision: {error}", throttle_duration_sec=1.0)
         if not self._lost:
             self.worked()
@@ -238,14 +241,13 @@ class PolicyNode(BidNode):
         try:
             observation, complete_ns = self._newest()
         except ObservationError as error:
-            self._waiting = str(error)
-            self._report.missed += 1
+            self._wait(self._intake.problem or str(error))
             return
         self._waiting = ""
-        self._last_stamp = observation.stamp_ns
+        set_back, self._last_stamp = observation.stamp_ns < self._last_stamp, observation.stamp_ns
         # Only this thread uses the decision memory, so a reset never interrupts a decision.
         episode = self._episode
-        if episode != self._decided_episode:
+        if episode != self._decided_episode or set_back:
             self._maker.reset()
             self._decided_episode = episode
             if self._status is not None:
@@ -261,6 +263,13 @@ class PolicyNode(BidNode):
         self._delays.took(self._report.publish(record, observation, complete_ns, delay, self._setting()))
         self._maker.delay = self._delays.steps
 
+    def _wait(self, why: str) -> None:
+        """Miss a decision, for want of an observation; say why as soon as it is more than one."""
+        news, self._waiting = self._waiting != why, why
+        self._report.missed += 1
+        if news:
+            self.tell()
+
     def _setting(self) -> dict[str, Any]:
         """Return how decisions are made now, as their message says it."""
         setting = {"runtime": self._policy.runtime, "bundle": self._bundle.label, "stream": self._maker.stream}
@@ -275,13 +284,13 @@ class PolicyNode(BidNode):
         with self._lock:
             self._lock.wait_for(self._has_fresh_news, timeout=self.value("frame_wait_ms") / 1e3)
             observation = self._buffer.assemble()
-            if observation.stamp_ns <= self._last_stamp:
+            if not newer(observation.stamp_ns, self._last_stamp):
                 raise ObservationError("no new camera frames since the last decision")
             return observation, self._complete_ns.get(observation.stamp_ns, time.monotonic_ns())
 
     def _has_fresh_news(self) -> bool:
         stamp = self._buffer.stamp_ns()
-        if stamp is None or stamp <= self._last_stamp:
+        if stamp is None or not newer(stamp, self._last_stamp):
             return False
         return is_fresh(self._complete_ns.get(stamp, 0), time.monotonic_ns(), self._task.dt_ns)
 

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from rclpy.serialization import deserialize_message
 
+from bid_ros.core.clocks import read_clocks
 from bid_ros.core.errors import BidError, RecordingError
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import (
@@ -43,7 +44,6 @@ PARAMETERS = (
     Parameter("setup", "{}", "what the run was started with, in JSON, for the metadata"),
 )
 JITTER_NS = 10_000_000
-CLOCKS_NS, READINGS = 1_000_000, 5  # time between two readings of one instant, and tries to read them so close
 # Messages that may wait while this computer is busy: two seconds of a fast camera, and more of what is small.
 IMAGES_WAIT, OTHERS_WAIT = 60, 500
 NO_TIME = "recording begins with simulated time, but no /clock has arrived"
@@ -164,7 +164,7 @@ class RecorderNode(BidNode):
         return {**about, **({"remapped": json.dumps(remapped)} if remapped else {}), **origin}
 
     def _take(self, name: str, data: bytes) -> None:
-        now, steady = self._clocks()
+        now, steady = read_clocks(self.now_ns)
         # Simulated time has a pace of its own, so nobody knows what it was when the message arrived.
         age = 0 if self.get_clock().ros_time_is_active else steady - self.arrived_ns()
         if self._failed:
@@ -182,18 +182,6 @@ class RecorderNode(BidNode):
             self._store(name, stamp_ns, data)
         except RecordingError as error:
             self._fail(error)
-
-    def _clocks(self) -> tuple[int, int]:
-        """Return ROS time and steady time of one instant in ns.
-
-        Another thread may hold this one up between the two readings. The message would seem older than it is, and
-        those before it would come after it in the bag.
-        """
-        for _ in range(READINGS):
-            before, now, after = time.monotonic_ns(), self.now_ns(), time.monotonic_ns()
-            if after - before < CLOCKS_NS:
-                break
-        return now, after
 
     def _store(self, name: str, stamp_ns: int, data: bytes) -> None:
         topic = self._names[name]

@@ -5,12 +5,17 @@ from pathlib import Path
 from typing import Final
 
 from bid_msgs.msg import ArmStatus, Decision, SafetyState
+from bid_ros.core.outcome import INFRASTRUCTURE, TASK, EpisodeOutcome, outcome_from_text
 from bid_ros.core.task import Task
+from bid_ros.episodes.causes import part_of_pause
 from bid_ros.episodes.log import RunLog
 from bid_ros.episodes.pauses import PAUSE_S
 from bid_ros.nodes.base import BidNode
+from bid_ros.tasks.base import NOT_JUDGED
 
 ACTIONS: Final = (SafetyState.WARN, SafetyState.SCALE, SafetyState.STOP)
+# A policy that could not move the arm for more than this share of an episode has not failed at the task.
+LOST_SHARE: Final = 0.1
 
 
 def run_log(node: BidNode, task: Task) -> RunLog:
@@ -72,9 +77,23 @@ class RunWatch:
         if tracking and message.source == "policy":
             self._log.command_age_ms.append(message.command_age * 1e3)
         reason = "" if tracking else self._why(message, safety)
-        pause = self._log.pauses.tell(tracking, reason, time.monotonic())
+        pause = self._log.pauses.tell(tracking, reason, time.monotonic(), part_of_pause(reason))
         if pause is not None:
             print(f"episode {pause.episode + 1}: the arm pauses: {reason}", flush=True)
+
+    def judged(self, text: str) -> EpisodeOutcome:
+        """Return how the present episode ended, by what the task says of it.
+
+        A failure counts against the policy only if nothing else kept the arm from moving for long.
+        """
+        outcome = outcome_from_text(text)
+        if outcome.kind != TASK or outcome.success or text == NOT_JUDGED:
+            return outcome
+        lost_s, all_s, longest = self._log.pauses.blamed(time.monotonic())
+        if longest is None or lost_s <= LOST_SHARE * all_s:
+            return outcome
+        why = f"{text}, but the arm could not move for {lost_s:.1f} s of {all_s:.1f}: {longest.reason}"
+        return EpisodeOutcome(why, INFRASTRUCTURE, longest.part)
 
     def _why(self, message: ArmStatus, safety: SafetyState | None) -> str:
         """Return why the arm follows nothing: its own reason, that of the safety node, or that no decision came."""

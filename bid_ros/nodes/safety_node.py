@@ -10,20 +10,25 @@ from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
+from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.listening import Listening
+from bid_ros.core.margins import SAID
+from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS, GRANT, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message, header, pose_arrays
+from bid_ros.nodes.said import Said
 from bid_ros.nodes.sole_publishers import SolePublishers
 from bid_ros.safety.arbiter import PRIORITY, Arbiter
 from bid_ros.safety.gate import Gate
+from bid_ros.safety.quiet import PAUSE_S, Quiet
 from bid_ros.safety.verdict import Action, Verdict, refused
-from bid_ros.safety.watchdog import Watchdog
+from bid_ros.safety.watchdog import State, Watchdog
 from bid_ros.system.priority import raise_priority
 
 PARAMETERS = (
@@ -39,7 +44,9 @@ PARAMETERS = (
 )
 
 
+Placed = NDArray[np.float64]
 STALLED_S = 0.1  # s without a check of all deadlines, after which the safety node gives no heartbeat
+AUTONOMOUS = "policy"  # the source that has no reason to pause; a person may
 
 
 class SafetyNode(BidNode):
@@ -49,12 +56,14 @@ class SafetyNode(BidNode):
         super().__init__("safety", PARAMETERS, work_limit_s=STALLED_S)
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
-        self._gate = Gate(self._task, arm=arm_of(self, self._task), slow=self.value("slow"))
+        arm = arm_of(self, self._task) or posed_arm_of(self, self._task)
+        self._gate = Gate(self._task, arm=arm, slow=self.value("slow"))
         self._arbiter, self._listening = Arbiter(), Listening()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))
         self._watchdog.granted = False
-        self._measured: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # when; tool, joints
+        self._said, self._quiet = Said(self, sorted({*deadlines, AUTONOMOUS, "camera"})), Quiet()
+        self._measured: tuple[int, Placed, Placed, Placed] | None = None  # when; tool's position, joints, its rotation
         self._forwarded = self._slowed = self._refused = self._measured_ns = 0
         self._last_source = ""
         watched = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE)
@@ -75,7 +84,7 @@ class SafetyNode(BidNode):
         stopped = self._watchdog.stopped
         summary = self._watchdog.reason or "running"
         counts = {"forwarded": self._forwarded, "slowed": self._slowed, "refused": self._refused}
-        return not stopped, summary, counts
+        return not stopped, summary, {**counts, SAID: self._watchdog.margins.text()}
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
         self._watchdog.beat(message.node, self.arrived_ns(), self._judged_ns())
@@ -86,11 +95,14 @@ class SafetyNode(BidNode):
         for source in PRIORITY:
             if not self._grants.live(source, now):
                 self._arbiter.release(source)
+                self._gate.forget(source)
 
     def _on_status(self, message: ArmStatus) -> None:
         if stamp_ns(message) != self._measured_ns:  # the status of a silent robot repeats what was measured last
             self._measured_ns = stamp_ns(message)
-            self._measured = (self.arrived_ns(), pose_arrays(message.tool)[0], np.array(message.joint_positions))
+            position, turn = pose_arrays(message.tool)
+            joints = np.array(message.joint_positions)
+            self._measured = (self.arrived_ns(), position, joints, matrix_from_quaternion(turn))
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
         self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
 
@@ -105,14 +117,19 @@ class SafetyNode(BidNode):
             reason = f"a chunk on /{source}/chunk claims the source '{chunk.source}'; valid is '{source}'"
             self._judge(source, refused("source", reason))
             return
+        if source == AUTONOMOUS:
+            self._quiet.heard(steady)
         if not self._grants.live(source, steady):
             self.get_logger().info(f"ignored a chunk of '{source}': nobody grants it", throttle_duration_sec=2.0)
             return
         if not self._arbiter.admits(source, now):
             return
+        age_s = (now - chunk.stamp_ns) / NANOSECONDS
+        self._watchdog.margins.over(f"age of a chunk of {source}", age_s, self._task.limits.max_chunk_age)
         found = self._gate.admit(chunk, now, *self._newest(steady))
         if self._judge(source, found.verdict):
             self._arbiter.accepted(found.chunk, now)
+            self._gate.passed(found.chunk)
             self._grants.use(source)
             slowed = found.pace is not None
             self._forward.publish(chunk_to_message(found.chunk, self._task, self.robot) if slowed else message)
@@ -137,11 +154,13 @@ class SafetyNode(BidNode):
             self._publish_state()
         return allowed
 
-    def _newest(self, steady: int) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Return the tool's position and the joints, as measured last; None if that is too long ago."""
-        if self._measured is None or steady - self._measured[0] > self.value("max_pose_age_s") * 1e9:
-            return None, None
-        return self._measured[1:]
+    def _newest(self, steady: int) -> tuple[Placed | None, Placed | None, Placed | None]:
+        """Return the tool's position, the joints and its rotation, as measured last; None if that is too long ago."""
+        if self._measured is None:
+            return None, None, None
+        age_s = (steady - self._measured[0]) / NANOSECONDS
+        late = self._watchdog.margins.over("age of the tool's pose", age_s, self.value("max_pose_age_s"))
+        return (None, None, None) if late else self._measured[1:]
 
     def _judged_ns(self) -> int:
         """Return the steady time at which the silence of others is judged now."""
@@ -151,9 +170,15 @@ class SafetyNode(BidNode):
         self.worked()
         self._listening.heard(time.monotonic_ns())  # patient messages were taken before this timer was called
         now = self._judged_ns()
+        self._grants.note(self._watchdog.margins, now)
         self._watchdog.lapse(self._grants.lapsed(now))
         self._watchdog.stranger(self._sole.trouble())
+        runs = self._watchdog.state is State.RUNNING
+        self._quiet.allowed(runs and self._grants.live(AUTONOMOUS, now), now)
         self._act(self._watchdog.tick(now))
+        silent = self._watchdog.cause.rule.partition("heartbeat:")[2]
+        if silent and self._watchdog.explain(silent, self._said.problem(silent)):
+            self._act(True)
 
     def _act(self, stopped_now: bool) -> None:
         if stopped_now:
@@ -162,17 +187,29 @@ class SafetyNode(BidNode):
 
     def _on_reset(self, _: Trigger.Request) -> tuple[bool, str]:
         refusal = self._watchdog.reset(time.monotonic_ns())
+        self._gate.forget()
         self.get_logger().info(f"reset: {refusal or 'running'}")
         self._publish_state()
         return not refusal, refusal or "running"
 
+    def _paused(self) -> Verdict | None:
+        """Return why the policy moves nothing, though it may; None: it does, or may not."""
+        silent_s = self._quiet.silent_s(self._judged_ns())
+        if self._watchdog.state is not State.RUNNING or not silent_s:
+            return None
+        said = [self._said.problem(AUTONOMOUS), f"camera: {camera}" if (camera := self._said.problem("camera")) else ""]
+        why = "; ".join(filter(None, said)) or "it says no reason"
+        reason = f"no chunk of '{AUTONOMOUS}' for {silent_s:.1f} s: {why}"
+        return refused("no_chunk", reason, silent_s, PAUSE_S)
+
     def _publish_state(self) -> None:
-        watchdog, verdict = self._watchdog, self._watchdog.verdict
+        watchdog, paused = self._watchdog, self._paused()
+        verdict, action = paused or watchdog.verdict, Action.WARN if paused else watchdog.action
         message = SafetyState(
             header=header(self.now_ns(), self._task.base_frame),
             robot=self.robot,
             state=getattr(SafetyState, watchdog.state.name),
-            action=getattr(SafetyState, watchdog.action.name),
+            action=getattr(SafetyState, action.name),
             rule=verdict.rule,
             reason=watchdog.reason or verdict.reason,
             measured=float(verdict.measured),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
+from bid_ros.core.margins import Margins
 from bid_ros.core.settings import Share, settings
 
 Array = NDArray[np.float64]
@@ -140,6 +141,14 @@ class Arm(Protocol):
 
     def close(self) -> None:
         """Stop, disconnect and end all threads. May be called twice."""
+
+
+@runtime_checkable
+class CheckedArm(Protocol):
+    """An arm whose states are checked, and that says how near honest ones came to the limits."""
+
+    def margins(self) -> Margins:
+        """Return how near they came since the arm was connected, without waiting."""
 
 
 @runtime_checkable

@@ -5,20 +5,12 @@ A wrong state may lie within every valid range. It shows when two values that de
 
 from typing import Final
 
+from bid_ros.core.margins import Margins
+
 # Errors add up over about this long, s; older ones are forgotten.
 MEMORY_S: Final = 0.5
 # Where states are further apart than this, s, nobody knows the speed between.
 GAP_S: Final = 0.0205
-
-
-class Margins(dict[str, float]):
-    """Largest share of each limit that was used so far, by the limit's name; above 1 is over it."""
-
-    def over(self, name: str, value: float, limit: float) -> bool:
-        """Note that ``value`` was compared with ``limit``; return whether it is over it, as NaN is."""
-        share = value / limit
-        self[name] = max(self.get(name, 0.0), share)
-        return not share <= 1.0
 
 
 class JointTravel:
@@ -29,6 +21,7 @@ class JointTravel:
         fastest: rad/s that no joint exceeds.
         most: how far a joint may be from where its speed leads: rad, and s, times its speed.
         margins: where to note how near to the limits it comes.
+        most_speed: largest speed that a state may say, rad/s; None: ``fastest``.
     """
 
     def __init__(
@@ -38,7 +31,9 @@ class JointTravel:
         fastest: float,
         most: tuple[float, float],
         margins: Margins,
+        most_speed: float | None = None,
     ) -> None:
+        self._most_speed = most_speed or fastest
         self._joints, self._speeds = joints, speeds
         self._fastest, self._most, self._margins = fastest, most, margins
         self._off = [0.0] * len(joints)
@@ -57,8 +52,8 @@ class JointTravel:
         states = zip(self._joints, joints, self._speeds, speeds, strict=True)
         self._joints, self._speeds = joints, speeds
         fastest = max(map(abs, speeds))
-        if self._margins.over("speed", fastest, self._fastest):
-            return f"a joint turns at {fastest:.2f} rad/s; valid is up to {self._fastest:.2f}"
+        if self._margins.over("speed", fastest, self._most_speed):
+            return f"a joint turns at {fastest:.2f} rad/s; valid is up to {self._most_speed:.2f}"
         (low_s, high_s), (most_rad, most_s) = moving_s, self._most
         kept = max(0.0, 1.0 - step_s / MEMORY_S)
         worst = (0.0, 1, 0.0, 1.0)

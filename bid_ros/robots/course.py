@@ -11,13 +11,16 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from bid_ros.control.spatial import Pose, apart
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.robots.consistency import Margins
+from bid_ros.core.margins import Margins
 
 # Time between two set-points that are kept.
 SPACING_NS: Final = 8_000_000
 # Share of the limits that is left when no joint has changed in a single bit for as long as the arm may lag. The arm
 # then stands, and an arm that stands must be where it was sent to.
 STILL: Final = 0.2
+# Factor of the limits for an arm that moves in a twin. Its computer holds up who sends and who follows, each for
+# itself: an honest twin was 29 mm off where 27 were valid. Twice that is valid.
+TWIN_ROOM: Final = 2.2
 
 
 PlaceT = TypeVar("PlaceT")
@@ -38,8 +41,8 @@ class Placed(Protocol):
 class _Course(ABC, Generic[PlaceT]):
     """Keeps the set-points of the last moments, as far back as the arm may lag."""
 
-    def __init__(self, lag_s: float, margins: Margins) -> None:
-        self._lag_s, self._margins = lag_s, margins
+    def __init__(self, lag_s: float, margins: Margins, twin: bool) -> None:
+        self._lag_s, self._margins, self._room = lag_s, margins, TWIN_ROOM if twin else 1.0
         self._joints: tuple[float, ...] = ()
         self._moved_ns = 0
         self._sent: deque[tuple[int, PlaceT]] = deque()
@@ -79,7 +82,7 @@ class _Course(ABC, Generic[PlaceT]):
         if not self._news:
             return ""
         self._news = False
-        share, still = (STILL, ", though no joint moves") if self._moved_ns < first_ns else (1.0, "")
+        share, still = (STILL, ", though no joint moves") if self._moved_ns < first_ns else (self._room, "")
         since = f"the set-points of the last {lag_s:.2f} s{still}"
         return self._compared(reading, [place for _, place in sent], share, since)
 
@@ -97,10 +100,11 @@ class ToolCourse(_Course[Pose]):
         lag_s: how far back, s.
         most_m, most_rad: how near, m and rad.
         margins: where to note how near to the limits it comes.
+        twin: it is the arm of a twin, which shares its computer: ``TWIN_ROOM`` times as far is valid while it moves.
     """
 
-    def __init__(self, lag_s: float, most_m: float, most_rad: float, margins: Margins) -> None:
-        super().__init__(lag_s, margins)
+    def __init__(self, lag_s: float, most_m: float, most_rad: float, margins: Margins, twin: bool = False) -> None:
+        super().__init__(lag_s, margins, twin)
         self._most_m, self._most_rad = most_m, most_rad
         self._start = (0.0, 0.0)
 
@@ -126,10 +130,11 @@ class JointCourse(_Course[tuple[float, ...]]):
         lag_s: how far back, s.
         most: how near each joint must be, rad.
         margins: where to note how near to the limits it comes.
+        twin: as there.
     """
 
-    def __init__(self, lag_s: float, most: tuple[float, ...], margins: Margins) -> None:
-        super().__init__(lag_s, margins)
+    def __init__(self, lag_s: float, most: tuple[float, ...], margins: Margins, twin: bool = False) -> None:
+        super().__init__(lag_s, margins, twin)
         self._most = most
         self._start = 0.0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from bid_ros.core.errors import ArmError
+from bid_ros.core.margins import Margins
 from bid_ros.robots.protocol import (
     EXIT_LOST,
     EXIT_STUCK,
@@ -18,6 +19,7 @@ from bid_ros.robots.protocol import (
     DriverMemory,
     DriverRequest,
     DriverState,
+    Mode,
     PeriodStatistics,
     TimedJoints,
     TimedSetpoint,
@@ -28,6 +30,7 @@ from bid_ros.robots.unheard import Unheard
 ANSWER_S: Final = 1.0
 CLOSE_S: Final = 2.5
 START_S: Final = 30.0
+POLL_S: Final = 0.002
 
 
 class DriverConfig(Protocol):
@@ -61,6 +64,7 @@ class DriverLink:
         self._library = library
         self._asking = threading.Lock()
         self._unheard = Unheard(beat_s)
+        self._beats = Margins()
         self._mute = ""
         descriptor = shared_memory(MEMORY_SIZE)
         self._requests, theirs = Pipe()
@@ -86,6 +90,10 @@ class DriverLink:
             raise ArmError(f"robot at {self._config.address} has not sent a state yet")
         return state
 
+    def margins(self) -> Margins:
+        """Return how near robot and process came to the limits of the checks, without waiting."""
+        return self._memory.read_margins().joined(self._beats)
+
     def send(self, setpoint: TimedSetpoint | TimedJoints) -> None:
         """Pass on the newest set-point without waiting."""
         self._memory.setpoint.write(setpoint)
@@ -102,7 +110,7 @@ class DriverLink:
         where = f"robot at {self._config.address}"
         if code is None:
             silence_s = self._unheard.look(state.beat, time.monotonic_ns())
-            if silence_s <= self._unheard.limit_s:
+            if not self._beats.over("beat of the driver", silence_s, self._unheard.limit_s):
                 return ""
             self._mute = (
                 f"the process that drives the {where} gave no sign of life for {silence_s:.2f} s and was ended: find "
@@ -119,6 +127,15 @@ class DriverLink:
             f"the process that drives the {where} was ended {how}: damaged data can make {self._library} crash; reset "
             "to start it again"
         )
+
+    def rests_within(self, wait_s: float) -> bool:
+        """Wait up to so many s for the arm to be at rest; return whether it is, or the process is gone."""
+        end = time.monotonic() + wait_s
+        while (state := self.state()).mode is not Mode.IDLE and not self.trouble(state):
+            if time.monotonic() > end:
+                return False
+            time.sleep(POLL_S)
+        return True
 
     def ask(self, request: DriverRequest, *arguments: object, wait_s: float = ANSWER_S) -> str:
         """Send a request to the process. Return one sentence if it failed; otherwise an empty text.

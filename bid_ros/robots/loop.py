@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from bid_ros.core.margins import Margins
 from bid_ros.core.schedule import AbsoluteSchedule
 from bid_ros.robots.protocol import (
     EXIT_LOST,
@@ -25,6 +26,8 @@ from bid_ros.robots.protocol import (
 STUCK_S: Final = 0.5
 # The owner of this process is gone and the arm does not come to rest: end without it.
 ORPHAN_S: Final = 1.5
+# Periods between two records of the margins, which nobody waits for.
+MARGINS_EVERY: Final = 128
 
 
 class DriverLoop(ABC):
@@ -76,6 +79,8 @@ class DriverLoop(ABC):
         self._look(now_ns)
         self._beat += 1
         self._publish()
+        if self._beat % MARGINS_EVERY == 0:
+            self._memory.write_margins(self._margins())
         if not self._ending and self._requests.poll():
             self._serve(now_ns)
 
@@ -107,6 +112,10 @@ class DriverLoop(ABC):
     def _state(self) -> DriverState:
         """Return what is known of the robot."""
 
+    @abstractmethod
+    def _margins(self) -> Margins:
+        """Return how near the robot came to the limits of the checks."""
+
     def _newest(self) -> TimedSetpoint | TimedJoints | None:
         """Return a set-point that came since the last call. A request to brake stops the arm."""
         record = self._memory.setpoint.read()
@@ -133,6 +142,7 @@ class DriverLoop(ABC):
         self._fault = self._fault or reason
         self._usable = False
         self._mode = Mode.IDLE
+        self._memory.write_margins(self._margins())
         self._forget()
 
     def _lose(self, reason: str) -> None:

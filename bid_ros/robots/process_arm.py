@@ -10,10 +10,11 @@ import numpy as np
 
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.core.errors import ArmError
+from bid_ros.core.margins import Margins
 from bid_ros.robots.base import ArmState, Array, Dynamics
 from bid_ros.robots.driver import ArmDriver
 from bid_ros.robots.gripper import GripperThread
-from bid_ros.robots.link import ANSWER_S, DriverLink
+from bid_ros.robots.link import ANSWER_S, POLL_S, DriverLink
 from bid_ros.robots.protocol import (
     DriverRequest,
     DriverState,
@@ -27,7 +28,6 @@ from bid_ros.robots.protocol import (
 )
 
 STOP_S: Final = 3.0  # a stop that something keeps from its end ends after 2 s by itself
-POLL_S: Final = 0.002
 CLOSE_POLL_S: Final = 0.1
 
 
@@ -106,6 +106,11 @@ class ProcessArm(ArmDriver):
             fault=self._fault,
         )
 
+    def margins(self) -> Margins:
+        """Return how near robot and process came to the limits of the checks, since it was connected."""
+        link = self._link
+        return Margins() if link is None else link.margins()
+
     def statistics(self) -> PeriodStatistics:
         """Return the periods of the last minute of following, and the margins of the checks. Waits up to 1 s.
 
@@ -142,14 +147,9 @@ class ProcessArm(ArmDriver):
         link = self._link
         if link is None or link.trouble(link.state()) or link.ask(DriverRequest.STOP):
             return
-        end = time.monotonic() + STOP_S
-        while link.state().mode is not Mode.IDLE and not link.trouble(link.state()):
-            if time.monotonic() > end:
-                # The robot did not stop by command: its watchdog stops it without us.
-                link.kill()
-                self._fail(f"robot at {self._address} did not stop within {STOP_S:g} s: look at it, then reset")
-                return
-            time.sleep(POLL_S)
+        if not link.rests_within(STOP_S):
+            link.kill()  # the robot did not stop by command: its watchdog stops it without us
+            self._fail(f"robot at {self._address} did not stop within {STOP_S:g} s: look at it, then reset")
 
     def recover(self) -> None:
         """Clear a fault. If the robot itself has one or is lost, release it and connect again.

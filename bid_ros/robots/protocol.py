@@ -20,12 +20,16 @@ from bid_ros.control.joint_follower import Joints
 from bid_ros.control.setpoint import JointSetpoint, Setpoint
 from bid_ros.control.spatial import Quaternion, Vector
 from bid_ros.core.errors import ArmError
+from bid_ros.core.margins import Margins
 
 # A reader that meets a half-written record tries again. If the writer is held up there, it loses one record.
 TRIES: Final = 8
 HEAD: Final = struct.Struct("<II")  # checksum and size of what follows
 LONGEST_FAULT: Final = 400  # bytes
-MEMORY_SIZE: Final = 4096  # half of it for each record, of which none is longer than 1100 bytes
+# Set-point and state have 2 KiB each, and none is longer than 1100 bytes. The margins of a Franka take 2 KB of 8.
+STATE_AT: Final = 2048
+MARGINS_AT: Final = 4096
+MEMORY_SIZE: Final = 12288
 
 MOST: Final = 1e3  # of any number in a set-point
 
@@ -200,7 +204,7 @@ class PeriodStatistics:
 
 
 class DriverMemory:
-    """The two records in the memory behind a descriptor, of ``MEMORY_SIZE`` bytes.
+    """The three records in the memory behind a descriptor, of ``MEMORY_SIZE`` bytes.
 
     Attributes:
         setpoint: the newest :class:`TimedSetpoint`, or of joints :class:`TimedJoints`; None in it asks for a stop.
@@ -210,7 +214,8 @@ class DriverMemory:
         memory = mmap.mmap(descriptor, MEMORY_SIZE)
         os.close(descriptor)
         self.setpoint = SharedRecord(memory, 0)
-        self._state = SharedRecord(memory, MEMORY_SIZE // 2)
+        self._state = SharedRecord(memory, STATE_AT)
+        self._margins = SharedRecord(memory, MARGINS_AT)
 
     def write_state(self, state: DriverState) -> None:
         """Replace the state. A fault that is too long is cut."""
@@ -220,3 +225,15 @@ class DriverMemory:
         """Return the newest state, None if there was none."""
         record = self._state.read()
         return None if record is None else record[1]
+
+    def write_margins(self, margins: Margins) -> None:
+        """Replace the margins of the checks."""
+        self._margins.write((dict(margins), margins.counts))
+
+    def read_margins(self) -> Margins:
+        """Return the margins that were written last; empty before the first."""
+        found, record = Margins(), self._margins.read()
+        if record is not None:
+            largest, found.counts = record[1]
+            found.update(largest)
+        return found

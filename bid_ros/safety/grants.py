@@ -6,6 +6,7 @@ from typing import Final
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import BidError
+from bid_ros.core.margins import Margins
 from bid_ros.safety.arbiter import PRIORITY
 
 LONGEST_NS: Final = NANOSECONDS  # a longer grant would move the arm for longer with nobody in charge
@@ -84,6 +85,12 @@ class Grants:
         for held in self._held.values():
             if source in held.sources:
                 held.used.add(source)
+
+    def note(self, margins: Margins, steady_ns: int) -> None:
+        """Note in ``margins`` how near each grant that is in use is to its end at ``steady_ns``."""
+        for granter, held in self._held.items():
+            if held.used:
+                margins.over(f"grant of {granter}", steady_ns - held.until_ns + held.duration_ns, held.duration_ns)
 
     def lapsed(self, steady_ns: int) -> Lapse | None:
         """Forget the grants that are over at ``steady_ns``; return one that was in use, None if none was.

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 from typing import Final
 
 from bid_ros.core.checks import check_range
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.deadline import Deadlines
+from bid_ros.core.margins import Margins
 from bid_ros.safety.grants import Lapse
 from bid_ros.safety.verdict import ACCEPTED, Action, Verdict, refused
 
@@ -43,6 +45,7 @@ class Watchdog:
             nodes still load: it leads back to WAITING and latches nothing.
         cause: what stopped it. Its rule is that of a refusal, ``heartbeat:NAME``, ``grant``, ``publisher`` or
             ``fault``; it is ``ACCEPTED``, which has none, unless STOPPED.
+        margins: how near the silence of each required node came to its limit, while somebody was in charge.
 
     Raises:
         ValueError: an argument is outside its range.
@@ -58,8 +61,9 @@ class Watchdog:
         self._armed = False
         self._complete_ns: int | None = None
         self.cause = self._newest = ACCEPTED
-        self._announced = True
+        self._announced, self._explained = True, False
         self._fault = self._stranger = ""
+        self.margins = Margins()
         self._late = 0
 
     @property
@@ -138,9 +142,24 @@ class Watchdog:
                 self._latch(refused(verdict.rule, reason, verdict.measured, verdict.limit, verdict.row))
         return False
 
+    def explain(self, name: str, problem: str) -> bool:
+        """Add what a node says of itself to the stop that its silence latched. Return whether that is news.
+
+        Args:
+            name: of the node.
+            problem: what it says; empty: nothing.
+        """
+        if not problem or self._explained or self.cause.rule != f"heartbeat:{name}":
+            return False
+        self._explained = True
+        self.cause = replace(self.cause, reason=f"{self.cause.reason}; it says: {problem}")
+        return True
+
     def tick(self, steady_ns: int) -> bool:
         """Check silence and faults at ``steady_ns``. Return True once for each new stop."""
         self._advance(steady_ns)
+        if self._armed and self.granted:
+            self._deadlines.note(self.margins, steady_ns)
         news = not self._announced
         self._announced = True
         return news
@@ -181,4 +200,4 @@ class Watchdog:
     def _latch(self, cause: Verdict) -> None:
         if not self.stopped:
             self.cause = cause
-            self._announced = False
+            self._announced = self._explained = False

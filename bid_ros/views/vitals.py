@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.margins import SAID
 from bid_ros.core.tables import aligned
 from bid_ros.core.topics import ARM_STATUS, DECISION, DIAGNOSTICS, EPISODE_EVENT, HEARTBEAT, SAFETY_STATE
 from bid_ros.views.message_values import EVENTS, LATENCIES, LEVELS, MODES, SAFETY, decision_times_ms, state, word
@@ -68,7 +69,7 @@ def heard(item: Mapping[str, Any]) -> tuple[str, str]:
 
 def values(item: Mapping[str, Any]) -> str:
     """Return the values of a diagnostic status in one line."""
-    return ", ".join(f"{name} {value}" for name, value in item["values"].items())
+    return ", ".join(f"{name} {value}" for name, value in item["values"].items() if name != SAID)
 
 
 WINDOW_S: Final = 5.0  # over which rates are counted

@@ -31,6 +31,7 @@ MADE: Final[dict[str, tuple[str, str]]] = {
     "imported-latency": ("results/latency.md", "time of a decision of imported policies"),
     "ur-servo-period": ("results/latency.md", "period of the set-points to a UR"),
     "interrupts": ("explanation/stopping.md", "what a signal at a random time leaves behind"),
+    "margins": ("explanation/stopping.md", "how near honest runs come to the limits of the checks"),
     "recorder-load": ("reference/recordings.md", "what the recorder loses under two fast cameras"),
     "space-time": ("reference/bundles.md", "time of converting observations and chunks of a space"),
     "teleop-latency": ("how-to/teleoperate.md", "time from a key or a pad to the arm's set-point"),

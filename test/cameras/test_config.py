@@ -1,6 +1,6 @@
 import pytest
 
-from bid_ros.cameras.config import CameraConfig, load_cameras, open_camera
+from bid_ros.cameras.config import CameraConfig, has_sensor, load_cameras, open_camera
 from bid_ros.cameras.realsense import RealSenseCamera
 from bid_ros.cameras.uvc import UvcCamera
 from bid_ros.core.errors import CameraError
@@ -98,3 +98,19 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_topic_is_no_device(tmp_path):
     with pytest.raises(CameraError, match="is no device to open"):
         open_camera(CameraConfig("wrist", "topic", "/image"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "address", "sensor"),
+    [
+        ("realsense", "0123", True),
+        ("uvc", "0", True),
+        ("uvc", "/dev/video2", True),
+        ("uvc", "film.mp4", False),
+        ("topic", "wrist/color/image_raw", False),
+        ("bag", "bag:/camera/wrist/image", False),
+        ("twin", "", False),
+    ],
+)
+def test_only_a_device_surely_has_a_sensor_whose_noise_no_two_images_share(source, address, sensor):
+    assert has_sensor(CameraConfig("wrist", source, address)) is sensor

@@ -227,3 +227,9 @@ def test_samples_are_kept_as_long_as_the_steps_need_them():
             buffer.add(POSITION.name, stamp, np.full(3, float(step)))
     observation = buffer.assemble(T0 + 30 * DT)
     np.testing.assert_array_equal(observation.values[POSITION.name][:, 0], [0, 10, 20, 30])
+
+
+def test_a_clock_that_is_set_back_hides_no_later_sample():
+    buffer = filled(ObservationBuffer(task()))
+    filled(buffer, start=T0 - 3600 * 1_000_000_000)
+    assert buffer.assemble().stamp_ns == T0 - 3600 * 1_000_000_000 + 2 * DT

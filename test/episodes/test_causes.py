@@ -19,6 +19,7 @@ from bid_ros.episodes.causes import (
     of_safety,
     outcome_of_end,
     outcome_of_safety,
+    part_of_pause,
     rule_of_arm,
 )
 from bid_ros.safety.envelope import Envelope
@@ -128,3 +129,19 @@ def test_only_the_arm_that_heard_of_a_stop_leaves_the_reason_to_the_safety_node(
 def test_an_episode_in_which_the_run_ended_says_who_ended_it(ended, part, text):
     found = outcome_of_end(ended)
     assert (found.kind, found.code, found.text) == (INFRASTRUCTURE, part, text)
+
+
+@pytest.mark.parametrize(
+    ("reason", "part"),
+    [
+        ("no chunk of 'policy' for 0.6 s: images of 'wrist' have not changed for 0.5 s, though the tool moved", CAMERA),
+        ("images of 'wrist' are stamped 3600.0 s ahead of this computer's clock: the clock of one was set", CLOCK),
+        ("no chunk of 'policy' for 0.6 s: no new camera frames since the last decision", CAMERA),
+        ("the clock of this computer was set back by 3600.0 s; older chunks are forgotten", CLOCK),
+        ("nobody grants 'policy' the arm, though it sends chunks", COMPUTER),
+        ("no chunk of 'policy' for 0.6 s: it says no reason", ""),
+        ("the policy decides, and no chunk of it covers now", ""),
+    ],
+)
+def test_the_reason_of_a_pause_names_the_part_that_failed_or_none(reason, part):
+    assert part_of_pause(reason) == part

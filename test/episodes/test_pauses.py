@@ -23,7 +23,7 @@ def test_a_long_pause_is_told_once_with_the_reason_of_then_and_its_whole_length(
         (1.5, True, ""),
     )
     (pause,) = pauses.to_list()
-    assert pause == {"episode": 0, "at_s": 0.1, "duration_s": 1.3, "reason": "late"}
+    assert pause == {"episode": 0, "at_s": 0.1, "duration_s": 1.3, "reason": "late", "part": ""}
     assert len(new) == 1
     assert str(pauses) == "1, 1.3 s in all; the longest 1.3 s: late"
 
@@ -45,3 +45,23 @@ def test_each_pause_counts():
     pauses, new = told((0.6, False, "a"), (1.0, True, ""), (2.0, False, "b"), (2.1, True, ""))
     assert [pause.reason for pause in new] == ["a", "b"]
     assert str(pauses) == "2, 2.1 s in all; the longest 1.1 s: b"
+
+
+def test_a_part_that_is_named_later_is_to_blame_for_the_whole_pause():
+    pauses = Pauses()
+    pauses.begin(3, 10.0)
+    pauses.tell(False, "no decision", 11.0)
+    pauses.tell(False, "images of 'wrist' are frozen", 12.0, "camera")
+    pauses.tell(False, "the policy decides", 13.0)
+    lost_s, all_s, longest = pauses.blamed(14.0)
+    assert (lost_s, all_s) == (4.0, 4.0)
+    assert (longest.reason, longest.part) == ("images of 'wrist' are frozen", "camera")
+
+
+def test_only_the_pauses_of_the_present_episode_with_a_part_to_blame_count():
+    pauses = Pauses()
+    pauses.begin(0, 0.0)
+    pauses.tell(False, "images of 'wrist' are frozen", 2.0, "camera")
+    pauses.begin(1, 10.0)
+    pauses.tell(False, "no decision", 13.0)
+    assert pauses.blamed(14.0) == (0, 4.0, None)

@@ -253,3 +253,19 @@ def test_a_message_that_had_to_wait_for_the_one_before_it_has_not_arrived_earlie
     times = [at for _, at in arrivals]
     assert all(after > before for before, after in pairwise(times)), "in the order in which they were sent"
     assert times[1] - times[0] == pytest.approx(80e6, abs=5e6) and times[3] - times[1] < 5e6
+
+
+def test_a_hold_up_between_its_two_clocks_makes_no_message_older(pair, monkeypatch):
+    ages, wall, held = [], time.time_ns, [0.3]
+    subscription = SentAgain([1_000_000])
+    subscription.callback = lambda _: ages.append(time.monotonic_ns() - pair.executor.arrived_ns)
+    pair.executor._patient = [subscription]
+
+    def slow_wall():
+        if held:
+            time.sleep(held.pop())
+        return wall()
+
+    monkeypatch.setattr(time, "time_ns", slow_wall)
+    pair.executor._serve_patient()
+    assert not held and 0 <= ages[0] < 50_000_000, "a heartbeat would have seemed a whole deadline old"

@@ -42,6 +42,7 @@ from bid_ros.policy.budget import SampleBudget
 START_S = 60.0
 SAMPLES = 8
 TOOL = (0.5, 0.0, 0.3)
+HOUR_NS = 3600 * 1_000_000_000
 
 
 @pytest.fixture
@@ -58,6 +59,7 @@ class Harness:
         self.decisions: list[Decision] = []
         self.image_stamps: list[int] = []
         self.cameras_on = self.arm_on = True
+        self.spoil = ""
         self.position, self.joints = TOOL, 7
         node = bench.node
         names = ("third_person", "wrist")
@@ -87,8 +89,10 @@ class Harness:
         stamp = time.time_ns()
         self.image_stamps.append(stamp)
         for publisher in self._images:
-            message = Image(**encode_image(np.full((96, 96, 3), 120, np.uint8)))
-            message.header.stamp = time_message(stamp)
+            size = 48 if self.spoil == "size" else 96
+            message = Image(**encode_image(np.full((size, size, 3), 120, np.uint8)))
+            message.encoding = "16UC1" if self.spoil == "encoding" else message.encoding
+            message.header.stamp = time_message(stamp + HOUR_NS * (self.spoil == "clock"))
             publisher.publish(message)
 
     def _publish_arm(self):
@@ -474,3 +478,22 @@ def test_joints_and_forces_of_any_publisher_feed_decisions_and_others_are_refuse
     process.terminate()
     _, output = bench.finish("policy")
     assert "observation 'joint_positions' is [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]; valid are 6 finite numbers" in output
+
+
+@pytest.mark.parametrize("kind", ["size", "encoding", "clock"])
+def test_images_that_cannot_be_used_are_named_in_the_diagnostics(bench, root, tmp_path, task, kind):
+    harness = Harness(bench, root, make_tiny_bundle(tmp_path / "bundle", task))
+    said: list[str] = []
+    bench.node.create_subscription(
+        DiagnosticArray, "/diagnostics", lambda item: said.append(item.status[0].message), STATE
+    )
+    assert harness.ready()
+    bench.grant("policy")
+    assert harness.until_decisions(3)
+    harness.spoil = kind
+    words = {"size": "has shape (48, 48, 3)", "encoding": "16UC1", "clock": "3600.0 s ahead of this computer's clock"}
+    assert bench.until(lambda: said and words[kind] in said[-1], START_S), said[-3:]
+    assert said[-1].startswith("images of ")
+    harness.frames_without_decision()
+    harness.spoil = ""
+    assert harness.until_decisions(3), "it did not go on when the images could be used again"

@@ -326,3 +326,37 @@ def test_a_safety_node_that_was_held_up_blames_nobody_else(bench, root):
         assert harness.running(), harness.states[-1].reason
     bench.stop_granting()
     assert bench.until(harness.stopped), "nobody grants: that is no hold-up"
+
+
+class Words:
+    """Plays the diagnostics of other nodes."""
+
+    def __init__(self, bench) -> None:
+        self._diagnostics = bench.node.create_publisher(DiagnosticArray, "/diagnostics", STATE)
+
+    def say(self, name: str, problem: str, robot: str = "franka") -> None:
+        level = DiagnosticStatus.ERROR if problem else DiagnosticStatus.OK
+        status = DiagnosticStatus(level=level, name=f"bid_ros: {name}", message=problem, hardware_id=robot)
+        self._diagnostics.publish(DiagnosticArray(status=[status]))
+
+
+def test_a_policy_that_pauses_says_why_on_the_state_and_stops_nothing(calm):
+    words, problem = Words(calm.bench), "images of 'wrist' have not changed for 0.5 s"
+
+    def say():
+        words.say("policy", "of another robot", robot="other")
+        words.say("policy", problem)
+
+    assert calm.bench.until(lambda: problem in calm.states[-1].reason, 10.0, each=say), calm.states[-1]
+    state = calm.states[-1]
+    assert (state.state, state.action, state.rule) == (SafetyState.RUNNING, SafetyState.WARN, "no_chunk")
+    assert state.reason.startswith("no chunk of 'policy' for ") and state.measured > state.limit == 0.5
+    assert calm.send_until(lambda: not calm.states[-1].reason)
+
+
+def test_a_stop_for_a_silent_camera_says_what_is_wrong_with_it(harness):
+    words, problem = Words(harness.bench), "camera 'wrist' shows nothing: its image is black"
+    harness.alive.remove("camera")
+    say = lambda: words.say("camera", problem)  # noqa: E731
+    assert harness.bench.until(lambda: problem in harness.states[-1].reason, 10.0, each=say), harness.states[-1]
+    assert harness.stopped() and harness.states[-1].rule == "heartbeat:camera"

@@ -69,6 +69,8 @@ def test_a_chunk_from_the_future_is_ignored_and_those_after_it_are_followed(benc
     with monkeypatch.context() as patch:
         patch.setattr(time, "time_ns", lambda: now() + 3_600_000_000_000)
         harness.send(steps=15)
+    assert bench.until(lambda: "3600.0 s ahead of this computer's clock" in harness.statuses[-1].reason)
+    assert harness.mode() == ArmStatus.HOLDING, "it says why it follows nothing"
     harness.start = None
     harness.track()
-    assert harness.mode() == ArmStatus.TRACKING
+    assert harness.mode() == ArmStatus.TRACKING and not harness.statuses[-1].reason

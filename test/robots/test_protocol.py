@@ -5,6 +5,7 @@ import os
 import threading
 from dataclasses import replace
 
+from bid_ros.core.margins import Margins
 from bid_ros.robots.protocol import (
     MEMORY_SIZE,
     DriverMemory,
@@ -77,3 +78,16 @@ def test_set_points_and_states_pass_through_memory_unchanged():
     assert ours.read_state() == state
     theirs.write_state(replace(state, fault="é" * 1000))
     assert set(ours.read_state().fault) == {"é"}
+
+
+def test_the_margins_of_the_checks_are_shared_beside_the_state():
+    descriptor = shared_memory(MEMORY_SIZE)
+    ours, theirs = DriverMemory(os.dup(descriptor)), DriverMemory(descriptor)
+    assert ours.read_margins() == {}
+    margins = Margins()
+    for number in range(20):  # more checks than any robot has
+        for value in range(1000):
+            margins.over(f"the {number}th check of a robot", value, 999.0)
+    theirs.write_margins(margins)
+    found = ours.read_margins()
+    assert found == margins and found.counts == margins.counts

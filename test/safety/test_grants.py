@@ -1,6 +1,7 @@
 import pytest
 
 from bid_ros.core.errors import BidError
+from bid_ros.core.margins import Margins
 from bid_ros.safety.grants import Grants
 
 S = 1_000_000_000
@@ -108,3 +109,12 @@ def test_a_grant_that_is_not_valid_is_refused_and_changes_nothing(sources, durat
     with pytest.raises(BidError, match=words):
         grants.renew("episode", sources, duration, S // 10)
     assert grants.live("policy", HALF) and not grants.live("policy", HALF + 1)
+
+
+def test_the_margin_of_a_grant_in_use_is_its_age_over_its_length():
+    grants, margins = granted("policy", at=3 * S), Margins()
+    grants.note(margins, 3 * S + HALF // 2)
+    assert not margins, "nobody has moved the arm under it"
+    grants.use("policy")
+    grants.note(margins, 3 * S + HALF // 2)
+    assert margins == {"grant of episode": 0.5}

@@ -328,3 +328,28 @@ def test_a_slowed_chunk_leaves_no_stop_behind_it(running):
     running.judge(refused("workspace", "outside"), MS)
     assert not running.judge(told, 2 * MS)
     assert running.action is Action.STOP and running.verdict.rule == "workspace"
+
+
+def test_a_stop_for_silence_says_what_the_silent_node_said_last_and_once(running):
+    assert not running.explain("camera", "camera 'wrist' shows nothing"), "nothing has stopped"
+    for name in ("policy", "arm"):
+        running.beat(name, 150 * MS)
+    assert running.tick(301 * MS) and running.cause.rule == "heartbeat:camera"
+    assert not running.explain("policy", "no decision") and not running.explain("camera", "")
+    assert running.explain("camera", "camera 'wrist' shows nothing: its image is black")
+    assert running.reason == (
+        "heartbeat of camera is 301 ms old; the limit is 300 ms; "
+        "it says: camera 'wrist' shows nothing: its image is black"
+    )
+    assert not running.explain("camera", "something else")
+
+
+def test_the_margins_of_heartbeats_count_while_somebody_is_in_charge(running):
+    running.granted = False
+    running.tick(150 * MS)
+    assert set(running.margins.values()) == {0.0}, "those of the fixture"
+    running.granted = True
+    running.tick(150 * MS)
+    assert running.margins == pytest.approx(
+        {"heartbeat of camera": 0.5, "heartbeat of policy": 0.5, "heartbeat of arm": 0.75}
+    )

@@ -7,8 +7,9 @@ import math
 from typing import Final
 
 from bid_ros.control.spatial import Pose, apart, multiply
+from bid_ros.core.margins import Margins
 from bid_ros.core.rotation import quaternion_from_matrix
-from bid_ros.robots.consistency import JointTravel, Margins
+from bid_ros.robots.consistency import JointTravel
 from bid_ros.robots.course import JointCourse, ToolCourse
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.kinematics import FLANGE_CHAIN

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from bid_ros.control.spatial import Pose, norm
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ArmError
+from bid_ros.core.margins import Margins
 from bid_ros.robots.base import Dynamics
 from bid_ros.robots.driver import ARRIVED_RAD, SETTLE_S
 from bid_ros.robots.franka.config import FrankaConfig
@@ -158,7 +159,9 @@ class FrankaLoop(DriverLoop):
     def _listen(self, now_ns: int) -> None:
         """Stop a moving arm if no set-point comes. While joints move, the arm sends their goal again and again."""
         silent_s = self._silence.look(self._taken, now_ns)
-        if silent_s > self._silence.limit_s and self._mode is not Mode.STOPPING and not self._halted and self._moves():
+        if self._mode is Mode.STOPPING or self._halted or not self._moves():
+            return
+        if self._watch.margins.over("set-point", silent_s, self._silence.limit_s):
             self._fault = self._fault or (
                 f"no set-point for {self._config.silence_timeout_s:g} s while the {self._where} moved: it was stopped; "
                 "find what held them up, then reset"
@@ -240,6 +243,9 @@ class FrankaLoop(DriverLoop):
             return f"{self._where} is busy; stop it first"
         self._asked, self._work = DriverRequest.CLEAR, self._robot.recover()
         return None
+
+    def _margins(self) -> Margins:
+        return self._watch.margins
 
     def _state(self) -> DriverState:
         reading = self._watch.reading

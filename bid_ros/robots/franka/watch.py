@@ -4,8 +4,9 @@ from typing import Final
 
 from bid_ros.control.spatial import Pose, apart
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
-from bid_ros.robots.consistency import MEMORY_S, Margins
+from bid_ros.robots.consistency import MEMORY_S
 from bid_ros.robots.franka.config import FrankaConfig
 from bid_ros.robots.franka.consistency import FrankaConsistency, joint_course, tool_course
 from bid_ros.robots.franka.reading import FrankaReading

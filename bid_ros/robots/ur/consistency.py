@@ -8,16 +8,19 @@ set-points. How near honest states come to the limits is in ``docs/explanation/s
 from typing import Final
 
 from bid_ros.control.spatial import apart
-from bid_ros.robots.consistency import JointTravel, Margins
+from bid_ros.core.margins import Margins
+from bid_ros.robots.consistency import JointTravel
 from bid_ros.robots.course import JointCourse, ToolCourse
 from bid_ros.robots.ur.config import JOINTS, UrConfig
 from bid_ros.robots.ur.kinematics import MODELS
 from bid_ros.robots.ur.status import UrReading, pose_from_numbers
 
-# No joint of a UR5 turns faster than 3.14 rad/s.
+# No joint of a UR5 turns faster than 3.14 rad/s. A state that says twice that is damaged.
 FASTEST: Final = 4.0
+MOST_SPEED: Final = 6.4
 # How far a joint may be from where its speed leads, rad, and s, times its speed. A UR filters its speeds, so they come
-# some ms late; 30 ms allow for that and for the change of speed within a period.
+# some ms late; 30 ms allow for that and for the change of speed within a period. With more, a joint that says 0.1 rad/s
+# and stands would be found too late.
 JOINT: Final = (0.02, 0.03)
 # How far the tool may be from where the nominal kinematics put it. A robot's own kinematics are calibrated: its tool is
 # some millimetres, up to one or two centimetres, elsewhere. With another model or tool it is further away.
@@ -55,7 +58,7 @@ class Consistency:
         self._config = config
         self._read_s, self._read_ns = first.robot_s, now_ns
         self._period_s, self._margins = period_s, margins
-        self._travel = JointTravel(first.joints, first.joint_speeds, FASTEST, JOINT, margins)
+        self._travel = JointTravel(first.joints, first.joint_speeds, FASTEST, JOINT, margins, MOST_SPEED)
         error_m, error_rad = tool_error(config, first)
         self._most_m, self._most_rad = error_m + TOOL_M, error_rad + TOOL_RAD
 
@@ -96,10 +99,10 @@ def tool_course(config: UrConfig, margins: Margins) -> ToolCourse:
     """Return the comparison of the tool with its set-points, at the acceleration that the stream may have."""
     cut = _cut(config)
     most_m, most_rad = OFF_M + config.max_acceleration * cut, OFF_RAD + config.max_turn_acceleration * cut
-    return ToolCourse(config.lookahead_time_s + LAG_S, most_m, most_rad, margins)
+    return ToolCourse(config.lookahead_time_s + LAG_S, most_m, most_rad, margins, config.twin)
 
 
 def joint_course(config: UrConfig, margins: Margins) -> JointCourse:
     """Return the comparison of the joints with their set-points, as :func:`tool_course` for the tool."""
     most = OFF_JOINT + config.max_joint_acceleration * _cut(config)
-    return JointCourse(config.lookahead_time_s + LAG_S, (most,) * JOINTS, margins)
+    return JointCourse(config.lookahead_time_s + LAG_S, (most,) * JOINTS, margins, config.twin)

@@ -49,6 +49,7 @@ class Follower(ABC, Generic[TargetT, PlaceT]):
 
     Attributes:
         silent: whether it stopped because no set-point came.
+        waited: share of the silence that is valid, in the last step of a moving arm; 0 at rest.
     """
 
     def __init__(self, place: PlaceT, silence_timeout_s: float, extrapolate_s: float) -> None:
@@ -59,6 +60,7 @@ class Follower(ABC, Generic[TargetT, PlaceT]):
         self._last_ns = 0
         self._braking = False
         self.silent = False
+        self.waited = 0.0
 
     def start(self, place: PlaceT, now_ns: int) -> None:
         """Begin at rest at a place, and hold it until the first set-point."""
@@ -82,7 +84,9 @@ class Follower(ABC, Generic[TargetT, PlaceT]):
         self._last_ns = now_ns
         target = self._target
         age_ns = 0 if target is None else now_ns - target.stamp_ns
-        if target is not None and age_ns > self._silence_ns and not self._braking and self._moves(target):
+        moves = target is not None and not self._braking and self._moves(target)
+        self.waited = age_ns / self._silence_ns if moves else 0.0
+        if self.waited > 1.0:
             self._braking = self.silent = True
         if dt > 0:
             self._advance(target, age_ns, dt)

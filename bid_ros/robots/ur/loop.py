@@ -10,6 +10,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from bid_ros.core.margins import Margins
 from bid_ros.robots.loop import DriverLoop
 from bid_ros.robots.protocol import DriverMemory, DriverRequest, DriverState, Mode, MotionOutcome
 from bid_ros.robots.ur.config import UrConfig
@@ -77,6 +78,8 @@ class UrLoop(DriverLoop):
         if setpoint is not None:
             self._stream.accept(setpoint)
         taken = self._stream.send(now_ns)
+        if self._stream.follower.waited:
+            self._watch.margins.over("set-point", self._stream.follower.waited, 1.0)
         self._periods.sent(time.monotonic_ns())
         self._refused = 0 if taken else self._refused + 1
         if self._refused >= REFUSALS:
@@ -195,6 +198,9 @@ class UrLoop(DriverLoop):
             Mode.MOVING,
         )
         return ""
+
+    def _margins(self) -> Margins:
+        return self._watch.margins
 
     def _state(self) -> DriverState:
         reading = self._watch.reading

@@ -7,8 +7,9 @@ from typing import Final
 
 from bid_ros.control.spatial import Pose
 from bid_ros.core.chunk import NANOSECONDS
+from bid_ros.core.margins import Margins
 from bid_ros.robots.age import StateAge
-from bid_ros.robots.consistency import MEMORY_S, Margins
+from bid_ros.robots.consistency import MEMORY_S
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import Consistency, joint_course, tool_course
 from bid_ros.robots.ur.robot import UrRobot
@@ -180,7 +181,7 @@ class UrWatch:
             return self._damaged(f", {error}")
         age_s, silence_s = (now_ns - self.state_ns) / 1e9, (now_ns - self._age.read_ns) / 1e9
         late_s = max(age_s, unheard_s)
-        if late_s <= self._config.state_timeout_s:
+        if not self.margins.over("late", late_s, self._config.state_timeout_s):
             return None
         # The one with the largest share.
         if silence_s > late_s / 2:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bid_ros.control.spatial import Pose
-from bid_ros.robots.consistency import GAP_S, Margins
+from bid_ros.core.margins import Margins
+from bid_ros.robots.consistency import GAP_S
 from bid_ros.robots.ur.config import UrConfig
 from bid_ros.robots.ur.consistency import FASTEST, TOOL_M, Consistency, tool_course, tool_error
 from bid_ros.robots.ur.kinematics import UR5E, Kinematics
@@ -79,7 +80,7 @@ def test_the_clock_that_agrees_better_counts():
 
 def test_a_speed_that_no_joint_has_is_named():
     said = Compared().doubt(state(0.002, speeds=[0.0, 0.0, -11.0, 0.0, 0.0, 0.0]))
-    assert said == "a joint turns at 11.00 rad/s; valid is up to 4.00"
+    assert said == "a joint turns at 11.00 rad/s; valid is up to 6.40"
 
 
 def test_the_tool_may_be_off_by_its_calibration_and_as_much_again_as_is_refused_at_connecting():

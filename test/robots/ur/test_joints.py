@@ -9,8 +9,8 @@ import pytest
 from bid_ros.control.setpoint import JointSetpoint
 from bid_ros.control.spatial import Pose
 from bid_ros.core.errors import ArmError
+from bid_ros.core.margins import Margins
 from bid_ros.robots.base import Dynamics
-from bid_ros.robots.consistency import Margins
 from bid_ros.robots.protocol import TimedJoints, timed_joints
 from bid_ros.robots.registry import build_arm
 from bid_ros.robots.ur.config import JOINTS, UrConfig
