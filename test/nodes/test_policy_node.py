@@ -492,7 +492,7 @@ def test_images_that_cannot_be_used_are_named_in_the_diagnostics(bench, root, tm
     assert harness.until_decisions(3)
     harness.spoil = kind
     words = {
-        "size": "is 48x48; the task says 96x96",
+        "size": "is 48x48; the task says",
         "encoding": "16UC1",
         "clock": "3600.0 s ahead of this computer's clock",
     }
