@@ -6,9 +6,11 @@ from pydantic import Field
 
 from bid_ros.core.errors import TaskError
 from bid_ros.core.settings import Positive, Vector3, settings
+from bid_ros.core.shapes import KeepOut, check_names
 
 Opening = Annotated[float, Field(ge=0, le=0.2)]
 Response = Literal["warn", "scale", "stop"]
+Unslowed = Literal["warn", "stop"]
 
 
 @settings(error=TaskError)
@@ -19,7 +21,8 @@ class AboveLimits:
 
     Attributes:
         speed, acceleration, jerk, turn_rate, turn_acceleration: of the tool.
-        joint_speed, joint_acceleration: where a task commands joints.
+        joint_speed, joint_acceleration: of the joints, commanded or predicted from poses.
+        gripper_rate: of the gripper, ``warn`` or ``stop``. A slower motion keeps the steps of its width.
         least_scale: least factor of the speed to which a chunk is slowed. One that needs a smaller one stops the arm.
     """
 
@@ -30,6 +33,7 @@ class AboveLimits:
     turn_acceleration: Response = "scale"
     joint_speed: Response = "scale"
     joint_acceleration: Response = "scale"
+    gripper_rate: Unslowed = "stop"
     least_scale: Annotated[float, Field(ge=0.25, lt=1)] = 0.3
 
 
@@ -47,11 +51,21 @@ class Limits:
         max_tilt: largest angle between the tool's approach axis and straight down, rad.
         max_joint_speed: largest speed of a joint, rad/s, where a task commands joints. The robot's own limits hold too.
         max_joint_acceleration: largest acceleration of a joint, rad/s^2, likewise.
+        min_singular_value: least smallest singular value of the Jacobian, m and rad alike, where a task commands poses
+            and the robot's joints are known: at 0 the arm cannot move its tool some way.
         max_joint_jump: largest distance between a measured joint and the action for now, rad, likewise.
         gripper_min, gripper_max: smallest and largest opening of the gripper, m.
+        max_gripper_rate: largest speed of the commanded opening, m/s, over 0.1 s: a gripper that is commanded in steps
+            follows them at its own speed.
         max_jump: largest distance between the measured tool and the action for now, m.
+        max_turn_jump: largest angle between the measured tool and the action for now, rad.
+        max_chunk_step: largest distance between what a chunk and the one before from the same source command for now,
+            m. The one before counts as it was forwarded, slowed down or not.
+        max_chunk_turn: largest angle between them, rad.
         max_chunk_age: s by which a chunk's stamp may lie in the past when it arrives.
         max_chunk_lead: s by which a chunk's stamp may lie in the future when it arrives.
+        keep_out: places where nothing of the tool may be: the table, boxes. The task's ``tool_shape`` says what moves
+            with the tool.
         above: what safety does with a chunk above a limit of motion.
     """
 
@@ -66,11 +80,17 @@ class Limits:
     max_joint_speed: Positive = 1.5
     max_joint_acceleration: Positive = 8.0
     max_joint_jump: Positive = 0.3
+    min_singular_value: Annotated[float, Field(ge=0, le=0.5)] = 0.03
     gripper_min: Opening = 0.0
     gripper_max: Opening = 0.08
+    max_gripper_rate: Positive = 1.0
     max_jump: Positive = 0.15
+    max_turn_jump: Positive = 0.5
+    max_chunk_step: Positive = 0.15
+    max_chunk_turn: Positive = 0.5
     max_chunk_age: Positive = 0.5
     max_chunk_lead: Positive = 0.2
+    keep_out: tuple[KeepOut, ...] = ()
     above: AboveLimits = AboveLimits()
 
     def __post_init__(self) -> None:
@@ -79,3 +99,4 @@ class Limits:
                 raise TaskError(f"limits: workspace {axis} runs from {low} to {high}; valid is min < max")
         if not self.gripper_min < self.gripper_max:
             raise TaskError(f"limits: gripper {self.gripper_min} to {self.gripper_max} m; valid is min < max")
+        check_names("limits: keep_out", [place.name for place in self.keep_out])

@@ -16,6 +16,7 @@ from bid_ros.core.data_keys import DataKeys, split_key
 from bid_ros.core.errors import TaskError
 from bid_ros.core.limits import Limits
 from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, load_settings, parse_settings, settings
+from bid_ros.core.shapes import ToolPart, check_free, check_names
 
 FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints", "points", "vector"]
 KINDS: Final = get_args(FeatureKind)
@@ -107,6 +108,8 @@ class Task:
         tool_frame: frame that is commanded.
         episode_timeout: s after which an episode counts as failed.
         start: box of the tool at the start of an episode. None: no episodes are started.
+        tool_shape: spheres and capsules that move with the tool: fingers, a held object, a camera's mount. Nothing of
+            them may come into a place of ``limits: keep_out``.
         data: where data sets of other formats hold the features. None: they have the names of the features.
     """
 
@@ -124,6 +127,7 @@ class Task:
     description: str = ""
     episode_timeout: Positive = 20.0
     start: Start | None = None
+    tool_shape: tuple[ToolPart, ...] = ()
     data: DataKeys | None = None
 
     def __post_init__(self) -> None:
@@ -143,6 +147,7 @@ class Task:
                 )
         if self.start is not None:
             _check_start(self.start, self.limits)
+        _check_shapes(self)
         if self.data is not None:
             _check_data(self.data, self)
 
@@ -245,6 +250,19 @@ def _check_data(data: DataKeys, task: Task) -> None:
 def _signed(feature: Feature) -> dict[str, object]:
     """Return what a signature covers of a feature. Only a vector has a source, so other signatures stay."""
     return {name: value for name, value in asdict(feature).items() if value or name not in SOURCE}
+
+
+def _check_shapes(task: Task) -> None:
+    """Raise TaskError if nothing says what may not touch a place, or an episode would start in one."""
+    places, parts = task.limits.keep_out, task.tool_shape
+    check_names("tool_shape", [part.name for part in parts])
+    if places and not parts:
+        raise TaskError(
+            f"limits: keep_out names {', '.join(place.name for place in places)}, but the task has no tool_shape; "
+            "valid are the spheres and capsules that move with the tool"
+        )
+    if places and task.start is not None:
+        check_free(places, parts, task.start.tool_min, task.start.tool_max, "start")
 
 
 def _check_start(start: Start, limits: Limits) -> None:

@@ -52,6 +52,8 @@ _WORDS: Final[Mapping[str, str]] = {
     "samples of": ROBOT,
     "robot at": ROBOT,
 }
+ARM_ENDS: Final = "the arm node ends"
+"""What the arm node says last. It stops nothing by itself: whoever ends the run says why."""
 
 
 def outcome_of_safety(rule: str, reason: str, measured: float = float("nan"), twin: bool = False) -> EpisodeOutcome:

@@ -184,6 +184,7 @@ class Rehearsal:
         if trial.joints is not None:
             self._chunks.begin(trial.joints, trial.now_ns)
         self._maker.reset(seed)
+        self._gate.forget()
         outcome = self._play(trial) or self._stage.give_up()
         return EpisodeResult(episode, seed, outcome == "success", outcome, trial.elapsed_s, label)
 
@@ -215,7 +216,9 @@ class Rehearsal:
             chunk = self._chunks.of(record.chunk)
         except ArmError as error:
             return str(error)
-        found = self._gate.admit(chunk, trial.now_ns, self._stage.measured[0], trial.joints)
+        place, turn = self._stage.measured
+        found = self._gate.admit(chunk, trial.now_ns, place, trial.joints, matrix_from_quaternion(turn))
+        self._gate.passed(found.chunk)
         self._maker.forwarded(found.chunk)
         trial.send(found.chunk)
         return "" if found.verdict.ok else found.verdict.reason

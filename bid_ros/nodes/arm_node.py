@@ -19,6 +19,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.core.listening import Listening
 from bid_ros.core.margins import SAID, Margins
 from bid_ros.core.schedule import PeriodicThread, Tick
+from bid_ros.episodes.causes import ARM_ENDS
 from bid_ros.nodes.arm_parameters import PARAMETERS
 from bid_ros.nodes.arm_report import ArmReport
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
@@ -107,7 +108,7 @@ class ArmNode(BidNode):
         """Bring the arm to rest inside its limits, then leave control."""
         if self._thread is not None:
             with self._lock:
-                self._servo.latch("the arm node ends")
+                self._servo.latch(ARM_ENDS)
                 self._at_rest.clear()
             self._at_rest.wait(REST_S)
             self._thread.stop()

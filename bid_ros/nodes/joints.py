@@ -3,12 +3,13 @@
 from typing import Any, Final
 
 from bid_ros.control.arm_model import ArmModel
+from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.nodes.parameters import Parameter
-from bid_ros.robots.registry import task_arm
+from bid_ros.robots.registry import posed_arm, task_arm
 
 ARM_CONFIG: Final = Parameter(
-    "arm_config", "", "path of the robot's configuration file, if the task commands joints; empty: the robot's defaults"
+    "arm_config", "", "path of the robot's configuration file, for its joints; empty: the robot's defaults"
 )
 TWIN: Final = Parameter("twin", False, "the system runs in its twin: the section `twin` of arm_config holds")
 
@@ -20,3 +21,21 @@ def arm_of(node: Any, task: Task) -> ArmModel | None:
         BidError: as :func:`bid_ros.robots.registry.task_arm`.
     """
     return task_arm(task, node.value("arm_config"), node.value("twin"))
+
+
+def posed_arm_of(node: Any, task: Task) -> ArmModel | None:
+    """Return kinematics and limits of the joints that follow the poses of a node's task; None if nobody knows them.
+
+    Without a configuration file nobody does: the limits would be those of another robot. Says so in the log.
+    """
+    config = node.value("arm_config")
+    if task.columns("joints") is not None:
+        return None
+    try:
+        arm = posed_arm(task, config, node.value("twin")) if config else None
+        missing = "" if arm is not None else "no configuration file of the robot is named"
+    except BidError as error:
+        arm, missing = None, str(error)
+    if missing:
+        node.get_logger().warning(f"the joints behind the poses are not judged: {missing}")
+    return arm

@@ -18,7 +18,7 @@ from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import arm_of
+from bid_ros.nodes.joints import arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
 from bid_ros.nodes.policy_report import PolicyReport
@@ -34,6 +34,7 @@ from bid_ros.safety.screen import policy_chunks
 from bid_ros.system.priority import raise_priority
 
 SOURCE = "policy"
+STARTED = ("samples", "runtime", "threads", "engines", "fallback_runtime")
 CHOICE, FIXED = ("decoder", "samples"), ("seed", "action_horizon")
 STALLED_S, STALLED_PERIODS = 0.3, 1.5  # in one decision, or without one: then there is no heartbeat
 
@@ -55,18 +56,12 @@ class PolicyNode(BidNode):
             check_signature(self._bundle, self.value("signed_by"))
         self._choice = {name: self.value(name) for name in CHOICE}
         self._decoder = self._build_decoder(self._choice)
-        self._policy = start_policy(
-            self._bundle,
-            self._task,
-            self.value("samples"),
-            self.value("runtime"),
-            self.value("threads"),
-            self.value("engines"),
-            self.value("fallback_runtime"),
-            self.get_logger().warning,
-        )
-        self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm_of(self, self._commanded))
+        how = [self.value(name) for name in STARTED]
+        self._policy = start_policy(self._bundle, self._task, *how, self.get_logger().warning)
+        arms = arm_of(self, self._commanded), posed_arm_of(self, self._commanded)
+        self._task_chunks, self._screen = policy_chunks(self._commanded, self._task, *arms)
         self._status: Any = None
+        screen = self._screen.passes
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
@@ -82,7 +77,7 @@ class PolicyNode(BidNode):
         self._delays = DelayMeter(self._task.dt_ns)
         self._report = PolicyReport(self, self._task, self._commanded, self._task_chunks.of)
         subscribe_features(self, self._task, self._observe, self._refuse, self.lossless)
-        if self.value("bundle_task"):
+        if any(arm is not None for arm in arms):
             self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self.subscribe(SAFETY_CHUNK, self._on_forwarded)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)
@@ -198,7 +193,7 @@ class PolicyNode(BidNode):
                 self._lock.notify_all()
 
     def _on_status(self, message: Any) -> None:
-        self._status = message
+        self._status, self._screen.measured = message, message.joint_positions
 
     def _on_forwarded(self, message: Any) -> None:
         """Hear how safety slowed a decision: the next one coheres with what is executed."""

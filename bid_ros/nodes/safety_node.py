@@ -14,11 +14,12 @@ from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.errors import ChunkError
 from bid_ros.core.listening import Listening
 from bid_ros.core.margins import SAID
+from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.core.stamps import stamp_ns
 from bid_ros.core.topics import ARM_STATUS, GRANT, HEARTBEAT, SAFETY_CHUNK, SAFETY_RESET, SAFETY_STATE, chunk_topic
 from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of
+from bid_ros.nodes.joints import ARM_CONFIG, TWIN, arm_of, posed_arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import chunk_from_message, chunk_to_message, header, pose_arrays
 from bid_ros.nodes.said import Said
@@ -43,6 +44,7 @@ PARAMETERS = (
 )
 
 
+Placed = NDArray[np.float64]
 STALLED_S = 0.1  # s without a check of all deadlines, after which the safety node gives no heartbeat
 AUTONOMOUS = "policy"  # the source that has no reason to pause; a person may
 
@@ -54,13 +56,14 @@ class SafetyNode(BidNode):
         super().__init__("safety", PARAMETERS, work_limit_s=STALLED_S)
         raise_priority(COMMAND_PRIORITY)
         self._task = self.load_task()
-        self._gate = Gate(self._task, arm=arm_of(self, self._task), slow=self.value("slow"))
+        arm = arm_of(self, self._task) or posed_arm_of(self, self._task)
+        self._gate = Gate(self._task, arm=arm, slow=self.value("slow"))
         self._arbiter, self._listening = Arbiter(), Listening()
         deadlines = {name: float(self.value("heartbeat_deadline_s")) for name in self.value("required")}
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))
         self._watchdog.granted = False
         self._said, self._quiet = Said(self, sorted({*deadlines, AUTONOMOUS, "camera"})), Quiet()
-        self._measured: tuple[int, NDArray[np.float64], NDArray[np.float64]] | None = None  # when; tool, joints
+        self._measured: tuple[int, Placed, Placed, Placed] | None = None  # when; tool's position, joints, its rotation
         self._forwarded = self._slowed = self._refused = self._measured_ns = 0
         self._last_source = ""
         watched = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE)
@@ -92,11 +95,14 @@ class SafetyNode(BidNode):
         for source in PRIORITY:
             if not self._grants.live(source, now):
                 self._arbiter.release(source)
+                self._gate.forget(source)
 
     def _on_status(self, message: ArmStatus) -> None:
         if stamp_ns(message) != self._measured_ns:  # the status of a silent robot repeats what was measured last
             self._measured_ns = stamp_ns(message)
-            self._measured = (self.arrived_ns(), pose_arrays(message.tool)[0], np.array(message.joint_positions))
+            position, turn = pose_arrays(message.tool)
+            joints = np.array(message.joint_positions)
+            self._measured = (self.arrived_ns(), position, joints, matrix_from_quaternion(turn))
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
         self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
 
@@ -123,6 +129,7 @@ class SafetyNode(BidNode):
         found = self._gate.admit(chunk, now, *self._newest(steady))
         if self._judge(source, found.verdict):
             self._arbiter.accepted(found.chunk, now)
+            self._gate.passed(found.chunk)
             self._grants.use(source)
             slowed = found.pace is not None
             self._forward.publish(chunk_to_message(found.chunk, self._task, self.robot) if slowed else message)
@@ -147,13 +154,13 @@ class SafetyNode(BidNode):
             self._publish_state()
         return allowed
 
-    def _newest(self, steady: int) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Return the tool's position and the joints, as measured last; None if that is too long ago."""
+    def _newest(self, steady: int) -> tuple[Placed | None, Placed | None, Placed | None]:
+        """Return the tool's position, the joints and its rotation, as measured last; None if that is too long ago."""
         if self._measured is None:
-            return None, None
+            return None, None, None
         age_s = (steady - self._measured[0]) / NANOSECONDS
         late = self._watchdog.margins.over("age of the tool's pose", age_s, self.value("max_pose_age_s"))
-        return (None, None) if late else self._measured[1:]
+        return (None, None, None) if late else self._measured[1:]
 
     def _judged_ns(self) -> int:
         """Return the steady time at which the silence of others is judged now."""
@@ -180,6 +187,7 @@ class SafetyNode(BidNode):
 
     def _on_reset(self, _: Trigger.Request) -> tuple[bool, str]:
         refusal = self._watchdog.reset(time.monotonic_ns())
+        self._gate.forget()
         self.get_logger().info(f"reset: {refusal or 'running'}")
         self._publish_state()
         return not refusal, refusal or "running"

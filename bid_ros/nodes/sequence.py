@@ -16,7 +16,7 @@ from bid_ros.core.errors import ArmError
 from bid_ros.core.outcome import EpisodeOutcome
 from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE
-from bid_ros.episodes.causes import of_safety, outcome_of_end, outcome_of_safety, rule_of_arm
+from bid_ros.episodes.causes import ARM_ENDS, of_safety, outcome_of_end, outcome_of_safety, rule_of_arm
 from bid_ros.episodes.stops import EpisodeStopped, aborted
 from bid_ros.nodes.base import BidNode
 from bid_ros.nodes.joints import arm_of
@@ -28,6 +28,7 @@ CHUNK_DT_NS = 50_000_000
 # A grant is renewed wherever the sequence waits, at least this often. It is valid for five times as long.
 RENEW_S, GRANTED_NS = 0.1, 500_000_000
 SAFETY_SAYS_S = 0.3  # s in which the safety node says why it stopped, after the arm node has heard of it
+END_SAYS_S = 3.0  # s in which this node is asked to end too, after the arm node; then it is known who ended the run
 
 
 class SequenceNode(BidNode):
@@ -104,7 +105,8 @@ class SequenceNode(BidNode):
             return self._stopped_by(self.safety.rule, self.safety.reason, self.safety.measured)
         if self.status is not None and self.status.mode in (ArmStatus.STOPPED, ArmStatus.FAULT):
             reason, fault = self.status.reason, self.status.mode == ArmStatus.FAULT
-            if not of_safety(reason) or time.monotonic() - self._told_at > SAFETY_SAYS_S:
+            others_say_s = SAFETY_SAYS_S if of_safety(reason) else END_SAYS_S if reason == ARM_ENDS else 0.0
+            if time.monotonic() - self._told_at > others_say_s or not others_say_s:
                 return self._stopped_by(rule_of_arm(reason, fault), reason)
         if self._granted and self.safety is not None and self.safety.state == SafetyState.WAITING:
             # It lets nothing pass, so the motion would begin late, and far behind its plan.

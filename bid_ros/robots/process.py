@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from bid_ros.core.errors import ArmError
+from bid_ros.core.orphan import wake_when_orphaned
 from bid_ros.robots.loop import DriverLoop
 from bid_ros.robots.protocol import DriverMemory
 
@@ -42,6 +43,7 @@ def drive(open_loop: Opener) -> None:
     # Both are for the arm's process, which then ends this one in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    wake_when_orphaned()
     go_first()
     memory, requests = DriverMemory(int(sys.argv[1])), Connection(int(sys.argv[2]))
     try:

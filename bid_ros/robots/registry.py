@@ -90,6 +90,22 @@ def task_arm(task: Task, config: str | Path = "", twin: bool = False) -> ArmMode
     return robot.arm_model(given)
 
 
+def posed_arm(task: Task, config: str | Path = "", twin: bool = False) -> ArmModel | None:
+    """Return kinematics and limits of the joints that follow a task's poses; None if it commands joints.
+
+    The arguments are those of :func:`task_arm`.
+
+    Raises:
+        ArmError: nothing is known of the robot's joints.
+    """
+    if task.columns("joints") is not None:
+        return None
+    robot = ROBOTS.find(task.robot)
+    if robot.arm_model is None:
+        raise ArmError(f"robot '{robot.name}' says nothing of its joints")
+    return robot.arm_model(load_arm_config(config, ANY_ADDRESS, twin, task.robot) if config else _defaults(robot))
+
+
 def _defaults(robot: RobotDescriptor) -> Any:
     """Return the robot's configuration without a file; ArmError if it has none."""
     return parse_settings(robot.config, {"address": ANY_ADDRESS}, f"robot '{robot.name}' without its robot.yaml")

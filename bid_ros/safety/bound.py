@@ -1,6 +1,6 @@
 """One limit held against many motions at once: which of them keep it, and what is said of one that does not."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,12 @@ def over(rule: str, what: str, measured: float, limit: float, unit: str, row: in
     where = "" if row == NO_ROW else f" from action {row} on"
     reason = f"{what} is {measured:.3f}{suffix}{where}; the limit is {limit:.3f}{suffix}"
     return refused(rule, reason, measured, limit, row)
+
+
+def limited(rule: str, what: str, measured: float, limit: float, unit: str) -> Iterator[Verdict]:
+    """Yield the refusal of one value, as :func:`over`, unless it is at most its limit. NaN is not."""
+    if not measured <= limit:
+        yield over(rule, what, measured, limit, unit)
 
 
 def all_kept(count: int, bounds: Iterable[Bound]) -> NDArray[np.bool_]:

@@ -12,8 +12,10 @@ from bid_ros.core.errors import TaskError
 from bid_ros.core.limits import Limits
 from bid_ros.core.rotation import Array, matrix_from_6d
 from bid_ros.core.task import Task
-from bid_ros.safety.bound import Bound, over
+from bid_ros.safety.beginning import Beginning, ToolMotion, between
+from bid_ros.safety.bound import Bound, limited, over
 from bid_ros.safety.motion import MotionEnvelope
+from bid_ros.safety.posture import PostureEnvelope
 from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
 
 JUDGED: Final = ("position", "rotation_6d", "gripper")
@@ -29,9 +31,10 @@ class Envelope:
     """Checks chunks against the limits of a task. It keeps no state between two chunks.
 
     The checks run in this order: finite, shape, frame, time, workspace, speed, acceleration, jerk, rotation, turn_rate,
-    turn_acceleration, tilt, gripper, measurement, jump. The first broken limit is reported with its worst value. A row
-    has passed when the time of the next row has come. A passed row is not executed any more and only has to be finite.
-    The row before *now* still shapes the motion, so it is checked.
+    turn_acceleration, tilt, keep_out, gripper, gripper_rate, measurement, jump, turn_jump, chunk_step, chunk_turn. The
+    first broken limit is reported with its worst value. A row has passed when the time of the next row has come. A
+    passed row is not executed any more and only has to be finite. The row before *now* still shapes the motion, so it
+    is checked.
 
     Derivatives are finite differences at the chunk's own ``dt``. It must not exceed the task's, so a coarse grid cannot
     hide a fast motion. A chunk of one row has no derivatives. The arm keeps its limits across chunks itself.
@@ -39,10 +42,15 @@ class Envelope:
     Of a task that commands joints, joint_position, joint_speed and joint_acceleration come before workspace, and
     joint_jump comes before jump. All limits of the tool hold too, where forward kinematics put it.
 
+    Of a task that commands poses of an arm that is known, the joints are predicted from the measured ones. Then reach,
+    singularity, joint_position, joint_speed and joint_acceleration come before jump. Such a chunk is refused while the
+    joints are not known, as while the tool's place is not.
+
     Args:
         task: action features and limits. Its rotation is that of a tool whose z axis is the approach axis, in a frame
             whose z axis points up.
-        arm: kinematics and limits of the joints. Only a task that commands joints needs it.
+        arm: kinematics and limits of the joints. A task that commands joints needs it. Of one that commands poses None
+            means that nothing is known of the joints, and they are not judged.
 
     Raises:
         TaskError: the task commands a kind that has no limits, the same kind twice, or no position and no joints; or
@@ -53,10 +61,17 @@ class Envelope:
         check_judged(task)
         self._six, self._width = task.columns("rotation_6d"), task.columns("gripper")
         self._motion = MotionEnvelope(task, None if task.columns("joints") is None else known_arm(task, arm))
+        self._beginning, self._posture = Beginning(task.limits), PostureEnvelope.known(task, arm)
         self._task, self._limits, self._max_rows = task, task.limits, MAX_HORIZONS * task.horizon
 
     def check(
-        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None = None
+        self,
+        chunk: ActionChunk,
+        now_ns: int,
+        tool_position: ArrayLike | None,
+        joints: ArrayLike | None = None,
+        tool_rotation: ArrayLike | None = None,
+        before: ActionChunk | None = None,
     ) -> Verdict:
         """Return the verdict on a whole chunk.
 
@@ -65,17 +80,26 @@ class Envelope:
             now_ns: ROS time now.
             tool_position: measured position (3,) of the tool in m, in the task's base frame. None: it is unknown or too
                 old. Then the chunk is refused, because the distance that the arm would jump is unknown.
-            joints: measured joints in rad, for a task that commands joints; None as for the tool.
+            joints: measured joints in rad, of an arm that is known; None as for the tool.
+            tool_rotation: measured rotation (3, 3) of the tool, tool to base. None: nobody knows it, and ``turn_jump``
+                is not judged. The safety node knows it whenever it knows the position.
+            before: the chunk of the same source that was forwarded last, as it was forwarded. None: there is none.
         """
-        return next(self.refusals(chunk, now_ns, tool_position, joints), ACCEPTED)
+        return next(self.refusals(chunk, now_ns, tool_position, joints, tool_rotation, before), ACCEPTED)
 
     def refusals(
-        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, measured: ArrayLike | None = None
+        self,
+        chunk: ActionChunk,
+        now_ns: int,
+        tool_position: ArrayLike | None,
+        measured: ArrayLike | None = None,
+        tool_rotation: ArrayLike | None = None,
+        before: ActionChunk | None = None,
     ) -> Iterator[Verdict]:
         """Yield a refusal for each broken limit; the arguments are those of :meth:`check`.
 
         A check may rely on what those before it found in order. So only a refusal by a rule of speed, acceleration or
-        jerk, of tool, turning or joints, may be passed over.
+        jerk, of tool, turning, joints or gripper, may be passed over.
         """
         yield from self._form(chunk)
         yield from self._time(chunk, now_ns)
@@ -84,17 +108,54 @@ class Envelope:
         rows = chunk.actions[first:]  # that can still be executed
         motion, whole = self._motion, rows[None]
         tool = motion.tool(whole)
+        position, matrices = tool
         yield from _broken(motion.bounds(whole, tool, dt_s, first))
         if self._six is not None:
             error = _rotation_error(rows[:, self._six])
-            yield from _at_most("rotation", "distance to a rotation", error, ROTATION_TOLERANCE, "")
-            yield from _broken(motion.turning(matrix_from_6d(whole[..., self._six]), dt_s, first))
+            yield from limited("rotation", "distance to a rotation", error, ROTATION_TOLERANCE, "")
+            matrices = matrix_from_6d(whole[..., self._six])
+            yield from _broken(motion.turning(matrices, dt_s, first))
+        if position is not None:
+            yield from _broken(motion.geometry.bounds(position, matrices, first))
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
+            yield from _broken(motion.gripping(whole, dt_s, first))
+        if self._posture is not None:
+            yield from self._posture.unknown(measured)
+            if measured is not None:
+                yield from _broken(self._posture.bounds(whole, measured, dt_s, first))
         if motion.joints is not None:
-            yield from motion.joints.jump(_between(rows[:, motion.joint_columns], at - first), measured)
-        if tool[0] is not None:
-            yield from self._jump(tool[0][0], at - first, tool_position)
+            yield from motion.joints.jump(between(rows[:, motion.joint_columns], at - first), measured)
+        yield from self._begins(chunk, now_ns, tool_position, tool_rotation, before)
+
+    def _begins(
+        self,
+        chunk: ActionChunk,
+        now_ns: int,
+        tool_position: ArrayLike | None,
+        tool_rotation: ArrayLike | None,
+        before: ActionChunk | None,
+    ) -> Iterator[Verdict]:
+        """How the chunk begins: from where the tool is, and from what was commanded before."""
+        action, beginning = self._commanded(chunk, now_ns), self._beginning
+        if action is None:
+            return
+        yield from beginning.jump(action, tool_position, tool_rotation)
+        begins_ns = max(now_ns, chunk.stamp_ns)
+        earlier = self._commanded(before, begins_ns) if before is not None and before.covers(begins_ns) else None
+        if earlier is not None:
+            yield from beginning.step(action, earlier)
+
+    def _commanded(self, chunk: ActionChunk, at_ns: int) -> ToolMotion | None:
+        """Return where a chunk commands the tool at an instant; None: nobody knows."""
+        at = chunk.position_at(at_ns)
+        rows = chunk.actions[int(at) : int(at) + 2]
+        position, matrices = self._motion.tool(rows)
+        if position is None:
+            return None
+        if self._six is not None:
+            matrices = matrix_from_6d(rows[:, self._six])
+        return ToolMotion.between(position, matrices, at - int(at))
 
     def malformed(self, chunk: ActionChunk) -> Verdict | None:
         """Return the refusal of a chunk that is none of this task; None: it is one, at whatever speed."""
@@ -116,7 +177,7 @@ class Envelope:
             reason = f"the chunk has {rows} actions; the limit is {most}"
             yield refused("shape", reason, rows, most)
         dt_s, limit_s = chunk.dt_ns / NANOSECONDS, task.dt_ns / NANOSECONDS
-        yield from _at_most("shape", "the chunk's dt", dt_s, limit_s, "s")
+        yield from limited("shape", "the chunk's dt", dt_s, limit_s, "s")
         if chunk.frame_id != task.base_frame:
             yield refused("frame", f"the chunk is in frame '{chunk.frame_id}'; the task says '{task.base_frame}'")
 
@@ -136,15 +197,6 @@ class Envelope:
                     "gripper", f"gripper width is {value:.4f} m; the range is {low} to {high} m", value, limit
                 )
 
-    def _jump(self, position: Array, passed: float, tool_position: ArrayLike | None) -> Iterator[Verdict]:
-        if tool_position is None:
-            yield refused("measurement", "the tool's position is not known, so the jump to the chunk is not either")
-        action = _between(position, passed)
-        # A measured position that is huge but finite overflows. The comparison then refuses infinity.
-        with np.errstate(over="ignore"):
-            distance = float(np.linalg.norm(action - np.asarray(tool_position)))
-        yield from _at_most("jump", "distance from the tool to the action", distance, self._limits.max_jump, "m")
-
 
 def out_of_time(chunk: ActionChunk, now_ns: int, limits: Limits, hop_s: float = 0.0) -> Iterator[Verdict]:
     """Yield a refusal of a chunk that is too old, or that begins too far in the future.
@@ -156,8 +208,8 @@ def out_of_time(chunk: ActionChunk, now_ns: int, limits: Limits, hop_s: float = 
         hop_s: s by which it may be older, as it was judged before.
     """
     age_s, lead = (now_ns - chunk.stamp_ns) / NANOSECONDS, "the chunk's stamp is ahead of now: its lead"
-    yield from _at_most("time", "the chunk's age", age_s, limits.max_chunk_age + hop_s, "s")
-    yield from _at_most("time", lead, -age_s, limits.max_chunk_lead, "s")
+    yield from limited("time", "the chunk's age", age_s, limits.max_chunk_age + hop_s, "s")
+    yield from limited("time", lead, -age_s, limits.max_chunk_lead, "s")
 
 
 def check_judged(task: Task) -> None:
@@ -187,22 +239,11 @@ def known_arm(task: Task, arm: ArmModel | None) -> ArmModel:
     return arm
 
 
-def _between(rows: Array, passed: float) -> Array:
-    """Return the row at ``passed``, 0 to 1, between the first two."""
-    between: Array = rows[0] + passed * (rows[min(1, len(rows) - 1)] - rows[0])
-    return between
-
-
 def _broken(bounds: Iterable[Bound]) -> Iterator[Verdict]:
     """Yield a refusal for each bound that the only motion breaks."""
     for bound in bounds:
         if not bound.kept[0]:
             yield bound.refusal(0)
-
-
-def _at_most(rule: str, what: str, measured: float, limit: float, unit: str) -> Iterator[Verdict]:
-    if not measured <= limit:  # not `>`, which NaN would pass
-        yield over(rule, what, measured, limit, unit)
 
 
 def _rotation_error(six: Array) -> float:

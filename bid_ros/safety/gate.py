@@ -26,8 +26,12 @@ ORDERS: Final = {
 }
 """Rules that a slower motion keeps: by which power of the scale their values fall on a smooth path."""
 
+UNSLOWED: Final = ("gripper_rate",)
+"""Rules that a slower motion breaks too, so they only warn or stop."""
+
 SLOWED_SOURCE: Final = "policy"
 """The source that goes on from where the arm is. One that follows a clock would only be cut off behind it."""
+Measured = tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None]  # the tool's position, joints, its rotation
 TINY: Final = 1e-9  # of a step: rounding
 
 
@@ -63,12 +67,31 @@ class Gate:
     def __init__(self, task: Task, arm: ArmModel | None = None, slow: float = 1.0) -> None:
         self._envelope, self._task, self._slow = Envelope(task, arm), task, slow
         self._least = task.limits.above.least_scale
-        self._actions = {rule: Action(getattr(task.limits.above, rule)) for rule in ORDERS}
+        self._actions = {rule: Action(getattr(task.limits.above, rule)) for rule in (*ORDERS, *UNSLOWED)}
+        self._before: ActionChunk | None = None
+
+    def passed(self, chunk: ActionChunk) -> None:
+        """Remember what was forwarded: the next chunk must not jump away from it, if it is of the same source.
+
+        After another source has moved the arm, a source begins anew.
+        """
+        self._before = chunk
+
+    def forget(self, source: str = "") -> None:
+        """Forget what was forwarded of a source, or of all: what it commands next begins anew."""
+        if self._before is not None and source in ("", self._before.source):
+            self._before = None
 
     def admit(
-        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None = None
+        self,
+        chunk: ActionChunk,
+        now_ns: int,
+        tool_position: ArrayLike | None,
+        joints: ArrayLike | None = None,
+        tool_rotation: ArrayLike | None = None,
     ) -> Admission:
         """Return what becomes of a chunk. The arguments are those of :meth:`bid_ros.safety.envelope.Envelope.check`."""
+        measured = tool_position, joints, tool_rotation
         malformed = self._envelope.malformed(chunk)
         if malformed is not None:
             return Admission(malformed, chunk)
@@ -78,7 +101,7 @@ class Gate:
         def tried(stretched: int) -> Admission:
             pace = Pace(row, steps, stretched)
             slower = self._paced(chunk, pace) if stretched > steps else chunk
-            verdict = self._judged(slower, now_ns, tool_position, joints)
+            verdict = self._judged(slower, now_ns, measured)
             return Admission(verdict, slower, pace if stretched > steps else None)
 
         fewest = ceil(steps / fastest - TINY)
@@ -100,12 +123,12 @@ class Gate:
         reason = f"{broken.reason}; slowed down to {found.chunk.scale:.2f} of its speed"
         return replace(found, verdict=replace(broken, reason=reason))
 
-    def _judged(
-        self, chunk: ActionChunk, now_ns: int, tool_position: ArrayLike | None, joints: ArrayLike | None
-    ) -> Verdict:
+    def _judged(self, chunk: ActionChunk, now_ns: int, measured: Measured) -> Verdict:
         """Return the verdict of the most restrictive rule. One to slow the chunk, or to warn, is ok."""
-        broken = []
-        for verdict in self._envelope.refusals(chunk, now_ns, tool_position, joints):
+        broken, before = [], self._before
+        if before is not None and before.source != chunk.source:
+            before = None
+        for verdict in self._envelope.refusals(chunk, now_ns, *measured, before):
             action = self._actions.get(verdict.rule, Action.STOP)
             if action is Action.STOP:
                 return verdict
@@ -126,7 +149,7 @@ def _keeps(found: Admission) -> bool:
 
 def _needed(verdict: Verdict) -> float:
     """Return the scale that the rule of a verdict asks for on a smooth path."""
-    share: float = (verdict.limit / verdict.measured) ** (1.0 / ORDERS[verdict.rule])
+    share: float = (verdict.limit / verdict.measured) ** (1.0 / ORDERS.get(verdict.rule, 1))
     return share
 
 

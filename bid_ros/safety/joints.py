@@ -21,10 +21,11 @@ class JointEnvelope:
     Args:
         robot: limits of the robot.
         limits: of the task.
+        commanded: the task commands joints. False: they follow poses, and the robot's own limits count alone.
     """
 
-    def __init__(self, robot: JointLimits, limits: Limits) -> None:
-        kept = robot.within(limits)
+    def __init__(self, robot: JointLimits, limits: Limits, commanded: bool = True) -> None:
+        kept = robot.within(limits) if commanded else robot
         self._names, self._max_jump = kept.names, limits.max_joint_jump
         self._low, self._high = np.array(kept.low), np.array(kept.high)
         self._speed, self._acceleration = np.array(kept.speed), np.array(kept.acceleration)

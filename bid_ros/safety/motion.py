@@ -1,16 +1,20 @@
 """The envelope's arithmetic over many motions at once: the envelope refuses a chunk by it, the screen drops samples."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bid_ros.control.arm_model import ArmModel
-from bid_ros.core.rotation import Array, vector_from_matrix
+from bid_ros.core.rotation import Array, matrix_from_6d, vector_from_matrix
 from bid_ros.core.task import Task
 from bid_ros.safety.bound import Bound, all_kept, at_most
+from bid_ros.safety.geometry import GeometryEnvelope
 from bid_ros.safety.joints import JointEnvelope
 from bid_ros.safety.verdict import Verdict, refused
+
+GRIPPER_S: Final = 0.1  # over which the speed of the gripper counts: most are commanded in steps
 
 
 class MotionEnvelope:
@@ -18,7 +22,7 @@ class MotionEnvelope:
 
     Of a task that commands joints, their position, speed and acceleration come first. Turn rate, turn acceleration and
     tilt of the tool come last: its pose is what forward kinematics say. Derivatives are finite differences at the given
-    ``dt``. A motion of one row has none.
+    ``dt``. A motion of one row has none. Rotation and gripper of a task that commands them have bounds of their own.
 
     Args:
         task: its limits, and the columns of its position or joints. Without either every motion keeps the limits.
@@ -27,12 +31,15 @@ class MotionEnvelope:
     Attributes:
         joint_columns: of an action; None: the task commands none.
         joints: their envelope; None: nothing is known of them.
+        geometry: keeps the tool's parts out of places.
     """
 
     def __init__(self, task: Task, arm: ArmModel | None = None) -> None:
         limits = self._limits = task.limits
         self._low, self._high = np.array(limits.workspace_min), np.array(limits.workspace_max)
         self._position, self.joint_columns = task.columns("position"), task.columns("joints")
+        self._six, self._width = task.columns("rotation_6d"), task.columns("gripper")
+        self.geometry = GeometryEnvelope(task)
         self._arm = None if self.joint_columns is None else arm
         self.joints = None if self._arm is None else JointEnvelope(self._arm.limits, limits)
 
@@ -66,8 +73,26 @@ class MotionEnvelope:
             yield from self.turning(matrices, dt_s, first)
 
     def keeps(self, rows: Array, dt_s: float) -> NDArray[np.bool_]:
-        """Return which of the motions ``(N, n, D)`` keep every bound, ``(N,)``."""
-        return all_kept(len(rows), self.bounds(rows, self.tool(rows), dt_s))
+        """Return which of the motions ``(N, n, D)`` keep every bound, ``(N,)``.
+
+        Commanded rotations count as they are published: orthonormal, whatever was sampled.
+        """
+        position, matrices = tool = self.tool(rows)
+        kept = all_kept(len(rows), self.bounds(rows, tool, dt_s))
+        if self._six is not None:
+            matrices = matrix_from_6d(rows[..., self._six])
+            kept &= all_kept(len(rows), self.turning(matrices, dt_s))
+        if position is not None:
+            kept &= all_kept(len(rows), self.geometry.bounds(position, matrices))
+        return kept & all_kept(len(rows), self.gripping(rows, dt_s))
+
+    def gripping(self, rows: Array, dt_s: float, first: int = 0) -> Iterator[Bound]:
+        """Yield the bound of the gripper's speed in motions ``(N, n, D)``; the others are as in :meth:`bounds`."""
+        if self._width is None:
+            return
+        width, steps = rows[..., self._width][..., 0], max(1, round(GRIPPER_S / dt_s))
+        rates = np.abs(width[:, steps:] - width[:, :-steps]) / (steps * dt_s)
+        yield at_most("gripper_rate", "gripper speed", rates, self._limits.max_gripper_rate, "m/s", first)
 
     def _moving(self, position: Array, dt_s: float, first: int) -> Iterator[Bound]:
         outside = np.maximum(self._low - position, position - self._high)

@@ -1,17 +1,16 @@
 """Screens samples of a policy: those whose motion the safety node would refuse are not worth choosing."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.joint_chunks import JointChunks, TaskChunks
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.task import Task
+from bid_ros.safety.bound import all_kept
 from bid_ros.safety.joints import JointEnvelope
 from bid_ros.safety.motion import MotionEnvelope
+from bid_ros.safety.posture import PostureEnvelope
 
 
 class Screen:
@@ -27,12 +26,23 @@ class Screen:
         arm: of a task that commands joints; None: its samples are not screened.
         made: of a task that commands poses where its chunks become chunks of joints: what makes them, and the limits of
             the joints.
+        posed: of a task whose poses the robot itself follows with its joints, the arm. They are judged while they are
+            measured. None: nothing is known of them.
+
+    Attributes:
+        measured: joints ``(joints,)`` rad at the decision; None: nobody knows them.
     """
 
     def __init__(
-        self, task: Task, arm: ArmModel | None = None, made: tuple[JointChunks, JointEnvelope] | None = None
+        self,
+        task: Task,
+        arm: ArmModel | None = None,
+        made: tuple[JointChunks, JointEnvelope] | None = None,
+        posed: ArmModel | None = None,
     ) -> None:
         self._motion, self._made = MotionEnvelope(task, arm), made
+        self._posture = PostureEnvelope.known(task, posed)
+        self.measured: ArrayLike | None = None
         self._first, self._step_s = task.observation_steps - 1, task.dt_ns / NANOSECONDS
 
     def passes(self, samples: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -43,10 +53,16 @@ class Screen:
             chunks, limits = self._made
             joints, reached = chunks.solve(rows[passed])
             passed[passed] = reached & limits.keeps(joints, self._step_s)
+        if self._posture is not None and passed.any() and not any(self._posture.unknown(self.measured)):
+            assert self.measured is not None
+            bounds = self._posture.bounds(rows[passed], self.measured, self._step_s)
+            passed[passed] = all_kept(int(passed.sum()), bounds)
         return passed
 
 
-def policy_chunks(task: Task, policy_task: Task, arm: ArmModel | None) -> tuple[TaskChunks, Callable[[Any], Any]]:
+def policy_chunks(
+    task: Task, policy_task: Task, arm: ArmModel | None, posed: ArmModel | None = None
+) -> tuple[TaskChunks, Screen]:
     """Return what makes a policy's chunks into a task's, and what screens its samples.
 
     Args:
@@ -54,9 +70,10 @@ def policy_chunks(task: Task, policy_task: Task, arm: ArmModel | None) -> tuple[
         policy_task: that the policy was made for: the system's, or one that commands poses where the system's commands
             joints.
         arm: of a system that commands joints, else None.
+        posed: of a system that commands poses, if its arm is known.
     """
     if policy_task.columns("joints") is None and arm is not None:
         chunks, joints = TaskChunks(task, arm), JointEnvelope(arm.limits, task.limits)
         if chunks.joints is not None:
-            return chunks, Screen(policy_task, made=(chunks.joints, joints)).passes
-    return TaskChunks(task, None), Screen(policy_task, arm).passes
+            return chunks, Screen(policy_task, made=(chunks.joints, joints))
+    return TaskChunks(task, None), Screen(policy_task, arm, posed=posed)

@@ -137,7 +137,7 @@ def _nodes(run: Run) -> list[NodeSpec]:
     system, arguments = run.system, run.arguments
     out = Path(arguments.out).resolve()
     task = {"task": str(system.file("task.yaml"))}
-    joints = system.joint_parameters(run.twin)
+    joints, judged = system.joint_parameters(run.twin), system.arm_parameters(run.twin)
     cameras = {**task, "cameras": str(system.file("cameras.yaml")), "twin": run.twin}
     if run.twin:
         twin_maker(system.task.robot)  # a robot without one is refused
@@ -154,13 +154,13 @@ def _nodes(run: Run) -> list[NodeSpec]:
         "required_wait_s": REQUIRED_S,
     }
     device = {"device": arguments.takeover or run.driver, "device_settings": arguments.device_settings}
-    policy = {**_policy(run), **_of_bundle(run), "seed": arguments.seed}
+    policy = {**judged, **_policy(run), **_of_bundle(run), "seed": arguments.seed}
     own = {POLICY: policy, "teleop": {**device, "takeover": bool(arguments.takeover)}}
     safety = {"required": ["camera", *run.driving_nodes, "arm"], "slow": arguments.slow}
     nodes = [
         *([NodeSpec("twin", "twin_node", {**task, "address": address, **over_ros})] if run.twin else []),
         NodeSpec("camera", "camera_node", cameras),
-        NodeSpec("safety", "safety_node", {**task, **joints, **safety}),
+        NodeSpec("safety", "safety_node", {**task, **judged, **safety}),
         NodeSpec("arm", "arm_node", arm),
         *(NodeSpec(name, f"{name}_node", {**task, **joints, **own[name]}) for name in run.driving_nodes),
         *([NodeSpec("recorder", "recorder_node", {**task, **_recorder(run, out)})] if arguments.record else []),

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Final, NoReturn
 
+from bid_ros.core.orphan import wake_when_orphaned
+
 TERMINAL: Final = frozenset({signal.SIGINT, signal.SIGHUP})  # what a terminal sends to every process in it
 SIGNALS: Final = TERMINAL | {signal.SIGTERM}
 HUNG_S: Final = 30.0  # without a sign of life; a robot may take 20 s to recover, in which its node gives none
@@ -28,10 +30,12 @@ class Ending:
     A SIGTERM that comes after that sets ``hurried``: whom this process outlives has ended, whatever the graph says.
 
     Make one in the main thread, before any other thread is there. Threads and processes that are started later block
-    the signals of a terminal, so Ctrl-C does not end what this process still needs: it ends its children itself.
+    the signals of a terminal, so Ctrl-C does not end what this process still needs: it ends its children itself. A
+    frozen process is woken when its supervisor is gone.
     """
 
     def __init__(self) -> None:
+        wake_when_orphaned()
         self.asked = self.hurried = False
         self._status = 0
         self._on_asked: Callable[[int], None] | None = None

@@ -138,7 +138,7 @@ def _moving(task: Task) -> Mapping[str, Endpoints]:
     return {
         "safety": _ends(
             (topics.SAFETY_CHUNK, topics.SAFETY_STATE),
-            {*map(chunk_topic, PRIORITY), topics.GRANT, topics.ARM_STATUS, topics.HEARTBEAT},
+            {*map(chunk_topic, PRIORITY), topics.GRANT, topics.ARM_STATUS, topics.HEARTBEAT, topics.DIAGNOSTICS},
             (topics.SAFETY_RESET,),
         ),
         "arm": _ends(

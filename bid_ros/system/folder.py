@@ -165,9 +165,11 @@ class System:
         return {"signed_by": str(self.file(named).resolve())} if named else {}
 
     def joint_parameters(self, twin: bool) -> dict[str, Any]:
-        """Return the parameters of nodes that know the arm's joints; none for a task that does not command them."""
-        if self.task.columns("joints") is None:
-            return {}
+        """Return the parameters of nodes that make joints; none for a task that does not command them."""
+        return {} if self.task.columns("joints") is None else self.arm_parameters(twin)
+
+    def arm_parameters(self, twin: bool) -> dict[str, Any]:
+        """Return the parameters of nodes that judge what the arm's joints have to do."""
         return {"arm_config": str(self.file("robot.yaml")), "twin": twin}
 
     def arm(self, twin: bool = True) -> ArmModel | None:

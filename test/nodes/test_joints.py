@@ -17,11 +17,12 @@ from bid_msgs.msg import ActionChunk as ChunkMessage
 from bid_msgs.msg import ArmStatus, Heartbeat, SafetyState
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.chunk import ActionChunk
+from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.task import load_task
 from bid_ros.formats import build_dataset
 from bid_ros.nodes.ros_messages import chunk_to_message, header, pose_message
 from bid_ros.recording.reader import BagReader
-from bid_ros.robots.registry import task_arm
+from bid_ros.robots.registry import posed_arm, task_arm
 from bid_ros.system.folder import find_system
 
 HOME = np.array([0.0, -0.28278114, 0.0, -2.40004545, 0.0, 2.11726431, np.pi / 4])
@@ -94,6 +95,21 @@ def test_the_safety_node_lets_joints_pass_and_says_which_joint_does_not(bench, f
     assert state.rule == "joint_speed", state.reason
     assert "joint 7 (fr3_joint7) turns at 9.000 rad/s" in state.reason and "the limit is 2.000 rad/s" in state.reason
     assert (state.measured, state.limit) == (pytest.approx(9.0), 2.0)
+
+
+def test_the_safety_node_judges_the_joints_behind_poses(bench, root):
+    folder = root / "config" / "franka_place"
+    task = load_task(folder / "task.yaml")
+    known = posed_arm(task, find_system(folder).file("robot.yaml"), twin=True)
+    harness = Harness(bench, folder, task, known)
+    place, rotation = known.forward(HOME)
+    resting = np.tile([*place, *matrix_to_6d(rotation)], (15, 1))
+    assert bench.until(lambda: bool(harness.forwarded), 10.0, each=lambda: harness.send(resting))
+    far = resting.copy()
+    far[:, :3] += np.linspace(0, 1, 15)[:, None] * (np.array([0.69, 0.29, 0.59]) - place)
+    stopped = lambda: harness.states[-1].state == SafetyState.STOPPED  # noqa: E731
+    assert bench.until(stopped, 10.0, each=lambda: harness.send(far))
+    assert harness.states[-1].rule in ("reach", "joint_position", "singularity")
 
 
 def over_ros(source, folder):

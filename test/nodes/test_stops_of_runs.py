@@ -11,6 +11,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent, SafetyState
+from bid_ros.episodes.causes import ARM_ENDS
 from bid_ros.recording.events import FILE, check_events
 from bid_ros.system.ended import Ended, note_end
 
@@ -213,3 +214,16 @@ def test_the_run_so_far_is_written_after_every_episode_and_the_end_says_which_no
     assert (run["ended"]["outcome"], run["counted"]) == (sentence, 1)
     assert sentence in output
     assert noted(harness, "end")[-1]["outcome"] == sentence
+
+
+def test_an_arm_node_that_is_asked_to_end_first_is_not_who_ended_the_run(bench, root, tmp_path):
+    """All nodes are asked at once, and the arm may say its last word before this node hears of it."""
+    harness, _ = picking(bench, root, tmp_path, episodes=3)
+    started(harness, 1)
+    note_end(harness.out, Ended("safety", -9))
+    harness.mode, harness.reason = ArmStatus.STOPPED, ARM_ENDS
+    bench.until(lambda: False, 0.5)
+    bench.processes["episode"].send_signal(signal.SIGTERM)
+    _, run, _ = harness.finish()
+    sentence = "aborted: safety ended first (status -9, killed by SIGKILL)"
+    assert ([item["outcome"] for item in run["results"]], run["stops"]) == ([sentence], [])

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from envelope_chunks import DOWN
 
 from bid_ros.core.chunk import ActionChunk
-from bid_ros.core.rotation import DOWN_6D
+from bid_ros.core.rotation import DOWN_6D, matrix_from_vector, matrix_to_6d
 from bid_ros.core.task import load_task
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.screen import Screen
@@ -62,3 +63,15 @@ def test_past_rows_and_numbers_that_are_not_finite(task):
 def test_without_a_position_everything_passes(task):
     actions = tuple(feature for feature in task.action if feature.kind == "gripper")
     assert Screen(replace(task, action=actions)).passes(np.full((3, task.horizon, 1), 99.0)).all()
+
+
+def test_it_drops_what_turns_too_fast_tilts_or_moves_the_gripper_too_fast(task):
+    task = replace(task, limits=replace(task.limits, max_gripper_rate=0.5))
+    resting = np.repeat(samples(task, 1)[:, :1], task.horizon, axis=1)
+    fast, tilted, gripping = resting.copy(), resting.copy(), resting.copy()
+    turns = [matrix_from_vector([0, 0, 0.2 * row]) @ DOWN for row in range(task.horizon)]
+    fast[..., task.columns("rotation_6d")] = matrix_to_6d(np.array(turns))
+    tilted[..., task.columns("rotation_6d")] = matrix_to_6d(matrix_from_vector([0.7, 0, 0]) @ DOWN)
+    gripping[:, 6:, task.columns("gripper")] = 0.0
+    passed = Screen(task).passes(np.concatenate([resting, fast, tilted, gripping]))
+    assert passed.tolist() == [True, False, False, False]

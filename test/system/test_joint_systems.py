@@ -44,9 +44,12 @@ def test_who_needs_the_robot_s_joints_gets_its_configuration(system):
     assert "bundle_task" not in nodes["episode"]
 
 
-def test_a_system_of_poses_gives_none_of_it(root):
-    nodes = {spec.name: spec.parameters for spec in describe(find_system("franka_place"), RunArguments(out="out"))}
-    assert "arm_config" not in nodes["safety"] and "bundle_task" not in nodes["policy"]
+def test_a_system_of_poses_gives_it_to_those_that_judge_the_joints_behind_them(root):
+    system = find_system("franka_place")
+    nodes = {spec.name: spec.parameters for spec in describe(system, RunArguments(out="out"))}
+    for name in ("safety", "policy"):
+        assert nodes[name]["arm_config"] == str(system.file("robot.yaml")) and nodes[name]["twin"] is True, name
+    assert "arm_config" not in nodes["episode"] and "bundle_task" not in nodes["policy"]
 
 
 def test_a_bundle_task_that_does_not_fit_is_one_sentence(system):

@@ -26,7 +26,7 @@ PARTS = {
     "sequence": "episode", "recovery": "episode", "run_events": "episode", "operator": "episode",
     "arm_report": "arm", "policy_report": "policy", "robot_model": "monitor", "replay_node": "", "client": "",
     "replay_policy_node": "", "features": "policy", "base": "", "topics": "", "following": "", "camera_probe": "",
-    "ros_bus": "", "grants": "arm",
+    "ros_bus": "", "grants": "arm", "said": "safety",
 }  # fmt: skip
 
 

@@ -20,6 +20,8 @@ TWIN = replace(CONFIG, twin=True, state_timeout_s=0.5)
 NO_NUMBER = float("nan")
 FOUND_S = 0.3
 FASTER = 1.2  # times the speed before the lie
+# The robot's states are judged alike, whether set-points of the tool or of the joints move it.
+JOINTS = pytest.param(True, id="joints", marks=pytest.mark.long)
 
 
 def put(name, change):
@@ -133,7 +135,7 @@ def found_after(cell, swing):
     raise AssertionError("nothing was found in 1 s")
 
 
-@pytest.mark.parametrize("joints", [False, True], ids=["tool", "joints"])
+@pytest.mark.parametrize("joints", [pytest.param(False, id="tool"), JOINTS])
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_in_motion_is_found_before_it_makes_the_arm_fast(lie, joints):
     change, what = LIES[lie]
@@ -189,7 +191,7 @@ def test_a_robot_that_receives_few_commands_is_named():
 
 
 @pytest.mark.parametrize("joints", [False, True], ids=["tool", "joints"])
-@pytest.mark.parametrize("noise", [0.0, 2e-5])
+@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.long), 2e-5])
 def test_an_honest_robot_is_never_near_a_limit(joints, noise):
     cell, _ = swinging(CONFIG, joints, 4.0, noise=noise)
     margins = cell.ask(DriverRequest.STATISTICS).margins
