@@ -180,9 +180,7 @@ class PolicyNode(BidNode):
         self.get_logger().info(f"decides from now on: {self._decoder.name}, N = {samples}")
 
     def _refuse(self, name: str, reason: str) -> None:
-        with self._lock:
-            reason = self._intake.refuse(name, reason)
-        self.get_logger().warning(reason, throttle_duration_sec=1.0)
+        self.get_logger().warning(self._intake.refuse(name, reason), throttle_duration_sec=1.0)
 
     def _observe(self, name: str, stamp_ns: int, value: Any) -> None:
         with self._lock:
@@ -227,11 +225,10 @@ class PolicyNode(BidNode):
                 self._lost = ""
                 self._take_next_decoder()
         except RemoteError as error:
-            news, self._lost = not self._lost, str(error)
+            self._lost = str(error)
             self._report.missed += 1
             self.heartbeat.failed()
-            if news:
-                self.tell()
+            self.tell()
             self.get_logger().error(f"no decision: {error}", throttle_duration_sec=1.0)
         if not self._lost:
             self.worked()
@@ -243,8 +240,8 @@ class PolicyNode(BidNode):
         except ObservationError as error:
             self._wait(self._intake.problem or str(error))
             return
-        self._waiting = ""
-        set_back, self._last_stamp = observation.stamp_ns < self._last_stamp, observation.stamp_ns
+        self._waiting, set_back = "", observation.stamp_ns < self._last_stamp
+        self._last_stamp = observation.stamp_ns
         # Only this thread uses the decision memory, so a reset never interrupts a decision.
         episode = self._episode
         if episode != self._decided_episode or set_back:
@@ -264,10 +261,10 @@ class PolicyNode(BidNode):
         self._maker.delay = self._delays.steps
 
     def _wait(self, why: str) -> None:
-        """Miss a decision, for want of an observation; say why as soon as it is more than one."""
-        news, self._waiting = self._waiting != why, why
+        """Miss a decision, for want of an observation, and say why."""
         self._report.missed += 1
-        if news:
+        if why != self._waiting:
+            self._waiting = why
             self.tell()
 
     def _setting(self) -> dict[str, Any]:

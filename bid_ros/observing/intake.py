@@ -53,8 +53,8 @@ class Intake:
 
     @property
     def problem(self) -> str:
-        """Why the newest sample of a feature was refused; empty if all could be used."""
-        return next(iter(self._refused.values()), "")
+        """Why the newest sample of a feature was refused; empty if all could be used. Any thread may ask."""
+        return next(iter(tuple(self._refused.values())), "")
 
     def take(self, name: str, stamp_ns: int, value: NDArray[Any], now_ns: int) -> str:
         """Take a sample. Return why it is refused, and empty if it is not.

@@ -491,7 +491,11 @@ def test_images_that_cannot_be_used_are_named_in_the_diagnostics(bench, root, tm
     bench.grant("policy")
     assert harness.until_decisions(3)
     harness.spoil = kind
-    words = {"size": "has shape (48, 48, 3)", "encoding": "16UC1", "clock": "3600.0 s ahead of this computer's clock"}
+    words = {
+        "size": "is 48x48; the task says",
+        "encoding": "16UC1",
+        "clock": "3600.0 s ahead of this computer's clock",
+    }
     assert bench.until(lambda: said and words[kind] in said[-1], START_S), said[-3:]
     assert said[-1].startswith("images of ")
     harness.frames_without_decision()

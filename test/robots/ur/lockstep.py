@@ -308,6 +308,9 @@ class Control:
         raise AssertionError(f"the controller did not answer command {command}")
 
 
+REST_POLL_S = 0.002
+
+
 class Link:
     """The arm's side of the servo loop, as :class:`bid_ros.robots.ur.link.UrLink`, without a process."""
 
@@ -343,6 +346,13 @@ class Link:
 
     def trouble(self, state: DriverState) -> str:
         return "" if self._world.status is None else self.state().fault
+
+    def rests_within(self, wait_s: float) -> bool:
+        for _ in range(round(wait_s / REST_POLL_S)):
+            if self.state().mode is Mode.IDLE or self.trouble(self.state()):
+                return True
+            self._world.sleep(REST_POLL_S)
+        return False
 
     def ask(self, request: DriverRequest, *arguments: object, wait_s: float = 1.0) -> str:
         answer = self._ask(request, *arguments)
