@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.posture import PosturePrediction, PredictedJoints
@@ -54,9 +54,10 @@ class PostureEnvelope:
         """
         position, rotation = rows[..., self._position], matrix_from_6d(rows[..., self._six])
         found = self._prediction.of(position, rotation, measured, dt_s, self._least)
-        yield Bound(found.reached.all(axis=1), lambda number: _out_of_reach(position[number], found, number, first))
-        singular: Array = found.singular.min(axis=1)
-        yield Bound(singular >= self._least, lambda number: self._singular(found, number, first))
+        reached: NDArray[np.bool_] = np.asarray(found.reached.all(axis=1))
+        yield Bound(reached, lambda number: _out_of_reach(position[number], found, number, first))
+        singular = found.singular.min(axis=1)
+        yield Bound(np.asarray(singular >= self._least), lambda number: self._singular(found, number, first))
         yield from self._limits.bounds(found.joints, dt_s, first)
 
     def _singular(self, found: PredictedJoints, number: int, first: int) -> Verdict:

