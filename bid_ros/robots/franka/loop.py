@@ -32,6 +32,7 @@ from bid_ros.robots.protocol import (
 from bid_ros.robots.unheard import Unheard
 
 RATE_HZ: Final = 500
+TWIN_RATE_HZ: Final = 250  # a twin, its physics and this loop share the cores of one computer
 # A set-point slower than this, m/s, rad/s and of a joint, is at rest. It may be the last one.
 REST_SPEED: Final = 0.001
 REST_TURN_RATE: Final = 0.005
@@ -82,7 +83,7 @@ class FrankaLoop(DriverLoop):
     """
 
     def __init__(self, config: FrankaConfig, robot: Drivable, memory: DriverMemory, requests: Connection) -> None:
-        super().__init__(config.address, RATE_HZ, memory, requests)
+        super().__init__(config.address, TWIN_RATE_HZ if config.twin else RATE_HZ, memory, requests)
         self._config, self._robot = config, robot
         self._watch = FrankaWatch(config, robot.tool, robot.newest())
         self._of_joints = False
@@ -220,7 +221,7 @@ class FrankaLoop(DriverLoop):
         if request is DriverRequest.STATISTICS:
             nothing = math.nan
             return PeriodStatistics(
-                0, self._skipped, 1000.0 / RATE_HZ, nothing, nothing, nothing, margins=dict(self._watch.margins)
+                0, self._skipped, self._period_ns / 1e6, nothing, nothing, nothing, margins=dict(self._watch.margins)
             )
         if request is not DriverRequest.CLOSE and self._work is not None and request is not DriverRequest.STOP:
             return f"{self._where} is busy; stop it first"

@@ -19,7 +19,9 @@ from bid_ros.robots.franka.motion import JointTracking, ToolTracking, Tracking, 
 from bid_ros.robots.franka.reading import FrankaReading
 from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
 
-POLL_S: Final = 0.002  # between two readings; in control one takes 4 us
+# Between two readings; in control one takes 4 us. As the loop looks.
+POLL_S: Final = 0.002
+TWIN_POLL_S: Final = 0.004
 
 
 def reading_of(state: franky.RobotState) -> FrankaReading:
@@ -205,8 +207,9 @@ class FrankaRobot:
         return reading_of(self._robot.state)
 
     def _read_on(self) -> None:
+        poll_s = TWIN_POLL_S if self._config.twin else POLL_S
         while not self._ended.is_set():
-            time.sleep(POLL_S)  # cheaper than to wait for the event, 500 times a second
+            time.sleep(poll_s)  # cheaper than to wait for the event, 500 times a second
             try:
                 self._newest = self._read()
             except FRANKY_ERRORS as error:
