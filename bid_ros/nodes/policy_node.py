@@ -18,7 +18,7 @@ from bid_ros.decoding import Decoder
 from bid_ros.nodes.base import DECISION_PRIORITY, BidNode
 from bid_ros.nodes.features import subscribe_features
 from bid_ros.nodes.grants import subscribe_grants
-from bid_ros.nodes.joints import arm_of, posed_arm_of
+from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.policy_parameters import PARAMETERS
 from bid_ros.nodes.policy_report import PolicyReport
@@ -58,8 +58,9 @@ class PolicyNode(BidNode):
         self._decoder = self._build_decoder(self._choice)
         how = {argument: self.value(name) for argument, name in STARTED.items()}
         self._policy = start_policy(self._bundle, self._task, **how, say=self.get_logger().warning)
-        arms = arm_of(self, self._commanded), posed_arm_of(self, self._commanded)
-        self._task_chunks, self._screen = policy_chunks(self._commanded, self._task, *arms)
+        # A replay does not know the measured joints, so samples are not screened by those that poses need.
+        arm = arm_of(self, self._commanded)
+        self._task_chunks, self._screen = policy_chunks(self._commanded, self._task, arm)
         self._status: Any = None
         screen = self._screen.passes
         self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
@@ -77,7 +78,7 @@ class PolicyNode(BidNode):
         self._delays = DelayMeter(self._task.dt_ns)
         self._report = PolicyReport(self, self._task, self._commanded, self._task_chunks.of)
         subscribe_features(self, self._task, self._observe, self._refuse, self.lossless)
-        if any(arm is not None for arm in arms):
+        if arm is not None:
             self.subscribe(ARM_STATUS, self._on_status, newest=True)
         self.subscribe(SAFETY_CHUNK, self._on_forwarded)
         self._grants = subscribe_grants(self, self._on_grant, self._lock)

@@ -65,7 +65,8 @@ def test_a_choice_that_safety_would_stop_is_counted(bundle, data):
         return first.means["vanilla"]["refused"]
 
     wide = replace(TASK.limits, max_speed=1e6, max_acceleration=1e6, max_jerk=1e9, workspace_min=(-99, -99, -99))
-    wide = replace(wide, workspace_max=(99, 99, 99))
+    wide = replace(wide, workspace_max=(99, 99, 99), max_tilt=3.2, max_turn_rate=1e6, max_turn_acceleration=1e6)
+    wide = replace(wide, max_gripper_rate=1e6)
     assert refused(wide) == 0.0
     assert refused(replace(wide, max_speed=1e-6)) == 1.0
 

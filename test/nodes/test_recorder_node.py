@@ -21,6 +21,7 @@ from std_msgs.msg import Float32MultiArray, String
 
 from bid_msgs.msg import ArmStatus, EpisodeEvent
 from bid_ros.cameras.image import decode_image, encode_image
+from bid_ros.core.clocks import read_clocks
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import ARM_STATUS, EPISODE_EVENT, camera_topic
 from bid_ros.formats import build_dataset
@@ -169,7 +170,7 @@ def test_a_hold_up_between_its_two_clocks_makes_no_message_older(root, tmp_path,
 
     monkeypatch.setattr(node, "now_ns", slow)
     try:
-        now, steady = node._clocks()
+        now, steady = read_clocks(node.now_ns)
     finally:
         node.destroy_node()
         rclpy.try_shutdown()

@@ -142,7 +142,9 @@ def test_live_lockstep_and_nodes_make_the_same_observations_and_decisions(record
     assert counts["exact"] and counts["same"] == counts["observations"] == len(live), (counts, output)
     assert [message.observation_digest for message in again] == [message.observation_digest for message in live]
     assert [bytes(message.strong) for message in again] == [bytes(message.strong) for message in live]
-    assert {(message.seed, message.decoder, message.samples) for message in again} == {(SEED, "bid", 8)}
+    assert {(message.seed, message.decoder) for message in again} == {(SEED, "bid")}
+    assert [message.samples for message in again] == [message.samples for message in live]
+    assert max(message.samples for message in live) == 8, "of those that safety would refuse there is none"
     assert not chunks, "nothing is published where a live system listens"
 
 
