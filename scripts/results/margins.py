@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.lines
 import numpy as np
 
 from bid_ros.core.margins import BINS
@@ -39,19 +40,20 @@ def draw(runs: Mapping[str, Checks], path: Path) -> None:
     figure, panels = pyplot.subplots(lines, COLUMNS, figsize=(3.2 * COLUMNS, 1.9 * lines), squeeze=False, sharex=True)
     edges = np.arange(BINS + 2) / BINS
     for panel, name in zip(panels.flat, names, strict=False):
-        for label, checks in runs.items():
-            if name in checks:
-                panel.stairs(checks[name].counts, edges, label=label)
+        for number, checks in enumerate(runs.values()):
+            if name in checks:  # a label has one colour, also where another has no such check
+                panel.stairs(checks[name].counts, edges, color=f"C{number}")
         panel.set_title(name, fontsize=8)
         panel.set_yscale("symlog")
         panel.axvline(0.5, color="grey", linestyle=":", linewidth=1)
         panel.axvline(1.0, color="red", linewidth=1)
     for panel in panels.flat[len(names) :]:
         panel.set_visible(False)
-    panels.flat[0].legend(fontsize=6)
+    lines_of_labels = [mpl.lines.Line2D([], [], color=f"C{number}") for number in range(len(runs))]
+    figure.legend(lines_of_labels, list(runs), loc="lower right", fontsize=9)
     figure.supxlabel("measured / limit")
     figure.supylabel("comparisons")
-    figure.tight_layout()
+    figure.tight_layout(rect=(0.02, 0.02, 1.0, 1.0))
     figure.savefig(path, dpi=90)
 
 
