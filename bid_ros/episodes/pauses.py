@@ -2,9 +2,9 @@
 
 import threading
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
-PAUSE_S: Final = 0.5  # s from which on a pause is told; shorter ones come of a decision that is missed
+from bid_ros.safety.quiet import PAUSE_S
 
 
 @dataclass

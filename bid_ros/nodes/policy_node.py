@@ -58,12 +58,12 @@ class PolicyNode(BidNode):
         self._decoder = self._build_decoder(self._choice)
         how = {argument: self.value(name) for argument, name in STARTED.items()}
         self._policy = start_policy(self._bundle, self._task, **how, say=self.get_logger().warning)
-        # A replay does not know the measured joints, so samples are not screened by those that poses need.
         arm = arm_of(self, self._commanded)
-        self._task_chunks, self._screen = policy_chunks(self._commanded, self._task, arm)
+        self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm)
         self._status: Any = None
-        screen = self._screen.passes
-        self._maker = DecisionMaker(self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen)
+        self._maker = DecisionMaker(
+            self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen.passes
+        )
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None
         self._buffer = ObservationBuffer(self._task, history=self._maker.history)
@@ -194,7 +194,7 @@ class PolicyNode(BidNode):
                 self._lock.notify_all()
 
     def _on_status(self, message: Any) -> None:
-        self._status, self._screen.measured = message, message.joint_positions
+        self._status = message
 
     def _on_forwarded(self, message: Any) -> None:
         """Hear how safety slowed a decision: the next one coheres with what is executed."""

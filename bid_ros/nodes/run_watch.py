@@ -9,8 +9,8 @@ from bid_ros.core.outcome import INFRASTRUCTURE, TASK, EpisodeOutcome, outcome_f
 from bid_ros.core.task import Task
 from bid_ros.episodes.causes import part_of_pause
 from bid_ros.episodes.log import RunLog
-from bid_ros.episodes.pauses import PAUSE_S
 from bid_ros.nodes.base import BidNode
+from bid_ros.safety.quiet import PAUSE_S
 from bid_ros.tasks.base import NOT_JUDGED
 
 ACTIONS: Final = (SafetyState.WARN, SafetyState.SCALE, SafetyState.STOP)

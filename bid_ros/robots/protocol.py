@@ -32,6 +32,9 @@ MARGINS_AT: Final = 4096
 MEMORY_SIZE: Final = 12288
 
 MOST: Final = 1e3  # of any number in a set-point
+# A set-point slower than this, m/s and rad/s, is at rest. It may be the last one.
+REST_SPEED: Final = 0.001
+REST_TURN_RATE: Final = 0.005
 
 EXIT_STUCK: Final = 3
 EXIT_LOST: Final = 4

@@ -5,7 +5,7 @@ from typing import Final
 from bid_ros.core.chunk import NANOSECONDS
 
 PAUSE_S: Final = 0.5
-"""A pause that is longer than this has a reason, s."""
+"""A pause that is longer than this has a reason, s. Shorter ones come of a decision that is missed."""
 
 
 class Quiet:

@@ -60,20 +60,19 @@ class Screen:
         return passed
 
 
-def policy_chunks(
-    task: Task, policy_task: Task, arm: ArmModel | None, posed: ArmModel | None = None
-) -> tuple[TaskChunks, Screen]:
+def policy_chunks(task: Task, policy_task: Task, arm: ArmModel | None) -> tuple[TaskChunks, Screen]:
     """Return what makes a policy's chunks into a task's, and what screens its samples.
+
+    A replay does not know the measured joints. So samples are not screened by the joints that poses need.
 
     Args:
         task: of the system.
         policy_task: that the policy was made for: the system's, or one that commands poses where the system's commands
             joints.
         arm: of a system that commands joints, else None.
-        posed: of a system that commands poses, if its arm is known.
     """
     if policy_task.columns("joints") is None and arm is not None:
         chunks, joints = TaskChunks(task, arm), JointEnvelope(arm.limits, task.limits)
         if chunks.joints is not None:
             return chunks, Screen(policy_task, made=(chunks.joints, joints))
-    return TaskChunks(task, None), Screen(policy_task, arm, posed=posed)
+    return TaskChunks(task, None), Screen(policy_task, arm)

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from robots.tcp_proxy import DOWN, UP, Network, _go_first
+from robots.tcp_proxy import DOWN, UP, Network
+
+from bid_ros.robots.process import go_first
 
 ROBOT_PORT, HAND_PORT = 1337, 1338
 _PORT_AT: Final = {ROBOT_PORT: 14, HAND_PORT: 12}  # bytes of a Connect before the client's UDP port
@@ -62,7 +64,7 @@ class Relay:
         self._running = False
 
     def _run(self) -> None:
-        _go_first()
+        go_first()
         while self._running:
             wait = self._waiting[0][0] - time.monotonic() if self._waiting else _IDLE_S
             ready, _, _ = select.select([self._robot_side, self._client_side], [], [], max(0.0, min(wait, _IDLE_S)))

@@ -1,7 +1,5 @@
 """Serves one simulated FR3 on a free loopback address, prints the address, and ends when its stdin closes."""
 
-import contextlib
-import os
 import sys
 
 from franky_sim.mujoco_simulator import MujocoSimulator
@@ -9,14 +7,14 @@ from franky_sim.mujoco_simulator import MujocoSimulator
 from bid_ros.robots.franka.fast_franky_sim import FastFrankaRobot
 from bid_ros.robots.franka.twin.controller import STEP_NS, FrankaController
 from bid_ros.robots.franka.twin.watchdog import SHARED
+from bid_ros.robots.process import go_first
 from bid_ros.sim.loop import StepLoop
 
 # Not 127.0.0.1, where a twin of somebody's running system may be.
 CANDIDATES = [f"127.77.{i}.1" for i in range(1, 250)]
 
 # A robot's controller shares its computer with nobody; this one at least goes first.
-with contextlib.suppress(PermissionError):
-    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
+go_first()
 simulator = MujocoSimulator()
 FastFrankaRobot.take_over(simulator.add_robot(initial_hand_width=0.08))
 controller = FrankaController(simulator, *CANDIDATES, patience=SHARED)

@@ -7,7 +7,6 @@ tolerances of the trajectory controller, rad, ``frameless`` ends the transforms,
 of messages that its controllers did not take.
 """
 
-import contextlib
 import os
 import sys
 from dataclasses import replace
@@ -18,6 +17,7 @@ from kinematic_fingers import KinematicFingers
 from rclpy.context import Context
 
 from bid_ros.nodes.ros_bus import NodeBus
+from bid_ros.robots.process import go_first
 from bid_ros.robots.ros.twin.description import NAMES, StatePublisher, arm_urdf
 from bid_ros.robots.ros.twin.manager import CYCLE_S, RobotUnderControl
 from bid_ros.robots.ros.twin.trajectory_controller import Tolerances, TrajectoryController
@@ -30,8 +30,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from ros_robot import address_of, namespace_of
 
 # A robot's controller shares its computer with nobody; this one at least goes first.
-with contextlib.suppress(PermissionError):
-    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
+go_first()
 domain, active, *frames = sys.argv[1:]
 context = Context()
 rclpy.init(context=context, domain_id=int(domain))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import os
 import queue
 import socket
 import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
+
+from bid_ros.robots.process import go_first
 
 UP, DOWN = "up", "down"  # to the robot, from the robot
 CHUNK = 65536
@@ -91,12 +92,6 @@ class OutOfOrder(Packages):
             return package
         sent, self._held = self._held, package
         return sent
-
-
-def _go_first() -> None:
-    """Let this thread run before what is not real-time: a cable waits for no computer."""
-    with contextlib.suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
 
 
 class Network:
@@ -184,7 +179,7 @@ class Network:
                 threading.Thread(target=self._give, args=(direction, waiting, source, sink), daemon=True).start()
 
     def _take(self, direction: str, port: int, source: socket.socket, waiting: Waiting) -> None:
-        _go_first()
+        go_first()  # a cable waits for no computer
         given: Damage = bytes
         how = given
         with contextlib.suppress(OSError):
@@ -199,7 +194,7 @@ class Network:
         waiting.put((time.monotonic(), b""))
 
     def _give(self, direction: str, waiting: Waiting, source: socket.socket, sink: socket.socket) -> None:
-        _go_first()
+        go_first()  # a cable waits for no computer
         passing, ended = self._passing[direction], False
         with contextlib.suppress(OSError):
             while not ended:

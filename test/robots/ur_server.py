@@ -5,8 +5,6 @@ commands of the pendant (:mod:`bid_ros.robots.ur.twin.pendant`) on its standard 
 answered by the steady time in ns at which a joint last moved.
 """
 
-import contextlib
-import os
 import sys
 import time
 
@@ -14,6 +12,7 @@ import numpy as np
 from kinematic_fingers import KinematicFingers
 
 from bid_ros.core.errors import ArmError
+from bid_ros.robots.process import go_first
 from bid_ros.robots.robotiq.twin import RobotiqTwin
 from bid_ros.robots.ur.twin.config import ARMS, UrControllerConfig
 from bid_ros.robots.ur.twin.controller import UrController
@@ -52,8 +51,7 @@ def served(generation, version=()):
 
 
 # A robot's controller shares its computer with nobody; this one at least goes first.
-with contextlib.suppress(PermissionError):
-    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
+go_first()
 twin, plant = served(sys.argv[1], *(tuple(map(int, text.split("."))) for text in sys.argv[2:]))
 print(twin.hostname, flush=True)
 for line in sys.stdin:

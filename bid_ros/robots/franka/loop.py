@@ -20,6 +20,8 @@ from bid_ros.robots.franka.reading import FrankaReading
 from bid_ros.robots.franka.watch import FrankaWatch
 from bid_ros.robots.loop import DriverLoop
 from bid_ros.robots.protocol import (
+    REST_SPEED,
+    REST_TURN_RATE,
     DriverMemory,
     DriverRequest,
     DriverState,
@@ -33,9 +35,6 @@ from bid_ros.robots.unheard import Unheard
 
 RATE_HZ: Final = 500
 TWIN_RATE_HZ: Final = 250  # a twin, its physics and this loop share the cores of one computer
-# A set-point slower than this, m/s, rad/s and of a joint, is at rest. It may be the last one.
-REST_SPEED: Final = 0.001
-REST_TURN_RATE: Final = 0.005
 # An arm of which no joint is faster than this, rad/s, does not move.
 STILL: Final = 0.05
 

@@ -12,15 +12,12 @@ from bid_ros.control.follower import FollowerLimits, brake, pursue
 from bid_ros.control.joint_follower import Joints, brake_joints, moved, towards, wanted_speeds
 from bid_ros.control.spatial import ZERO, Pose, Vector, add, norm, times, turn_between, turned
 from bid_ros.core.chunk import NANOSECONDS
-from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
+from bid_ros.robots.protocol import REST_SPEED, REST_TURN_RATE, TimedJoints, TimedSetpoint
 
 # s in which a small distance to the target falls to 1/e. It spans several set-points, which filters their jitter.
 TIME_CONSTANT_S: Final = 0.03
 # A late step counts as at most this long, so it makes no jump.
 MAX_STEP_S: Final = 0.03
-# A set-point slower than this, m/s and rad/s, is at rest. It may be the last one.
-REST_SPEED: Final = 0.001
-REST_TURN_RATE: Final = 0.005
 # A joint slower than this, rad/s, is at rest. It may be the last set-point.
 REST_JOINT_SPEED: Final = 0.002
 
