@@ -126,25 +126,14 @@ class Envelope:
                 yield from _broken(self._posture.bounds(whole, measured, dt_s, first))
         if motion.joints is not None:
             yield from motion.joints.jump(between(rows[:, motion.joint_columns], at - first), measured)
-        yield from self._begins(chunk, now_ns, tool_position, tool_rotation, before)
-
-    def _begins(
-        self,
-        chunk: ActionChunk,
-        now_ns: int,
-        tool_position: ArrayLike | None,
-        tool_rotation: ArrayLike | None,
-        before: ActionChunk | None,
-    ) -> Iterator[Verdict]:
-        """How the chunk begins: from where the tool is, and from what was commanded before."""
-        action, beginning = self._commanded(chunk, now_ns), self._beginning
-        if action is None:
+        if position is None:
             return
-        yield from beginning.jump(action, tool_position, tool_rotation)
+        action = ToolMotion.between(position[0, :2], None if matrices is None else matrices[0, :2], at - first)
+        yield from self._beginning.jump(action, tool_position, tool_rotation)
         begins_ns = max(now_ns, chunk.stamp_ns)
         earlier = self._commanded(before, begins_ns) if before is not None and before.covers(begins_ns) else None
         if earlier is not None:
-            yield from beginning.step(action, earlier)
+            yield from self._beginning.step(action, earlier)
 
     def _commanded(self, chunk: ActionChunk, at_ns: int) -> ToolMotion | None:
         """Return where a chunk commands the tool at an instant; None: nobody knows."""
