@@ -24,6 +24,11 @@ RULES: Final[Mapping[str, str]] = {
 Every other rule is a limit that the policy broke: an outcome of class safety, whose code is the rule.
 """
 
+PACE: Final = "real_time_factor"
+"""Key of a twin's diagnostics: the share of real time that its physics kept over the last 5 s."""
+SLOW_TWIN: Final = 0.9
+"""Share of real time below which a twin's physics lags behind what is commanded by this computer's clock."""
+
 LATE_S: Final = 5.0  # no computer that still decides is later; a clock may be
 _EARLY: Final = "ahead of now"  # in the envelope's sentence of a stamp from the future
 _FAULTS: Final[Mapping[str, str]] = {
@@ -56,15 +61,20 @@ ARM_ENDS: Final = "the arm node ends"
 """What the arm node says last. It stops nothing by itself: whoever ends the run says why."""
 
 
-def outcome_of_safety(rule: str, reason: str, measured: float = float("nan"), twin: bool = False) -> EpisodeOutcome:
+def outcome_of_safety(
+    rule: str, reason: str, measured: float = float("nan"), twin: bool = False, pace: float = 1.0
+) -> EpisodeOutcome:
     """Return how an episode ended that the safety node stopped.
 
     Args:
         rule, reason, measured: of its state; ``measured`` is in the unit of the rule.
         twin: the robot is a twin. Its link is this computer, so one that is silent tells of a computer that is late.
+        pace: share of real time that the twin kept. Below ``SLOW_TWIN`` a stop tells of the computer.
     """
     part = RULES.get(rule) or RULES.get(rule.partition(":")[0])
     text = f"stopped: {reason}"
+    if twin and pace < SLOW_TWIN and part in (None, ROBOT):
+        return EpisodeOutcome(f"{text} (the twin kept {pace:.2f} of real time)", INFRASTRUCTURE, COMPUTER)
     if part is None:
         return EpisodeOutcome(text, SAFETY, rule or "stopped")
     if rule == "time" and (_EARLY in reason or measured > LATE_S):

@@ -16,7 +16,7 @@ from std_srvs.srv import Trigger
 from bid_msgs.msg import ArmStatus, EpisodeEvent, Heartbeat, SafetyState
 from bid_ros.core.outcome import EpisodeOutcome, outcome_from_text
 from bid_ros.core.topics import DECISION, DIAGNOSTICS, EPISODE_EVENT, EPISODE_UNDO, HEARTBEAT, TELEOP_SWITCH
-from bid_ros.episodes.causes import outcome_of_end
+from bid_ros.episodes.causes import PACE, outcome_of_end
 from bid_ros.episodes.log import EpisodeResult, format_summary, scene_of, write_run
 from bid_ros.episodes.stops import EpisodeStopped
 from bid_ros.episodes.takeover import Takeover
@@ -64,7 +64,7 @@ class EpisodeNode(SequenceNode):
             self._operator = RobotOperator(self, self.task, correct)
         if self._judged:
             self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
-        if self._person:
+        if self._person or self.value("twin"):
             self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
         self._recovery = RunRecovery(self, self._log.stops, self.value("twin"), self._record.calls)
         self._takeover = Takeover(self.value("return_s")) if self.value("takeover") else None
@@ -115,8 +115,11 @@ class EpisodeNode(SequenceNode):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.hardware_id == self.hardware_id and status.name.endswith("recorder"):
+            if status.hardware_id != self.hardware_id:
+                continue
+            if status.name.endswith("recorder"):
                 self._recorder = status.message
+            self.pace = next((float(item.value) for item in status.values if item.key == PACE), self.pace)
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
         self._missing.discard(message.node)

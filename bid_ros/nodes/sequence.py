@@ -40,6 +40,7 @@ class SequenceNode(BidNode):
         tool: newest position (3,) in m and quaternion (4,) xyzw of the tool, base frame. None before the first.
         closing: set it, and every wait of the sequence ends with EpisodeStopped.
         slow: factor of the speed of :meth:`move_to`, above 0 and up to 1.
+        pace: share of real time that a twin kept lately. A subclass that hears it sets it.
 
     Args:
         name, parameters: as :class:`BidNode`; ``task``, ``arm_config`` and ``twin`` are among the parameters.
@@ -55,7 +56,7 @@ class SequenceNode(BidNode):
         self.tool: Any = None
         self._arrived = threading.Condition()
         self.closing = threading.Event()
-        self.slow = 1.0
+        self.slow = self.pace = 1.0
         self._chunks = self.advertise(EPISODE_CHUNK)
         self._grants = self.advertise(GRANT)
         self._granted: tuple[str, ...] = ()
@@ -114,7 +115,7 @@ class SequenceNode(BidNode):
         return None
 
     def _stopped_by(self, rule: str, reason: str, measured: float = math.nan) -> EpisodeStopped:
-        return EpisodeStopped(outcome_of_safety(rule, reason, measured, self.value("twin")), rule)
+        return EpisodeStopped(outcome_of_safety(rule, reason, measured, self.value("twin"), self.pace), rule)
 
     def end_outcome(self) -> EpisodeOutcome:
         """Return the outcome of an episode during which this node is asked to end. A subclass may know more."""

@@ -8,6 +8,7 @@ from bid_msgs.srv import ResetEpisode
 from bid_ros.core.errors import BidError
 from bid_ros.core.schedule import PeriodicThread, Tick
 from bid_ros.core.topics import ARM_STATUS, BODIES, EPISODE_EVENT, SCENES, TWIN_RESET, TWIN_SCENE, body_topic
+from bid_ros.episodes.causes import PACE, SLOW_TWIN
 from bid_ros.nodes.base import HARDWARE_PRIORITY, BidNode
 from bid_ros.nodes.heartbeat import RARE_S
 from bid_ros.nodes.parameters import Parameter
@@ -53,7 +54,10 @@ class TwinNode(BidNode):
     def diagnose(self) -> tuple[bool, str, Mapping[str, object]]:
         """Return how well the simulation keeps real time."""
         statistics = self._twin.statistics()
-        return True, "serving", {key: round(value, 4) for key, value in statistics.items()}
+        pace = statistics.get(PACE, 1.0)
+        kept = pace >= SLOW_TWIN
+        said = "serving" if kept else f"keeps {pace:.2f} of real time; a computer that is less busy keeps 1"
+        return kept, said, {key: round(value, 4) for key, value in statistics.items()}
 
     def close(self) -> None:
         """End the simulation."""

@@ -61,6 +61,13 @@ def test_a_twin_that_is_silent_tells_of_the_computer_and_its_reflex_does_not():
     assert outcome_of_safety("publisher", "2 nodes publish /grant: /a and /b", twin=True).code == NETWORK
 
 
+@pytest.mark.parametrize(("pace", "kind"), [(0.5, INFRASTRUCTURE), (0.95, SAFETY)])
+def test_a_limit_that_is_broken_in_a_twin_that_lags_tells_of_the_computer(pace, kind):
+    found = outcome_of_safety("jump", "distance is 0.151 m", twin=True, pace=pace)
+    assert (found.kind, "0.50 of real time" in found.text) == (kind, pace == 0.5)
+    assert outcome_of_safety("jump", "distance is 0.151 m", twin=False, pace=pace).kind == SAFETY
+
+
 @pytest.mark.parametrize("rule", [*LIMITS, *MORE, "joint_jump", "a_rule_of_tomorrow"])
 def test_a_limit_that_the_policy_broke_is_safety_and_names_the_rule(rule):
     found = outcome_of_safety(rule, "too much")
