@@ -5,6 +5,7 @@ BID_FUZZ_S says for how long, 20 s if it is not given. BID_FUZZ_SEED repeats wha
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
@@ -61,6 +62,7 @@ class Fuzz:
         self.said: set[str] = set()
         self.fastest = self.outside = 0.0
         self.sequence = self.sent = self.moved = 0
+        self.printed: list[bytes] = []
         self._places: deque[tuple[int, np.ndarray]] = deque(maxlen=60)
         node = bench.node
         self.chunks = node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
@@ -72,7 +74,7 @@ class Fuzz:
         node.create_subscription(TwinScene, "/twin/scene", self._on_scene, SCENES)
         node.create_timer(0.05, self._live)
         for name in ("twin", "safety", "arm"):
-            bench.start(name, specs[name])
+            os.set_blocking(bench.start(name, specs[name]).stdout.fileno(), False)
         assert bench.until(lambda: self.status.mode == ArmStatus.HOLDING, START_S), self.status
         assert bench.until(lambda: all(client.service_is_ready() for client in self.resets.values()), START_S)
 
@@ -126,6 +128,9 @@ class Fuzz:
 
     def turn(self) -> None:
         """Move for a while, send odd messages of a kind, and reset."""
+        for process in self.bench.processes.values():  # a node waits where nobody reads what it prints
+            with contextlib.suppress(BlockingIOError):
+                self.printed.append(os.read(process.stdout.fileno(), 1 << 20))
         if self.status.mode not in (ArmStatus.HOLDING, ArmStatus.TRACKING) or self.safety.state != SafetyState.RUNNING:
             self.reset()
         self._send(lambda: self.chunks.publish(self.chunk()), self.chance.uniform(0.3, 1.0))
@@ -223,6 +228,9 @@ def test_nothing_odd_ends_a_node_or_breaks_a_limit(bench, record_property):
         ended = [name for name, process in bench.processes.items() if process.poll() is not None]
         assert not ended, f"seed {SEED}, after {fuzz.sent} messages"
     fuzz.reset()
+    for process in bench.processes.values():
+        os.set_blocking(process.stdout.fileno(), True)
+    assert b"Traceback" not in b"".join(fuzz.printed)
     said = sorted(filter(None, fuzz.said))
     print("\n".join(said))
     print(f"{fuzz.sent} messages, {len(said)} reasons, fastest {fuzz.fastest:.3f} m/s, outside {fuzz.outside:.3f} m")
