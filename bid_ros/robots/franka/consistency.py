@@ -21,7 +21,8 @@ FASTEST_M: Final = 3.5
 FASTEST_RAD: Final = 12.0
 # How far a joint may be from where its speed leads, rad, and s, times its speed. Its speeds come within some ms.
 JOINT: Final = (0.01, 0.02)
-# Largest step of a joint's speed, rad/s and rad/s^2: five times what states of an FR3 say. A twin may take twice as much.
+# Largest step of a joint's speed, rad/s and rad/s^2: five times what states of an FR3 say. A twin's may be TWIN_STEPS
+# times as large.
 SPEED_STEP: Final = 0.15
 ACCELERATION: Final = 25.0
 TWIN_STEPS: Final = 2.0

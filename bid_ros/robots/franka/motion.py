@@ -25,7 +25,7 @@ STOP_RAMP_S = 0.1
 # fast motion is past the limit, and the arm swings about its set-points.
 TORQUE_STEP: Final = 2.5
 
-# How much of a commanded torque libfranka's filter lets through in a cycle of 1 ms. Source: `lowpassFilter` in libfranka.
+# How much of a commanded torque libfranka's filter lets through in a cycle of 1 ms. Source: libfranka, `lowpassFilter`.
 PASSED: Final = 0.001 / (0.001 + 1.0 / (2.0 * math.pi * 100.0))
 SENT: Final = 64  # torques that are kept
 
