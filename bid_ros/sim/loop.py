@@ -44,7 +44,7 @@ class StepLoop:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=what, daemon=True)
         self._failure: BaseException | None = None
-        self._steps = self._overruns = self._lost_ns = 0
+        self._steps = self._overruns = self._lost_ns = self._longest_ns = 0
         self._marks: deque[tuple[int, int]] = deque(maxlen=6)
 
     def start(self) -> None:
@@ -90,7 +90,8 @@ class StepLoop:
         """Return how well the loop keeps real time.
 
         ``real_time_factor`` over the last 5 s (1 is real time), ``overruns``: number of skipped backlogs,
-        ``lost_s``: their sum, ``steps`` since the start.
+        ``lost_s``: their sum, ``longest_gap_ms``: the longest of them, ``steps`` since the start. What a client calls
+        silence and is no longer than that gap was this computer's.
         """
         marks, factor = list(self._marks), 1.0
         if marks:
@@ -98,7 +99,8 @@ class StepLoop:
             elapsed = time.monotonic_ns() - then_ns
             factor = (steps - then_steps) * self._period_ns / elapsed if elapsed > 0 else 1.0
         counts: dict[str, float] = {"overruns": self._overruns, "steps": self._steps}
-        return {"real_time_factor": factor, "lost_s": self._lost_ns / 1e9, **counts}
+        lost = {"lost_s": self._lost_ns / 1e9, "longest_gap_ms": self._longest_ns / 1e6}
+        return {"real_time_factor": factor, **lost, **counts}
 
     def _run(self) -> None:
         due, every = time.monotonic_ns(), max(1, 1_000_000_000 // self._period_ns)
@@ -124,6 +126,7 @@ class StepLoop:
         elif late_ns > self._catch_up_ns:
             self._overruns += 1
             self._lost_ns += late_ns
+            self._longest_ns = max(self._longest_ns, late_ns)
             self._left_out(late_ns)
             due_ns += late_ns
         return due_ns + self._period_ns

@@ -41,6 +41,7 @@ def test_a_large_backlog_is_left_out_and_counted(run):
     loop.call(lambda: None)
     statistics = loop.statistics()
     assert statistics["overruns"] >= 1 and statistics["lost_s"] == pytest.approx(sum(left_out) / 1e9)
+    assert statistics["longest_gap_ms"] == pytest.approx(max(left_out) / 1e6)
     assert min(left_out) > 5_000_000
 
 

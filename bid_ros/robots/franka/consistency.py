@@ -21,14 +21,17 @@ FASTEST_M: Final = 3.5
 FASTEST_RAD: Final = 12.0
 # How far a joint may be from where its speed leads, rad, and s, times its speed. Its speeds come within some ms.
 JOINT: Final = (0.01, 0.02)
-# Largest step of a joint's speed, rad/s and rad/s^2.
-SPEED_STEP: Final = 0.3
-ACCELERATION: Final = 50.0
+# Largest step of a joint's speed, rad/s and rad/s^2: five times what states of an FR3 say. A twin's may be TWIN_STEPS
+# times as large.
+SPEED_STEP: Final = 0.15
+ACCELERATION: Final = 25.0
+TWIN_STEPS: Final = 2.0
 # A step of the pose that is too small to tell anything, m and rad.
 STEP_M: Final = 0.005
 STEP_RAD: Final = 0.05
 # A state outside these bounds was damaged on its way.
 MOST_RAD: Final = 5.0
+MOST_RAD_S: Final = 20.0
 MOST_M: Final = 2.0
 # How far the tool may be from where joints and lengths put it, m and rad. The robot computes it from its joints alike.
 TOOL_M: Final = 0.005
@@ -38,7 +41,8 @@ TOOL_RAD: Final = 0.05
 TOOL_LAG: Final = 0.05
 # One state in so many is compared with the kinematics: that takes 0.1 ms.
 COMPARED: Final = 4
-# Joints or tool may not stay in every bit for this long, ms, while a joint says that it turns faster than this, rad/s.
+# Joints, speeds, tool or torques may not stay in every bit for this long, ms, while a joint says that it turns faster
+# than this, rad/s.
 FROZEN_MS: Final = 20
 FROZEN_RAD_S: Final = 0.02
 # Largest torque of each joint, Nm, and its largest change, Nm/ms: twice what a robot takes. After the begin of control
@@ -47,6 +51,10 @@ MOST_TORQUE: Final = (88.0, 88.0, 88.0, 88.0, 13.0, 13.0, 13.0)
 TORQUE_RATE: Final = 2.0
 TORQUE_STEP: Final = 1.0
 TAKEN_OVER_MS: Final = 50
+# A torque may be this far from the one that was sent, Nm, for this long, ms. A lost command leaves a difference of at
+# most 1 Nm, which the next one takes away.
+SENT_TORQUE: Final = 2.0
+SENT_MS: Final = 20
 # An arm under impedance follows its set-points within this time, s, and is then as far away as the largest force or
 # torque pulls it. A limit of twice that is not reached by an arm that something holds.
 LAG_S: Final = 0.15
@@ -80,7 +88,9 @@ class FrankaConsistency:
         self._twin = twin
         self._tool, self._before, self._margins = tool, first, margins
         self._travel = JointTravel(first.joints, first.joint_speeds, FASTEST, JOINT, margins)
-        self._moved_ms = self._tool_moved_ms = first.robot_ms
+        # When each last changed in a bit, and when the torques were last those that were sent.
+        self._changed_ms = dict.fromkeys(("joint", "tool", "speed", "torque"), first.robot_ms)
+        self._agreed_ms = first.robot_ms
         self._count = 0
         self._controlled_ms: int | None = None
 
@@ -105,12 +115,13 @@ class FrankaConsistency:
             or self._step(before.pose, reading.pose, step_s)
             or self._placed(reading)
             or self._torque(before, reading, step_ms)
+            or self._sent(reading)
         )
 
     def _speed_step(self, before: FrankaReading, reading: FrankaReading, step_s: float) -> str:
         pairs = zip(reading.joint_speeds, before.joint_speeds, strict=True)
         step, joint = max((abs(now - then), number) for number, (now, then) in enumerate(pairs, 1))
-        most = SPEED_STEP + ACCELERATION * step_s
+        most = (SPEED_STEP + ACCELERATION * step_s) * (TWIN_STEPS if self._twin else 1.0)
         if self._margins.over("speed step", step, most):
             return (
                 f"joint {joint} was {step:.2f} rad/s slower or faster {step_s:.3f} s before; valid is up to {most:.2f}"
@@ -118,18 +129,23 @@ class FrankaConsistency:
         return ""
 
     def _frozen(self, before: FrankaReading, reading: FrankaReading) -> str:
+        changed = self._changed_ms
         if reading.joints != before.joints:
-            self._moved_ms = reading.robot_ms
+            changed["joint"] = reading.robot_ms
+        if reading.joint_speeds != before.joint_speeds:
+            changed["speed"] = reading.robot_ms
         # Without control franky-sim says the pose of the joints that it wants, which stand.
         if reading.pose != before.pose or self._controlled_ms is None:
-            self._tool_moved_ms = reading.robot_ms
-        still_ms = reading.robot_ms - min(self._moved_ms, self._tool_moved_ms)
-        speed = max(map(abs, reading.joint_speeds))
+            changed["tool"] = reading.robot_ms
+        # The client of a twin may be held up, and the torques stay as they were.
+        if reading.torques != before.torques or self._controlled_ms is None or self._twin:
+            changed["torque"] = reading.robot_ms
+        what = min(changed, key=changed.__getitem__)
+        still_ms, speed = reading.robot_ms - changed[what], max(map(abs, reading.joint_speeds))
         if speed <= FROZEN_RAD_S or not self._margins.over("frozen", still_ms, FROZEN_MS):
             return ""
-        what = "joint" if self._moved_ms <= self._tool_moved_ms else "tool"
         turns = f"a joint turns at {speed:.2f} rad/s"
-        return f"no {what} has moved for {still_ms} ms, though {turns}; valid is up to {FROZEN_MS} ms"
+        return f"no {what} has changed for {still_ms} ms, though {turns}; valid is up to {FROZEN_MS} ms"
 
     def _step(self, before: Pose, pose: Pose, step_s: float) -> str:
         way, turn = apart(before, pose)
@@ -171,12 +187,26 @@ class FrankaConsistency:
             return f"a torque changed by {change:.1f} Nm in {step_ms} ms; valid is up to {most:.1f}"
         return ""
 
+    def _sent(self, reading: FrankaReading) -> str:
+        if self._controlled_ms is None or reading.sent is None:
+            self._agreed_ms = reading.robot_ms
+            return ""
+        off = max(abs(said - sent) for said, sent in zip(reading.torques, reading.sent, strict=True))
+        if off <= SENT_TORQUE:
+            self._agreed_ms = reading.robot_ms
+        off_ms = reading.robot_ms - self._agreed_ms
+        if self._margins.over("sent torque", off_ms, SENT_MS):
+            return f"a torque is {off:.1f} Nm off what was sent, for {off_ms} ms; valid is up to {SENT_MS} ms"
+        return ""
+
 
 def _impossible(reading: FrankaReading) -> str:
     """Return which number of a state is damaged; empty if none is."""
     # Comparisons with NaN are false, so NaN is never within a bound.
     if not all(abs(angle) <= MOST_RAD for angle in reading.joints):
         return f"its joints are {_numbers(reading.joints)} rad; valid is within +-{MOST_RAD:g}"
+    if not all(abs(speed) <= MOST_RAD_S for speed in reading.joint_speeds):
+        return f"its joints turn at {_numbers(reading.joint_speeds)} rad/s; valid is within +-{MOST_RAD_S:g}"
     if not all(abs(value) <= MOST_M for value in reading.pose.position):
         return f"its tool is at {_numbers(reading.pose.position)} m; valid is within +-{MOST_M:g}"
     length = math.sqrt(sum(value * value for value in reading.pose.quaternion))

@@ -3,9 +3,10 @@
 It follows set-points by impedance: Cartesian for the tool's, joint impedance for the joints'.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import franky
 import numpy as np
@@ -23,6 +24,10 @@ STOP_RAMP_S = 0.1
 # 0.386 of each change through. A robot takes 1 Nm a cycle: 2.5 Nm come out as 0.965. With franky's default of 1 Nm a
 # fast motion is past the limit, and the arm swings about its set-points.
 TORQUE_STEP: Final = 2.5
+
+# How much of a commanded torque libfranka's filter lets through in a cycle of 1 ms. Source: libfranka, `lowpassFilter`.
+PASSED: Final = 0.001 / (0.001 + 1.0 / (2.0 * math.pi * 100.0))
+SENT: Final = 64  # torques that are kept
 
 Measured: TypeAlias = Callable[[], tuple[tuple[float, ...], tuple[float, ...]]]
 """Returns the newest joints and joint speeds, rad and rad/s."""
@@ -46,6 +51,37 @@ def recovered(robot: franky.Robot) -> bool:
         return False
 
 
+class SentTorques:
+    """The torques that libfranka sends: those that franky commands, through the filter.
+
+    They are counted on from the first one, so that they depend on nothing that the robot says later.
+    franky hands over what it commands in a thread of its own. In a twin that would cost a core that others need.
+
+    Args:
+        motion: of franky, which commands torques.
+        config: of the arm.
+    """
+
+    def __init__(self, motion: Any, config: FrankaConfig) -> None:
+        self._newest: tuple[float, ...] = ()
+        self._kept: list[tuple[int, tuple[float, ...]]] = [(-1, ())] * SENT
+        if not config.twin:
+            motion.register_callback(self.commanded)
+
+    def commanded(self, state: franky.RobotState, _: Any, __: Any, ___: Any, torques: franky.Torques) -> None:
+        """Take the torques with which franky answers a state."""
+        before = self._newest or tuple(np.asarray(state.tau_J_d).tolist())
+        pairs = zip(before, torques.tau_J, strict=True)
+        self._newest = tuple(sent + PASSED * (torque - sent) for sent, torque in pairs)
+        told_ms = int(state.time.to_msec()) + 1
+        self._kept[told_ms % SENT] = told_ms, self._newest
+
+    def told(self, robot_ms: int) -> tuple[float, ...] | None:
+        """Return the torques that the state of a robot's time should tell, ``(7,)`` Nm; None if nobody knows."""
+        kept_ms, sent = self._kept[robot_ms % SENT]
+        return sent if kept_ms == robot_ms else None
+
+
 class ToolTracking:
     """Cartesian impedance control. franky sets critical damping, and the present pose as the first target.
 
@@ -53,6 +89,9 @@ class ToolTracking:
         robot: takes control of it.
         config: stiffness, and the force that a set-point out of reach can cause.
         measured: not needed.
+
+    Attributes:
+        sent: torques that were sent.
     """
 
     def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Measured) -> None:
@@ -66,6 +105,7 @@ class ToolTracking:
             friction=_friction(config),
             max_delta_tau=TORQUE_STEP,
         )
+        self.sent = SentTorques(self._tracker._motion, config)
 
     def send(self, setpoint: TimedSetpoint) -> None:
         """Hand a set-point to the control loop. Raises what franky raises."""
@@ -88,6 +128,9 @@ class JointTracking:
         robot: takes control of it.
         config: stiffness, damping, and the torque that a set-point out of reach can cause.
         measured: returns the newest measured joints.
+
+    Attributes:
+        sent: torques that were sent.
     """
 
     def __init__(self, robot: franky.Robot, config: FrankaConfig, measured: Measured) -> None:
@@ -103,6 +146,7 @@ class JointTracking:
             friction=_friction(config),
             max_delta_tau=TORQUE_STEP,
         )
+        self.sent = SentTorques(self._tracker._motion, config)
 
     def send(self, setpoint: TimedJoints) -> None:
         """Hand a set-point to the control loop. Raises what franky raises."""

@@ -17,6 +17,7 @@ class FrankaReading:
         pose: of the tool.
         torques: ``(7,)`` Nm, desired link side torques without gravity (``tau_J_d``).
         success_rate: share of the last 100 commands that the robot received; 0 if nothing controls it.
+        sent: ``(7,)`` Nm, torques that libfranka had sent for this state; None if nobody knows.
     """
 
     stamp_ns: int
@@ -28,3 +29,4 @@ class FrankaReading:
     pose: Pose
     torques: tuple[float, ...]
     success_rate: float
+    sent: tuple[float, ...] | None = None

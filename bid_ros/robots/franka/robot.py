@@ -24,18 +24,20 @@ POLL_S: Final = 0.002
 TWIN_POLL_S: Final = 0.004
 
 
-def reading_of(state: franky.RobotState) -> FrankaReading:
-    """Return what is needed of a state that was read just now."""
+def reading_of(state: franky.RobotState, tracker: Tracking | None = None) -> FrankaReading:
+    """Return what is needed of a state that was read just now, and what the tracker had sent for it."""
+    robot_ms = int(state.time.to_msec())
     return FrankaReading(
         time.time_ns(),
         time.monotonic_ns(),
         time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW),
-        int(state.time.to_msec()),
+        robot_ms,
         tuple(state.q.tolist()),
         tuple(state.dq.tolist()),
         _pose(state.O_T_EE),
         tuple(np.asarray(state.tau_J_d).tolist()),
         float(state.control_command_success_rate),
+        None if tracker is None else tracker.sent.told(robot_ms),
     )
 
 
@@ -204,7 +206,7 @@ class FrankaRobot:
         return self._newest.joints, self._newest.joint_speeds
 
     def _read(self) -> FrankaReading:
-        return reading_of(self._robot.state)
+        return reading_of(self._robot.state, self._tracker)
 
     def _read_on(self) -> None:
         poll_s = TWIN_POLL_S if self._config.twin else POLL_S

@@ -21,6 +21,8 @@ SETTLED_MS: Final = 200
 OVERTAKEN_MS: Final = 20
 # A robot that made so much less time than passed within MEMORY_S, s, may follow so late that nothing can be said of it.
 STALLED_S: Final = 0.03
+# A twin that nothing controls cannot move. A computer that starts a system may hold it up for so many times the limit.
+IDLE: Final = 4.0
 # An arm that stands in every bit for this long, ms, after its set-points went so far, m and rad, is frozen: a robot has
 # noise, and a twin's joints give way to the smallest torque. franky, beside a twin, may have to wait for a core.
 STILL_MS: Final = 20
@@ -39,7 +41,7 @@ class FrankaWatch:
     robot's own watchdog stops it, without any of its states. A state that cannot be believed is not passed on.
 
     A twin on a busy computer makes less time than passes, so its states grow old by its clock. That is not held against
-    it, and neither are commands that it misses, nor how far it is behind its set-points.
+    it, and neither are commands that it misses, how far it is behind its set-points, nor a short silence at rest.
 
     Args:
         config: of the arm.
@@ -69,6 +71,7 @@ class FrankaWatch:
     def begin(self, joints: bool, now_ns: int) -> None:
         """The robot follows set-points of the joints, or of the tool, from where it is."""
         self._begun_ms = self.reading.robot_ms
+        self._silence = Unheard(self._config.state_timeout_s)
         self._sent_pose, self._sent_joints = self.reading.pose, self.reading.joints
         self._consistency.begin()
         if joints:
@@ -113,7 +116,8 @@ class FrankaWatch:
                 self.reading = newest
         if self._doubt:
             return f"{where} contradicts itself, {self._doubt}: compare it with what Desk shows, {end}"
-        if self.margins.over("silence", silent_s, self._silence.limit_s):
+        patience = IDLE if self._config.twin and self._begun_ms is None else 1.0
+        if self.margins.over("silence", silent_s, patience * self._silence.limit_s):
             return f"{where} has been silent for {silent_s:.2f} s: check cable and power, {end}"
         late_s = self._late_ns / NANOSECONDS
         if not self._config.twin and self.margins.over("age", late_s, self._config.state_timeout_s):

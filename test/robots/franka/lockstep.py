@@ -6,6 +6,8 @@ how busy the computer is, and limits of time can be tested to a period.
 
 from __future__ import annotations
 
+import copy
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -43,17 +45,22 @@ MASS_KG, JOINT_KG_M2 = 4.0, 1.0
 TORQUE_RATE = 1.0  # Nm/ms
 MOST_TORQUE = np.array([87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0])  # Nm
 ZERO = (0.0, 0.0, 0.0)
+DAMPED = 1e-6 * np.eye(6)
 
 # Changes what the robot says, given what it said first under this lie, and the ms since then.
 Lie = Callable[[FrankaReading, FrankaReading, int], FrankaReading]
 
 
+def pose_of(place: np.ndarray, turn: np.ndarray) -> Pose:
+    x, y, z = place.tolist()
+    a, b, c, d = quaternion_from_matrix(turn).tolist()
+    return Pose((x, y, z), (a, b, c, d))
+
+
 def tool_in_flange() -> Pose:
     place, turn = FLANGE_CHAIN.forward(HOME_Q)
     there, turned = CHAIN.forward(HOME_Q)
-    x, y, z = (turn.T @ (there - place)).tolist()
-    a, b, c, d = quaternion_from_matrix(turn.T @ turned).tolist()
-    return Pose((x, y, z), (a, b, c, d))
+    return pose_of(turn.T @ (there - place), turn.T @ turned)
 
 
 class Robot:
@@ -79,6 +86,7 @@ class Robot:
         self._way: deque[tuple[int, FrankaReading]] = deque()
         self._trouble = ""
         self._motion: tuple[Future[str], np.ndarray] | None = None
+        self._place, self._turn, self._jacobian = CHAIN.motion(self._joints)
         self._seen = self._said = self._reading()
 
     # What the loop needs.
@@ -129,13 +137,10 @@ class Robot:
         self.lie, self._first = lie, None
 
     def pose(self) -> Pose:
-        place, turn = CHAIN.forward(self._joints)
-        x, y, z = place.tolist()
-        a, b, c, d = quaternion_from_matrix(turn).tolist()
-        return Pose((x, y, z), (a, b, c, d))
+        return pose_of(self._place, self._turn)
 
     def tool_speed(self) -> float:
-        return float(np.linalg.norm((CHAIN.jacobian(self._joints) @ self._speeds)[:3]))
+        return float(np.linalg.norm((self._jacobian @ self._speeds)[:3]))
 
     def live(self) -> None:
         """Pass 1 ms."""
@@ -154,10 +159,14 @@ class Robot:
             self._said = replace(said, stamp_ns=self.now_ns, steady_ns=self.now_ns, even_ns=self.now_ns)
 
     def _move(self) -> None:
-        wanted = np.clip(self._commanded(), -MOST_TORQUE, MOST_TORQUE) if self._finite() else self._torques
+        commanded = not self._mode or self._finite()
+        wanted = np.clip(self._commanded(), -MOST_TORQUE, MOST_TORQUE) if commanded else self._torques
         self._torques = self._torques + np.clip(wanted - self._torques, -TORQUE_RATE, TORQUE_RATE)
         self._speeds = self._speeds + 0.001 * self._torques / JOINT_KG_M2
         self._joints = self._joints + 0.001 * self._speeds
+        # It costs most of a ms. A robot that nobody hears brakes.
+        if not self.silent or self.now_ns % (10 * MS) == 0:
+            self._place, self._turn, self._jacobian = CHAIN.motion(self._joints)
         self.top_speed = max(self.top_speed, self.tool_speed())
 
     def _finite(self) -> bool:
@@ -187,7 +196,8 @@ class Robot:
         place, rate = self._held.position, np.zeros(3)  # type: ignore[union-attr]
         if isinstance(goal, TimedSetpoint):
             place, rate = goal.position, np.array(goal.linear_velocity)
-        jacobian = CHAIN.jacobian(joints)
+        told = self.lie is not None or self._noise
+        jacobian = CHAIN.jacobian(joints) if told else self._jacobian
         now = jacobian @ speeds
         clip = config.max_force / config.translational_stiffness
         error = np.clip(np.array(place) - np.array(pose.position), -clip, clip)
@@ -195,14 +205,15 @@ class Robot:
         pull += 2.0 * np.sqrt(config.translational_stiffness * MASS_KG) * (rate - now[:3])
         # As joint accelerations that give the tool this acceleration and no turn.
         wanted = np.concatenate([pull / MASS_KG, -30.0 * now[3:]])
-        return np.linalg.lstsq(jacobian, wanted, rcond=1e-3)[0] * JOINT_KG_M2
+        return jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + DAMPED, wanted) * JOINT_KG_M2
 
     def _reading(self) -> FrankaReading:
-        noise = self._random.normal(0.0, self._noise, (2, 7)) if self._noise else np.zeros((2, 7))
-        joints, speeds = self._joints + noise[0], self._speeds + 30.0 * noise[1]
-        place, turn = CHAIN.forward(joints)
-        x, y, z = place.tolist()
-        a, b, c, d = quaternion_from_matrix(turn).tolist()
+        joints, speeds, pose = self._joints, self._speeds, pose_of(self._place, self._turn)
+        if self._noise:
+            noise = self._random.normal(0.0, self._noise, (2, 7))
+            joints, speeds = joints + noise[0], speeds + 30.0 * noise[1]
+            pose = pose_of(*CHAIN.forward(joints))
+        torques = tuple(self._torques.tolist())
         said = FrankaReading(
             self.now_ns,
             self.now_ns,
@@ -210,9 +221,10 @@ class Robot:
             self._ms,
             tuple(joints.tolist()),
             tuple(speeds.tolist()),
-            Pose((x, y, z), (a, b, c, d)),
-            tuple(self._torques.tolist()),
+            pose,
+            torques,
             1.0 if self._mode else 0.0,
+            torques if self._mode else None,
         )
         if self.lie is not None:
             self._first = self._first or said
@@ -264,6 +276,17 @@ class Cell:
                     self.loop, self.status = None, int(str(end))
                     self.robot.tell(None)
                     self.robot.stop()
+                    self.robot.silent = True
+
+    def again(self, *others: Any) -> tuple[Any, ...]:
+        """Return a copy that goes on from here on its own, and copies of what refers to it."""
+        assert self.loop is not None
+        requests, theirs = Pipe()
+        apart = {self.memory: DriverMemory(shared_memory(MEMORY_SIZE)), self.requests: requests}
+        apart[self.loop._requests] = theirs
+        for silence in (self.loop._silence, self.loop._watch._silence):
+            apart[silence._lock] = threading.Lock()
+        return copy.deepcopy((self, *others), {id(own): new for own, new in apart.items()})
 
     def ask(self, request: DriverRequest, *arguments: object) -> object:
         self.requests.send((request, *arguments))

@@ -1,6 +1,7 @@
 """How a Franka follows, against a simulated robot: the torque a cycle, and a motion as fast as a task allows."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from bid_ros.control.setpoint import JointSetpoint
 from bid_ros.core.errors import ArmError
 from bid_ros.robots.franka.config import FrankaConfig
+from bid_ros.robots.franka.consistency import SENT_MS, SENT_TORQUE
 from bid_ros.robots.franka.robot import FrankaRobot, open_robot
 from bid_ros.robots.protocol import timed_joints
 from bid_ros.robots.registry import build_arm, load_arm_config, task_arm
@@ -44,9 +46,9 @@ def at_100_hz(seconds):
 class Driven:
     """The robot as its process drives it, in this process: it knows the torques, which the arm does not."""
 
-    def __init__(self, address):
+    def __init__(self, address, as_robot=False):
         config = load_arm_config(str(SYSTEM.file("robot.yaml")), address, True, "franka")
-        self.robot = FrankaRobot(config, open_robot(config))
+        self.robot = FrankaRobot(replace(config, twin=not as_robot), open_robot(config))
         self.home = np.array(self.robot.newest().joints)
         assert self.robot.follow(joints=True).result(5.0) == ""
 
@@ -60,8 +62,8 @@ class Driven:
 
 
 @pytest.fixture
-def driven(address):
-    made = Driven(address)
+def driven(address, request):
+    made = Driven(address, getattr(request, "param", False))
     yield made
     assert made.robot.stop().result(5.0) == ""
     made.robot.close()
@@ -103,6 +105,24 @@ def steepest_torque(driven):
         for j in range(i + 1, min(i + 10, len(times)))
         if times[j] - times[i] >= 4
     )
+
+
+@pytest.mark.parametrize("driven", [True], ids=["robot"], indirect=True)
+def test_a_robot_says_the_torques_that_libfranka_sent(driven):
+    """Half of the states agree to 0.1 Nm. A busy computer sends some too late."""
+    off, speed = {}, np.zeros(7)
+    for t in at_100_hz(0.5):
+        speed[0] = 0.4 * np.sin(12 * t)
+        driven.send(driven.home + np.array([0.4 / 12 * (1 - np.cos(12 * t)), 0, 0, 0, 0, 0, 0]), speed)
+        for _ in range(4):
+            state = driven.robot.newest()
+            if state.sent is not None:
+                off[state.robot_ms] = np.abs(np.array(state.torques) - state.sent).max()
+            time.sleep(0.002)
+    assert len(off) > 50
+    assert np.median(list(off.values())) < 0.1
+    agreed_ms = [ms for ms, nm in sorted(off.items()) if nm <= SENT_TORQUE]
+    assert np.diff(agreed_ms).max() < SENT_MS
 
 
 def test_a_set_point_out_of_reach_pulls_no_harder_than_it_may(driven):

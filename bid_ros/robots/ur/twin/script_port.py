@@ -52,7 +52,8 @@ def demand_control_script(text: str) -> None:
     offset = _OFFSET.search(text)
     if offset is None or any(mark not in text for mark in _MARKS):
         first = text.strip().splitlines()[0][:60] if text.strip() else ""
-        raise Misbehaviour(f"a program that begins '{first}'; the twin runs ur_rtde's control script only")
+        shown = first.encode("unicode_escape").decode("ascii")  # no control character reaches a terminal
+        raise Misbehaviour(f"a program that begins '{shown}'; the twin runs ur_rtde's control script only")
     if int(offset[1]) != 0:
         raise Misbehaviour(f"a control script with register offset {offset[1]}; valid is 0")
 

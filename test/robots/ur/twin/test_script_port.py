@@ -26,6 +26,7 @@ def test_control_script_is_recognised():
     ("text", "message"),
     [
         ("popup('hello')\n", "begins 'popup"),
+        ("\x1b[2J\n", r"begins '\\x1b\[2J'"),
         ("", "begins ''"),
         (SCRIPT.format(offset=24), "register offset 24; valid is 0"),
     ],
