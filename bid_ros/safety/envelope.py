@@ -116,7 +116,7 @@ class Envelope:
             matrices = matrix_from_6d(whole[..., self._six])
             yield from _broken(motion.turning(matrices, dt_s, first))
         if position is not None:
-            yield from _broken(motion.geometry.bounds(position, matrices, first))
+            yield from _broken(motion.geometry.bounds(position, matrices, whole, first))
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
             yield from _broken(motion.gripping(whole, dt_s, first))
@@ -145,6 +145,10 @@ class Envelope:
         if self._six is not None:
             matrices = matrix_from_6d(rows[:, self._six])
         return ToolMotion.between(position, matrices, at - int(at))
+
+    def holds(self, opening: float | None) -> None:
+        """Take the measured opening of a gripper at rest, m; None: nobody knows it, or the gripper moves."""
+        self._motion.geometry.opening = opening
 
     def malformed(self, chunk: ActionChunk) -> Verdict | None:
         """Return the refusal of a chunk that is none of this task; None: it is one, at whatever speed."""
