@@ -134,8 +134,8 @@ class ToolBalls:
             measured: m, of a gripper at rest; None: nobody knows it, and what is commanded says alone what is held.
         """
         least, most, always = self.held - HELD_M, self.held + HELD_M, np.isinf(self.held)
-        holds = always | (measured is None or (least <= measured) & (measured <= most))
-        return holds if asked is None else holds & (asked[..., None] <= most)
+        holds: NDArray[np.bool_] = always | (measured is None or (least <= measured) & (measured <= most))
+        return holds if asked is None else np.asarray(holds & (asked[..., None] <= most))
 
     def at(self, position: Array, rotation: Array) -> Array:
         """Return the centres ``(..., S, 3)`` m with the tool at poses ``(..., 3)`` m, ``(..., 3, 3)``; base frame."""
@@ -151,15 +151,12 @@ def check_names(what: str, names: list[str]) -> None:
         raise TaskError(f"{what} names {', '.join(names)}; valid are different names")
 
 
-def check_held(parts: tuple[ToolPart, ...], widest: float | None) -> None:
-    """Raise TaskError unless the gripper can hold the held objects; ``widest`` m, None: nobody commands it."""
+def check_held(parts: tuple[ToolPart, ...], widest: float) -> None:
+    """Raise TaskError unless a gripper that opens ``widest`` m can hold the held objects."""
     for part in parts:
-        if part.held is not None and not part.held <= (widest or 0.0):
-            can = "commands no gripper" if widest is None else f"opens its gripper {widest:g} m at most"
-            raise TaskError(
-                f"tool_shape '{part.name}' is held at an opening of {part.held:g} m, but the task {can}; "
-                "valid is an opening that it can command"
-            )
+        if part.held is not None and not part.held <= widest:
+            what = f"tool_shape '{part.name}' is held at an opening of {part.held:g} m"
+            raise TaskError(f"{what}; valid is up to gripper_max, {widest:g} m")
 
 
 def check_free(

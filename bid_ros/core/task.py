@@ -261,7 +261,7 @@ def _check_shapes(task: Task) -> None:
             f"limits: keep_out names {', '.join(place.name for place in places)}, but the task has no tool_shape; "
             "valid are the spheres and capsules that move with the tool"
         )
-    check_held(parts, None if task.columns("gripper") is None else task.limits.gripper_max)
+    check_held(parts, task.limits.gripper_max)
     if places and task.start is not None:
         check_free(places, parts, task.start.tool_min, task.start.tool_max, "start")
 

@@ -53,14 +53,16 @@ class GeometryEnvelope:
         for place in self._places:
             clearance = place.clearance(centres, self._balls.radii)
             if counts is not None:
-                clearance[~counts] = np.inf
+                clearance[~np.broadcast_to(counts, clearance.shape)] = np.inf
             yield self._bound(place, clearance, first)
 
     def _counting(self, rows: Array) -> NDArray[np.bool_] | None:
-        """Return which balls count in each look, ``(N, m, S)``; None: all do."""
+        """Return which balls count in each look, ``(N, m, S)``, or in all, ``(S,)``; None: all do."""
         assert self._balls is not None
-        if np.isinf(self._balls.held).all() or self._width is None:
+        if np.isinf(self._balls.held).all():
             return None
+        if self._width is None:
+            return self._balls.count(None, self.opening)
         counts = self._balls.count(rows[..., self._width][..., 0], self.opening)
         return counts if self._looks == 1 else np.repeat(counts, self._looks, axis=1)[:, : 1 - self._looks]
 

@@ -133,6 +133,16 @@ def test_a_held_object_counts_while_the_gripper_holds_something(task, chunk, mea
     assert verdict.ok is ok and verdict.rule == ("" if ok else "keep_out")
 
 
+def test_without_a_commanded_gripper_the_measured_one_says_what_is_held(task, chunk):
+    cup = ToolPart("cup", (0.0, 0.0, 0.06), 0.02, held=HELD)
+    envelope = Envelope(replace(kept_out(task, TABLE, parts=(TIP, cup)), action=task.action[:2]))
+    low = chunk(column(2, 0.06))
+    low = replace(low, actions=low.actions[:, :9])
+    for measured, ok in ((HELD, False), (0.0, True), (None, False)):
+        envelope.holds(measured)
+        assert envelope.check(low, NOW, [0.5, 0.0, 0.06]).ok is ok
+
+
 def test_a_held_object_counts_until_the_row_that_lets_it_go(task, chunk):
     wall = KeepOut("shelf", (0.3, -0.3, 0.0), (0.7, 0.3, 0.25))
     cup = ToolPart("cup", (0.0, 0.0, 0.10), 0.03, held=HELD)
