@@ -34,7 +34,8 @@ class GeometryEnvelope:
         self._places: tuple[KeepOut, ...] = task.limits.keep_out
         self._balls = ToolBalls(task.tool_shape) if self._places else None
         boxes = any(place.normal is None for place in self._places)
-        self._width, self.opening = task.columns("gripper"), None
+        self._width = task.columns("gripper")
+        self.opening: float | None = None
         self._looks = ceil(task.limits.max_speed * task.dt_ns / NANOSECONDS / BETWEEN_M) if boxes else 1
 
     def bounds(self, position: Array, rotation: Array | None, rows: Array, first: int = 0) -> Iterator[Bound]:
