@@ -52,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
         hardware="rehearsal",
     )
     chunks, screen = policy_chunks(task, policy_task, arm)
-    maker = DecisionMaker(load_policy(bundle, policy_task, options.runtime), decoder, policy_task, screen=screen.passes)
+    drawn = load_policy(bundle, policy_task, options.runtime)
+    maker = DecisionMaker(drawn, decoder, policy_task, screen=screen.passes, free=screen.free)
     rehearsal = Rehearsal(task, maker, chosen.system.stage(), arm=arm, chunks=chunks, policy_task=policy_task)
     try:
         for episode in range(options.episodes):

@@ -86,7 +86,7 @@ def _in_lockstep(system: System, arguments: ReplayArguments, options: argparse.N
         bundle = load_bundle(system.bundle(arguments.bundle), task)
         policy = load_policy(bundle, task, options.runtime)
         given = settings.decoder, settings.samples, settings.action_horizon, 0
-        decider, parity = lockstep_decider(task, bundle, policy, given, changes, screen.passes), Parity()
+        decider, parity = lockstep_decider(task, bundle, policy, given, changes, screen), Parity()
         begin_ns, end_ns = reader.span_ns
         seconds = (end_ns - begin_ns) // NANOSECONDS
         with progress("s", seconds) as second:

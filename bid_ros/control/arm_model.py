@@ -1,11 +1,13 @@
 """What is known of an arm whose joints are commanded: its limits, and where its tool is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
 from numpy.typing import ArrayLike
 
 from bid_ros.control.chain import Chain
+from bid_ros.control.link_shapes import LinkShape
 from bid_ros.core.errors import ArmError
 from bid_ros.core.limits import Limits
 from bid_ros.core.rotation import Array
@@ -69,11 +71,15 @@ class ArmModel:
         chain: kinematics, base to tool.
         limits: of the joints.
         rest: ``(joints,)`` rad, the posture towards which redundant joints are drawn.
+        shapes: returns those of the links. None: nobody knows them.
+        never_meet: pairs of links, by the joints that move them, that cannot touch though their shapes may.
     """
 
     chain: Chain
     limits: JointLimits
     rest: tuple[float, ...]
+    shapes: Callable[[], tuple[LinkShape, ...]] | None = None
+    never_meet: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.chain.joints == len(self.limits.names) == len(self.rest):

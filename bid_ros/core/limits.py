@@ -66,6 +66,8 @@ class Limits:
         max_chunk_lead: s by which a chunk's stamp may lie in the future when it arrives.
         keep_out: places where nothing of the tool may be: the table, boxes. The task's ``tool_shape`` says what moves
             with the tool.
+        min_self_distance: least distance between two parts of the arm and of ``tool_shape`` that are no neighbours, m.
+            None: they are not compared.
         above: what safety does with a chunk above a limit of motion.
     """
 
@@ -91,6 +93,7 @@ class Limits:
     max_chunk_age: Positive = 0.5
     max_chunk_lead: Positive = 0.2
     keep_out: tuple[KeepOut, ...] = ()
+    min_self_distance: Annotated[float, Field(ge=0, le=0.1)] | None = None
     above: AboveLimits = AboveLimits()
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ import math
 from typing import Annotated, Final
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from bid_ros.core.errors import TaskError
@@ -12,6 +13,7 @@ from bid_ros.core.settings import Positive, Vector3, settings
 
 SPARE_M: Final = 0.001  # by which the balls that a capsule is made of are larger than the capsule
 FARTHEST_M: Final = 2.0  # of a part from the tool's frame
+HELD_M: Final = 0.008  # by which the opening of a gripper that holds an object may differ from what the task says
 DOWN: Final = np.diag([1.0, -1.0, -1.0])  # rotation of a tool that points straight down
 Name = Annotated[str, Field(min_length=1, max_length=40)]
 
@@ -73,12 +75,15 @@ class ToolPart:
         begin: centre of the sphere, or of one end of the capsule, m, in the tool's frame.
         end: centre of the other end; none: it is a sphere.
         radius: m.
+        held: opening of the gripper that holds it, m, of an object that counts only while the gripper holds something.
+            None: it always counts.
     """
 
     name: Name
     begin: Vector3
     radius: Positive
     end: Vector3 | None = None
+    held: Positive | None = None
 
     def __post_init__(self) -> None:
         for place in (self.begin, self.end or self.begin):
@@ -108,13 +113,29 @@ class ToolBalls:
     Attributes:
         centres, radii: ``(S, 3)`` and ``(S,)`` m, tool frame.
         names: of the part of each ball.
+        held: ``(S,)`` opening of the gripper that holds each ball, m; infinite: it always counts.
     """
 
     def __init__(self, parts: tuple[ToolPart, ...]) -> None:
         balls = [part.balls() for part in parts]
         self.centres = np.concatenate([centres for centres, _ in balls])
         self.radii = np.concatenate([radii for _, radii in balls])
-        self.names = [part.name for part, (_, radii) in zip(parts, balls, strict=True) for _ in radii]
+        each = [part for part, (_, radii) in zip(parts, balls, strict=True) for _ in radii]
+        self.names = [part.name for part in each]
+        self.held = np.array([math.inf if part.held is None else part.held for part in each])
+
+    def count(self, asked: Array | None, measured: float | None) -> NDArray[np.bool_]:
+        """Return which balls count, ``(..., S)``: of a held object only while the gripper holds something.
+
+        An object is let go with the row that asks for a wider opening.
+
+        Args:
+            asked: ``(...)`` m, commanded openings; None: nobody commands the gripper.
+            measured: m, of a gripper at rest; None: nobody knows it, and what is commanded says alone what is held.
+        """
+        least, most, always = self.held - HELD_M, self.held + HELD_M, np.isinf(self.held)
+        holds: NDArray[np.bool_] = always | (measured is None or (least <= measured) & (measured <= most))
+        return holds if asked is None else np.asarray(holds & (asked[..., None] <= most))
 
     def at(self, position: Array, rotation: Array) -> Array:
         """Return the centres ``(..., S, 3)`` m with the tool at poses ``(..., 3)`` m, ``(..., 3, 3)``; base frame."""
@@ -128,6 +149,14 @@ def check_names(what: str, names: list[str]) -> None:
     """Raise TaskError unless the names differ."""
     if len(set(names)) != len(names):
         raise TaskError(f"{what} names {', '.join(names)}; valid are different names")
+
+
+def check_held(parts: tuple[ToolPart, ...], widest: float) -> None:
+    """Raise TaskError unless a gripper that opens ``widest`` m can hold the held objects."""
+    for part in parts:
+        if part.held is not None and not part.held <= widest:
+            what = f"tool_shape '{part.name}' is held at an opening of {part.held:g} m"
+            raise TaskError(f"{what}; valid is up to gripper_max, {widest:g} m")
 
 
 def check_free(

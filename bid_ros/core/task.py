@@ -16,7 +16,7 @@ from bid_ros.core.data_keys import DataKeys, split_key
 from bid_ros.core.errors import TaskError
 from bid_ros.core.limits import Limits
 from bid_ros.core.settings import AS_WRITTEN, Positive, Vector3, load_settings, parse_settings, settings
-from bid_ros.core.shapes import ToolPart, check_free, check_names
+from bid_ros.core.shapes import ToolPart, check_free, check_held, check_names
 
 FeatureKind = Literal["image", "position", "rotation_6d", "gripper", "joints", "points", "vector"]
 KINDS: Final = get_args(FeatureKind)
@@ -109,7 +109,7 @@ class Task:
         episode_timeout: s after which an episode counts as failed.
         start: box of the tool at the start of an episode. None: no episodes are started.
         tool_shape: spheres and capsules that move with the tool: fingers, a held object, a camera's mount. Nothing of
-            them may come into a place of ``limits: keep_out``.
+            them may come into a place of ``limits: keep_out``. A held object counts while the gripper holds something.
         data: where data sets of other formats hold the features. None: they have the names of the features.
     """
 
@@ -261,6 +261,7 @@ def _check_shapes(task: Task) -> None:
             f"limits: keep_out names {', '.join(place.name for place in places)}, but the task has no tool_shape; "
             "valid are the spheres and capsules that move with the tool"
         )
+    check_held(parts, task.limits.gripper_max)
     if places and task.start is not None:
         check_free(places, parts, task.start.tool_min, task.start.tool_max, "start")
 

@@ -7,6 +7,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.task import Task
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.robots.registry import posed_arm, task_arm
+from bid_ros.safety.self_collision import check_known
 
 ARM_CONFIG: Final = Parameter(
     "arm_config", "", "path of the robot's configuration file, for its joints; empty: the robot's defaults"
@@ -27,6 +28,9 @@ def posed_arm_of(node: Any, task: Task) -> ArmModel | None:
     """Return kinematics and limits of the joints that follow the poses of a node's task; None if nobody knows them.
 
     Without a configuration file nobody does: the limits would be those of another robot. Says so in the log.
+
+    Raises:
+        TaskError: nobody knows them, and the task asks for a least distance of the arm's parts.
     """
     config = node.value("arm_config")
     if task.columns("joints") is not None:
@@ -37,5 +41,6 @@ def posed_arm_of(node: Any, task: Task) -> ArmModel | None:
     except BidError as error:
         arm, missing = None, str(error)
     if missing:
+        check_known(task, arm)
         node.get_logger().warning(f"the joints behind the poses are not judged: {missing}")
     return arm

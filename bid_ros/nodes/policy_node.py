@@ -62,7 +62,7 @@ class PolicyNode(BidNode):
         self._task_chunks, screen = policy_chunks(self._commanded, self._task, arm)
         self._status: Any = None
         self._maker = DecisionMaker(
-            self._policy, self._decoder, self._task, seed=self.value("seed"), screen=screen.passes
+            self._policy, self._decoder, self._task, self.value("seed"), screen=screen.passes, free=screen.free
         )
         self._budget = self._fit()
         self._next_decoder: tuple[Decoder, int] | None = None

@@ -1,5 +1,6 @@
 """Safety node: checks everything that moves the arm, in a process of its own."""
 
+import math
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -103,6 +104,9 @@ class SafetyNode(BidNode):
             position, turn = pose_arrays(message.tool)
             joints = np.array(message.joint_positions)
             self._measured = (self.arrived_ns(), position, joints, matrix_from_quaternion(turn))
+            # A gripper that moves holds nothing yet, or nothing any more.
+            opening = math.inf if message.gripper_busy else message.gripper_width
+            self._gate.holds(None if math.isnan(opening) else opening)
         fault = message.reason if message.mode == ArmStatus.FAULT else ""
         self._act(self._watchdog.arm_fault(fault, self._judged_ns()))
 

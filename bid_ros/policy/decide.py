@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,6 +71,8 @@ class DecisionMaker:
         clock: steady time in ns. It only measures the duration of the parts.
         screen: says which of the samples ``(N, H, D)`` may be chosen, ``(N,)``. If none may, all are candidates: the
             safety node judges. None: all may.
+        free: says whether a chosen prediction ``(H, D)`` may be executed. If not, the next best candidate is chosen, as
+            long as there is another. None: all may.
 
     Attributes:
         limit: largest number of samples to draw of each policy, whatever the decoder asks for. None: no limit.
@@ -90,10 +93,11 @@ class DecisionMaker:
         weak: bool = True,
         clock: Callable[[], int] = time.monotonic_ns,
         screen: Screening | None = None,
+        free: Callable[[Array], bool] | None = None,
     ) -> None:
         check_decoder(decoder, policy)
         self._policy, self._decoder, self._task, self._clock = policy, decoder, task, clock
-        self._weak, self._screen = weak and policy.has_weak, screen
+        self._weak, self._screen, self._free = weak and policy.has_weak, screen, free
         self._sequence = 0
         self._last_ns = 0
         self._paces: dict[int, Pace] = {}
@@ -195,13 +199,25 @@ class DecisionMaker:
             passed = self._screen(strong)
             strong = strong[passed] if passed.any() else strong
             weak = None if weak is None else weak[: len(strong)]  # as many as decoders expect
-        choice = self._decoder.choose(draft.request, strong, weak)
+        choice, strong, weak = self._chosen(draft.request, strong, weak)
         choose_ns = self._clock() - begin
         stamp_ns = self._last_ns = draft.request.stamp_ns
         chunk = publishable(choice.actions, stamp_ns, self._task, self._sequence)
         self._sequence += 1
         times = draft.encode_ns, sample_ns, choose_ns
         return DecisionRecord(stamp_ns, chunk, strong, weak, choice, *times, screened=drawn - len(strong))
+
+    def _chosen(self, request: DecodeRequest, strong: Array, weak: Array | None) -> tuple[Choice, Array, Array | None]:
+        """Return the decoder's choice, and the candidates without those that were chosen before but may not be."""
+        while self._free is not None and len(strong) > 1:
+            before = deepcopy(self._decoder)
+            choice = self._decoder.choose(request, strong, weak)
+            if choice.index < 0 or self._free(choice.actions):
+                return choice, strong, weak
+            self._decoder = before  # it has not decided
+            strong = np.delete(strong, choice.index, axis=0)
+            weak = None if weak is None else weak[: len(strong)]
+        return self._decoder.choose(request, strong, weak), strong, weak
 
 
 def check_decoder(decoder: Decoder, policy: Policy) -> None:

@@ -15,7 +15,7 @@ from bid_ros.core.stamps import stamp_ns, stamp_to_ns
 from bid_ros.core.task import Task
 from bid_ros.core.topics import ARM_STATUS, SAFETY_CHUNK
 from bid_ros.policy.base import Bundle, Policy
-from bid_ros.policy.decide import DecisionMaker, DecisionRecord, Screening, bundle_decoder
+from bid_ros.policy.decide import DecisionMaker, DecisionRecord, bundle_decoder
 from bid_ros.recording.reader import BagMessage, BagReader
 from bid_ros.replay.cue import Cue, DecisionTimes, Setting, find_decision_times
 from bid_ros.replay.parity import WENT_ON, Parity
@@ -159,7 +159,7 @@ def lockstep_decider(
     policy: Policy,
     given: tuple[str, int, int, int],
     changes: Changes,
-    screen: Screening | None = None,
+    screen: Screen | None = None,
 ) -> Decider:
     """Return what decides in a lockstep replay.
 
@@ -175,7 +175,8 @@ def lockstep_decider(
         DecodingError: the decoder does not exist, or the policy cannot serve it.
     """
     decoder = bundle_decoder(given[0], bundle, task, given[1], given[2])
-    maker = DecisionMaker(policy, decoder, task, given[3], screen=screen or Screen(task).passes)
+    screen = screen or Screen(task)
+    maker = DecisionMaker(policy, decoder, task, given[3], screen=screen.passes, free=screen.free)
     return Decider(maker, bundle, task, given, changes)
 
 

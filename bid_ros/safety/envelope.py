@@ -16,6 +16,7 @@ from bid_ros.safety.beginning import Beginning, ToolMotion, between
 from bid_ros.safety.bound import Bound, limited, over
 from bid_ros.safety.motion import MotionEnvelope
 from bid_ros.safety.posture import PostureEnvelope
+from bid_ros.safety.self_collision import SelfCollision
 from bid_ros.safety.verdict import ACCEPTED, Verdict, refused
 
 JUDGED: Final = ("position", "rotation_6d", "gripper")
@@ -40,11 +41,11 @@ class Envelope:
     hide a fast motion. A chunk of one row has no derivatives. The arm keeps its limits across chunks itself.
 
     Of a task that commands joints, joint_position, joint_speed and joint_acceleration come before workspace, and
-    joint_jump comes before jump. All limits of the tool hold too, where forward kinematics put it.
+    self_collision and joint_jump come before jump. All limits of the tool hold too, where forward kinematics put it.
 
     Of a task that commands poses of an arm that is known, the joints are predicted from the measured ones. Then reach,
-    singularity, joint_position, joint_speed and joint_acceleration come before jump. Such a chunk is refused while the
-    joints are not known, as while the tool's place is not.
+    singularity, joint_position, joint_speed, joint_acceleration and self_collision come before jump. Such a chunk is
+    refused while the joints are not known, as while the tool's place is not.
 
     Args:
         task: action features and limits. Its rotation is that of a tool whose z axis is the approach axis, in a frame
@@ -61,6 +62,7 @@ class Envelope:
         check_judged(task)
         self._six, self._width = task.columns("rotation_6d"), task.columns("gripper")
         self._motion = MotionEnvelope(task, None if task.columns("joints") is None else known_arm(task, arm))
+        self._apart = None if self._motion.joints is None else SelfCollision.asked(task, arm)
         self._beginning, self._posture = Beginning(task.limits), PostureEnvelope.known(task, arm)
         self._task, self._limits, self._max_rows = task, task.limits, MAX_HORIZONS * task.horizon
 
@@ -116,7 +118,7 @@ class Envelope:
             matrices = matrix_from_6d(whole[..., self._six])
             yield from _broken(motion.turning(matrices, dt_s, first))
         if position is not None:
-            yield from _broken(motion.geometry.bounds(position, matrices, first))
+            yield from _broken(motion.geometry.bounds(position, matrices, whole, first))
         if self._width is not None:
             yield from self._gripper(rows[:, self._width][:, 0])
             yield from _broken(motion.gripping(whole, dt_s, first))
@@ -124,6 +126,8 @@ class Envelope:
             yield from self._posture.unknown(measured)
             if measured is not None:
                 yield from _broken(self._posture.bounds(whole, measured, dt_s, first))
+        if self._apart is not None:
+            yield from _broken(self._apart.bounds(whole[..., motion.joint_columns], first))
         if motion.joints is not None:
             yield from motion.joints.jump(between(rows[:, motion.joint_columns], at - first), measured)
         if position is None:
@@ -145,6 +149,10 @@ class Envelope:
         if self._six is not None:
             matrices = matrix_from_6d(rows[:, self._six])
         return ToolMotion.between(position, matrices, at - int(at))
+
+    def holds(self, opening: float | None) -> None:
+        """Take the measured opening of a gripper at rest, m; None: nobody knows it, or the gripper moves."""
+        self._motion.geometry.opening = opening
 
     def malformed(self, chunk: ActionChunk) -> Verdict | None:
         """Return the refusal of a chunk that is none of this task; None: it is one, at whatever speed."""

@@ -82,6 +82,10 @@ class Gate:
         if self._before is not None and source in ("", self._before.source):
             self._before = None
 
+    def holds(self, opening: float | None) -> None:
+        """Take what the gripper measures, as :meth:`bid_ros.safety.envelope.Envelope.holds`."""
+        self._envelope.holds(opening)
+
     def admit(
         self,
         chunk: ActionChunk,

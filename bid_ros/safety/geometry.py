@@ -5,6 +5,7 @@ from math import ceil
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bid_ros.core.chunk import NANOSECONDS
 from bid_ros.core.rotation import Array
@@ -24,29 +25,47 @@ class GeometryEnvelope:
 
     Args:
         task: its places and the parts of its tool. Without places every motion is free.
+
+    Attributes:
+        opening: measured opening of a gripper at rest, m, which says whether it holds something. None: nobody knows it.
     """
 
     def __init__(self, task: Task) -> None:
         self._places: tuple[KeepOut, ...] = task.limits.keep_out
         self._balls = ToolBalls(task.tool_shape) if self._places else None
         boxes = any(place.normal is None for place in self._places)
+        self._width = task.columns("gripper")
+        self.opening: float | None = None
         self._looks = ceil(task.limits.max_speed * task.dt_ns / NANOSECONDS / BETWEEN_M) if boxes else 1
 
-    def bounds(self, position: Array, rotation: Array | None, first: int = 0) -> Iterator[Bound]:
+    def bounds(self, position: Array, rotation: Array | None, rows: Array, first: int = 0) -> Iterator[Bound]:
         """Yield the bound of motions of the tool.
 
         Args:
             position: ``(N, n, 3)`` m, base frame.
             rotation: ``(N, n, 3, 3)``, tool to base; None: straight down.
+            rows: ``(N, n, D)``, the actions, for what the gripper is to hold.
             first: number of the first of these rows in its chunk, for a sentence.
         """
         if self._balls is None:
             return
         turned = DOWN if rotation is None else rotation
-        centres = self._between(self._balls.at(position, turned))
+        centres, counts = self._between(self._balls.at(position, turned)), self._counting(rows)
         for place in self._places:
             clearance = place.clearance(centres, self._balls.radii)
+            if counts is not None:
+                clearance[~np.broadcast_to(counts, clearance.shape)] = np.inf
             yield self._bound(place, clearance, first)
+
+    def _counting(self, rows: Array) -> NDArray[np.bool_] | None:
+        """Return which balls count in each look, ``(N, m, S)``, or in all, ``(S,)``; None: all do."""
+        assert self._balls is not None
+        if np.isinf(self._balls.held).all():
+            return None
+        if self._width is None:
+            return self._balls.count(None, self.opening)
+        counts = self._balls.count(rows[..., self._width][..., 0], self.opening)
+        return counts if self._looks == 1 else np.repeat(counts, self._looks, axis=1)[:, : 1 - self._looks]
 
     def _between(self, centres: Array) -> Array:
         """Return centres ``(N, m, S, 3)`` with looks between the rows of ``(N, n, S, 3)``."""

@@ -83,7 +83,7 @@ class MotionEnvelope:
             matrices = matrix_from_6d(rows[..., self._six])
             kept &= all_kept(len(rows), self.turning(matrices, dt_s))
         if position is not None:
-            kept &= all_kept(len(rows), self.geometry.bounds(position, matrices))
+            kept &= all_kept(len(rows), self.geometry.bounds(position, matrices, rows))
         return kept & all_kept(len(rows), self.gripping(rows, dt_s))
 
     def gripping(self, rows: Array, dt_s: float, first: int = 0) -> Iterator[Bound]:

@@ -11,11 +11,14 @@ from bid_ros.core.rotation import Array, matrix_from_6d
 from bid_ros.core.task import Task
 from bid_ros.safety.bound import Bound
 from bid_ros.safety.joints import JointEnvelope
+from bid_ros.safety.self_collision import SelfCollision
 from bid_ros.safety.verdict import Verdict, refused
 
 
 class PostureEnvelope:
-    """Checks the joints that motions of the tool need: reach, singular postures, and the robot's limits, in this order.
+    """Checks the joints that motions of the tool need: reach, singular postures, the robot's limits, in this order.
+
+    Then how near the arm's parts come to one another, if the task asks for that.
 
     Args:
         task: commands a position and a rotation.
@@ -25,6 +28,7 @@ class PostureEnvelope:
     def __init__(self, task: Task, arm: ArmModel) -> None:
         self._position, self._six = task.columns("position"), task.columns("rotation_6d")
         self._prediction, self._least = PosturePrediction(arm), task.limits.min_singular_value
+        self._apart = SelfCollision.asked(task, arm)
         self._limits, self._joints = JointEnvelope(arm.limits, task.limits, commanded=False), arm.joints
 
     @classmethod
@@ -59,6 +63,8 @@ class PostureEnvelope:
         singular = found.singular.min(axis=1)
         yield Bound(np.asarray(singular >= self._least), lambda number: self._singular(found, number, first))
         yield from self._limits.bounds(found.joints, dt_s, first)
+        if self._apart is not None:
+            yield from self._apart.bounds(found.joints, first)
 
     def _singular(self, found: PredictedJoints, number: int, first: int) -> Verdict:
         row = int(found.singular[number].argmin())

@@ -11,6 +11,7 @@ from bid_ros.safety.bound import all_kept
 from bid_ros.safety.joints import JointEnvelope
 from bid_ros.safety.motion import MotionEnvelope
 from bid_ros.safety.posture import PostureEnvelope
+from bid_ros.safety.self_collision import SelfCollision
 
 
 class Screen:
@@ -28,9 +29,12 @@ class Screen:
             the joints.
         posed: of a task whose poses the robot itself follows with its joints, the arm. They are judged while they are
             measured. None: nothing is known of them.
+        apart: of ``made``, keeps the arm's parts off one another; None: the task does not ask for it.
 
     Attributes:
         measured: joints ``(joints,)`` rad at the decision; None: nobody knows them.
+        free: returns whether the arm's parts stay off one another in a prediction ``(H, D)``. It is for what a decoder
+            chose: of all samples it would take too long. None: the task does not ask, or the joints are not known.
     """
 
     def __init__(
@@ -39,9 +43,13 @@ class Screen:
         arm: ArmModel | None = None,
         made: tuple[JointChunks, JointEnvelope] | None = None,
         posed: ArmModel | None = None,
+        apart: SelfCollision | None = None,
     ) -> None:
         self._motion, self._made = MotionEnvelope(task, arm), made
         self._posture = PostureEnvelope.known(task, posed)
+        self._joints = task.columns("joints")
+        self._apart = apart or (None if arm is None else SelfCollision.asked(task, arm))
+        self.free = None if self._apart is None else self._stays_free
         self.measured: ArrayLike | None = None
         self._first, self._step_s = task.observation_steps - 1, task.dt_ns / NANOSECONDS
 
@@ -59,6 +67,12 @@ class Screen:
             passed[passed] = all_kept(int(passed.sum()), bounds)
         return passed
 
+    def _stays_free(self, prediction: NDArray[np.floating]) -> bool:
+        assert self._apart is not None
+        rows = np.asarray(prediction[None, self._first :], dtype=np.float64)
+        joints = rows[..., self._joints] if self._made is None else self._made[0].solve(rows)[0]
+        return bool(all_kept(1, self._apart.bounds(joints))[0])
+
 
 def policy_chunks(task: Task, policy_task: Task, arm: ArmModel | None) -> tuple[TaskChunks, Screen]:
     """Return what makes a policy's chunks into a task's, and what screens its samples.
@@ -74,5 +88,5 @@ def policy_chunks(task: Task, policy_task: Task, arm: ArmModel | None) -> tuple[
     if policy_task.columns("joints") is None and arm is not None:
         chunks, joints = TaskChunks(task, arm), JointEnvelope(arm.limits, task.limits)
         if chunks.joints is not None:
-            return chunks, Screen(policy_task, made=(chunks.joints, joints))
+            return chunks, Screen(policy_task, made=(chunks.joints, joints), apart=SelfCollision.asked(task, arm))
     return TaskChunks(task, None), Screen(policy_task, arm)

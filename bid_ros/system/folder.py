@@ -14,7 +14,8 @@ from bid_ros.core.errors import BidError, TaskError
 from bid_ros.core.paths import share
 from bid_ros.core.settings import parse_settings, read_yaml, settings
 from bid_ros.core.task import Task, load_task
-from bid_ros.robots.registry import check_joints, load_arm_config, task_arm
+from bid_ros.robots.registry import check_joints, load_arm_config, posed_arm, task_arm
+from bid_ros.safety.self_collision import check_known
 from bid_ros.system.parameters import load_parameters
 from bid_ros.tasks.base import Stage
 from bid_ros.tasks.registry import build_stage, kind_of
@@ -114,6 +115,8 @@ class System:
         self.check_task()
         load_cameras(self.file("cameras.yaml"), [camera.name for camera in self.task.cameras], twin)
         load_arm_config(self.file("robot.yaml"), ANY_ADDRESS, twin, self.task.robot)
+        if self.task.limits.min_self_distance is not None:
+            check_known(self.task, self.arm(twin) or posed_arm(self.task, self.file("robot.yaml"), twin))
         _ = self.parameters
 
     def check_task(self) -> None:

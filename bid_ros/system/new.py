@@ -90,7 +90,7 @@ def _write_files(path: Path, files: Mapping[str, str]) -> None:
 def _task(head: str, template: str, name: str) -> str:
     """Return the task file of a robot's template with a head, a name and no kind of its own."""
     rest = re.sub(r"(?ms)\A.*?^name:.*?$\n", "", template)
-    rest = re.sub(r"(?m)^(description|kind):.*\n", "", rest)
+    rest = re.sub(r"(?m)^(description|kind):.*\n|^.*\bheld: .*\n", "", rest)  # nobody knows what it will hold
     return head.replace("NAME", json.dumps(name)) + rest
 
 

@@ -109,3 +109,11 @@ def test_a_task_file_says_places_and_shape(root):
     content["limits"]["keep_out"] = [{"name": "wall"}]
     with pytest.raises(TaskError, match="keep_out 'wall' is no shape"):
         parse_task(content)
+
+
+def test_a_held_object_is_one_that_the_gripper_can_hold(task):
+    sentence = r"tool_shape 'tip' is held at an opening of 0\.2 m; valid is up to gripper_max, 0\.085 m"
+    with pytest.raises(TaskError, match=sentence):
+        replace(task, tool_shape=(replace(TIP, held=0.2),))
+    with pytest.raises(TaskError, match="held"):
+        replace(TIP, held=0.0)

@@ -118,6 +118,7 @@ def over_ros(source, folder):
     for file in ("robot.yaml", "nodes.yaml"):
         shutil.copy(source.parents[1] / "new" / "ros" / file, folder / file)
     task = (folder / "task.yaml").read_text().replace("robot: ur\n", "robot: ros\n")
+    task = re.sub(r"(?m)^  min_self_distance: .*\n", "", task)  # the twin's URDF has no collision shapes
     (folder / "task.yaml").write_text(task)
     system = yaml.safe_load((folder / "system.yaml").read_text())
     system["like"] = str(source.parents[1] / "ur5_pick")

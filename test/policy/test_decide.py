@@ -260,3 +260,35 @@ def test_what_is_forwarded_may_be_known_before_the_decision_is_made_as_in_a_repl
     replayed, decided = (each.decide(observe(START + STEP)) for each in (maker, live))
     np.testing.assert_array_equal(replayed.choice.previous, decided.choice.previous)
     np.testing.assert_array_equal(replayed.choice.actions, decided.choice.actions)
+
+
+@pytest.mark.parametrize("name", ["bid", "bid+lead", "keystone"])
+def test_the_next_best_is_chosen_where_the_best_may_not_be(policy, task, observe, name):
+    config = DecoderConfig(samples=8)
+    plain = DecisionMaker(policy, build_decoder(name, config), task)
+    asked, allowed = [], [False, False, True]
+
+    def free(prediction):
+        asked.append(prediction)
+        return allowed[len(asked) - 1]
+
+    maker = DecisionMaker(policy, build_decoder(name, config), task, free=free)
+    first, record = plain.decide(observe(START)), maker.decide(observe(START))
+    np.testing.assert_array_equal(asked[0], first.choice.actions)
+    np.testing.assert_array_equal(record.choice.actions, asked[2])
+    assert record.screened == 2 and len(record.strong) == 6
+    rest = DecisionMaker(policy, build_decoder(name, config), task)
+    draft = rest.begin(observe(START))
+    left = rest.finish(draft, record.strong, record.weak)
+    np.testing.assert_array_equal(left.choice.actions, record.choice.actions)
+    allowed[:] = [True] * 9
+    asked.clear()
+    later = [each.decide(observe(START + STEP)) for each in (maker, rest)]
+    assert later[0].choice.executed == 1 and later[0].choice.previous is not None
+    np.testing.assert_array_equal(later[0].choice.previous, later[1].choice.previous)
+
+
+def test_the_last_candidate_is_left_to_the_safety_node(policy, task, observe):
+    maker = DecisionMaker(policy, build_decoder("bid", DecoderConfig(samples=4)), task, free=lambda prediction: False)
+    record = maker.decide(observe(START))
+    assert record.screened == 3 and len(record.strong) == 1

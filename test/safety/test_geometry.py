@@ -9,8 +9,10 @@ from joint_task import HOME, joint_chunk, joint_task, model_of
 
 from bid_ros.core.rotation import matrix_from_vector, matrix_to_6d
 from bid_ros.core.shapes import KeepOut, ToolPart
+from bid_ros.core.task import load_task
 from bid_ros.safety.envelope import Envelope
 from bid_ros.safety.gate import Gate
+from bid_ros.safety.geometry import GeometryEnvelope
 from bid_ros.safety.screen import Screen
 
 TABLE = KeepOut("table", normal=(0.0, 0.0, 1.0), offset=0.0)
@@ -97,3 +99,69 @@ def test_turning_the_tool_away_frees_it(task, chunk):
     envelope = Envelope(kept_out(task, post, parts=(MOUNT,)))
     assert envelope.check(chunk(), NOW, TOOL).rule == "keep_out"
     assert envelope.check(chunk(rotations([matrix_from_vector([0, 0, 1.5]) @ DOWN] * 16)), NOW, TOOL).ok
+
+
+OPEN, HELD = 0.08, 0.04
+
+
+def both(*changes):
+    def change(actions):
+        for each in changes:
+            each(actions)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("measured", "asked", "ok"),
+    [
+        (None, HELD, False),  # nobody measures it: the chunk says what is held
+        (None, OPEN, True),
+        (HELD, HELD, False),
+        (HELD + 0.007, HELD, False),
+        (HELD, OPEN, True),  # let go
+        (OPEN, HELD, True),  # to be closed on nothing, or on what nobody knows yet
+        (0.0, 0.0, True),  # closed on nothing
+        (np.inf, HELD, True),  # moves
+    ],
+)
+def test_a_held_object_counts_while_the_gripper_holds_something(task, chunk, measured, asked, ok):
+    envelope = Envelope(kept_out(task, TABLE, parts=(TIP, ToolPart("cup", (0.0, 0.0, 0.06), 0.02, held=HELD))))
+    envelope.holds(measured)
+    low = chunk(both(column(2, 0.06), column(9, asked)))
+    verdict = envelope.check(low, NOW, [0.5, 0.0, 0.06])
+    assert verdict.ok is ok and verdict.rule == ("" if ok else "keep_out")
+
+
+def test_without_a_commanded_gripper_the_measured_one_says_what_is_held(task, chunk):
+    cup = ToolPart("cup", (0.0, 0.0, 0.06), 0.02, held=HELD)
+    envelope = Envelope(replace(kept_out(task, TABLE, parts=(TIP, cup)), action=task.action[:2]))
+    low = chunk(column(2, 0.06))
+    low = replace(low, actions=low.actions[:, :9])
+    for measured, ok in ((HELD, False), (0.0, True), (None, False)):
+        envelope.holds(measured)
+        assert envelope.check(low, NOW, [0.5, 0.0, 0.06]).ok is ok
+
+
+def test_a_held_object_counts_until_the_row_that_lets_it_go(task, chunk):
+    wall = KeepOut("shelf", (0.3, -0.3, 0.0), (0.7, 0.3, 0.25))
+    cup = ToolPart("cup", (0.0, 0.0, 0.10), 0.03, held=HELD)
+    quick = {"max_acceleration": 50.0, "max_gripper_rate": 10.0, "max_speed": 1.0, "max_jerk": 1e4}
+    envelope = Envelope(kept_out(task, wall, parts=(TIP, cup), **quick))
+    for opens, row in ((8, 7), (4, -1)):
+        widths = np.where(np.arange(16) < opens, HELD, OPEN)
+        heights = 0.4 - 0.005 * np.minimum(np.arange(16), 8)
+        verdict = envelope.check(chunk(both(column(2, heights), column(9, widths))), NOW, [0.5, 0.0, 0.4])
+        assert (verdict.rule, verdict.row) == (("keep_out", row) if row >= 0 else ("", -1))
+
+
+@pytest.mark.parametrize("name", ["franka_place", "ur5_pick", "joints/franka_place", "joints/ur5_pick", "new/ros"])
+def test_shipped_tasks_keep_the_gripper_off_their_table(root, name):
+    shipped = load_task(root / "config" / name / "task.yaml")
+    assert [place.name for place in shipped.limits.keep_out] == ["table"]
+    geometry, low = GeometryEnvelope(shipped), np.array([[[0.5, 0.0, shipped.limits.workspace_min[2]]]])
+    for tilt, kept in ((0.0, True), (0.6, False)):
+        turned = matrix_from_vector([tilt, 0.0, 0.0]) @ DOWN
+        rows = np.full((1, 1, shipped.action_dim), shipped.limits.gripper_max)
+        (bound,) = geometry.bounds(low, turned[None, None], rows)
+        assert bound.kept.tolist() == [kept]

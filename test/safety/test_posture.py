@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from joint_task import HOME, SYSTEMS, joint_task, model_of
 
-from bid_ros.control.arm_model import ArmModel
 from bid_ros.core.chunk import ActionChunk
 from bid_ros.core.rotation import matrix_to_6d
 from bid_ros.core.task import load_task
@@ -24,6 +23,7 @@ class Posed:
     def __init__(self, root, robot):
         task = load_task(root / "config" / SYSTEMS[robot] / "task.yaml")
         wide = {"workspace_min": (-3.0,) * 3, "workspace_max": (3.0,) * 3, "max_acceleration": 50.0, "max_tilt": 3.1}
+        wide["min_self_distance"] = None
         self.task = replace(task, start=None, limits=replace(task.limits, **wide))
         self.arm, self.home = model_of(joint_task(robot)), HOME[robot]
         self.place, self.rotation = self.arm.forward(self.home)
@@ -41,7 +41,7 @@ class Posed:
         return envelope.check(chunk, NOW, rows[0, :3], self.home if isinstance(joints, str) else joints, self.rotation)
 
     def limited(self, **limits):
-        return ArmModel(self.arm.chain, replace(self.arm.limits, **limits), self.arm.rest)
+        return replace(self.arm, limits=replace(self.arm.limits, **limits))
 
 
 @pytest.fixture(params=["franka", "ur"])

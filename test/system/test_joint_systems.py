@@ -107,3 +107,14 @@ def test_the_old_name_of_the_driver_is_still_read(tmp_path, system):
     file.write_text(f"{file.read_text()}driver: policy\n")
     with pytest.raises(BidError, match="unknown field 'acts'; valid are like, driver"):
         find_system(made.folder)
+
+
+def test_a_least_distance_of_an_arm_without_geometry_does_not_start(tmp_path):
+    made = new_system(tmp_path / "own", "ros")
+    file = tmp_path / "own" / "task.yaml"
+    file.write_text(file.read_text().replace("  keep_out:", "  min_self_distance: 0.01\n  keep_out:"))
+    sentence = r"min_self_distance is 0\.01 m, but the shapes of the links of robot 'ros' are not known; valid is"
+    with pytest.raises(BidError, match=sentence):
+        find_system(made.folder).check(twin=True)  # whose URDF has no collision shapes
+    with pytest.raises(BidError, match=r"urdf is the topic .*; valid for a task that commands joints is a file"):
+        find_system(made.folder).check(twin=False)

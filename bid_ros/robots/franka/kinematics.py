@@ -4,12 +4,14 @@ Source: Franka Robotics, "Robot and interface specifications", Denavit-Hartenber
 """
 
 import math
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from bid_ros.control.arm_model import ArmModel, JointLimits
 from bid_ros.control.chain import Chain, modified_chain
+from bid_ros.control.link_shapes import Capsule, capsules
 from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.franka.config import FrankaConfig
 
@@ -46,6 +48,20 @@ LIMITS: Final = {
         (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0),
     ),
 }
+# Source: Franka Robotics, "franka_description", capsules of the links against self-collision.
+LINKS: Final[tuple[Capsule, ...]] = (
+    (0, (-0.09, 0.0, 0.06), (-0.06, 0.0, 0.06), 0.06),
+    (1, (0.0, 0.0, -0.333), (0.0, 0.0, -0.05), 0.06),
+    (2, (0.0, 0.0, -0.06), (0.0, 0.0, 0.06), 0.06),
+    (3, (0.0, 0.0, -0.22), (0.0, 0.0, -0.07), 0.06),
+    (4, (0.0, 0.0, -0.06), (0.0, 0.0, 0.06), 0.06),
+    (5, (0.0, 0.0, -0.31), (0.0, 0.0, -0.21), 0.06),
+    (5, (0.0, 0.08, -0.20), (0.0, 0.08, -0.06), 0.025),
+    (6, (0.0, 0.0, -0.07), (0.0, 0.0, 0.01), 0.05),
+    (7, (0.0, 0.0, -0.06), (0.0, 0.0, 0.08), 0.04),
+    (7, (0.039, 0.039, 0.082), (0.046, 0.046, 0.082), 0.03),
+)
+NEVER_MEET: Final = ((1, 3),)  # beside the shoulder, as in the maker's configuration of MoveIt
 # Commanded joints stay this far from their ends, rad: the robot stops by itself at the end, and overshoots a little.
 MARGIN: Final = 0.02
 
@@ -89,4 +105,4 @@ def arm_model(config: FrankaConfig) -> ArmModel:
     names = tuple(f"{config.joint_prefix}_joint{number + 1}" for number in range(JOINTS))
     limits = JointLimits(names, low, high, speed, acceleration).inside(MARGIN)
     chain = CHAIN.with_tool(config.tool_offset, matrix_from_quaternion(config.tool_quaternion))
-    return ArmModel(chain, limits, config.home)
+    return ArmModel(chain, limits, config.home, partial(capsules, LINKS), NEVER_MEET)

@@ -13,6 +13,7 @@ Also their model for tasks that command joints, with the limits.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +26,15 @@ from bid_ros.core.rotation import Array, matrix_from_quaternion
 from bid_ros.robots.ros.config import JOINT_COMMANDS, RosConfig
 from bid_ros.robots.ros.limits import DriverLimits
 from bid_ros.robots.ros.twin.description import arm_urdf
-from bid_ros.robots.ros.urdf import UrdfChain, is_file, read_chain, read_chain_file, serial_chain
+from bid_ros.robots.ros.urdf import (
+    UrdfChain,
+    has_shapes,
+    is_file,
+    link_shapes,
+    read_chain,
+    read_chain_file,
+    serial_chain,
+)
 
 ITERATIONS: Final = 20
 DAMPING: Final = 1e-6  # of the squared Jacobian; small against all but a singular posture
@@ -193,7 +202,8 @@ def arm_model(config: RosConfig) -> ArmModel:
         (SHARE * driver.acceleration,) * len(driver.names),
     ).inside(margin(config, float(driver.speed.max())))
     tool = serial_chain(chain).with_tool(config.tool_offset, matrix_from_quaternion(config.tool_quaternion))
-    return ArmModel(tool, limits, config.home or (0.0,) * len(driver.names))
+    shapes = partial(link_shapes, chain) if has_shapes(chain) else None
+    return ArmModel(tool, limits, config.home or (0.0,) * len(driver.names), shapes)
 
 
 def margin(config: RosConfig, speed: float) -> float:

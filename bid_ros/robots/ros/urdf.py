@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio
 
 from bid_ros.control.chain import Chain, JointFrame
+from bid_ros.control.link_shapes import LinkShape, turned_to
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import Array
 
@@ -32,6 +33,7 @@ class UrdfChain:
         lower, upper: limits, rad; infinite for a joint that turns on and on.
         speed: largest speed, rad/s; NaN where the URDF names none.
         model: Pinocchio's model of the chain alone. Its last frame is the tool link.
+        text: the URDF of the chain alone, with the collision shapes of its links.
     """
 
     joint_names: tuple[str, ...]
@@ -39,6 +41,7 @@ class UrdfChain:
     upper: tuple[float, ...]
     speed: tuple[float, ...]
     model: Any
+    text: str
 
 
 def is_file(urdf: str) -> bool:
@@ -89,13 +92,14 @@ def read_chain(text: str, base_link: str, tool_link: str, where: str) -> UrdfCha
     for joint in joints:
         _check(joint, where)
     try:
-        model = pinocchio.buildModelFromXML(_written(joints, base_link))
+        written = _written(root, joints, base_link)
+        model = pinocchio.buildModelFromXML(written)
     except ValueError as error:  # the cause is on stderr
         what = f"{where} names a joint or link between {base_link} and {tool_link} twice"
         raise ArmError(f"{what}; valid is a name for each") from error
     names = tuple(joint.get("name", "") for joint in moving)
     lower, upper, speed = zip(*limits, strict=True)
-    return UrdfChain(names, lower, upper, speed, model)
+    return UrdfChain(names, lower, upper, speed, model, written)
 
 
 def _check(joint: ET.Element, where: str) -> None:
@@ -156,9 +160,10 @@ def _limits(joint: ET.Element, where: str) -> tuple[float, float, float]:
     return lower, upper, speed
 
 
-def _written(joints: list[ET.Element], base_link: str) -> str:
+def _written(root: ET.Element, joints: list[ET.Element], base_link: str) -> str:
     robot = ET.Element("robot", name="chain")
-    ET.SubElement(robot, "link", name=base_link)
+    shapes = {link.get("name", ""): link.findall("collision") for link in root.findall("link")}
+    ET.SubElement(robot, "link", name=base_link).extend(shapes.get(base_link, []))
     for joint in joints:
         turns = joint.get("type") in TURNS
         own = ET.SubElement(robot, "joint", name=joint.get("name", ""), type="revolute" if turns else "fixed")
@@ -168,17 +173,15 @@ def _written(joints: list[ET.Element], base_link: str) -> str:
                 ET.SubElement(own, tag, found.attrib)
         if turns:
             ET.SubElement(own, "limit", lower=str(-FREE), upper=str(FREE), effort="1", velocity="1")
-        ET.SubElement(robot, "link", name=_end(joint, "child"))
+        child = _end(joint, "child")
+        ET.SubElement(robot, "link", name=child).extend(shapes.get(child, []))
     return ET.tostring(robot, encoding="unicode")
 
 
 def serial_chain(chain: UrdfChain) -> Chain:
     """Return the chain as frames between joints that turn about z."""
-    model, data = chain.model, chain.model.createData()
-    pinocchio.forwardKinematics(model, data, np.zeros(model.nq))  # only then data has the axes
-    frames, before = [], np.eye(3)
-    for place, joint in zip(model.jointPlacements.tolist()[1:], data.joints.tolist()[1:], strict=True):
-        align = _z_to(joint.S.reshape(6)[3:])
+    model, frames, before = chain.model, [], np.eye(3)
+    for place, align in zip(model.jointPlacements.tolist()[1:], _alignments(model), strict=True):
         frames.append(JointFrame(before.T @ place.translation, before.T @ place.rotation @ align))
         before = align
     end = model.frames[model.nframes - 1].placement
@@ -186,9 +189,37 @@ def serial_chain(chain: UrdfChain) -> Chain:
     return Chain(tuple(frames))
 
 
-def _z_to(axis: Array) -> Array:
-    """Return a rotation ``(3, 3)`` that turns z into an axis ``(3,)`` of length 1."""
-    across = np.eye(3)[int(np.argmin(np.abs(axis)))]
-    x = np.cross(across, axis)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(axis, x), axis], axis=1)
+def link_shapes(chain: UrdfChain) -> tuple[LinkShape, ...]:
+    """Return the collision shapes of a chain's links, in the frames of :func:`serial_chain`. Of a mesh its convex hull.
+
+    Raises:
+        ArmError: a mesh cannot be read.
+    """
+    try:
+        kind = pinocchio.GeometryType.COLLISION
+        found: Any = pinocchio.buildGeomFromUrdfString(chain.model, chain.text, kind)
+    except (ValueError, RuntimeError) as error:
+        what = str(error).partition("message: ")[2] or str(error)
+        raise ArmError(f"a collision shape of the URDF: {what.splitlines()[0]}; valid is a file to be read") from error
+    turns = [np.eye(3), *_alignments(chain.model)]
+    return tuple(_shape(shape, turns[shape.parentJoint]) for shape in found.geometryObjects)
+
+
+def has_shapes(chain: UrdfChain) -> bool:
+    """Return whether the links of a chain have collision shapes."""
+    return ET.fromstring(chain.text).find("link/collision") is not None
+
+
+def _shape(shape: Any, turn: Array) -> LinkShape:
+    geometry, place = shape.geometry, shape.placement
+    if hasattr(geometry, "buildConvexRepresentation"):
+        geometry.buildConvexRepresentation(True)
+        geometry = geometry.convex
+    return LinkShape(shape.name, shape.parentJoint, geometry, turn.T @ place.translation, turn.T @ place.rotation)
+
+
+def _alignments(model: Any) -> list[Array]:
+    """Return for each joint the rotation ``(3, 3)`` that turns z into its axis."""
+    data = model.createData()
+    pinocchio.forwardKinematics(model, data, np.zeros(model.nq))  # only then data has the axes
+    return [turned_to(joint.S.reshape(6)[3:]) for joint in data.joints.tolist()[1:]]

@@ -2,17 +2,20 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from bid_ros.control.arm_model import ArmModel, JointLimits
 from bid_ros.control.chain import classic_chain
 from bid_ros.control.joint_follower import moved
+from bid_ros.control.link_shapes import capsules
 from bid_ros.control.spatial import Quaternion, Vector, add, norm, times, turn_between, turned
 from bid_ros.core.errors import ArmError
 from bid_ros.core.rotation import matrix_from_quaternion
 from bid_ros.robots.protocol import TimedJoints, TimedSetpoint
 from bid_ros.robots.ur.config import JOINT_NAMES, JOINTS, UrConfig
 from bid_ros.robots.ur.kinematics import MODELS
+from bid_ros.robots.ur.shape import NEVER_MEET, links
 
 # The joints are checked over the time of a stop, and over at least this long, s.
 SHORTEST_S: Final = 0.02
@@ -126,4 +129,4 @@ def arm_model(config: UrConfig) -> ArmModel:
     limits = JointLimits(names, config.joint_min, config.joint_max, speed, acceleration)
     chain = classic_chain(MODELS[config.model].table)
     tool = chain.with_tool(config.tool_offset, matrix_from_quaternion(config.tool_quaternion))
-    return ArmModel(tool, limits, (0.0,) * JOINTS)
+    return ArmModel(tool, limits, (0.0,) * JOINTS, partial(capsules, links(config.model)), NEVER_MEET)
