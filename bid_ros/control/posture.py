@@ -2,6 +2,9 @@
 
 The steps are those of :meth:`bid_ros.control.chain.Chain.solve`: damped least squares, with a redundant joint drawn to
 its rest. All rows of all motions are one array with the rows last, which is several times as fast for hundreds of them.
+
+A pose is an array ``(4, 5, M)``: the three columns of its rotation, then its place; of each x, y, z, and x and y again.
+So a cross product of vectors ``(..., 5, M)`` takes three operations.
 """
 
 from dataclasses import dataclass
@@ -19,6 +22,7 @@ NEAR_M: Final = 3e-3  # before the last step, which leaves a tenth of it or less
 NEAR_RAD: Final = 1.5e-2
 SETTLED_RAD: Final = 0.03  # of each joint in the last step
 MOST_STEPS: Final = 14
+CYCLE: Final = (0, 1, 2, 0, 1)  # axes of a vector of five
 DRAWN_S: Final = 0.45  # an impedance of 5 Nm/rad on 1 kg m^2, critically damped, goes to rest like this
 
 
@@ -46,8 +50,9 @@ class PosturePrediction:
     """
 
     def __init__(self, arm: ArmModel) -> None:
-        self._frames = [_moved(frame) for frame in arm.chain.frames]
-        self._count, self._chain, self._rest = arm.joints, arm.chain, np.array(arm.rest)
+        base, *self._frames = (_moved(frame) for frame in arm.chain.frames)
+        self._base = (base @ np.eye(4, 3)[:, CYCLE])[..., None]
+        self._count, self._rest = arm.joints, np.array(arm.rest)
 
     def of(
         self, position: Array, rotation: Array, measured: ArrayLike, dt_s: float, singular: float = 0.0
@@ -63,45 +68,42 @@ class PosturePrediction:
         """
         shape = position.shape[:2]
         here = np.asarray(measured, dtype=np.float64)
-        goal = np.ascontiguousarray(position.reshape(-1, 3).T)
-        turn = np.ascontiguousarray(rotation.reshape(-1, 3, 3).transpose(1, 2, 0))
-        pull = self._drawn(here, shape, dt_s)
-        joints, reached, factor = self._solved(here, goal, turn, pull)
-        values = self._singular(factor, joints, singular)
+        columns = np.concatenate([rotation, position[..., None]], axis=-1).reshape(-1, 3, 4)
+        goal = np.take(columns.transpose(2, 1, 0), CYCLE, axis=1)
+        joints, reached, inverse = self._solved(here[:, None], goal, self._drawn(here, shape, dt_s))
+        values = self._singular(inverse, joints, singular)
         return PredictedJoints(joints.T.reshape(*shape, -1), reached.reshape(shape), values.reshape(shape))
 
-    def _solved(self, here: Array, goal: Array, turn: Array, pull: Array) -> tuple[Array, NDArray[np.bool_], Array]:
-        """Return joints ``(joints, M)``, which reach their pose ``(M,)``, and factors of the last Jacobians.
+    def _solved(self, start: Array, goal: Array, pull: Array) -> tuple[Array, NDArray[np.bool_], Array]:
+        """Return joints ``(joints, M)``, which reach their pose ``(M,)``, and inverses of the last squares.
 
         First all rows take one step with the Jacobian of where the arm is, then one with their own, and one more with
         the same. Only rows that are still away then go on.
         """
-        start = here[:, None]
-        place, turned, jacobian = self._motion(start)
-        joints = start + self._step(
-            jacobian, _factor(jacobian), _error(place, turned, goal, turn), pull - start, FIRST_STEP
-        )
-        place, turned, jacobian = self._motion(joints)
-        factor = _factor(jacobian)
-        joints = joints + self._step(jacobian, factor, _error(place, turned, goal, turn), pull - joints)
-        place, turned, _ = self._motion(joints, jacobian=False)
-        error = _error(place, turned, goal, turn)
-        change = self._step(jacobian, factor, error, pull - joints)
+        poses = self._poses(start)
+        joints = start + self._step(*_squared(poses), _error(poses[-1], goal), pull - start, FIRST_STEP)
+        poses = self._poses(joints)
+        jacobian, inverse = _squared(poses)
+        joints = joints + self._step(jacobian, inverse, _error(poses[-1], goal), pull - joints)
+        pose = self._poses(joints)[-1]
+        error = _error(pose, goal)
+        change = self._step(jacobian, inverse, error, pull - joints)
         joints = joints + change
-        reached = _near(error, turned, turn) & (np.abs(change).max(axis=0) <= SETTLED_RAD)
+        reached = _settled(change, error, pose, goal)
         away = np.flatnonzero(~reached)
         for _ in range(MOST_STEPS):
             if not len(away):
                 break
-            ends, turns = goal[:, away], turn[..., away]
-            place, turned, jacobian = self._motion(joints[:, away])
-            error, factor[..., away] = _error(place, turned, ends, turns), _factor(jacobian)
-            change = self._step(jacobian, factor[..., away], error, pull[:, away] - joints[:, away])
+            ends = goal[..., away]
+            poses = self._poses(joints[:, away])
+            jacobian, inverse[away] = _squared(poses)
+            error = _error(poses[-1], ends)
+            change = self._step(jacobian, inverse[away], error, pull[:, away] - joints[:, away])
             joints[:, away] += change
-            done = _near(error, turned, turns) & (np.abs(change).max(axis=0) <= SETTLED_RAD)
+            done = _settled(change, error, poses[-1], ends)
             reached[away] = done
             away = away[~done]
-        return joints, reached, factor
+        return joints, reached, inverse
 
     def _drawn(self, here: Array, shape: tuple[int, ...], dt_s: float) -> Array:
         """Return the postures ``(joints, N n)`` that redundant joints are drawn to."""
@@ -110,37 +112,25 @@ class PosturePrediction:
         drawn: Array = here[:, None] + (self._rest - here)[:, None] * share
         return drawn
 
-    def _motion(self, joints: Array, jacobian: bool = True) -> tuple[Array, Array, Array]:
-        """Return place ``(3, M)``, rotation ``(3, 3, M)`` and Jacobian ``(joints, 6, M)`` at joints ``(joints, M)``.
-
-        Without ``jacobian`` the last of them says nothing.
-        """
-        count = joints.shape[1]
+    def _poses(self, joints: Array) -> Array:
+        """Return the pose of each joint and of the tool, ``(joints + 1, 4, 5, M)``, at joints ``(joints, M)``."""
         cosines, sines = np.cos(joints), np.sin(joints)
-        origins, axes = np.empty((2, self._count, 3, count))
-        pose = np.zeros((3, 4, count))  # columns of the rotation, then the place
-        pose[range(3), range(3)] = 1.0
+        signed = np.stack([sines, -sines], axis=1)[:, :, None]
+        poses = np.empty((self._count + 1, 4, 5, joints.shape[1]))
+        poses[0] = self._base
         for number, frame in enumerate(self._frames):
-            pose = np.matmul(frame, pose)
-            if number < self._count:
-                if jacobian:
-                    origins[number], axes[number] = pose[:, 3], pose[:, 2]
-                c, s, x, y = cosines[number], sines[number], pose[:, 0], pose[:, 1]
-                pose[:, 0], pose[:, 1] = c * x + s * y, c * y - s * x
-        place, rotation = pose[:, 3], pose[:, :3]
-        if not jacobian:
-            return place, rotation, axes
-        found = np.empty((self._count, 6, count))
-        found[:, 3:] = axes
-        (a, b, c), (x, y, z) = np.swapaxes(axes, 0, 1), np.swapaxes(place - origins, 0, 1)
-        found[:, 0], found[:, 1], found[:, 2] = b * z - c * y, c * x - a * z, a * y - b * x
-        return place, rotation, found
+            across = poses[number, :2]  # columns x and y, which the joint turns
+            swapped = across[::-1] * signed[number]
+            across *= cosines[number]
+            across += swapped
+            np.matmul(frame, poses[number].reshape(4, -1), out=poses[number + 1].reshape(4, -1))
+        return poses
 
-    def _step(self, jacobian: Array, factor: Array, error: Array, pull: Array, most: float = LONGEST_STEP) -> Array:
+    def _step(self, jacobian: Array, inverse: Array, error: Array, pull: Array, most: float = LONGEST_STEP) -> Array:
         """Return the change of the joints ``(joints, M)``, as a step of :meth:`Chain.solve`."""
         if self._count > 6:
             error = error - (jacobian * pull[:, None]).sum(axis=0)
-        change: Array = (jacobian * _solution(factor, error)).sum(axis=1)
+        change: Array = (jacobian * (inverse @ error.T[..., None])[..., 0].T).sum(axis=1)
         if self._count > 6:
             change += pull
         longest: float = float(np.abs(change).max())
@@ -149,14 +139,14 @@ class PosturePrediction:
         scaled: Array = change * np.minimum(1.0, most / np.maximum(np.abs(change).max(axis=0), 1e-12))
         return scaled
 
-    def _singular(self, factor: Array, joints: Array, limit: float) -> Array:
+    def _singular(self, inverse: Array, joints: Array, limit: float) -> Array:
         """Return the smallest singular values ``(M,)``: a lower bound first, exact ones where it is below a limit."""
-        # The Frobenius norm of an inverse is at least the largest of its singular values.
-        inverse = _forward(factor, np.repeat(np.eye(6)[:, :, None], factor.shape[2], axis=2))
-        values: Array = 1.0 / np.sqrt((inverse * inverse).sum(axis=(0, 1)))
+        # The trace of an inverse of squares is at least the largest of its eigenvalues.
+        values: Array = 1.0 / np.sqrt(np.trace(inverse, axis1=1, axis2=2))
         low = ~(values >= limit + DAMPING)
         if low.any():
-            values[low] = np.linalg.svd(self._chain.jacobian(joints[:, low].T), compute_uv=False)[:, -1]
+            jacobian = _jacobian(self._poses(joints[:, low]))
+            values[low] = np.linalg.svd(jacobian.transpose(2, 1, 0), compute_uv=False)[:, -1]
         return values
 
 
@@ -167,48 +157,36 @@ def _moved(frame: JointFrame) -> Array:
     return matrix
 
 
-def _error(place: Array, turned: Array, goal: Array, turn: Array) -> Array:
+def _cross(one: Array, other: Array) -> Array:
+    """Return the cross products ``(..., 3, M)`` of vectors ``(..., 5, M)``."""
+    product: Array = one[..., 1:4, :] * other[..., 2:5, :] - one[..., 2:5, :] * other[..., 1:4, :]
+    return product
+
+
+def _jacobian(poses: Array) -> Array:
+    """Return the Jacobians ``(joints, 6, M)`` of the tool at poses ``(joints + 1, 4, 5, M)``."""
+    axes, levers = poses[:-1, 2], poses[-1, 3] - poses[:-1, 3]
+    return np.concatenate([_cross(axes, levers), axes[:, :3]], axis=1)
+
+
+def _squared(poses: Array) -> tuple[Array, Array]:
+    """Return the Jacobians ``(joints, 6, M)`` and the inverses ``(M, 6, 6)`` of their damped squares."""
+    jacobian = _jacobian(poses)
+    rows = jacobian.transpose(2, 1, 0)
+    return jacobian, np.linalg.inv(rows @ np.swapaxes(rows, 1, 2) + DAMPING**2 * np.eye(6))
+
+
+def _error(pose: Array, goal: Array) -> Array:
     """Return the motions ``(6, M)`` from poses to their goals, m and rad; a turn is that of a small angle."""
-    (a, b, c), (x, y, z) = turned, turn
-    error = np.empty((6, goal.shape[1]))
-    error[:3] = goal - place
-    for row, cross in enumerate((b * z - c * y, c * x - a * z, a * y - b * x)):
-        error[3 + row] = 0.5 * cross.sum(axis=0)
-    return error
+    return np.concatenate([goal[3, :3] - pose[3, :3], 0.5 * _cross(pose[:3], goal[:3]).sum(axis=0)])
 
 
-def _near(error: Array, turned: Array, turn: Array) -> NDArray[np.bool_]:
-    """Return which poses ``(M,)`` are near enough. A sine vanishes at half a turn too: there the trace is negative."""
+def _settled(change: Array, error: Array, pose: Array, goal: Array) -> NDArray[np.bool_]:
+    """Return which poses ``(M,)`` are near enough, and their last step short.
+
+    A sine vanishes at half a turn too: there the trace is negative.
+    """
     way, angle = (error[:3] ** 2).sum(axis=0), (error[3:] ** 2).sum(axis=0)
-    trace = np.einsum("ijm,ijm->m", turned, turn)
-    return np.asarray((way <= NEAR_M**2) & (angle <= NEAR_RAD**2) & (trace >= 1.0))
-
-
-def _factor(jacobian: Array) -> Array:
-    """Return the Cholesky factors ``(6, 6, M)``, lower, of the damped squares of Jacobians ``(joints, 6, M)``."""
-    square: Array = np.einsum("jam,jbm->abm", jacobian, jacobian)
-    square[range(6), range(6)] += DAMPING**2
-    factor: Array = np.zeros_like(square)
-    for column in range(6):
-        done = factor[:, :column]
-        rest = square[column:, column] - (done[column:] * done[column]).sum(axis=1)
-        factor[column:, column] = rest / np.sqrt(rest[0])
-    return factor
-
-
-def _forward(factor: Array, values: Array) -> Array:
-    """Return the solution of ``factor`` ``(6, 6, M)``, lower, times it = ``values`` ``(6, ..., M)``."""
-    found = np.empty_like(values)
-    spread = factor if values.ndim == 2 else factor[:, :, None]
-    for row in range(6):
-        found[row] = (values[row] - (spread[row, :row] * found[:row]).sum(axis=0)) / factor[row, row]
-    return found
-
-
-def _solution(factor: Array, values: Array) -> Array:
-    """Return the solution ``(6, M)`` of the square of a factor times it = ``values`` ``(6, M)``."""
-    half, found = _forward(factor, values), np.empty_like(values)
-    for row in reversed(range(6)):
-        known = (factor[row + 1 :, row] * found[row + 1 :]).sum(axis=0)
-        found[row] = (half[row] - known) / factor[row, row]
-    return found
+    trace = np.einsum("ijm,ijm->m", pose[:3, :3], goal[:3, :3])
+    near = (way <= NEAR_M**2) & (angle <= NEAR_RAD**2) & (trace >= 1.0)
+    return np.asarray(near & (np.abs(change).max(axis=0) <= SETTLED_RAD))
