@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
+from bid_ros import __version__
 from bid_ros.commands.moved import check_moved
 from bid_ros.core.errors import BidError
 from bid_ros.sim import opengl_variables
@@ -23,6 +25,7 @@ _ROBOT: Final = ("operator", "reset")  # both are of one module
 VERBS: Final = tuple(dict.fromkeys("robot" if name in _ROBOT else name for names in GROUPS.values() for name in names))
 """The modules below ``commands`` that declare the verbs."""
 WIDTH: Final = 12
+CLOSED_PIPE: Final = 128 + signal.SIGPIPE
 
 
 class _Listed:
@@ -43,9 +46,12 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of every verb."""
     parser = argparse.ArgumentParser(
         prog="bid",
-        usage="bid [-h] VERB ...",
+        usage="bid [-h] [--version] VERB ...",
         description="Run learned action-chunking policies reactively on real arms, or on their twins.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"bid_ros {__version__}", help="show the version and exit"
     )
     # Without help of its own: the verbs stand below, in groups.
     verbs = parser.add_subparsers(prog="bid", dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS)
@@ -66,19 +72,29 @@ def _verbs_text(lines: Mapping[str, str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Return the exit status; 2 is bad input, with one sentence about it."""
+    """Run the command.
+
+    Return the exit status: 2 is bad input, with one sentence about it; 141, as a shell has it, that nobody reads the
+    output any more.
+    """
     os.environ.update(opengl_variables())
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        check_moved(words)
-        parsed = build_parser().parse_args(words)
-        return int(parsed.run(parsed))
+        try:
+            check_moved(words)
+            parsed = build_parser().parse_args(words)
+            return int(parsed.run(parsed))
+        finally:
+            sys.stdout.flush()  # here, where it can still be said that nobody reads it
     except BidError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # as in `bid episodes list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains again at its end
+        return CLOSED_PIPE
     except OSError as error:
         if error.filename is None:
-            raise  # not about a file, for example a closed pipe
+            raise  # not about a file
         print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

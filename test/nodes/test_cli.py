@@ -17,7 +17,8 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from tiny_bundle import make_tiny_bundle
 
-from bid_ros.cli import GROUPS
+from bid_ros import __version__
+from bid_ros.cli import CLOSED_PIPE, GROUPS
 from bid_ros.core.task import load_task
 from bid_ros.core.topics import DIAGNOSTICS, ROSOUT, TF, TF_STATIC
 from bid_ros.formats import build_dataset
@@ -48,6 +49,18 @@ def test_a_process_of_its_own_runs_the_command():
     """The other tests here fork it from a process that has imported it."""
     done = subprocess.run([sys.executable, "-m", "bid_ros.cli", "--help"], capture_output=True, text=True, check=True)
     assert done.stdout == bid("--help").stdout and "usage: bid" in done.stdout
+
+
+def test_a_reader_that_is_gone_ends_a_command_without_a_traceback():
+    """As ``head`` is once it has its lines."""
+    words = [sys.executable, "-m", "bid_ros.cli", "check", "franka_place", "--json"]
+    command = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command.stdout.close()
+    assert (command.wait(LIMIT_S), command.stderr.read()) == (CLOSED_PIPE, "")
+
+
+def test_the_version_is_that_of_the_package():
+    assert bid("--version").stdout == f"bid_ros {__version__}\n"
 
 
 def test_help_names_every_verb_and_says_when_hardware_is_touched():
