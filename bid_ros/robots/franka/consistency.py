@@ -19,13 +19,13 @@ from bid_ros.robots.franka.reading import FrankaReading
 FASTEST: Final = 6.0
 FASTEST_M: Final = 3.5
 FASTEST_RAD: Final = 12.0
-# How far a joint may be from where its speed leads, rad, and s, times its speed. Its speeds come within some ms.
-JOINT: Final = (0.01, 0.02)
-# Largest step of a joint's speed, rad/s and rad/s^2: five times what states of an FR3 say. A twin's may be TWIN_STEPS
-# times as large.
+# How far a joint may be from where its speed leads, rad, and s, times its speed: 2.4 times what states of an FR3 say.
+JOINT: Final = (0.005, 0.01)
+# Largest step of a joint's speed, rad/s and rad/s^2: five times what states of an FR3 say.
 SPEED_STEP: Final = 0.15
 ACCELERATION: Final = 25.0
-TWIN_STEPS: Final = 2.0
+# Joints and speeds of a twin may be off by so many times as much: contacts in a simulation are hard.
+TWIN_SPEEDS: Final = 2.0
 # A step of the pose that is too small to tell anything, m and rad.
 STEP_M: Final = 0.005
 STEP_RAD: Final = 0.05
@@ -87,7 +87,10 @@ class FrankaConsistency:
     def __init__(self, tool: Pose, first: FrankaReading, margins: Margins, twin: bool = False) -> None:
         self._twin = twin
         self._tool, self._before, self._margins = tool, first, margins
-        self._travel = JointTravel(first.joints, first.joint_speeds, FASTEST, JOINT, margins)
+        self._room = TWIN_SPEEDS if twin else 1.0
+        most_rad, most_s = JOINT
+        most = (self._room * most_rad, self._room * most_s)
+        self._travel = JointTravel(first.joints, first.joint_speeds, FASTEST, most, margins)
         # When each last changed in a bit, and when the torques were last those that were sent.
         self._changed_ms = dict.fromkeys(("joint", "tool", "speed", "torque"), first.robot_ms)
         self._agreed_ms = first.robot_ms
@@ -121,7 +124,7 @@ class FrankaConsistency:
     def _speed_step(self, before: FrankaReading, reading: FrankaReading, step_s: float) -> str:
         pairs = zip(reading.joint_speeds, before.joint_speeds, strict=True)
         step, joint = max((abs(now - then), number) for number, (now, then) in enumerate(pairs, 1))
-        most = (SPEED_STEP + ACCELERATION * step_s) * (TWIN_STEPS if self._twin else 1.0)
+        most = (SPEED_STEP + ACCELERATION * step_s) * self._room
         if self._margins.over("speed step", step, most):
             return (
                 f"joint {joint} was {step:.2f} rad/s slower or faster {step_s:.3f} s before; valid is up to {most:.2f}"

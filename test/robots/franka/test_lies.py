@@ -188,6 +188,10 @@ LIES = {
         put("joint_speeds", lambda v, _, t: tuple(0.5 * speed for speed in v)),
         f"{PATH}|{SPEEDS}",
     ),
+    "the joint speeds are a little too small": (
+        put("joint_speeds", lambda v, _, t: tuple(0.8 * speed for speed in v)),
+        PATH,
+    ),
     "a joint speed is no number": (
         put("joint_speeds", lambda v, _, t: place(v, 4, NO_NUMBER)),
         r"its joints turn at \[.*nan.*\] rad/s; valid is within \+-20",
