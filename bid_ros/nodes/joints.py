@@ -30,7 +30,7 @@ def posed_arm_of(node: Any, task: Task) -> ArmModel | None:
     Without a configuration file nobody does: the limits would be those of another robot. Says so in the log.
 
     Raises:
-        TaskError: nobody knows them, and the task asks for a least distance of the arm's parts.
+        TaskError: there is a file, but nobody knows the joints or shapes of which the task asks a least distance.
     """
     config = node.value("arm_config")
     if task.columns("joints") is not None:
@@ -41,6 +41,7 @@ def posed_arm_of(node: Any, task: Task) -> ArmModel | None:
     except BidError as error:
         arm, missing = None, str(error)
     if missing:
-        check_known(task, arm)
         node.get_logger().warning(f"the joints behind the poses are not judged: {missing}")
+    if config:
+        check_known(task, arm)
     return arm

@@ -37,6 +37,7 @@ class Harness:
         self._chunks = node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         self.tool_known, self.tool_frozen = True, False
+        self.height, self.gripper = 0.3, {}  # of the tool, m; what the arm's status says of the gripper
         node.create_subscription(ChunkMessage, "/safety/chunk", self.forwarded.append, COMMAND)
         self.statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         node.create_subscription(SafetyState, "/safety/state", self.states.append, STATE)
@@ -51,9 +52,9 @@ class Harness:
         for name in self.alive:
             self._beats.publish(Heartbeat(node=name, robot="other" if name in self.foreign else ""))
         if self.tool_known:
-            tool = pose_message([0.5, 0.0, 0.3], [1.0, 0.0, 0.0, 0.0])
+            tool = pose_message([0.5, 0.0, self.height], [1.0, 0.0, 0.0, 0.0])
             stamp_ns = 1 if self.tool_frozen else time.time_ns()
-            self.statuses.publish(ArmStatus(header=header(stamp_ns, "base"), tool=tool))
+            self.statuses.publish(ArmStatus(header=header(stamp_ns, "base"), tool=tool, **self.gripper))
 
     def running(self) -> bool:
         return bool(self.states) and self.states[-1].state == SafetyState.RUNNING
@@ -62,7 +63,7 @@ class Harness:
         return bool(self.states) and self.states[-1].state == SafetyState.STOPPED
 
     def send(self, change=None, stamp_offset_ns: int = 0):
-        actions = np.tile([0.5, 0.0, 0.3, *DOWN, 0.04], (15, 1))
+        actions = np.tile([0.5, 0.0, self.height, *DOWN, 0.04], (15, 1))
         chunk = ActionChunk(time.time_ns() + stamp_offset_ns, self.task.dt_ns, actions)
         message = chunk_to_message(chunk, self.task, "")
         if change is not None:
@@ -97,6 +98,18 @@ def test_good_chunks_pass_unchanged(harness):
     assert harness.send_until(lambda: harness.forwarded)
     assert harness.forwarded[0].actions[:3].tolist() == [0.5, 0.0, 0.3]
     assert harness.running()
+
+
+def test_a_held_object_stays_off_the_table_and_an_empty_gripper_goes_down(calm):
+    calm.height = 0.05
+    for calm.gripper in ({"gripper_width": 0.0}, {"gripper_width": 0.04, "gripper_busy": True}):
+        calm.forwarded.clear()
+        assert calm.send_until(lambda: len(calm.forwarded) > 2) and calm.running()
+    calm.gripper = {"gripper_width": 0.04}
+    assert calm.send_until(calm.stopped)
+    state = calm.states[-1]
+    assert (state.rule, state.limit) == ("keep_out", 0.0) and "'object' comes 18" in state.reason, state.reason
+    assert state.measured == pytest.approx(-0.018, abs=1e-3)
 
 
 def not_finite(message):
