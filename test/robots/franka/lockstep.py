@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pinocchio
 import pytest
 
 from bid_ros.control.spatial import Pose
@@ -56,11 +57,36 @@ def tool_in_flange() -> Pose:
     return Pose((x, y, z), (a, b, c, d))
 
 
+class Body:
+    """The arm's kinematics, ``CHAIN``, by Pinocchio: at 1 kHz, most of a test's time would go into NumPy's calls."""
+
+    def __init__(self) -> None:
+        self._model = pinocchio.Model()
+        *frames, tool = (pinocchio.SE3(frame.rotation, frame.position) for frame in CHAIN.frames)
+        last = 0
+        for number, frame in enumerate(frames, 1):
+            last = self._model.addJoint(last, pinocchio.JointModelRZ(), frame, f"joint{number}")
+        self._tool = self._model.addFrame(pinocchio.Frame("tool", last, tool, pinocchio.OP_FRAME))
+        self._data = self._model.createData()
+
+    def pose(self, joints: np.ndarray) -> Pose:
+        pinocchio.framesForwardKinematics(self._model, self._data, joints)
+        place = self._data.oMf[self._tool]
+        x, y, z = place.translation.tolist()
+        a, b, c, d = pinocchio.Quaternion(place.rotation).coeffs().tolist()
+        return Pose((x, y, z), (a, b, c, d) if d >= 0.0 else (-a, -b, -c, -d))
+
+    def jacobian(self, joints: np.ndarray) -> np.ndarray:
+        """Return ``(6, 7)``, in the base frame."""
+        world = pinocchio.LOCAL_WORLD_ALIGNED
+        return pinocchio.computeFrameJacobian(self._model, self._data, joints, self._tool, world)
+
+
 class Robot:
     """Moves at 1 kHz, and says where it is: honestly, or as a test wants. What it is asked for is done at once."""
 
     def __init__(self, config: FrankaConfig, noise: float = 0.0) -> None:
-        self.config, self.tool = config, tool_in_flange()
+        self.config, self.tool, self._body = config, tool_in_flange(), Body()
         self.now_ns = 1_000_000_000_000
         self.lie: Lie | None = None
         self.pace = 1.0  # of the time that it says, in which its computer lets it live
@@ -129,13 +155,10 @@ class Robot:
         self.lie, self._first = lie, None
 
     def pose(self) -> Pose:
-        place, turn = CHAIN.forward(self._joints)
-        x, y, z = place.tolist()
-        a, b, c, d = quaternion_from_matrix(turn).tolist()
-        return Pose((x, y, z), (a, b, c, d))
+        return self._body.pose(self._joints)
 
     def tool_speed(self) -> float:
-        return float(np.linalg.norm((CHAIN.jacobian(self._joints) @ self._speeds)[:3]))
+        return float(np.linalg.norm((self._body.jacobian(self._joints) @ self._speeds)[:3]))
 
     def live(self) -> None:
         """Pass 1 ms."""
@@ -187,7 +210,7 @@ class Robot:
         place, rate = self._held.position, np.zeros(3)  # type: ignore[union-attr]
         if isinstance(goal, TimedSetpoint):
             place, rate = goal.position, np.array(goal.linear_velocity)
-        jacobian = CHAIN.jacobian(joints)
+        jacobian = self._body.jacobian(joints)
         now = jacobian @ speeds
         clip = config.max_force / config.translational_stiffness
         error = np.clip(np.array(place) - np.array(pose.position), -clip, clip)
@@ -200,9 +223,6 @@ class Robot:
     def _reading(self) -> FrankaReading:
         noise = self._random.normal(0.0, self._noise, (2, 7)) if self._noise else np.zeros((2, 7))
         joints, speeds = self._joints + noise[0], self._speeds + 30.0 * noise[1]
-        place, turn = CHAIN.forward(joints)
-        x, y, z = place.tolist()
-        a, b, c, d = quaternion_from_matrix(turn).tolist()
         said = FrankaReading(
             self.now_ns,
             self.now_ns,
@@ -210,7 +230,7 @@ class Robot:
             self._ms,
             tuple(joints.tolist()),
             tuple(speeds.tolist()),
-            Pose((x, y, z), (a, b, c, d)),
+            self._body.pose(joints),
             tuple(self._torques.tolist()),
             1.0 if self._mode else 0.0,
         )
