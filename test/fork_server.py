@@ -1,11 +1,12 @@
 """Starts processes of Python quickly: each one is forked from a process that has imported what it needs already.
 
-A node that is started by hand imports for a second, and so do the process of a UR, a twin and ``bid``. Several hundred
-tests would each wait for that. What is forked is the same program with its own interpreter state, its own middleware
-and its own signals: nothing of ROS runs before the fork. A few tests of each start it from scratch all the same.
+A node that is started by hand imports for a second, and so do the process of a robot, a twin and ``bid``. Several
+hundred tests would each wait for that. What is forked is the same program with its own interpreter state, its own
+middleware and its own signals: nothing of ROS runs before the fork. A few tests of each start it from scratch all the
+same.
 
-``bid up`` that is forked forks its nodes too. Each has the name of its module, such as ``episode_node``, in
-``/proc/PID/comm``, as its command line is that of the server.
+``bid up`` that is forked forks its nodes too, and an arm node the process of its robot. Each has the name of its
+module, such as ``episode_node``, in ``/proc/PID/comm``, as its command line is that of the server.
 """
 
 from __future__ import annotations
@@ -187,6 +188,7 @@ def preload() -> None:
     for kind in types:
         check_for_type_support(kind)
     inspect.getmodule(inspect.currentframe())  # goes through all modules, and remembers
+    importlib.import_module("bid_ros.robots.link")._spawn = fork_driver  # type: ignore[attr-defined]
     gc.collect()
     gc.freeze()  # else the collection of each process would touch, and so copy, all of this memory
 
@@ -291,6 +293,35 @@ class ForkedCommand:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
+def fork_driver(module: str, memory: int, requests: int) -> ForkedProcess:
+    """Do what :mod:`bid_ros.robots.link` does to start the process of a robot, without its imports."""
+    if pid := os.fork():
+        return ForkedProcess(pid, None)
+
+    def work() -> int:
+        gc.freeze()  # what ROS made belongs to the parent
+        give_streams(2)
+        close_all_but((memory, requests))
+        return run_main(module, [str(memory), str(requests)], dict(os.environ))
+
+    end_with(work)
+
+
+def give_streams(output: int) -> None:
+    """Let this process read nothing, and write to a descriptor."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for stream, descriptor in enumerate((nothing, output, output)):
+        os.dup2(descriptor, stream)
+
+
+def close_all_but(kept: Sequence[int]) -> None:
+    """Close what this process has from its parent, but the standard streams."""
+    for entry in list(Path("/proc/self/fd").iterdir()):
+        if int(entry.name) > 2 and int(entry.name) not in kept:
+            with contextlib.suppress(OSError):  # the one that lists them is closed already
+                os.close(int(entry.name))
+
+
 async def fork_command(command: str, *, stdout: int, pass_fds: Sequence[int], env: dict[str, str], **_: Any) -> Any:
     """Do what ``asyncio.create_subprocess_shell`` does for the shell line of a node, without a shell."""
     execute, python, as_module, package, node, *arguments = shlex.split(command)
@@ -303,13 +334,8 @@ async def fork_command(command: str, *, stdout: int, pass_fds: Sequence[int], en
         signal.set_wakeup_fd(-1)
         for kind in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(kind, signal.SIG_DFL)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        for stream, descriptor in enumerate((nothing, stdout, stdout)):
-            os.dup2(descriptor, stream)
-        for entry in list(Path("/proc/self/fd").iterdir()):
-            if int(entry.name) > 2 and int(entry.name) not in pass_fds:
-                with contextlib.suppress(OSError):  # the one that lists them is closed already
-                    os.close(int(entry.name))
+        give_streams(stdout)
+        close_all_but(pass_fds)
         return run_main(f"{package}.{node}", arguments, env)
 
     end_with(work)

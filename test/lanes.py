@@ -30,6 +30,16 @@ SYSTEMS = (
 )
 # Running arms and nodes. They mostly wait for a clock.
 TIMED = ("test/robots/", "test/nodes/", "test/system/", "test/tasks/test_twins.py")
+# Of these, what has a clock of its own: it computes, and would keep the others from theirs.
+LOCKSTEP = (
+    "test/robots/franka/test_lies.py",
+    "test/robots/franka/test_loop.py",
+    "test/robots/franka/twin/test_robot_service.py",
+    "test/robots/ur/test_delays.py",
+    "test/robots/ur/test_kinematics.py",
+    "test/robots/ur/test_lies.py",
+    "test/robots/ur/test_motion.py",
+)
 # What takes longest begins first, so that it is not left over when everything else has ended.
 LONGEST = (
     "test/nodes/test_cli.py",
@@ -62,7 +72,7 @@ def kind_of(name: str) -> Kind:
     """Return the kind of a file, or of a test in it."""
     if name.startswith(SYSTEMS):
         return Kind.SYSTEM
-    return Kind.TIMED if name.startswith(TIMED) else Kind.COMPUTING
+    return Kind.TIMED if name.startswith(TIMED) and not name.startswith(LOCKSTEP) else Kind.COMPUTING
 
 
 def kinds_for(worker: int, cores: int) -> tuple[Kind, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lanes import LONGEST, SYSTEMS, TIMED, Kind, kind_of, kinds_for
+from lanes import LOCKSTEP, LONGEST, SYSTEMS, TIMED, Kind, kind_of, kinds_for
 
 
 @pytest.mark.parametrize("cores", [1, 2, 4, 7, 16])
@@ -21,11 +21,12 @@ def test_two_cores_run_a_system_and_a_node_beside_what_computes():
 
 
 def test_every_name_is_one_of_a_file_or_folder(root):
-    for name in (*SYSTEMS, *TIMED, *LONGEST):
+    for name in (*SYSTEMS, *TIMED, *LOCKSTEP, *LONGEST):
         assert (root / name).exists(), f"{name} is gone; its tests would run as others"
 
 
 def test_kinds_of_tests():
     assert kind_of("test/nodes/test_cli.py::test_a_whole_run_in_the_twin") is Kind.SYSTEM
     assert kind_of("test/nodes/test_arm_node.py") is Kind.TIMED
+    assert kind_of("test/robots/franka/test_lies.py::test_a_lie_at_rest_is_a_fault") is Kind.COMPUTING
     assert kind_of("test/core/test_task.py::test_one[a-b]") is Kind.COMPUTING

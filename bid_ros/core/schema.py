@@ -1,11 +1,13 @@
 """JSON schemas of configuration classes. The descriptions come from the docstrings."""
 
 import re
+from copy import deepcopy
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
 _ADAPTERS: Final[dict[Any, TypeAdapter[Any]]] = {}  # making one takes milliseconds
+_SCHEMAS: Final[dict[Any, dict[str, Any]]] = {}  # and a schema, which every sentence about a bad value needs, 35
 # An entry of a docstring's section Attributes is `name, other: text`; after a semicolon more may follow.
 _ENTRY: Final = re.compile(r"(?:^|; )((?:\w+, )*\w+): (.+?)(?=; (?:\w+, )*\w+: |$)")
 
@@ -19,10 +21,11 @@ def adapter_of(kind: Any) -> TypeAdapter[Any]:
 
 def json_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON schema of a class marked with :func:`bid_ros.core.settings.settings`."""
-    schema = adapter_of(kind).json_schema()
-    for part in (schema, *schema.get("$defs", {}).values()):
-        _describe(part)
-    return schema
+    if kind not in _SCHEMAS:
+        _SCHEMAS[kind] = schema = adapter_of(kind).json_schema()
+        for part in (schema, *schema.get("$defs", {}).values()):
+            _describe(part)
+    return deepcopy(_SCHEMAS[kind])
 
 
 def _describe(part: dict[str, Any]) -> None:

@@ -18,10 +18,11 @@ from bid_ros.core.rotation import matrix_from_quaternion, matrix_to_6d
 from bid_ros.core.topics import ARM_STATUS, EPISODE_CHUNK, GRANT, SAFETY_STATE
 from bid_ros.episodes.causes import ARM_ENDS, of_safety, outcome_of_end, outcome_of_safety, rule_of_arm
 from bid_ros.episodes.stops import EpisodeStopped, aborted
-from bid_ros.nodes.base import BidNode
+from bid_ros.nodes.base import COMMAND_PRIORITY, BidNode
 from bid_ros.nodes.joints import arm_of
 from bid_ros.nodes.parameters import Parameter
 from bid_ros.nodes.ros_messages import chunk_to_message, duration_message, header, pose_arrays
+from bid_ros.system.priority import raise_priority
 
 CHUNK_STEPS = 10
 CHUNK_DT_NS = 50_000_000
@@ -48,6 +49,7 @@ class SequenceNode(BidNode):
 
     def __init__(self, name: str, parameters: Sequence[Parameter]) -> None:
         super().__init__(name, parameters)
+        raise_priority(COMMAND_PRIORITY)  # a grant that a busy computer holds up for 0.5 s stops the arm
         self.task = self.load_task()
         self.safety: SafetyState | None = None
         self._task_chunks = TaskChunks(self.task, arm_of(self, self.task))

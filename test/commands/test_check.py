@@ -7,8 +7,6 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 import threading
 import time
 
@@ -16,6 +14,7 @@ import cv2
 import numpy as np
 import pytest
 import yaml
+from forked_bid import bid
 from geometry_msgs.msg import WrenchStamped
 from qos import IMAGE
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
@@ -85,8 +84,7 @@ def test_a_new_system_has_nothing_that_fails_in_its_twin(of_either_robot):
 
 def test_the_table_has_one_line_each_and_says_what_to_do(system):
     edit(system, "nodes.yaml", arm={"ros__parameters": {"lookahed_s": 0.04}})
-    command = [sys.executable, "-m", "bid_ros.cli", "check", str(system.folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+    done = bid("check", str(system.folder), limit_s=LIMIT_S)
     assert done.returncode == 1 and not done.stderr
     lines = done.stdout.splitlines()
     assert all(line.split()[0] in ("ok", "warn", "fail") for line in lines)
@@ -95,10 +93,10 @@ def test_the_table_has_one_line_each_and_says_what_to_do(system):
 
 
 @pytest.mark.parametrize("verb", ["check", "rehearse"])
-def test_without_offscreen_rendering_a_verb_says_what_lacks(verb):
-    env = {**os.environ, "MUJOCO_GL": "egl", "__EGL_VENDOR_LIBRARY_FILENAMES": os.devnull}
-    command = [sys.executable, "-m", "bid_ros.cli", verb, "franka_place"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=LIMIT_S)
+def test_without_offscreen_rendering_a_verb_says_what_lacks(ros_domain, monkeypatch, verb):
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    monkeypatch.setenv("__EGL_VENDOR_LIBRARY_FILENAMES", os.devnull)
+    done = bid(verb, "franka_place", limit_s=LIMIT_S)
     assert done.returncode == {"check": 1, "rehearse": 2}[verb]
     (said,) = [line for line in (done.stdout + done.stderr).splitlines() if "no offscreen rendering" in line]
     assert said.startswith({"check": "fail  rendering ", "rehearse": "error: no offscreen rendering: egl says "}[verb])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import copy
+import functools
 import json
+import operator
+from pathlib import Path
 
 import pytest
 import yaml
@@ -20,6 +22,7 @@ from bid_ros.system.folder import SystemSettings, shipped_systems
 from bid_ros.system.parameters import NodesSettings
 
 NAMES = ("bundle", "cameras", "nodes", "robot-franka", "robot-ros", "robot-ur", "system", "task")
+CONFIG = Path(__file__).parents[2] / "config"
 FILES = ("cameras", "nodes", "robot", "system", "task")
 
 
@@ -41,14 +44,17 @@ def test_the_command_writes_one_schema_for_each_file_and_robot(tmp_path):
         schema_text("robot-kuka")
 
 
-@pytest.fixture(params=[f"{system}/{file}" for system in shipped_systems() for file in FILES] + ["pusht"])
-def shipped(request, root):
-    """A shipped file, what it holds, and the schema that its first line names."""
-    file = root / "config" / f"{request.param}.yaml"
+@pytest.fixture(
+    params=[f"{system}/{file}" for system in shipped_systems() for file in FILES] + ["pusht"], scope="module"
+)
+def shipped(request):
+    """A shipped file, what it holds, and the validator of the schema that its first line names."""
+    file = CONFIG / f"{request.param}.yaml"
     first = file.read_text().splitlines()[0]
     key = "# yaml-language-server: $schema="
     assert first.startswith(key)
-    return file, yaml.safe_load(file.read_text()), json.loads((file.parent / first.removeprefix(key)).read_text())
+    schema = json.loads((file.parent / first.removeprefix(key)).read_text())
+    return file, yaml.safe_load(file.read_text()), validator(schema)
 
 
 def validator(schema):
@@ -58,10 +64,10 @@ def validator(schema):
 
 
 def test_every_shipped_file_names_the_schema_that_it_keeps(shipped):
-    file, content, schema = shipped
+    file, content, checks = shipped
     kind = file.stem if file.stem in FILES else "task"
-    assert schema["title"].lower().startswith({"robot": file.parent.name.split("_")[0][:2]}.get(kind, kind)[:4])
-    validator(schema).validate(content)
+    assert checks.schema["title"].lower().startswith({"robot": file.parent.name.split("_")[0][:2]}.get(kind, kind)[:4])
+    checks.validate(content)
 
 
 @pytest.mark.parametrize("name", ["franka_place", "pusht", "ur5_pick"])
@@ -100,20 +106,19 @@ def places(node, trail=()):
 @pytest.mark.parametrize("junk", [None, "some text", [], {"unknown": 1}, -1e9], ids=repr)
 def test_what_the_schema_accepts_at_any_place_the_package_reads_or_refuses_in_a_sentence(shipped, junk):
     """And what the schema refuses is refused: an editor is never stricter than the package."""
-    file, content, schema = shipped
-    checks, read_all = validator(schema), 0
-    for place in places(content):
-        changed = copy.deepcopy(content)
-        node = changed
-        for key in place[:-1]:
-            node = node[key]
-        node[place[-1]] = junk
+    file, content, checks = shipped
+    read_all, everywhere = 0, list(places(content))
+    for *way, last in everywhere:
+        node = functools.reduce(operator.getitem, way, content)
+        before, node[last] = node[last], junk
         try:
-            read(file, changed)
+            read(file, content)
         except BidError as error:
             assert "\n" not in str(error)
         else:
             # The reader of the file does not know the nodes' parameters, which the nodes themselves check.
-            assert file.stem == "nodes" or checks.is_valid(changed), place
+            assert file.stem == "nodes" or checks.is_valid(content), (*way, last)
             read_all += 1
-    assert read_all < len(list(places(content)))
+        finally:
+            node[last] = before
+    assert read_all < len(everywhere)

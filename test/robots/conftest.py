@@ -72,6 +72,44 @@ class Server:
         self._output.close()
 
 
+class Owner:
+    """A program beside these tests that drives a robot, and what it prints."""
+
+    def __init__(self, script: str, *arguments: str) -> None:
+        output, theirs = os.pipe()
+        self.process = fork_server().start(str(Path(__file__).parent / script), arguments, (0, theirs, 2))
+        os.close(theirs)
+        self._output = os.fdopen(output)
+
+    def line(self) -> str:
+        return self._output.readline().strip()
+
+    def child(self) -> int:
+        """Return the id of the process that drives its robot."""
+        pid = self.process.pid
+        (child,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        return child
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._output.close()
+
+
+@pytest.fixture
+def owners() -> Iterator[Callable[..., Owner]]:
+    """Start programs by script and arguments; they are killed at the end of the test."""
+    running: list[Owner] = []
+
+    def start(*command: str) -> Owner:
+        running.append(Owner(*command))
+        return running[-1]
+
+    yield start
+    for owner in running:
+        owner.close()
+
+
 def _servers() -> Iterator[Callable[..., Server]]:
     running: list[Server] = []
 

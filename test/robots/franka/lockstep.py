@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pinocchio
 import pytest
 
 from bid_ros.control.spatial import Pose
@@ -63,11 +64,36 @@ def tool_in_flange() -> Pose:
     return pose_of(turn.T @ (there - place), turn.T @ turned)
 
 
+class Body:
+    """The arm's kinematics, ``CHAIN``, by Pinocchio: at 1 kHz, most of a test's time would go into NumPy's calls."""
+
+    def __init__(self) -> None:
+        self._model = pinocchio.Model()
+        *frames, tool = (pinocchio.SE3(frame.rotation, frame.position) for frame in CHAIN.frames)
+        last = 0
+        for number, frame in enumerate(frames, 1):
+            last = self._model.addJoint(last, pinocchio.JointModelRZ(), frame, f"joint{number}")
+        self._tool = self._model.addFrame(pinocchio.Frame("tool", last, tool, pinocchio.OP_FRAME))
+        self._data = self._model.createData()
+
+    def pose(self, joints: np.ndarray) -> Pose:
+        pinocchio.framesForwardKinematics(self._model, self._data, joints)
+        place = self._data.oMf[self._tool]
+        x, y, z = place.translation.tolist()
+        a, b, c, d = pinocchio.Quaternion(place.rotation).coeffs().tolist()
+        return Pose((x, y, z), (a, b, c, d) if d >= 0.0 else (-a, -b, -c, -d))
+
+    def jacobian(self, joints: np.ndarray) -> np.ndarray:
+        """Return ``(6, 7)``, in the base frame."""
+        world = pinocchio.LOCAL_WORLD_ALIGNED
+        return pinocchio.computeFrameJacobian(self._model, self._data, joints, self._tool, world)
+
+
 class Robot:
     """Moves at 1 kHz, and says where it is: honestly, or as a test wants. What it is asked for is done at once."""
 
     def __init__(self, config: FrankaConfig, noise: float = 0.0) -> None:
-        self.config, self.tool = config, tool_in_flange()
+        self.config, self.tool, self._body = config, tool_in_flange(), Body()
         self.now_ns = 1_000_000_000_000
         self.lie: Lie | None = None
         self.pace = 1.0  # of the time that it says, in which its computer lets it live
@@ -86,7 +112,6 @@ class Robot:
         self._way: deque[tuple[int, FrankaReading]] = deque()
         self._trouble = ""
         self._motion: tuple[Future[str], np.ndarray] | None = None
-        self._place, self._turn, self._jacobian = CHAIN.motion(self._joints)
         self._seen = self._said = self._reading()
 
     # What the loop needs.
@@ -137,10 +162,10 @@ class Robot:
         self.lie, self._first = lie, None
 
     def pose(self) -> Pose:
-        return pose_of(self._place, self._turn)
+        return self._body.pose(self._joints)
 
     def tool_speed(self) -> float:
-        return float(np.linalg.norm((self._jacobian @ self._speeds)[:3]))
+        return float(np.linalg.norm((self._body.jacobian(self._joints) @ self._speeds)[:3]))
 
     def live(self) -> None:
         """Pass 1 ms."""
@@ -166,7 +191,6 @@ class Robot:
         self._joints = self._joints + 0.001 * self._speeds
         # It costs most of a ms. A robot that nobody hears brakes.
         if not self.silent or self.now_ns % (10 * MS) == 0:
-            self._place, self._turn, self._jacobian = CHAIN.motion(self._joints)
         self.top_speed = max(self.top_speed, self.tool_speed())
 
     def _finite(self) -> bool:
@@ -196,8 +220,7 @@ class Robot:
         place, rate = self._held.position, np.zeros(3)  # type: ignore[union-attr]
         if isinstance(goal, TimedSetpoint):
             place, rate = goal.position, np.array(goal.linear_velocity)
-        told = self.lie is not None or self._noise
-        jacobian = CHAIN.jacobian(joints) if told else self._jacobian
+        jacobian = self._body.jacobian(joints)
         now = jacobian @ speeds
         clip = config.max_force / config.translational_stiffness
         error = np.clip(np.array(place) - np.array(pose.position), -clip, clip)
@@ -208,11 +231,8 @@ class Robot:
         return jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + DAMPED, wanted) * JOINT_KG_M2
 
     def _reading(self) -> FrankaReading:
-        joints, speeds, pose = self._joints, self._speeds, pose_of(self._place, self._turn)
-        if self._noise:
-            noise = self._random.normal(0.0, self._noise, (2, 7))
-            joints, speeds = joints + noise[0], speeds + 30.0 * noise[1]
-            pose = pose_of(*CHAIN.forward(joints))
+        noise = self._random.normal(0.0, self._noise, (2, 7)) if self._noise else np.zeros((2, 7))
+        joints, speeds = self._joints + noise[0], self._speeds + 30.0 * noise[1]
         torques = tuple(self._torques.tolist())
         said = FrankaReading(
             self.now_ns,
@@ -221,7 +241,7 @@ class Robot:
             self._ms,
             tuple(joints.tolist()),
             tuple(speeds.tolist()),
-            pose,
+            self._body.pose(joints),
             torques,
             1.0 if self._mode else 0.0,
             torques if self._mode else None,

@@ -3,8 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -229,33 +227,15 @@ def test_joint_targets_outside_the_limits_are_refused_and_nothing_moves(robot, j
     arm.close()
 
 
-OWNER = """
-import sys, time, numpy as np
-from bid_ros.control.setpoint import Setpoint
-from bid_ros.robots.registry import build_arm
-from bid_ros.robots.ur.config import UrConfig
-from bid_ros.robots.protocol import DriverRequest
-arm = build_arm("ur", UrConfig(sys.argv[1], twin=True, gripper=None, silence_timeout_s=0.2))
-arm.connect()
-arm.start()
-state = arm.state()
-place, velocity = state.tool_position.copy(), np.array([0.0, 0.15, 0.0])
-for k in range(1000):
-    place += 0.01 * velocity * min(k / 20, 1.0)
-    arm.command(Setpoint(place, state.tool_quaternion, velocity * min(k / 20, 1.0), np.zeros(3)))
-    if k == 50:
-        print("moving", flush=True)
-    time.sleep(0.01)
-"""
+OWNER = "ur/owner.py"
 
 
-def test_an_owner_that_is_killed_leaves_no_motion_no_program_and_no_process(own_servers):
+def test_an_owner_that_is_killed_leaves_no_motion_no_program_and_no_process(own_servers, owners):
     robot = own_servers("ur_server.py", "e-series")
-    owner = subprocess.Popen([sys.executable, "-c", OWNER, robot.address], stdout=subprocess.PIPE, text=True)
-    assert owner.stdout.readline().strip() == "moving"
+    owner = owners(OWNER, robot.address)
+    assert owner.line() == "moving"
     event = time.monotonic_ns()
-    owner.kill()
-    owner.communicate()
+    owner.close()
     wait_until(lambda: dashboard(robot.address, "running") == "Program running: false", 2.0, "the end of the program")
     moved = (int(robot.ask("last motion")) - event) / 1e6
     assert -100 < moved < 500, f"moved {moved:.0f} ms after its owner was killed"
@@ -330,16 +310,15 @@ def running(pid):
         return False
 
 
-def test_an_owner_that_is_killed_while_it_connects_leaves_no_process():
+def test_an_owner_that_is_killed_while_it_connects_leaves_no_process(owners):
     """ur_rtde waits for ever for a robot that says nothing, and no Python runs meanwhile."""
     address = free_address()
     ports = Garbage(address)
-    owner = subprocess.Popen([sys.executable, "-c", OWNER.replace("twin=True", "connect_timeout_s=4.0"), address])
+    owner = owners(OWNER, address, "robot")
     assert ports.asked.wait(10.0)
-    (child,) = map(int, Path(f"/proc/{owner.pid}/task/{owner.pid}/children").read_text().split())
+    child = owner.child()
     assert running(child)
-    owner.kill()
-    owner.wait()
+    owner.close()
     wait_until(lambda: not running(child), 7.0, "the end of the process")
     ports.close()
 

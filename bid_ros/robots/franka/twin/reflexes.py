@@ -30,6 +30,7 @@ TORQUE_STEP: Final = 1.0  # Nm a cycle, of 1000 Nm/s
 TOOL_SPEED: Final = (3.0, 2.5)
 TOOL_ACCELERATION: Final = (9.0, 17.0)
 TOOL_JERK: Final = (4500.0, 8500.0)
+SETTLING: Final = 20  # commands after a gap in which a client's filter, which knows no gap, comes back to its path
 SLACK: Final = 1e-9  # share of a limit that rounding may take
 
 
@@ -94,6 +95,7 @@ class CommandedPath:
 
     def __init__(self, generator: StateMotionGeneratorMode, start: UDPCommand) -> None:
         self._generator, self._last = generator, start
+        self._before_gap, self._cycles, self._settling = start, 0, 0
         self._speed = np.zeros(7 if generator in _OF_JOINTS else 6)
         self._acceleration = np.zeros_like(self._speed)
 
@@ -103,9 +105,10 @@ class CommandedPath:
         Args:
             command: the next one.
             cycles: since the one before.
-            steps: whether accelerations and jerks are judged, too.
+            steps: whether accelerations and jerks are judged, too. If not, the speed across a gap is the mean one until
+                the path has settled.
         """
-        speed = self._speed_of(command, cycles)
+        speed = self._speed_of(command, *((self._last, cycles) if steps else self._across_gap(cycles)))
         acceleration = (speed - self._speed) / (CYCLE_S * cycles)
         jerk = (acceleration - self._acceleration) / (CYCLE_S * cycles)
         self._last, self._speed, self._acceleration = command, speed, acceleration
@@ -132,8 +135,16 @@ class CommandedPath:
         limits_of_tool = (TOOL_SPEED, TOOL_ACCELERATION, TOOL_JERK)
         return [share(_norms(rate), limit) for rate, limit in zip(rates, limits_of_tool, strict=True)]
 
-    def _speed_of(self, command: UDPCommand, cycles: int) -> Array:
-        dt, last = CYCLE_S * cycles, self._last
+    def _across_gap(self, cycles: int) -> tuple[UDPCommand, int]:
+        """Return the command against which the speed of the next one is judged, and the cycles since then."""
+        if not self._settling:
+            self._before_gap, self._cycles = self._last, 0
+        self._cycles += cycles
+        self._settling = SETTLING if cycles > 1 else max(0, self._settling - 1)
+        return self._before_gap, self._cycles
+
+    def _speed_of(self, command: UDPCommand, last: UDPCommand, cycles: int) -> Array:
+        dt = CYCLE_S * cycles
         if self._generator is StateMotionGeneratorMode.kJointPosition:
             return np.asarray((np.array(command.q_c) - np.array(last.q_c)) / dt)
         if self._generator is StateMotionGeneratorMode.kJointVelocity:

@@ -229,11 +229,11 @@ class RobotService(FciService):
         command = UDPCommand.from_bytes(data)
         if not self._newest < command.message_id < self._sent or not is_finite(command):
             return False
+        if self._sent - command.message_id > TOLD:
+            return False
         gaps = self._patience.gaps
         cycles = command.message_id - self._newest if gaps else 1
         self._newest = command.message_id
-        if self._sent - self._newest > TOLD:
-            return False
         if command.motion_generation_finished or command.torque_command_finished:
             self._end_motion(MoveStatus.kSuccess)
             return True

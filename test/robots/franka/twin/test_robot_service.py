@@ -8,7 +8,7 @@ from fci_client import IDLE, JOINTS, MOVE, MOVING, REFLEX, STILL, TORQUE, RawCli
 
 from bid_ros.robots.franka.model import HOME_Q
 from bid_ros.robots.franka.twin.reflexes import JOINT_SPEED, Reflex
-from bid_ros.robots.franka.twin.watchdog import Patience
+from bid_ros.robots.franka.twin.watchdog import SHARED, Patience
 
 STARTED, SUCCESS, REJECTED, REFLEX_ABORTED = 1, 0, 5, 8  # of Move
 MANUAL_RECOVERY_REQUIRED = 3
@@ -252,6 +252,28 @@ def test_lost_commands_of_a_path_go_on_with_the_same_acceleration(client):
         command = tuple(start + np.array([offset, *[0.0] * 6]))
         state = client.wait() if 300 < cycle <= 304 else client.control(q=command)
         assert state.mode == MOVING, f"{state.errors} in cycle {cycle}"
+
+
+@pytest.mark.parametrize("lost", [15, 100])
+def test_a_patient_robot_lets_a_client_come_back_to_its_path_after_a_gap(lost):
+    """libfranka filters the path, one step a command, however long it was held up: so it first comes back fast."""
+    with lockstep("127.0.44.5", patience=SHARED) as patient:
+        client = RawClient(patient)
+        client.connect()
+        start, path, sent = np.array(client.state.wanted), smooth(1000, 0.5), 0.0
+        client.move(JOINTS)
+        for cycle, offset in enumerate(path):
+            if 400 < cycle <= 400 + lost:
+                assert client.wait().mode == MOVING
+                continue
+            sent += 0.39 * (offset - sent)  # a low pass of 100 Hz
+            state = client.control(q=tuple(start + np.array([sent, *[0.0] * 6])))
+            assert state.mode == MOVING, f"{state.errors} in cycle {cycle}"
+        jump = sent + 0.01
+        for _ in range(3):
+            state = client.control(q=tuple(start + np.array([jump, *[0.0] * 6])))
+        assert state.errors == (Reflex.PATH_JOINT_VELOCITY,)
+        client.close()
 
 
 @pytest.mark.parametrize(
