@@ -189,8 +189,6 @@ class Robot:
         self._torques = self._torques + np.clip(wanted - self._torques, -TORQUE_RATE, TORQUE_RATE)
         self._speeds = self._speeds + 0.001 * self._torques / JOINT_KG_M2
         self._joints = self._joints + 0.001 * self._speeds
-        # It costs most of a ms. A robot that nobody hears brakes.
-        if not self.silent or self.now_ns % (10 * MS) == 0:
         self.top_speed = max(self.top_speed, self.tool_speed())
 
     def _finite(self) -> bool:
