@@ -26,7 +26,7 @@ DOWN = [1.0, 0.0, 0.0, 0.0, -1.0, 0.0]
 class Harness:
     """Heartbeats, chunks and what comes back."""
 
-    def __init__(self, bench, root, granted=True, **parameters):
+    def __init__(self, bench, root, granted=True, height=0.3, **parameters):
         self.bench = bench
         self.task = load_task(root / "config" / "franka_place" / "task.yaml")
         self.forwarded: list[ChunkMessage] = []
@@ -37,7 +37,7 @@ class Harness:
         self._chunks = node.create_publisher(ChunkMessage, "/policy/chunk", COMMAND)
         self._beats = node.create_publisher(Heartbeat, "/heartbeat", STATE)
         self.tool_known, self.tool_frozen = True, False
-        self.height, self.gripper = 0.3, {}  # of the tool, m; what the arm's status says of the gripper
+        self.height, self.gripper = height, {}  # of the tool, m; what the arm's status says of the gripper
         node.create_subscription(ChunkMessage, "/safety/chunk", self.forwarded.append, COMMAND)
         self.statuses = node.create_publisher(ArmStatus, "/arm/status", STATE)
         node.create_subscription(SafetyState, "/safety/state", self.states.append, STATE)
@@ -100,8 +100,9 @@ def test_good_chunks_pass_unchanged(harness):
     assert harness.running()
 
 
-def test_a_held_object_stays_off_the_table_and_an_empty_gripper_goes_down(calm):
-    calm.height = 0.05
+def test_a_held_object_stays_off_the_table_and_an_empty_gripper_goes_down(bench, root):
+    calm = Harness(bench, root, height=0.05, heartbeat_deadline_s=2.0)
+    assert bench.until(calm.running)
     for calm.gripper in ({"gripper_width": 0.0}, {"gripper_width": 0.04, "gripper_busy": True}):
         calm.forwarded.clear()
         assert calm.send_until(lambda: len(calm.forwarded) > 2) and calm.running()
