@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import json
 import logging
+import os
 import random
 import socket
 import struct
@@ -40,7 +41,8 @@ FRAMES: Final = {
     1338: lambda kind, size: struct.pack("<HII", kind, 1, size + 10),
     30004: lambda kind, size: struct.pack(">HB", size + 3, ord("MUVORPIST"[kind % 9])),
 }
-ADDRESS: Final = {"franka": "127.79.1.1", "ur": "127.79.2.1"}
+# Of this process alone, so that two of them may run.
+ADDRESS: Final = f"127.79.{os.getpid() % 250 + 1}.1"
 JOINTS: Final = {"franka": 7, "ur": 6}
 SIZES: Final = (0, 1, 3, 12, 13, 100, 371, 1500, 5000)
 PAUSE_S: Final = 0.01  # between two connections: who floods a twin tests the computer
@@ -64,19 +66,21 @@ def serve(task: str, address: str) -> None:
     hinges = [joint for joint in range(model.njnt) if model.jnt_type[joint] == 3][: JOINTS[system.task.robot]]
     where = [model.jnt_qposadr[joint] for joint in hinges]
     twin.start()
-    first, moved = twin.scene_state().qpos[where], 0.0
+    first, moved, ended = twin.scene_state().qpos[where], 0.0, threading.Event()
 
     def watch() -> None:
         nonlocal moved
-        while True:
-            time.sleep(SAMPLE_S)
+        while not ended.wait(SAMPLE_S):
             moved = max(moved, float(np.abs(twin.scene_state().qpos[where] - first).max()))
 
-    threading.Thread(target=watch, daemon=True).start()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     print("serves", flush=True)
     for _ in sys.stdin:
         twin.scene_state()  # raises if it has ended
         print(json.dumps([moved, twin.statistics()["lost_s"]]), flush=True)
+    ended.set()
+    watcher.join()
     twin.stop()
 
 
@@ -185,7 +189,7 @@ class Client:
 def trial(task: str, with_client: bool, options: argparse.Namespace) -> dict[str, Any]:
     """Disturb a task's twin for some seconds; return a row of the table."""
     system = find_system(task)
-    address = ADDRESS[system.task.robot]
+    address = ADDRESS
     log = options.out / f"{task}_{'client' if with_client else 'alone'}.log"
     command = [sys.executable, __file__, "--serve", task, "--address", address]
     with log.open("w") as errors, subprocess.Popen(command, **PIPES, stderr=errors, text=True) as twin:
@@ -206,7 +210,8 @@ def trial(task: str, with_client: bool, options: argparse.Namespace) -> dict[str
             client.close()
         elif twin.poll() is None:
             Client(system, address).close()  # somebody can still connect
-        twin.stdin.close()
+        with contextlib.suppress(OSError):
+            twin.stdin.close()
     said = [line for line in log.read_text().splitlines() if line]
     problems += ["the log has a traceback"] if any("Traceback" in line for line in said) else []
     problems += [f"the twin ended with status {twin.returncode}"] if twin.returncode else []
