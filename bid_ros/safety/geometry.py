@@ -42,11 +42,10 @@ class GeometryEnvelope:
         """
         if self._balls is None:
             return
-        turned = DOWN if rotation is None else rotation
-        centres = self._between(self._balls.at(position, turned))
+        centres = self._balls.at(position, DOWN if rotation is None else rotation)
+        ways = np.linalg.norm(np.diff(centres, axis=1), axis=-1) if self._looks > 1 else np.array(-np.inf)
         for place in self._places:
-            clearance = place.clearance(centres, self._balls.radii)
-            yield self._bound(place, clearance, first)
+            yield self._bound(place, centres, ways, first)
 
     def _between(self, centres: Array) -> Array:
         """Return centres ``(N, m, S, 3)`` with looks between the rows of ``(N, n, S, 3)``."""
@@ -57,12 +56,21 @@ class GeometryEnvelope:
         passed = (start + share[:, None, None] * step).reshape(len(centres), -1, *centres.shape[2:])
         return np.concatenate([passed, centres[:, -1:]], axis=1)
 
-    def _bound(self, place: KeepOut, clearance: Array, first: int) -> Bound:
+    def _bound(self, place: KeepOut, centres: Array, ways: Array, first: int) -> Bound:
+        assert self._balls is not None
+        clearance = place.clearance(centres, self._balls.radii)
         least = clearance.min(axis=(1, 2))
+        # A ball that is further from a place than half of its way, on average, does not come into it on the way.
+        far = (least >= 0.0) & (clearance[:, :-1] + clearance[:, 1:] >= ways).all(axis=(1, 2))
+        near = np.flatnonzero(~far)
+        if len(near):
+            clearance = place.clearance(self._between(centres[near]), self._balls.radii)
+            least[near] = clearance.min(axis=(1, 2))
 
         def refusal(number: int) -> Verdict:
             assert self._balls is not None
-            look, ball = np.unravel_index(int(clearance[number].argmin()), clearance.shape[1:])
+            looked = clearance[np.searchsorted(near, number)]
+            look, ball = np.unravel_index(int(looked.argmin()), looked.shape)
             row, deep = first + int(look) // self._looks, float(least[number])
             what = f"'{self._balls.names[ball]}' comes {-1e3 * deep:.1f} mm into '{place.name}' at action {row}"
             return refused("keep_out", f"{what}; valid is outside", deep, 0.0, row)
