@@ -173,7 +173,8 @@ def _squared(poses: Array) -> tuple[Array, Array]:
     """Return the Jacobians ``(joints, 6, M)`` and the inverses ``(M, 6, 6)`` of their damped squares."""
     jacobian = _jacobian(poses)
     rows = jacobian.transpose(2, 1, 0)
-    return jacobian, np.linalg.inv(rows @ np.swapaxes(rows, 1, 2) + DAMPING**2 * np.eye(6))
+    squared: Array = rows @ np.swapaxes(rows, 1, 2) + DAMPING**2 * np.eye(6)
+    return jacobian, np.asarray(np.linalg.inv(squared), dtype=np.float64)
 
 
 def _error(pose: Array, goal: Array) -> Array:

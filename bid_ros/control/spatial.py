@@ -47,6 +47,14 @@ def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
     )
 
 
+def rotated(turn: Quaternion, a: Vector) -> Vector:
+    """Return ``a``, turned."""
+    x, y, z, w = turn
+    u, v, t = a
+    p, q, r = 2.0 * (y * t - z * v), 2.0 * (z * u - x * t), 2.0 * (x * v - y * u)
+    return (u + w * p + y * r - z * q, v + w * q + z * p - x * r, t + w * r + x * q - y * p)
+
+
 def turn_between(start: Quaternion, end: Quaternion) -> Vector:
     """Return the shortest rotation vector in rad, along base axes, that leads from ``start`` to ``end``."""
     x, y, z, w = multiply(end, (-start[0], -start[1], -start[2], start[3]))

@@ -61,12 +61,16 @@ def quaternion_from_matrix(matrix: ArrayLike) -> Array:
     # is four times the quaternion times one of its components.
     xy, xz, yz = m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1]
     xw, yw, zw = m[1, 2] - m[2, 1], m[2, 0] - m[0, 2], m[0, 1] - m[1, 0]
+    ww = 1 + m[0, 0] + m[1, 1] + m[2, 2]
+    if (ww > 2.0).all():  # no turn is longer than a quarter, so w is the largest of all
+        turns = np.ascontiguousarray(np.array([xw, yw, zw, ww]).T)  # sums of rows keep their order
+        return np.asarray(turns / _length(turns))
     products = np.array(
         [
             [1 + m[0, 0] - m[1, 1] - m[2, 2], xy, xz, xw],
             [xy, 1 - m[0, 0] + m[1, 1] - m[2, 2], yz, yw],
             [xz, yz, 1 - m[0, 0] - m[1, 1] + m[2, 2], zw],
-            [xw, yw, zw, 1 + m[0, 0] + m[1, 1] + m[2, 2]],
+            [xw, yw, zw, ww],
         ]
     ).T
     largest = np.argmax(np.diagonal(products, axis1=-2, axis2=-1), axis=-1)
@@ -97,5 +101,5 @@ def vector_from_matrix(matrix: ArrayLike) -> Array:
 
 def _length(vectors: Array) -> Array:
     """Return the lengths ``(..., 1)`` of vectors ``(..., n)``."""
-    length: Array = np.sqrt(np.sum(vectors * vectors, axis=-1, keepdims=True))
+    length: Array = np.sqrt(np.add.reduce(vectors * vectors, axis=-1, keepdims=True))
     return length

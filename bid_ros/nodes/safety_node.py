@@ -64,7 +64,7 @@ class SafetyNode(BidNode):
         self._watchdog = Watchdog(deadlines, self.value("late_limit"), self.value("settle_s"))
         self._watchdog.granted = False
         self._said, self._quiet = Said(self, sorted({*deadlines, AUTONOMOUS, "camera"})), Quiet()
-        self._measured: tuple[int, Placed, Placed, Placed] | None = None  # when; tool's position, joints, its rotation
+        self._measured: tuple[int, ArmStatus] | None = None  # when it came
         self._forwarded = self._slowed = self._refused = self._measured_ns = 0
         self._last_source = ""
         watched = (*map(chunk_topic, PRIORITY), GRANT, ARM_STATUS, SAFETY_CHUNK, SAFETY_STATE)
@@ -101,9 +101,7 @@ class SafetyNode(BidNode):
     def _on_status(self, message: ArmStatus) -> None:
         if stamp_ns(message) != self._measured_ns:  # the status of a silent robot repeats what was measured last
             self._measured_ns = stamp_ns(message)
-            position, turn = pose_arrays(message.tool)
-            joints = np.array(message.joint_positions)
-            self._measured = (self.arrived_ns(), position, joints, matrix_from_quaternion(turn))
+            self._measured = self.arrived_ns(), message
             # A gripper that moves holds nothing yet, or nothing any more.
             opening = math.inf if message.gripper_busy else message.gripper_width
             self._gate.holds(None if math.isnan(opening) else opening)
@@ -164,7 +162,10 @@ class SafetyNode(BidNode):
             return None, None, None
         age_s = (steady - self._measured[0]) / NANOSECONDS
         late = self._watchdog.margins.over("age of the tool's pose", age_s, self.value("max_pose_age_s"))
-        return (None, None, None) if late else self._measured[1:]
+        if late:
+            return None, None, None
+        position, turn = pose_arrays(self._measured[1].tool)
+        return position, np.array(self._measured[1].joint_positions), matrix_from_quaternion(turn)
 
     def _judged_ns(self) -> int:
         """Return the steady time at which the silence of others is judged now."""

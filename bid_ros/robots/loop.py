@@ -2,6 +2,7 @@
 
 import gc
 import os
+import select
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -42,7 +43,8 @@ class DriverLoop(ABC):
 
     def __init__(self, address: str, rate_hz: int, memory: DriverMemory, requests: Connection) -> None:
         self._memory = memory
-        self._requests = requests
+        self._requests, self._waiting = requests, select.poll()
+        self._waiting.register(requests, select.POLLIN)
         self._period_ns = round(1e9 / rate_hz)
         self._mode = Mode.IDLE
         self._outcome = MotionOutcome.NONE
@@ -81,7 +83,7 @@ class DriverLoop(ABC):
         self._publish()
         if self._beat % MARGINS_EVERY == 0:
             self._memory.write_margins(self._margins())
-        if not self._ending and self._requests.poll():
+        if not self._ending and self._waiting.poll(0):
             self._serve(now_ns)
 
     @abstractmethod

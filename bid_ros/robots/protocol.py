@@ -222,7 +222,9 @@ class DriverMemory:
 
     def write_state(self, state: DriverState) -> None:
         """Replace the state. A fault that is too long is cut."""
-        self._state.write(replace(state, fault=state.fault.encode()[:LONGEST_FAULT].decode(errors="ignore")))
+        if state.fault:
+            state = replace(state, fault=state.fault.encode()[:LONGEST_FAULT].decode(errors="ignore"))
+        self._state.write(state)
 
     def read_state(self) -> DriverState | None:
         """Return the newest state, None if there was none."""

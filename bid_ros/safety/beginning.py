@@ -1,5 +1,6 @@
 """How a chunk begins: the way from the measured tool, and from what the chunk before commands for the same instant."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bid_ros.core.limits import Limits
-from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d, vector_from_matrix
+from bid_ros.core.rotation import Array, matrix_from_6d, matrix_to_6d
 from bid_ros.safety.bound import limited
 from bid_ros.safety.verdict import Verdict, refused
 
@@ -89,4 +90,7 @@ def _distance(one: Array, other: Array) -> float:
 
 
 def _angle(one: Array, other: Array) -> float:
-    return float(np.linalg.norm(vector_from_matrix(one @ other.T)))
+    """Return the angle between two rotations, rad, from sine and cosine of half of it."""
+    apart = one - other
+    sine, cosine = float(np.vdot(apart, apart)) / 8.0, 1.0 + float(np.vdot(one, other))
+    return 2.0 * math.atan2(math.sqrt(sine), 0.5 * math.sqrt(max(0.0, cosine)))

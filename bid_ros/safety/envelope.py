@@ -109,13 +109,13 @@ class Envelope:
         first, dt_s = int(at), chunk.dt_ns / NANOSECONDS
         rows = chunk.actions[first:]  # that can still be executed
         motion, whole = self._motion, rows[None]
-        tool = motion.tool(whole)
-        position, matrices = tool
-        yield from _broken(motion.bounds(whole, tool, dt_s, first))
+        position, matrices = motion.tool(whole)
+        yield from _broken(motion.bounds(whole, position, dt_s, first))
         if self._six is not None:
             error = _rotation_error(rows[:, self._six])
             yield from limited("rotation", "distance to a rotation", error, ROTATION_TOLERANCE, "")
             matrices = matrix_from_6d(whole[..., self._six])
+        if matrices is not None:
             yield from _broken(motion.turning(matrices, dt_s, first))
         if position is not None:
             yield from _broken(motion.geometry.bounds(position, matrices, whole, first))
@@ -125,7 +125,7 @@ class Envelope:
         if self._posture is not None:
             yield from self._posture.unknown(measured)
             if measured is not None:
-                yield from _broken(self._posture.bounds(whole, measured, dt_s, first))
+                yield from _broken(self._posture.bounds((position, matrices), measured, dt_s, first))
         if self._apart is not None:
             yield from _broken(self._apart.bounds(whole[..., motion.joint_columns], first))
         if motion.joints is not None:
@@ -143,11 +143,9 @@ class Envelope:
         """Return where a chunk commands the tool at an instant; None: nobody knows."""
         at = chunk.position_at(at_ns)
         rows = chunk.actions[int(at) : int(at) + 2]
-        position, matrices = self._motion.tool(rows)
+        position, matrices = self._motion.pose(rows)
         if position is None:
             return None
-        if self._six is not None:
-            matrices = matrix_from_6d(rows[:, self._six])
         return ToolMotion.between(position, matrices, at - int(at))
 
     def holds(self, opening: float | None) -> None:

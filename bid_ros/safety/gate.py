@@ -1,6 +1,6 @@
 """The gate: lets a chunk pass, slows it down so that it keeps the limits, or refuses it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
@@ -102,43 +102,52 @@ class Gate:
         row, fastest = int(chunk.position_at(now_ns)), self._slow if chunk.source == SLOWED_SOURCE else 1.0
         steps = chunk.horizon - 1 - row
 
-        def tried(stretched: int) -> Admission:
-            pace = Pace(row, steps, stretched)
-            slower = self._paced(chunk, pace) if stretched > steps else chunk
-            verdict = self._judged(slower, now_ns, measured)
-            return Admission(verdict, slower, pace if stretched > steps else None)
+        def slowed(stretched: int) -> Admission:
+            pace = Pace(row, steps, stretched) if stretched > steps else None
+            return Admission(ACCEPTED, chunk if pace is None else self._paced(chunk, pace), pace)
+
+        def broken(found: Admission) -> Iterator[Verdict]:
+            return self._broken(found.chunk, now_ns, measured)
 
         fewest = ceil(steps / fastest - TINY)
-        first = tried(fewest)
+        first = slowed(fewest)
+        first = replace(first, verdict=_most_restrictive(list(broken(first))))
         if first.verdict.action is not Action.SCALE:
             return first
-        return self._searched(first, tried, fewest, int(steps / (fastest * self._least) + TINY))
+        return self._searched(first, slowed, broken, fewest, int(steps / (fastest * self._least) + TINY))
 
-    def _searched(self, first: Admission, tried: Callable[[int], Admission], fewest: int, most: int) -> Admission:
-        """Return the fastest admission of more than ``fewest`` steps, those of ``first``, up to ``most``."""
-        broken = first.verdict
-        found = tried(most) if most > fewest else first
-        if not _keeps(found):
-            return Admission(_unsaved(broken, self._least), first.chunk)
+    def _searched(
+        self,
+        first: Admission,
+        slowed: Callable[[int], Admission],
+        broken: Callable[[Admission], Iterator[Verdict]],
+        fewest: int,
+        most: int,
+    ) -> Admission:
+        """Return the fastest admission of more than ``fewest`` steps, those of ``first``, up to ``most``.
+
+        One that breaks a limit is left at the first, so most of those that are too fast cost little.
+        """
+        verdict, found = first.verdict, slowed(most)
+        if most <= fewest or not _keeps(broken(found)):
+            return Admission(_unsaved(verdict, self._least), first.chunk)
         while most - fewest > 1:
             middle = (fewest + most) // 2
-            other = tried(middle)
-            fewest, most, found = (fewest, middle, other) if _keeps(other) else (middle, most, found)
-        reason = f"{broken.reason}; slowed down to {found.chunk.scale:.2f} of its speed"
-        return replace(found, verdict=replace(broken, reason=reason))
+            other = slowed(middle)
+            fewest, most, found = (fewest, middle, other) if _keeps(broken(other)) else (middle, most, found)
+        reason = f"{verdict.reason}; slowed down to {found.chunk.scale:.2f} of its speed"
+        return replace(found, verdict=replace(verdict, reason=reason))
 
-    def _judged(self, chunk: ActionChunk, now_ns: int, measured: Measured) -> Verdict:
-        """Return the verdict of the most restrictive rule. One to slow the chunk, or to warn, is ok."""
-        broken, before = [], self._before
+    def _broken(self, chunk: ActionChunk, now_ns: int, measured: Measured) -> Iterator[Verdict]:
+        """Yield the verdict of each broken limit, with what is done about it; the first that stops is the last."""
+        before = self._before
         if before is not None and before.source != chunk.source:
             before = None
         for verdict in self._envelope.refusals(chunk, now_ns, *measured, before):
             action = self._actions.get(verdict.rule, Action.STOP)
+            yield replace(verdict, ok=action is not Action.STOP, action=action)
             if action is Action.STOP:
-                return verdict
-            broken.append(replace(verdict, ok=True, action=action))
-        slower = [verdict for verdict in broken if verdict.action is Action.SCALE]
-        return min(slower or broken, key=_needed, default=ACCEPTED)
+                return
 
     def _paced(self, chunk: ActionChunk, pace: Pace) -> ActionChunk:
         with np.errstate(over="ignore", invalid="ignore"):  # of what is huge; the envelope refuses infinity
@@ -146,9 +155,17 @@ class Gate:
         return replace(chunk, actions=actions, scale=pace.scale)
 
 
-def _keeps(found: Admission) -> bool:
-    """Whether a slowed chunk keeps every limit that does more than warn."""
-    return found.verdict.ok and found.verdict.action is not Action.SCALE
+def _keeps(broken: Iterator[Verdict]) -> bool:
+    """Whether no limit is broken but those that only warn."""
+    return all(verdict.action is Action.WARN for verdict in broken)
+
+
+def _most_restrictive(broken: list[Verdict]) -> Verdict:
+    """Return the verdict of the most restrictive rule. One to slow the chunk, or to warn, is ok."""
+    if broken and not broken[-1].ok:
+        return broken[-1]
+    slower = [verdict for verdict in broken if verdict.action is Action.SCALE]
+    return min(slower or broken, key=_needed, default=ACCEPTED)
 
 
 def _needed(verdict: Verdict) -> float:

@@ -16,6 +16,8 @@ from bid_ros.safety.verdict import Verdict, refused
 
 BETWEEN_M: Final = 0.0125  # of the tool between two looks: the edge of a box is passed by a millimetre, unseen, no more
 
+Counts = NDArray[np.bool_] | None
+
 
 class GeometryEnvelope:
     """Checks the tool's parts against the places that a task keeps out.
@@ -49,23 +51,19 @@ class GeometryEnvelope:
         """
         if self._balls is None:
             return
-        turned = DOWN if rotation is None else rotation
-        centres, counts = self._between(self._balls.at(position, turned)), self._counting(rows)
+        centres = self._balls.at(position, DOWN if rotation is None else rotation)
+        ways = np.linalg.norm(np.diff(centres, axis=1), axis=-1) if self._looks > 1 else np.array(-np.inf)
+        counts = self._counting(rows)
         for place in self._places:
-            clearance = place.clearance(centres, self._balls.radii)
-            if counts is not None:
-                clearance[~np.broadcast_to(counts, clearance.shape)] = np.inf
-            yield self._bound(place, clearance, first)
+            yield self._bound(place, centres, ways, counts, first)
 
-    def _counting(self, rows: Array) -> NDArray[np.bool_] | None:
-        """Return which balls count in each look, ``(N, m, S)``, or in all, ``(S,)``; None: all do."""
+    def _counting(self, rows: Array) -> Counts:
+        """Return which balls count in each row, ``(N, n, S)``, or in all, ``(S,)``; None: all do."""
         assert self._balls is not None
         if np.isinf(self._balls.held).all():
             return None
-        if self._width is None:
-            return self._balls.count(None, self.opening)
-        counts = self._balls.count(rows[..., self._width][..., 0], self.opening)
-        return counts if self._looks == 1 else np.repeat(counts, self._looks, axis=1)[:, : 1 - self._looks]
+        asked = None if self._width is None else rows[..., self._width][..., 0]
+        return self._balls.count(asked, self.opening)
 
     def _between(self, centres: Array) -> Array:
         """Return centres ``(N, m, S, 3)`` with looks between the rows of ``(N, n, S, 3)``."""
@@ -76,14 +74,35 @@ class GeometryEnvelope:
         passed = (start + share[:, None, None] * step).reshape(len(centres), -1, *centres.shape[2:])
         return np.concatenate([passed, centres[:, -1:]], axis=1)
 
-    def _bound(self, place: KeepOut, clearance: Array, first: int) -> Bound:
-        least = clearance.min(axis=(1, 2))
+    def _looked(self, counts: Counts, near: NDArray[np.intp]) -> Counts:
+        """Return which balls count in each look of some motions: as in the row before."""
+        if counts is None or counts.ndim == 1:
+            return counts
+        looks = np.repeat(counts[near], self._looks, axis=1)
+        return looks if self._looks == 1 else looks[:, : 1 - self._looks]
+
+    def _bound(self, place: KeepOut, centres: Array, ways: Array, counts: Counts, first: int) -> Bound:
+        assert self._balls is not None
+        clearance = place.clearance(centres, self._balls.radii)
+        least = _counted(clearance, counts).min(axis=(1, 2))
+        # A ball that is further from a place than half of its way, on average, does not come into it on the way.
+        far = (least >= 0.0) & (clearance[:, :-1] + clearance[:, 1:] >= ways).all(axis=(1, 2))
+        near = np.flatnonzero(~far)
+        if len(near):
+            looked = place.clearance(self._between(centres[near]), self._balls.radii)
+            clearance = _counted(looked, self._looked(counts, near))
+            least[near] = clearance.min(axis=(1, 2))
 
         def refusal(number: int) -> Verdict:
             assert self._balls is not None
-            look, ball = np.unravel_index(int(clearance[number].argmin()), clearance.shape[1:])
+            looked = clearance[np.searchsorted(near, number)]
+            look, ball = np.unravel_index(int(looked.argmin()), looked.shape)
             row, deep = first + int(look) // self._looks, float(least[number])
             what = f"'{self._balls.names[ball]}' comes {-1e3 * deep:.1f} mm into '{place.name}' at action {row}"
             return refused("keep_out", f"{what}; valid is outside", deep, 0.0, row)
 
         return Bound(np.asarray(least >= 0.0), refusal)
+
+
+def _counted(clearance: Array, counts: Counts) -> Array:
+    return clearance if counts is None else np.where(counts, clearance, np.inf)

@@ -53,34 +53,30 @@ class MotionEnvelope:
             return self._arm.forward(rows[..., self.joint_columns])
         return (None if self._position is None else rows[..., self._position]), None
 
-    def bounds(
-        self, rows: Array, tool: tuple[Array | None, Array | None], dt_s: float, first: int = 0
-    ) -> Iterator[Bound]:
-        """Yield the bounds of motions, in order.
+    def pose(self, rows: Array) -> tuple[Array | None, Array | None]:
+        """Return the same, with the rotations that a task commands; these are orthonormal, as they are published."""
+        position, matrices = self.tool(rows)
+        return position, matrices if self._six is None else matrix_from_6d(rows[..., self._six])
+
+    def bounds(self, rows: Array, position: Array | None, dt_s: float, first: int = 0) -> Iterator[Bound]:
+        """Yield the bounds of the joints and of the tool's position, in order.
 
         Args:
             rows: ``(N, n, D)``, the actions of each motion that can still be executed.
-            tool: what :meth:`tool` returns for them.
+            position: of the tool there.
             dt_s: s between two rows.
             first: number of the first of these rows in its chunk, for a sentence.
         """
-        position, matrices = tool
         if self.joints is not None:
             yield from self.joints.bounds(rows[..., self.joint_columns], dt_s, first)
         if position is not None:
             yield from self._moving(position, dt_s, first)
-        if matrices is not None:
-            yield from self.turning(matrices, dt_s, first)
 
     def keeps(self, rows: Array, dt_s: float) -> NDArray[np.bool_]:
-        """Return which of the motions ``(N, n, D)`` keep every bound, ``(N,)``.
-
-        Commanded rotations count as they are published: orthonormal, whatever was sampled.
-        """
-        position, matrices = tool = self.tool(rows)
-        kept = all_kept(len(rows), self.bounds(rows, tool, dt_s))
-        if self._six is not None:
-            matrices = matrix_from_6d(rows[..., self._six])
+        """Return which of the motions ``(N, n, D)`` keep every bound, ``(N,)``."""
+        position, matrices = self.pose(rows)
+        kept = all_kept(len(rows), self.bounds(rows, position, dt_s))
+        if matrices is not None:
             kept &= all_kept(len(rows), self.turning(matrices, dt_s))
         if position is not None:
             kept &= all_kept(len(rows), self.geometry.bounds(position, matrices, rows))

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bid_ros.control.arm_model import ArmModel
 from bid_ros.control.posture import PosturePrediction, PredictedJoints
-from bid_ros.core.rotation import Array, matrix_from_6d
+from bid_ros.core.rotation import Array
 from bid_ros.core.task import Task
 from bid_ros.safety.bound import Bound
 from bid_ros.safety.joints import JointEnvelope
@@ -26,7 +26,6 @@ class PostureEnvelope:
     """
 
     def __init__(self, task: Task, arm: ArmModel) -> None:
-        self._position, self._six = task.columns("position"), task.columns("rotation_6d")
         self._prediction, self._least = PosturePrediction(arm), task.limits.min_singular_value
         self._apart = SelfCollision.asked(task, arm)
         self._limits, self._joints = JointEnvelope(arm.limits, task.limits, commanded=False), arm.joints
@@ -47,16 +46,19 @@ class PostureEnvelope:
                 "measurement", f"{what}; valid are {self._joints} numbers, those of the robot", np.size(measured)
             )
 
-    def bounds(self, rows: Array, measured: ArrayLike, dt_s: float, first: int = 0) -> Iterator[Bound]:
+    def bounds(
+        self, pose: tuple[Array | None, Array | None], measured: ArrayLike, dt_s: float, first: int = 0
+    ) -> Iterator[Bound]:
         """Yield the bounds of motions.
 
         Args:
-            rows: ``(N, n, D)``, the actions of each motion that can still be executed.
+            pose: of the tool in the rows of each motion that can still be executed: ``(N, n, 3)`` m, ``(N, n, 3, 3)``.
             measured: ``(joints,)`` rad.
             dt_s: s between two rows.
             first: number of the first of these rows in its chunk, for a sentence.
         """
-        position, rotation = rows[..., self._position], matrix_from_6d(rows[..., self._six])
+        position, rotation = pose
+        assert position is not None and rotation is not None  # both are commanded
         found = self._prediction.of(position, rotation, measured, dt_s, self._least)
         reached: NDArray[np.bool_] = np.asarray(found.reached.all(axis=1))
         yield Bound(reached, lambda number: _out_of_reach(position[number], found, number, first))

@@ -63,7 +63,7 @@ class Screen:
             passed[passed] = reached & limits.keeps(joints, self._step_s)
         if self._posture is not None and passed.any() and not any(self._posture.unknown(self.measured)):
             assert self.measured is not None
-            bounds = self._posture.bounds(rows[passed], self.measured, self._step_s)
+            bounds = self._posture.bounds(self._motion.pose(rows[passed]), self.measured, self._step_s)
             passed[passed] = all_kept(int(passed.sum()), bounds)
         return passed
 

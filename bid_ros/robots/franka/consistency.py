@@ -6,13 +6,12 @@ How near honest states come to the limits is in ``docs/explanation/stopping.md``
 import math
 from typing import Final
 
-from bid_ros.control.spatial import Pose, apart, multiply
+from bid_ros.control.spatial import Pose, add, apart, multiply, rotated
 from bid_ros.core.margins import Margins
-from bid_ros.core.rotation import quaternion_from_matrix
 from bid_ros.robots.consistency import JointTravel
 from bid_ros.robots.course import JointCourse, ToolCourse
 from bid_ros.robots.franka.config import FrankaConfig
-from bid_ros.robots.franka.kinematics import FLANGE_CHAIN
+from bid_ros.robots.franka.kinematics import flange_pose
 from bid_ros.robots.franka.reading import FrankaReading
 
 # No joint of a Franka turns faster than 5.26 rad/s, and no tool is faster than 3 m/s.
@@ -39,7 +38,7 @@ TOOL_RAD: Final = 0.05
 # franky-sim may say the pose of the joints that it wants: m and rad more a rad/s of a joint. So does a robot, perhaps,
 # while positions are commanded.
 TOOL_LAG: Final = 0.05
-# One state in so many is compared with the kinematics: that takes 0.1 ms.
+# One state in so many is compared with the kinematics, which takes longer than all else.
 COMPARED: Final = 4
 # Joints, speeds, tool or torques may not stay in every bit for this long, ms, while a joint says that it turns faster
 # than this, rad/s.
@@ -68,10 +67,9 @@ def tool_error(tool: Pose, reading: FrankaReading) -> tuple[float, float]:
         tool: of the robot, in its flange.
         reading: a state.
     """
-    place, rotation = FLANGE_CHAIN.forward(reading.joints)
-    a, b, c, d = quaternion_from_matrix(rotation).tolist()
-    x, y, z = (place + rotation @ tool.position).tolist()
-    return apart(Pose((x, y, z), multiply((a, b, c, d), tool.quaternion)), reading.pose)
+    flange = flange_pose(reading.joints)
+    place = add(flange.position, rotated(flange.quaternion, tool.position))
+    return apart(Pose(place, multiply(flange.quaternion, tool.quaternion)), reading.pose)
 
 
 class FrankaConsistency:
@@ -181,9 +179,11 @@ class FrankaConsistency:
     def _torque(self, before: FrankaReading, reading: FrankaReading, step_ms: int) -> str:
         if self._controlled_ms is None or reading.robot_ms - self._controlled_ms < TAKEN_OVER_MS:
             return ""
-        for joint, (torque, most) in enumerate(zip(reading.torques, MOST_TORQUE, strict=True), 1):
-            if self._margins.over("torque", abs(torque), most):
-                return f"the torque of joint {joint} is {torque:.0f} Nm; valid is up to {most:.0f}"
+        shares = [abs(torque) / most for torque, most in zip(reading.torques, MOST_TORQUE, strict=True)]
+        joint = next((number for number, share in enumerate(shares) if not share <= 1.0), shares.index(max(shares)))
+        if self._margins.over("torque", abs(reading.torques[joint]), MOST_TORQUE[joint]):
+            torque, most = reading.torques[joint], MOST_TORQUE[joint]
+            return f"the torque of joint {joint + 1} is {torque:.0f} Nm; valid is up to {most:.0f}"
         change = max(abs(now - then) for now, then in zip(reading.torques, before.torques, strict=True))
         most = TORQUE_STEP + TORQUE_RATE * step_ms
         if self._margins.over("torque step", change, most):
