@@ -10,6 +10,7 @@ from bid_ros.core.errors import BidError
 from bid_ros.core.extras import extra
 from bid_ros.core.rotation import Array, matrix_from_6d, matrix_from_vector, matrix_to_6d, vector_from_matrix
 from bid_ros.core.task import Task
+from bid_ros.safety.geometry import GeometryEnvelope
 from bid_ros.teleop.base import Command, Offset, Steering
 
 HOLD_S: Final = 0.15  # for which a chunk goes on as it was told, before it brakes
@@ -27,7 +28,8 @@ class Drive:
 
     Each axis is planned by Ruckig (Berscheid and Kroeger, "Jerk-limited real-time trajectory generation with arbitrary
     target states", RSS 2021): to the commanded speed, or to the wall of the workspace if that comes first. A chunk goes
-    on for ``HOLD_S`` and then brakes. So the arm comes to rest by itself if the next chunk does not come.
+    on for ``HOLD_S`` and then brakes. So the arm comes to rest by itself if the next chunk does not come. Before a place
+    that is kept out it brakes, until a command leads elsewhere.
 
     Args:
         task: its workspace and limits hold.
@@ -53,7 +55,7 @@ class Drive:
         # Three axes at their limits at once are the root of three times as fast as one.
         self._acceleration = np.minimum(LARGEST, SHARE * given / np.sqrt(3.0))
         self._jerk = np.minimum(JERK, [SHARE * limits.max_jerk / np.sqrt(3.0)] * 3 + [np.inf] * 3)
-        self._sequence = 0
+        self._sequence, self._geometry = 0, GeometryEnvelope(task)
         self.hold(np.zeros(3), matrix_to_6d(np.eye(3)), 0.0, 0)
 
     def hold(self, position: Array, rotation_6d: Array, width: float, now_ns: int) -> None:
@@ -73,6 +75,9 @@ class Drive:
         if self._tilts_too_far(actions):
             # Turns about the tool's own axis tilt nothing.
             self._replan(command, steering, upright=True)
+            actions = self._actions(times)
+        if self._enters_a_place(actions):
+            self._replan(Command(), steering)
             actions = self._actions(times)
         chunk = ActionChunk(now_ns, dt_ns, actions, self._frame, "teleop", self._sequence)
         self._sequence += 1
@@ -202,6 +207,12 @@ class Drive:
             return False
         upward = matrix_from_6d(actions[:, columns])[:, 2, 2]
         return bool(upward.max() > max(-np.cos(self._max_tilt), upward[0] + 1e-9))
+
+    def _enters_a_place(self, actions: Array) -> bool:
+        """Whether something of the tool would come into a place that is kept out."""
+        rows, position, six = actions[None], self._task.columns("position"), self._task.columns("rotation_6d")
+        turned = None if six is None else matrix_from_6d(rows[..., six])
+        return not all(bound.kept[0] for bound in self._geometry.bounds(rows[..., position], turned, rows))
 
     def _upright(self, turn: Array) -> Array:
         """Return the part of a turn ``(3,)`` that does not tilt the tool."""

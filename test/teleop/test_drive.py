@@ -98,11 +98,21 @@ def test_an_open_dead_mans_switch_brakes_at_once():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_wall_of_the_workspace_stops_it_in_time_and_lets_it_back(axis, sign):
     driven, column = Driven(Steering(linear_speed=0.3)), "xyz".index(axis)
+    driven.drive.hold(AT, DOWN, 0.08, driven.now_ns)  # an object in the gripper would stop it above the table
     actions = driven.ask(towards(**{axis: sign}), 200)
     wall = TASK.limits.workspace_max[column] - 0.01 if sign > 0 else TASK.limits.workspace_min[column] + 0.01
     np.testing.assert_allclose(actions[:, column], wall, atol=1e-4)
     back = driven.ask(towards(**{axis: -sign}), 20)[0, column]
     assert sign * (wall - back) > 0.05
+
+
+def test_a_held_object_stops_above_the_table_and_comes_back():
+    driven = Driven(Steering(linear_speed=0.3))
+    held = next(part for part in TASK.tool_shape if part.held)
+    lowest = held.end[2] + held.radius
+    low = driven.ask(towards(z=-1.0), 200)[-1, 2]
+    assert lowest < low < lowest + 0.05, "it brakes where the next 0.15 s would lead into the table"
+    assert driven.ask(towards(z=1.0), 20)[0, 2] > low + 0.05
 
 
 def test_a_tool_that_starts_beyond_a_wall_may_only_come_back():

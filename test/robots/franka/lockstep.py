@@ -7,6 +7,7 @@ how busy the computer is, and limits of time can be tested to a period.
 from __future__ import annotations
 
 import copy
+import select
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -302,6 +303,8 @@ class Cell:
         requests, theirs = Pipe()
         apart = {self.memory: DriverMemory(shared_memory(MEMORY_SIZE)), self.requests: requests}
         apart[self.loop._requests] = theirs
+        apart[self.loop._waiting] = select.poll()
+        apart[self.loop._waiting].register(theirs, select.POLLIN)
         for silence in (self.loop._silence, self.loop._watch._silence):
             apart[silence._lock] = threading.Lock()
         return copy.deepcopy((self, *others), {id(own): new for own, new in apart.items()})

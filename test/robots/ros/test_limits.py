@@ -11,7 +11,7 @@ from bid_ros.robots.ros.config import RosConfig
 from bid_ros.robots.ros.limits import BURST_S, NEAR_RAD, DriverLimits, JointPace
 from bid_ros.robots.ros.urdf import UrdfChain
 
-CHAIN = UrdfChain(("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), None)
+CHAIN = UrdfChain(("a", "b"), (-1.0, -math.inf), (1.0, math.inf), (2.0, 3.0), None, "")
 LIMITS = DriverLimits(("a", "b"), "x", np.full(2, -3.0), np.full(2, 3.0), np.array([1.0, 2.0]), 4.0)
 PERIOD_S = 0.01
 
