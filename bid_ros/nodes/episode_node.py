@@ -64,8 +64,7 @@ class EpisodeNode(SequenceNode):
             self._operator = RobotOperator(self, self.task, correct)
         if self._judged:
             self.serve(Trigger, EPISODE_UNDO, lambda _: self._undo())
-        if self._person or self.value("twin"):
-            self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
+        self.subscribe(DIAGNOSTICS, self._on_diagnostics, patient=True)
         self._recovery = RunRecovery(self, self._log.stops, self.value("twin"), self._record.calls)
         self._takeover = Takeover(self.value("return_s")) if self.value("takeover") else None
         if self._takeover is not None:
@@ -114,9 +113,7 @@ class EpisodeNode(SequenceNode):
             self._takeover.switch(message.data, time.monotonic_ns())
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        for status in message.status:
-            if status.hardware_id != self.hardware_id:
-                continue
+        for status in (item for item in message.status if item.hardware_id == self.hardware_id):
             if status.name.endswith("recorder"):
                 self._recorder = status.message
             self.pace = next((float(item.value) for item in status.values if item.key == PACE), self.pace)

@@ -17,12 +17,12 @@ MOVED = json.loads(TABLE.read_text())
 
 
 def options_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield verb and option, ``--x`` and ``--no-x`` as one."""
+    """Yield verb and option, ``--x`` and ``--no-x`` as one; what every program has, help and version, is left out."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, inner in action.choices.items():
                 yield from options_of(inner, f"{path} {name}".strip())
-        elif action.option_strings and not isinstance(action, argparse._HelpAction):
+        elif action.option_strings and not isinstance(action, argparse._HelpAction | argparse._VersionAction):
             yield path, action.option_strings[-1]
 
 

@@ -1,4 +1,7 @@
-"""Serves one simulated FR3 on a free loopback address, prints the address, and ends when its stdin closes."""
+"""Serves one simulated FR3 on a free loopback address, prints the address, and ends when its stdin closes.
+
+Each line on stdin is answered with the speed of the fastest joint, rad/s.
+"""
 
 import sys
 
@@ -16,12 +19,14 @@ CANDIDATES = [f"127.77.{i}.1" for i in range(1, 250)]
 # A robot's controller shares its computer with nobody; this one at least goes first.
 go_first()
 simulator = MujocoSimulator()
-FastFrankaRobot.take_over(simulator.add_robot(initial_hand_width=0.08))
+robot = simulator.add_robot(initial_hand_width=0.08)
+FastFrankaRobot.take_over(robot)
 controller = FrankaController(simulator, *CANDIDATES, patience=SHARED)
 controller.start()
 print(controller.hostname, flush=True)
 loop = StepLoop("the robot", STEP_NS, controller.tick, 5 * STEP_NS)
 loop.start()
-sys.stdin.read()
+for _ in sys.stdin:
+    print(max(map(abs, robot._get_state().dq)), flush=True)
 loop.stop()
 controller.close()

@@ -60,13 +60,13 @@ def test_a_process_that_is_frozen_or_killed_in_motion_is_a_fault(robot, newest_a
 def test_an_owner_that_is_frozen_in_motion_finds_its_arm_stopped(robot, owners):
     owner = owners(OWNER, robot.address)
     assert owner.line() == "moving"
-    time.sleep(0.3)
+    wait_until(lambda: float(robot.ask("speed")) > 0.4, 5.0, "the arm to move")
     owner.process.send_signal(signal.SIGSTOP)
-    time.sleep(1.0)
+    time.sleep(0.3)  # longer than the driver waits for a set-point
+    # How fast it stops is measured in lockstep. A busy computer steps this twin late.
+    wait_until(lambda: float(robot.ask("speed")) < 0.02, 5.0, "the arm to rest")
     owner.process.send_signal(signal.SIGCONT)
-    speed, _, said = owner.line().partition(" ")
-    assert float(speed) < 0.02
-    assert said == (
+    assert owner.line() == (
         f"no set-point for 0.2 s while the robot at {robot.address} moved: it was stopped; find what held them up, "
         "then reset"
     )
